@@ -1,0 +1,122 @@
+package schemas
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Analysis is a question about an estate.
+type Analysis struct {
+	Query     string         `json:"query" doc:"empty: the latest user message of prompt.m"`
+	Context   string         `json:"context" doc:"JSON text of the estate"`
+	Target    string         `json:"target" doc:"H; the legacy br is H in broad mode"`
+	Mode      string         `json:"mode,omitzero" doc:"standard (default) or broad"`
+	Prompt    *Prompt        `json:"prompt,omitzero" doc:"the conversation so far"`
+	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed through to the rendering agent"`
+	ID        string         `json:"id,omitzero" doc:"for log correlation"`
+	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
+	Include   []string       `json:"include,omitempty" doc:"usage: a usage event before done"`
+}
+
+// Prompt is a conversation history.
+type Prompt struct {
+	M map[string]Utterance `json:"m" doc:"messages by index, written as a string"`
+	T string               `json:"t,omitzero" doc:"ISO 8601 start of the conversation"`
+}
+
+// Utterance is one message of a history.
+type Utterance struct {
+	R int    `json:"r" doc:"0 user, 1 assistant"`
+	C string `json:"c" doc:"text"`
+}
+
+// The modes of an analysis, and its targets.
+const (
+	ModeStandard = "standard"
+	ModeBroad    = "broad"
+	TargetH      = "H"
+	TargetLegacy = "br"
+)
+
+// Validate names the fields that are wrong. It also fills in what follows from
+// other fields: the mode, and the query from the history.
+func (a *Analysis) Validate() error {
+	var c check
+	switch {
+	case a.Target == TargetLegacy:
+		a.Target, a.Mode = TargetH, ModeBroad
+	case a.Target != TargetH:
+		c.fail("target", "required: H, got %q", a.Target)
+	}
+	a.Mode = cmp.Or(a.Mode, ModeStandard)
+	if a.Mode != ModeStandard && a.Mode != ModeBroad {
+		c.fail("mode", "want standard or broad, got %q", a.Mode)
+	}
+	history := a.Prompt.check(&c)
+	if a.Query == "" {
+		a.Query = lastAsked(history)
+	}
+	if a.Query == "" {
+		c.fail("query", "required when prompt.m has no user message")
+	}
+	if a.Context == "" {
+		c.fail("context", "required: the JSON text of the estate, as a string")
+	}
+	for _, inc := range a.Include {
+		if inc != "usage" {
+			c.fail("include", "want usage, got %q", inc)
+		}
+	}
+	return c.as(ErrAnalysisMalformed)
+}
+
+// History is the conversation so far in order, without the question itself
+// when that is its last message.
+func (a *Analysis) History() []Utterance {
+	var ignored check
+	history := a.Prompt.check(&ignored)
+	if n := len(history); n > 0 && history[n-1].R == 0 && history[n-1].C == a.Query {
+		return history[:n-1]
+	}
+	return history
+}
+
+// check is the messages in order of their index, those that are wrong named in c.
+func (p *Prompt) check(c *check) []Utterance {
+	if p == nil {
+		return nil
+	}
+	type indexed struct {
+		at int
+		Utterance
+	}
+	var list []indexed
+	for key, u := range p.M {
+		at, err := strconv.Atoi(key)
+		if err != nil || at < 0 {
+			c.fail("prompt.m", "keys are message indexes such as \"0\", got %q", key)
+		}
+		if u.R != 0 && u.R != 1 {
+			c.fail("prompt.m."+key+".r", "want 0 (user) or 1 (assistant), got %d", u.R)
+		}
+		list = append(list, indexed{at, u})
+	}
+	slices.SortFunc(list, func(a, b indexed) int { return cmp.Compare(a.at, b.at) })
+	history := make([]Utterance, len(list))
+	for i, u := range list {
+		history[i] = u.Utterance
+	}
+	return history
+}
+
+func lastAsked(history []Utterance) string {
+	for _, u := range slices.Backward(history) {
+		if u.R == 0 && u.C != "" {
+			return u.C
+		}
+	}
+	return ""
+}

@@ -1,0 +1,119 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decodeOptions: a repeated member is the sender's mistake and refused.
+var decodeOptions = json.JoinOptions(jsontext.AllowDuplicateNames(false))
+
+// Decode reads body as a T and validates it. What is wrong comes back as
+// invalid, naming the field and what was expected. A T with an UnmarshalJSON of
+// its own checks the syntax itself, so that a large body is read once.
+func Decode[T any](body []byte, invalid *Error) (T, error) {
+	var v T
+	if err := unmarshal(body, &v); err != nil {
+		return v, invalid.explain(err)
+	}
+	if c, ok := any(&v).(interface{ Validate() error }); ok {
+		if err := c.Validate(); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+func unmarshal(body []byte, v any) error {
+	if len(body) == 0 {
+		return errors.New("the body is empty; want a JSON object")
+	}
+	if u, ok := v.(interface{ UnmarshalJSON([]byte) error }); ok {
+		return u.UnmarshalJSON(body)
+	}
+	return json.Unmarshal(body, v, decodeOptions)
+}
+
+// explain is e with the field and the expectation that err speaks of.
+func (e *Error) explain(err error) *Error {
+	var known *Error
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &semantic):
+		field := fieldOf(semantic.JSONPointer)
+		message := fmt.Sprintf("want %s, got %s", wanted(semantic.GoType), kindName(semantic.JSONKind))
+		return e.With(FieldError{Field: field, Message: message})
+	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
+	case errors.As(err, &syntactic):
+		return e.Because(fmt.Sprintf("not valid JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err))
+	default:
+		return e.Because(err.Error())
+	}
+}
+
+// fieldOf writes a JSON pointer as a dotted path: record.capabilities[2].
+func fieldOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch {
+		case token != "" && strings.Trim(token, "0123456789") == "":
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	if b.Len() == 0 {
+		return "body"
+	}
+	return b.String()
+}
+
+func wanted(t reflect.Type) string {
+	if t == nil {
+		return "another type"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	default:
+		return "an integer"
+	}
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	default:
+		return "something else"
+	}
+}

@@ -1,0 +1,114 @@
+package schemas
+
+import "strings"
+
+// The errors that a caller may see, in the order of the contracts' tables. Any
+// other error is internal: logged once, shown as ErrInternal.
+var (
+	ErrMalformed        = declare("CE-001", 400, "malformed request")
+	ErrTooLarge         = declare("CE-002", 413, "body too large")
+	ErrMethodNotAllowed = declare("CE-003", 405, "method not allowed")
+	ErrUnknownPath      = declare("CE-004", 404, "unknown path")
+	ErrNotImplemented   = declare("CE-005", 501, "not implemented")
+	ErrUnauthenticated  = declare("CE-006", 401, "not authenticated")
+	ErrForbidden        = declare("CE-007", 403, "not allowed")
+	ErrTooManyRequests  = declare("CE-008", 429, "too many requests")
+	ErrInternal         = declare("CE-010", 500, "internal error")
+	ErrUnavailable      = declare("CE-011", 503, "dependency unavailable")
+	ErrTimeout          = declare("CE-012", 504, "timed out")
+
+	ErrTagExists              = declare("CE-021", 409, "a tag already exists for the request_id")
+	ErrTagNotFound            = declare("CE-022", 404, "tag not found or expired")
+	ErrSkillNotFound          = declare("CE-031", 404, "skill not found")
+	ErrTemplateNotFound       = declare("CE-032", 404, "template not found")
+	ErrAgentNotFound          = declare("CE-041", 404, "agent not found")
+	ErrContextBuilderNotFound = declare("CE-051", 404, "context builder not found")
+	ErrInvalidRegistration    = declare("CE-061", 400, "invalid registration request")
+	ErrToolNotFound           = declare("CE-071", 404, "tool not found")
+
+	ErrAnalysisMalformed        = declare("AN-400", 400, "malformed analysis request")
+	ErrAnalysisUnauthenticated  = declare("AN-401", 401, "not authenticated")
+	ErrAnalysisForbidden        = declare("AN-403", 403, "not allowed")
+	ErrAnalysisTooLarge         = declare("AN-413", 413, "body too large")
+	ErrAnalysisTooManyRequests  = declare("AN-429", 429, "too many requests")
+	ErrAnalysisInternal         = declare("AN-500", 500, "analysis failed")
+	ErrAnalysisUnavailable      = declare("AN-503", 503, "dependency unavailable")
+	ErrAnalysisTimeout          = declare("AN-504", 504, "analysis timed out")
+)
+
+// Error is an error that a caller may see: the body of an error response, with
+// the members of RFC 9457 and ours. Compare with errors.Is, which looks at the
+// code alone, on whichever side of the wire.
+type Error struct {
+	Type      string       `json:"type" doc:"where the error is explained"`
+	Title     string       `json:"title" doc:"what the code means"`
+	Status    int          `json:"status" doc:"the HTTP status"`
+	Detail    string       `json:"detail,omitzero" doc:"what happened this time"`
+	Instance  string       `json:"instance,omitzero" doc:"the path that was asked"`
+	Code      string       `json:"code" doc:"the error's stable name"`
+	RequestID string       `json:"request_id,omitzero" doc:"the request, as logs name it"`
+	Fields    []FieldError `json:"errors,omitzero" doc:"what is wrong with which field"`
+}
+
+// FieldError says what one field of a request should have been.
+type FieldError struct {
+	Field   string `json:"field" doc:"path of the field, such as record.skill_id"`
+	Message string `json:"message" doc:"what was expected"`
+}
+
+var declared = map[string]*Error{}
+
+func declare(code string, status int, title string) *Error {
+	e := &Error{Type: "/docs#" + code, Title: title, Status: status, Code: code}
+	declared[code] = e
+	return e
+}
+
+// Declared is the error of the table with the code; nil when there is none.
+func Declared(code string) *Error { return declared[code] }
+
+// Error is the title, the detail and the fields, as one line.
+func (e *Error) Error() string {
+	parts := []string{e.Code + " " + e.Title}
+	if e.Detail != "" {
+		parts = append(parts, e.Detail)
+	}
+	for _, f := range e.Fields {
+		parts = append(parts, f.Field+": "+f.Message)
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Is reports whether target is the same row of the table.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// Because is e with a detail.
+func (e *Error) Because(detail string) *Error {
+	c := *e
+	c.Detail = detail
+	return &c
+}
+
+// With is e naming the fields that are wrong.
+func (e *Error) With(fields ...FieldError) *Error {
+	c := *e
+	c.Fields = append(c.Fields[:len(c.Fields):len(c.Fields)], fields...)
+	return &c
+}
+
+// Analysis is e in the words of the analysis contract: the AN- row with the
+// same status, keeping detail and fields.
+func (e *Error) Analysis() *Error {
+	row := ErrAnalysisInternal
+	for _, d := range declared {
+		if d.Status == e.Status && strings.HasPrefix(d.Code, "AN-") {
+			row = d
+		}
+	}
+	c := *row
+	c.Detail, c.Fields = e.Detail, e.Fields
+	return &c
+}

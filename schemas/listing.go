@@ -1,0 +1,37 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// DefaultLimit is the length of a page when a listing does not say.
+const DefaultLimit = 100
+
+// ListQuery asks for a page of active skills or tools, ordered by id.
+type ListQuery struct {
+	TenantID  *string `json:"tenant_id,omitzero" doc:"absent: the global collection alone"`
+	Domain    string  `json:"domain,omitzero"`
+	Provider  string  `json:"provider,omitzero" doc:"tools"`
+	ToolClass string  `json:"tool_class,omitzero" doc:"tools"`
+	Limit     *int    `json:"limit,omitzero" doc:"1 to 1000, 100 by default"`
+	Cursor    string  `json:"cursor,omitzero" doc:"next_cursor of the page before"`
+}
+
+// Validate names the fields that are wrong.
+func (q *ListQuery) Validate() error {
+	var c check
+	c.tenant("tenant_id", q.TenantID)
+	c.between("limit", q.Limit, 1, 1000)
+	return c.as(ErrMalformed)
+}
+
+// SkillList is a page of skills. A page may be shorter than the limit; the
+// last one has no next_cursor.
+type SkillList struct {
+	Skills     []jsontext.Value `json:"skills"`
+	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`
+}
+
+// ToolList is a page of tools.
+type ToolList struct {
+	Tools      []jsontext.Value `json:"tools"`
+	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`
+}

@@ -1,0 +1,86 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Validate names the fields that are wrong.
+func (r *RegisterSkill) Validate() error {
+	s := r.Record.Fields
+	c := record("record", KindSkill, s.SkillID, s.TenantID)
+	if first, _, _ := strings.Cut(s.SkillID, "."); s.Domain != "" && s.Domain != first {
+		c.fail("record.domain", "must equal the first segment of skill_id, %q, got %q", first, s.Domain)
+	}
+	c.ids("record.context_builder_ids", s.ContextBuilderIDs)
+	c.ids("record.tool_ids", s.ToolIDs)
+	c.ids("record.guardrail_ids", s.GuardrailIDs)
+	c.optionalID("record.template_id", s.TemplateID)
+	return c.as(ErrInvalidRegistration)
+}
+
+// Validate names the fields that are wrong.
+func (r *RegisterAgent) Validate() error {
+	a := r.AgentData.Fields
+	c := record("agent_data", KindAgent, a.AgentID, a.TenantID)
+	c.ids("agent_data.skill_ids", a.SkillIDs)
+	c.ids("skill_ids", r.SkillIDs)
+	return c.as(ErrInvalidRegistration)
+}
+
+// Validate names the fields that are wrong.
+func (r *RegisterTool) Validate() error {
+	t := r.ToolData.Fields
+	return record("tool_data", KindTool, t.ToolID, t.TenantID).as(ErrInvalidRegistration)
+}
+
+// Validate names the fields that are wrong.
+func (r *RegisterContextBuilder) Validate() error {
+	b := r.CBData.Fields
+	c := record("cb_data", KindContextBuilder, b.ContextBuilderID, b.TenantID)
+	c.ids("cb_data.tool_ids", b.ToolIDs)
+	c.ids("cb_data.skill_ids", b.SkillIDs)
+	return c.as(ErrInvalidRegistration)
+}
+
+// Validate names the fields that are wrong.
+func (r *RegisterGuardrail) Validate() error {
+	g := r.GuardrailData.Fields
+	c := record("guardrail_data", KindGuardrail, g.GuardrailID, g.TenantID)
+	c.ids("guardrail_data.skill_ids", g.SkillIDs)
+	return c.as(ErrInvalidRegistration)
+}
+
+// Validate names the fields that are wrong.
+func (r *RegisterTemplate) Validate() error {
+	t := r.TemplateData.Fields
+	c := record("template_data", KindTemplate, t.TemplateID, t.TenantID)
+	c.ids("template_data.skill_ids", t.SkillIDs)
+	return c.as(ErrInvalidRegistration)
+}
+
+// Validate names the fields that are wrong.
+func (u *Unregister) Validate() error {
+	var c check
+	if !KnownKind(u.Kind) {
+		c.fail("kind", "want one of %s, got %q", strings.Join(Kinds(), ", "), u.Kind)
+	}
+	c.id("id", u.ID, segments(u.Kind))
+	c.tenant("tenant_id", u.TenantID)
+	return c.as(ErrInvalidRegistration)
+}
+
+// record checks what every kind of record has, found in the member of the
+// request named wrapper.
+func record(wrapper, kind, id string, tenant *string) check {
+	var c check
+	c.id(fmt.Sprintf("%s.%s_id", wrapper, kind), id, segments(kind))
+	c.tenant(wrapper+".tenant_id", tenant)
+	return c
+}
+
+func (c *check) optionalID(field, s string) {
+	if s != "" {
+		c.id(field, s, 1)
+	}
+}

@@ -1,0 +1,76 @@
+package schemas
+
+import "unicode/utf8"
+
+// maxQuery is the longest search text, in characters: pages of prose, and far
+// beyond what any embedding model reads.
+const maxQuery = 10_000
+
+// Validate names the fields that are wrong.
+func (q *SkillQuery) Validate() error {
+	c := q.check()
+	switch {
+	case q.SkillID != "":
+		c.id("skill_id", q.SkillID, 2)
+	case q.Query == "":
+		c.fail("query", "required when there is no skill_id")
+	default:
+		c.query(q.Query)
+	}
+	c.between("top_k", q.TopK, 1, 100)
+	return c.as(ErrMalformed)
+}
+
+// Validate names the fields that are wrong.
+func (q *AgentQuery) Validate() error {
+	c := q.check()
+	c.query(q.Query)
+	return c.as(ErrMalformed)
+}
+
+// Validate names the fields that are wrong.
+func (q *ContextQuery) Validate() error {
+	c := q.check()
+	c.id("skill_id", q.SkillID, 2)
+	return c.as(ErrMalformed)
+}
+
+// Validate names the fields that are wrong.
+func (q *ToolsQuery) Validate() error {
+	c := q.check()
+	if len(q.ToolIDs) == 0 || len(q.ToolIDs) > 1000 {
+		c.fail("tool_ids", "want 1 to 1000 ids, got %d", len(q.ToolIDs))
+		return c.as(ErrMalformed)
+	}
+	c.ids("tool_ids", q.ToolIDs)
+	return c.as(ErrMalformed)
+}
+
+// Validate names the fields that are wrong.
+func (q *ToolClassQuery) Validate() error {
+	c := q.check()
+	c.length("tool_class", q.ToolClass, 1, maxID)
+	return c.as(ErrMalformed)
+}
+
+// Validate names the fields that are wrong.
+func (q *SkillRef) Validate() error {
+	c := q.check()
+	c.id("skill_id", q.SkillID, 2)
+	return c.as(ErrMalformed)
+}
+
+func (a Asking) check() check {
+	var c check
+	c.tenant("tenant_id", a.TenantID)
+	return c
+}
+
+func (c *check) query(s string) {
+	switch n := utf8.RuneCountInString(s); {
+	case n == 0:
+		c.fail("query", "required, and must not be empty")
+	case n > maxQuery:
+		c.fail("query", "want at most %d characters, got %d", maxQuery, n)
+	}
+}

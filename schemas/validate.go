@@ -1,0 +1,84 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxID is the longest id, in characters.
+const maxID = 256
+
+// GlobalTenant is how the global collection is written where a word is needed.
+// It is refused as a tenant_id.
+const GlobalTenant = "_global"
+
+// check collects what is wrong with the fields of a request.
+type check []FieldError
+
+func (c *check) fail(field, format string, args ...any) {
+	*c = append(*c, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// as is invalid with the collected fields; nil when nothing is wrong.
+func (c check) as(invalid *Error) error {
+	if len(c) == 0 {
+		return nil
+	}
+	return invalid.With(c...)
+}
+
+func (c *check) length(field, s string, least, most int) {
+	n := utf8.RuneCountInString(s)
+	switch {
+	case !utf8.ValidString(s):
+		c.fail(field, "must be valid UTF-8")
+	case n < least && n == 0:
+		c.fail(field, "required, and must not be empty")
+	case n < least || n > most:
+		c.fail(field, "want %d to %d characters, got %d", least, most, n)
+	}
+}
+
+// id checks a dotted id of at least segments segments.
+func (c *check) id(field, s string, segments int) {
+	before := len(*c)
+	c.length(field, s, 1, maxID)
+	if len(*c) > before {
+		return
+	}
+	parts := strings.Split(s, ".")
+	switch {
+	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		c.fail(field, "must have no white space or control characters, got %q", s)
+	case slices.Contains(parts, ""):
+		c.fail(field, "must have no empty segment between its dots, got %q", s)
+	case len(parts) < segments:
+		c.fail(field, "want at least %d segments with dots between, got %q", segments, s)
+	}
+}
+
+func (c *check) ids(field string, list []string) {
+	for i, s := range list {
+		c.id(fmt.Sprintf("%s[%d]", field, i), s, 1)
+	}
+}
+
+// tenant checks an optional tenant id; nil and absent are global.
+func (c *check) tenant(field string, t *string) {
+	switch {
+	case t == nil:
+	case *t == GlobalTenant:
+		c.fail(field, "%s is reserved; leave tenant_id out for the global collection", GlobalTenant)
+	default:
+		c.id(field, *t, 1)
+	}
+}
+
+func (c *check) between(field string, n *int, least, most int) {
+	if n != nil && (*n < least || *n > most) {
+		c.fail(field, "want an integer from %d to %d, got %d", least, most, *n)
+	}
+}
