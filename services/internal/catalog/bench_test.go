@@ -1,0 +1,98 @@
+package catalog_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+)
+
+// record has the size of a usual skill record.
+var record = []byte(`{"purpose":"` + strings.Repeat("x", 1000) + `"}`)
+
+func skill(n int) catalog.Key {
+	return catalog.Key{Kind: schemas.KindSkill, ID: fmt.Sprintf("bench.skill%06d", n)}
+}
+
+// BenchmarkPut has 32 callers write at once; "alone" publishes each record by
+// itself, which is what grouping is to beat.
+func BenchmarkPut(b *testing.B) {
+	for _, syncAlways := range []bool{true, false} {
+		for _, alone := range []bool{true, false} {
+			b.Run(fmt.Sprintf("sync=%v/alone=%v", syncAlways, alone), func(b *testing.B) {
+				js := connect(b, startServer(b, b.TempDir(), syncAlways))
+				c, err := catalog.Open(b.Context(), js, 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				put := func(n int) error { _, err := c.Put(b.Context(), skill(n), record); return err }
+				if alone {
+					put = func(n int) error {
+						_, err := js.Publish(b.Context(), "$KV.catalog."+skill(n).String(), record)
+						return err
+					}
+				}
+				b.ResetTimer()
+				inParallel(b, 32, put)
+			})
+		}
+	}
+}
+
+func inParallel(b *testing.B, workers int, do func(n int) error) {
+	b.Helper()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+				if err := do(int(n)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkFollow replays 100,000 records into a view.
+func BenchmarkFollow(b *testing.B) {
+	const n = 100_000
+	js := connect(b, startServer(b, b.TempDir(), false))
+	c, err := catalog.Open(b.Context(), js, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	fill(b, js, n)
+	for b.Loop() {
+		view := catalog.NewView()
+		if err := replay(b, c, view); err != nil {
+			b.Fatal(err)
+		}
+		if got := view.Len(schemas.KindSkill, ""); got != n {
+			b.Fatalf("%d records replayed, want %d", got, n)
+		}
+	}
+}
+
+func fill(b *testing.B, js jetstream.JetStream, n int) {
+	b.Helper()
+	for i := range n {
+		if _, err := js.PublishAsync("$KV.catalog."+skill(i).String(), record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-time.After(time.Minute):
+		b.Fatal("the records are not acknowledged")
+	}
+}

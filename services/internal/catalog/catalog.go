@@ -1,0 +1,211 @@
+// Package catalog is the log of record: every registered record, in a
+// JetStream KV bucket, at a revision that only grows. All else that knows
+// records is a view of it, fed by Catalog.Follow, and can be rebuilt.
+//
+// What Put and Delete acknowledge is on disk when the server runs with
+// sync_interval: always. A stream has no such setting of its own: the server
+// applies it to all its streams, and one that may lose its last moments opts
+// out with the persist mode "async".
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// Bucket is the name of the KV bucket.
+	Bucket = "catalog"
+	// Stream is the JetStream stream behind the bucket, for those who bind a
+	// durable consumer to it.
+	Stream = "KV_" + Bucket
+
+	subjects = "$KV." + Bucket + "."
+)
+
+// ErrNotFound is what Get answers for a key without a record.
+var ErrNotFound = errors.New("no such record")
+
+// Entry is a record at the revision that wrote it.
+type Entry struct {
+	Key      Key
+	Record   []byte // as registered; not to be modified
+	Revision uint64
+	Created  time.Time
+}
+
+// Catalog reads and writes the log. It may be used concurrently and needs no
+// closing.
+type Catalog struct {
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	commits commits
+}
+
+// Open creates the bucket, or brings one that exists up to date, with its
+// messages in files on that many servers. Replicas of 0 leaves the number of
+// an existing bucket alone; a new one gets 1.
+func Open(ctx context.Context, js jetstream.JetStream, replicas int) (*Catalog, error) {
+	replicas, err := wantReplicas(ctx, js, replicas)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := js.CreateOrUpdateStream(ctx, config(replicas))
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
+	}
+	c := &Catalog{js: js, stream: stream}
+	c.commits.conn = js.Conn()
+	c.commits.grouped = stream.CachedInfo().Config.AllowAtomicPublish
+	return c, nil
+}
+
+func wantReplicas(ctx context.Context, js jetstream.JetStream, replicas int) (int, error) {
+	if replicas > 0 {
+		return replicas, nil
+	}
+	stream, err := js.Stream(ctx, Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for bucket %s: %w", Bucket, err)
+	}
+	return stream.CachedInfo().Config.Replicas, nil
+}
+
+// config is the stream of a KV bucket (ADR-8) with two departures.
+func config(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              Stream,
+		Description:       "records as registered: <kind>.<tenant>.<id>",
+		Subjects:          []string{subjects + ">"},
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxMsgSize:        -1,
+		MaxConsumers:      -1,
+		Storage:           jetstream.FileStorage,
+		Replicas:          replicas,
+		Discard:           jetstream.DiscardNew,
+		Duplicates:        2 * time.Minute,
+		AllowRollup:       true,
+		DenyDelete:        true,
+		// A direct get may be answered by a replica that has not yet applied
+		// an acknowledged write. Without it nats.go (jetstream/stream.go,
+		// getMsg) asks $JS.API.STREAM.MSG.GET, which only the stream's leader
+		// answers (nats-server, jetstream_api.go, jsMsgGetRequest).
+		AllowDirect: false,
+		// Writes that wait for the disk are committed together.
+		AllowAtomicPublish: true,
+	}
+}
+
+// Put writes the record and answers with its revision. An error may leave
+// open whether it was written.
+func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return 0, err
+	}
+	revision, err := c.commits.put(ctx, subjects+encoded, record)
+	if !errors.Is(err, errAlone) {
+		return revision, wrap(err, "store", encoded)
+	}
+	ack, err := c.js.Publish(ctx, subjects+encoded, record)
+	if err != nil {
+		return 0, wrap(err, "store", encoded)
+	}
+	return ack.Sequence, nil
+}
+
+// Get reads the record from the stream's leader: it sees every write that was
+// acknowledged before. It answers ErrNotFound when there is none.
+func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return Entry{}, err
+	}
+	msg, err := c.stream.GetLastMsgForSubject(ctx, subjects+encoded)
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && removes(msg.Header) {
+		return Entry{}, wrap(ErrNotFound, "read", encoded)
+	}
+	if err != nil {
+		return Entry{}, wrap(err, "read", encoded)
+	}
+	return Entry{Key: key, Record: msg.Data, Revision: msg.Sequence, Created: msg.Time}, nil
+}
+
+// Delete removes the record and answers with the revision that did. Where
+// there is none nothing is written, and the answer is a revision at which it
+// was already gone.
+func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return 0, err
+	}
+	for {
+		last, gone, err := c.last(ctx, encoded)
+		if gone || err != nil {
+			return last, err
+		}
+		// Only over the revision just read: two who delete at once write one
+		// marker, and a record that came in between is looked at again.
+		ack, err := c.js.PublishMsg(ctx, marker(encoded), jetstream.WithExpectLastSequencePerSubject(last))
+		if outdated(err) {
+			continue
+		}
+		if err != nil {
+			return 0, wrap(err, "delete", encoded)
+		}
+		return ack.Sequence, nil
+	}
+}
+
+// outdated reports whether a write was refused because its subject has moved
+// on. A replicated stream says so with a code of its own.
+func outdated(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) &&
+		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// wrap says what was attempted on which key, if anything failed.
+func wrap(err error, attempted, encoded string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", attempted, encoded, err)
+}
+
+// last is the newest revision of the key, and whether nothing is there. A key
+// that was never written is gone at the newest revision of the whole log.
+func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
+	msg, err := c.stream.GetLastMsgForSubject(ctx, subjects+encoded)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		revision, err = c.Revision(ctx)
+		return revision, true, err
+	}
+	if err != nil {
+		return 0, false, wrap(err, "read", encoded)
+	}
+	return msg.Sequence, removes(msg.Header), nil
+}
+
+// Revision is the newest revision in the log, 0 when it is empty. It is that
+// of a message that is there, so everyone who follows the log gets to it.
+func (c *Catalog) Revision(ctx context.Context) (uint64, error) {
+	msg, err := c.stream.GetLastMsgForSubject(ctx, subjects+">")
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the newest revision: %w", err)
+	}
+	return msg.Sequence, nil
+}

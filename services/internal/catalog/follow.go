@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// maxBatch is the most changes Follow hands over at once.
+	maxBatch = 1024
+	// What the server may send ahead: enough to keep the wire busy, and few
+	// enough that megabyte records do not fill the memory.
+	fetchMessages = 4096
+	fetchBytes    = 32 << 20
+	// A consumer whose server is gone is missed after two heartbeats.
+	heartbeat = time.Second
+)
+
+// Change is one revision of the log.
+type Change struct {
+	Key      Key
+	Record   []byte // nil when Removed; not to be modified
+	Revision uint64
+	Removed  bool
+}
+
+// Follow hands the log to apply, from its beginning and then as it grows, in
+// batches of what is available: one call at a time, revisions ascending, none
+// twice. Of a record only the newest revision is replayed. ready, if not nil,
+// is called once, after apply has had all that was in the log when Follow
+// began. Lost connections and leaders are waited out. Follow returns nil when
+// ctx ends, apply's error, or an error when the connection is closed.
+func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	target, err := c.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	consumer, err := c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return fmt.Errorf("follow the catalog: %w", err)
+	}
+	changes := make(chan Change, maxBatch)
+	consuming, err := consumer.Consume(into(ctx, changes), jetstream.PullHeartbeat(heartbeat),
+		jetstream.PullMaxMessagesWithBytesLimit(fetchMessages, fetchBytes))
+	if err != nil {
+		return fmt.Errorf("follow the catalog: %w", err)
+	}
+	f := follower{changes: changes, closed: consuming.Closed(), apply: apply}
+	err = f.run(ctx, target, ready)
+	stop() // a handler that waits for room in changes goes on
+	consuming.Stop()
+	<-f.closed
+	return err
+}
+
+// into puts what messages tell of into changes; what is none of the catalog's
+// is passed over.
+func into(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
+	return func(msg jetstream.Msg) {
+		change, err := ReadChange(msg)
+		if err != nil {
+			return
+		}
+		select {
+		case changes <- change:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// follower hands on what a consumer puts into changes.
+type follower struct {
+	changes <-chan Change
+	closed  <-chan struct{}
+	apply   func([]Change) error
+	reached uint64 // the newest revision handed on
+}
+
+func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
+	for {
+		var batch []Change
+		if ready != nil && f.reached >= target {
+			ready()
+			ready = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.closed:
+			return fmt.Errorf("follow the catalog: %w", nats.ErrConnectionClosed)
+		case change := <-f.changes:
+			batch = f.gather([]Change{change})
+		}
+		if err := f.hand(batch); err != nil {
+			return err
+		}
+	}
+}
+
+// gather adds to the batch what is there already.
+func (f *follower) gather(batch []Change) []Change {
+	for len(batch) < maxBatch {
+		select {
+		case change := <-f.changes:
+			batch = append(batch, change)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (f *follower) hand(batch []Change) error {
+	if err := f.apply(batch); err != nil {
+		return fmt.Errorf("apply revisions %d to %d: %w",
+			batch[0].Revision, batch[len(batch)-1].Revision, err)
+	}
+	f.reached = batch[len(batch)-1].Revision
+	return nil
+}
+
+// ReadChange is what a message of Stream tells of, for those who consume it
+// themselves. It answers ErrBadKey for one that is none of the catalog's.
+func ReadChange(msg jetstream.Msg) (Change, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return Change{}, fmt.Errorf("read a change: %w", err)
+	}
+	key, err := ParseKey(strings.TrimPrefix(msg.Subject(), subjects))
+	if err != nil {
+		return Change{}, fmt.Errorf("read revision %d: %w", meta.Sequence.Stream, err)
+	}
+	change := Change{Key: key, Revision: meta.Sequence.Stream, Removed: removes(msg.Headers())}
+	if !change.Removed {
+		change.Record = msg.Data()
+	}
+	return change, nil
+}
+
+// operation is the header by which ADR-8 marks what is not a value.
+const operation = "KV-Operation"
+
+// marker is the message that removes a key.
+func marker(encoded string) *nats.Msg {
+	msg := nats.NewMsg(subjects + encoded)
+	msg.Header.Set(operation, "DEL")
+	return msg
+}
+
+// removes reports whether a message with the header is a marker: ours, or one
+// of a purge by hand or by the server.
+func removes(h nats.Header) bool {
+	op := h.Get(operation)
+	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
+}

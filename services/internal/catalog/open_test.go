@@ -1,0 +1,63 @@
+package catalog_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/services/internal/catalog"
+)
+
+// startServer runs an embedded server with its files in dir.
+func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		DontListen: true, NoSigs: true, JetStream: true, StoreDir: dir, SyncAlways: syncAlways,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not come up")
+	}
+	return s
+}
+
+func connect(t testing.TB, s *server.Server, options ...nats.Option) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect("", append(options, nats.InProcessServer(s))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// open is a catalog on a server of its own, which syncs to disk always.
+func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
+	t.Helper()
+	js := connect(t, startServer(t, t.TempDir(), true))
+	c, err := catalog.Open(t.Context(), js, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, js
+}
+
+// soon is a context that ends before a test that hangs is noticed.
+func soon(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

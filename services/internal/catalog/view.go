@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// View holds the newest revision of every record in memory. Feed it with
+// Apply, usually from Catalog.Follow, and read it from as many goroutines as
+// you like.
+type View struct {
+	mu          sync.RWMutex
+	collections map[collection]*records
+	revision    uint64
+	advanced    chan struct{} // closed, and replaced, when revision grows
+}
+
+// collection is one tenant's records of one kind.
+type collection struct{ kind, tenant string }
+
+type records struct {
+	byID map[string]Entry
+	// ids has every id of byID in order, and perhaps some since removed; nil
+	// when it has to be made anew.
+	ids    []string
+	joined uint64 // how many ids have come to byID
+}
+
+// NewView is a view of an empty log.
+func NewView() *View {
+	return &View{collections: map[collection]*records{}, advanced: make(chan struct{})}
+}
+
+// Apply takes the changes in, of which all revisions ascend. Whoever waits for
+// the last of them goes on when it returns.
+func (v *View) Apply(changes []Change) {
+	if len(changes) == 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, change := range changes {
+		v.apply(change)
+	}
+	v.revision = changes[len(changes)-1].Revision
+	close(v.advanced)
+	v.advanced = make(chan struct{})
+}
+
+func (v *View) apply(change Change) {
+	c := collection{change.Key.Kind, change.Key.Tenant}
+	r := v.collections[c]
+	if r == nil {
+		r = &records{byID: map[string]Entry{}}
+		v.collections[c] = r
+	}
+	id := change.Key.ID
+	if change.Removed {
+		delete(r.byID, id)
+		return
+	}
+	if _, known := r.byID[id]; !known {
+		r.ids = nil
+		r.joined++
+	}
+	r.byID[id] = Entry{Key: change.Key, Record: change.Record, Revision: change.Revision}
+}
+
+// Revision is the newest revision taken in.
+func (v *View) Revision() uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.revision
+}
+
+// WaitFor returns once the view has taken in the revision, at once when it
+// has already, or with ctx's error when that comes first.
+func (v *View) WaitFor(ctx context.Context, revision uint64) error {
+	for {
+		v.mu.RLock()
+		reached, advanced := v.revision, v.advanced
+		v.mu.RUnlock()
+		if reached >= revision {
+			return nil
+		}
+		select {
+		case <-advanced:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Get is the record of the key, and whether there is one.
+func (v *View) Get(key Key) (Entry, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	r := v.collections[collection{key.Kind, key.Tenant}]
+	if r == nil {
+		return Entry{}, false
+	}
+	e, ok := r.byID[key.ID]
+	return e, ok
+}
+
+// Len is the number of the tenant's records of the kind.
+func (v *View) Len(kind, tenant string) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	r := v.collections[collection{kind, tenant}]
+	if r == nil {
+		return 0
+	}
+	return len(r.byID)
+}
+
+// After is the tenant's records of the kind whose id is greater than id, in the
+// order of their ids. What is written meanwhile may or may not be among them;
+// the view is not locked while the caller looks at a record.
+func (v *View) After(kind, tenant, id string) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		ids := v.sorted(collection{kind, tenant})
+		from, exact := slices.BinarySearch(ids, id)
+		if exact {
+			from++
+		}
+		for _, next := range ids[from:] {
+			if e, ok := v.Get(Key{kind, tenant, next}); ok && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// sorted is the collection's ids in order, and perhaps some since removed. The
+// slice is never written to again.
+func (v *View) sorted(c collection) []string {
+	v.mu.RLock()
+	r := v.collections[c]
+	if r == nil || r.ids != nil {
+		defer v.mu.RUnlock()
+		return r.sorted()
+	}
+	joined, ids := r.joined, slices.AppendSeq(make([]string, 0, len(r.byID)), maps.Keys(r.byID))
+	v.mu.RUnlock()
+
+	slices.Sort(ids) // outside of the lock: it takes milliseconds
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r.joined == joined {
+		r.ids = ids
+	}
+	return ids
+}
+
+func (r *records) sorted() []string {
+	if r == nil {
+		return nil
+	}
+	return r.ids
+}
