@@ -30,11 +30,11 @@ func Decode[T any](body []byte, invalid *Error) (T, error) {
 }
 
 func unmarshal(body []byte, v any) error {
-	if len(body) == 0 {
-		return errors.New("the body is empty; want a JSON object")
-	}
 	if u, ok := v.(interface{ UnmarshalJSON([]byte) error }); ok {
 		return u.UnmarshalJSON(body)
+	}
+	if len(body) == 0 {
+		return errors.New("the body is empty; want a JSON object")
 	}
 	return json.Unmarshal(body, v, decodeOptions)
 }

@@ -26,14 +26,14 @@ var (
 	ErrInvalidRegistration    = declare("CE-061", 400, "invalid registration request")
 	ErrToolNotFound           = declare("CE-071", 404, "tool not found")
 
-	ErrAnalysisMalformed        = declare("AN-400", 400, "malformed analysis request")
-	ErrAnalysisUnauthenticated  = declare("AN-401", 401, "not authenticated")
-	ErrAnalysisForbidden        = declare("AN-403", 403, "not allowed")
-	ErrAnalysisTooLarge         = declare("AN-413", 413, "body too large")
-	ErrAnalysisTooManyRequests  = declare("AN-429", 429, "too many requests")
-	ErrAnalysisInternal         = declare("AN-500", 500, "analysis failed")
-	ErrAnalysisUnavailable      = declare("AN-503", 503, "dependency unavailable")
-	ErrAnalysisTimeout          = declare("AN-504", 504, "analysis timed out")
+	ErrAnalysisMalformed       = declare("AN-400", 400, "malformed analysis request")
+	ErrAnalysisUnauthenticated = declare("AN-401", 401, "not authenticated")
+	ErrAnalysisForbidden       = declare("AN-403", 403, "not allowed")
+	ErrAnalysisTooLarge        = declare("AN-413", 413, "body too large")
+	ErrAnalysisTooManyRequests = declare("AN-429", 429, "too many requests")
+	ErrAnalysisInternal        = declare("AN-500", 500, "analysis failed")
+	ErrAnalysisUnavailable     = declare("AN-503", 503, "dependency unavailable")
+	ErrAnalysisTimeout         = declare("AN-504", 504, "analysis timed out")
 )
 
 // Error is an error that a caller may see: the body of an error response, with
@@ -67,9 +67,12 @@ func declare(code string, status int, title string) *Error {
 // Declared is the error of the table with the code; nil when there is none.
 func Declared(code string) *Error { return declared[code] }
 
-// Error is the title, the detail and the fields, as one line.
-func (e *Error) Error() string {
-	parts := []string{e.Code + " " + e.Title}
+// Error is the code and the message.
+func (e *Error) Error() string { return e.Code + " " + e.Message() }
+
+// Message is the title, the detail and the fields, as one line.
+func (e *Error) Message() string {
+	parts := []string{e.Title}
 	if e.Detail != "" {
 		parts = append(parts, e.Detail)
 	}

@@ -1,0 +1,57 @@
+// Package bustest gives tests a real NATS server in their own process.
+package bustest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"cairn/bus"
+)
+
+// Open starts a server with JetStream for the test alone, and connects to it.
+func Open(t testing.TB) *bus.Conn {
+	t.Helper()
+	_, conn := Start(t)
+	return conn
+}
+
+// Start is Open for a test that also handles the server.
+func Start(t testing.TB) (*bus.Server, *bus.Conn) {
+	t.Helper()
+	server, err := bus.StartServer(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server, Dial(t, server)
+}
+
+// Dial opens another connection to the server.
+func Dial(t testing.TB, server *bus.Server) *bus.Conn {
+	t.Helper()
+	conn, err := server.Open(t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// Service starts a service on conn and stops it with the test.
+func Service(t testing.TB, conn *bus.Conn, name string) *bus.Service {
+	t.Helper()
+	s, err := bus.Start(conn, name, 256, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Errorf("stop service %s: %v", name, err)
+		}
+	})
+	return s
+}

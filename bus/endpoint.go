@@ -1,0 +1,111 @@
+package bus
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/schemas"
+)
+
+// callTimeout bounds a request whose caller gave no deadline.
+const callTimeout = 10 * time.Second
+
+// Endpoint is a subject on which a Req is answered by one Res.
+type Endpoint[Req, Res any] struct {
+	Subject string
+	// Invalid is the error for a request that cannot be read or is not valid.
+	Invalid *schemas.Error
+}
+
+// Reply is an answer as it came over the wire.
+type Reply struct {
+	Body     []byte
+	Revision uint64 // of the catalog, when the answer is to a write
+}
+
+// Call asks req on the endpoint and waits for the answer, at most until ctx's
+// deadline, and 10 seconds without one. The error is a row of the schemas
+// table, or ctx's own.
+func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return res, err
+	}
+	reply, err := e.Forward(ctx, c, body)
+	if err != nil {
+		return res, err
+	}
+	return res, json.Unmarshal(reply.Body, &res)
+}
+
+// Forward asks with a body that is already JSON, and gives the answer as it is.
+func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (Reply, error) {
+	if !c.Connected() {
+		return Reply{}, schemas.ErrUnavailable.Because("NATS is away")
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	lost := c.lost()
+	defer context.AfterFunc(lost, cancel)()
+	msg, err := c.nc.RequestMsgWithContext(ctx, newMessage(ctx, e.Subject, body))
+	switch {
+	case err != nil && lost.Err() != nil:
+		return Reply{}, schemas.ErrUnavailable.Because("NATS went away")
+	case err != nil:
+		return Reply{}, transportError(e.Subject, err)
+	}
+	return readReply(msg)
+}
+
+func readReply(msg *nats.Msg) (Reply, error) {
+	if err := readError(msg); err != nil {
+		return Reply{}, err
+	}
+	revision, _ := strconv.ParseUint(msg.Header.Get(HeaderRevision), 10, 64) // absent: 0
+	return Reply{Body: msg.Data, Revision: revision}, nil
+}
+
+// Serve answers the endpoint's requests with handle until s stops. Requests
+// are handled concurrently.
+func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
+	return s.add(e.Subject, func(ctx context.Context, r micro.Request) {
+		ctx, cancel := received(ctx, r.Headers().Get, callTimeout)
+		defer cancel()
+		defer s.recovered(ctx, r)
+		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
+		if err != nil {
+			s.fail(ctx, r, err)
+			return
+		}
+		res, err := handle(ctx, req)
+		if err != nil {
+			s.fail(ctx, r, err)
+			return
+		}
+		s.answer(ctx, r, res)
+	})
+}
+
+// answer responds with res as JSON.
+func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
+	body, err := json.Marshal(res, json.Deterministic(true))
+	if err == nil {
+		err = s.fits(len(body))
+	}
+	if err != nil {
+		s.fail(ctx, r, err)
+		return
+	}
+	header := micro.Headers{}
+	if w, ok := res.(interface{ CatalogRevision() uint64 }); ok {
+		header[HeaderRevision] = []string{strconv.FormatUint(w.CatalogRevision(), 10)}
+	}
+	if err := r.Respond(body, micro.WithHeaders(header)); err != nil {
+		s.log.Warn("answer not sent", "subject", r.Subject(), "request_id", RequestID(ctx), "err", err)
+	}
+}

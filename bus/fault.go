@@ -1,0 +1,106 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/schemas"
+)
+
+// visible is the row of the table that a caller sees for err. An err that is
+// in no row is internal.
+func visible(err error) *schemas.Error {
+	var known *schemas.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.DeadlineExceeded):
+		return schemas.ErrTimeout
+	case errors.Is(err, context.Canceled):
+		return schemas.ErrUnavailable.Because("the worker is stopping")
+	case away(err):
+		return schemas.ErrUnavailable.Because("NATS does not answer the worker")
+	default:
+		return schemas.ErrInternal
+	}
+}
+
+// away reports whether err means that the server, or its JetStream, cannot be
+// reached at present.
+func away(err error) bool {
+	for _, sign := range []error{nats.ErrNoResponders, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected,
+		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, jetstream.ErrNoStreamResponse} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// fail answers with err.
+func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
+	s.refuse(ctx, r, visible(err), err)
+}
+
+// refuse answers with e, which is what the caller sees of err.
+func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error) {
+	e = s.seen(ctx, r.Subject(), e, err)
+	body, err := json.Marshal(e)
+	if err == nil {
+		err = r.Error(strconv.Itoa(e.Status), e.Title, body)
+	}
+	if err != nil {
+		s.log.Warn("answer not sent", "subject", r.Subject(), "request_id", e.RequestID, "err", err)
+	}
+}
+
+// seen is e for the request of ctx. What is not the caller's doing is logged
+// here, once, with all that err says.
+func (s *Service) seen(ctx context.Context, subject string, e *schemas.Error, err error) *schemas.Error {
+	c := *e
+	c.RequestID = RequestID(ctx)
+	if c.Status >= 500 && c.Status != 501 {
+		s.log.Error("request failed", "subject", subject, "request_id", c.RequestID, "err", err)
+	}
+	return &c
+}
+
+// recovered, deferred, answers a request whose handler panicked.
+func (s *Service) recovered(ctx context.Context, r micro.Request) {
+	if p := recover(); p != nil {
+		s.fail(ctx, r, panicked(p))
+	}
+}
+
+func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
+
+// fits says why an answer of size bytes cannot be sent; nil when it can.
+func (s *Service) fits(size int) error {
+	if most := s.conn.nc.MaxPayload(); int64(size) > most-headerRoom {
+		return schemas.ErrInternal.Because(fmt.Sprintf(
+			"the answer has %d bytes and NATS takes %d; ask for less, such as a smaller top_k or limit", size, most))
+	}
+	return nil
+}
+
+// readError is the error that a reply carries in micro's headers, as the same
+// row of the table that the worker returned; nil for an answer.
+func readError(msg *nats.Msg) error {
+	status := msg.Header.Get(micro.ErrorCodeHeader)
+	if status == "" {
+		return nil
+	}
+	var e schemas.Error
+	if err := json.Unmarshal(msg.Data, &e); err != nil || schemas.Declared(e.Code) == nil {
+		return schemas.ErrInternal.Because(msg.Header.Get(micro.ErrorHeader))
+	}
+	return &e
+}

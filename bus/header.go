@@ -1,0 +1,91 @@
+package bus
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// The headers of Cairn's messages.
+const (
+	// HeaderRequestID names a request in logs, on the bus and over HTTP.
+	HeaderRequestID = "X-Request-Id"
+	// HeaderRevision on a reply: the catalog revision that holds what was written.
+	HeaderRevision = "Cairn-Revision"
+	// HeaderMinRevision on a request: the least revision that the answer must have seen.
+	HeaderMinRevision = "Cairn-Min-Revision"
+	// HeaderTimeout on a request: how long the caller waits, as a Go duration.
+	HeaderTimeout = "Cairn-Timeout"
+	// HeaderEvent on a message of a stream: the event's type. A message
+	// without it is a sign of life.
+	HeaderEvent = "Cairn-Event"
+	// HeaderSequence on an event: its place in the stream, from 1.
+	HeaderSequence = "Cairn-Sequence"
+	// HeaderBodySize on a stream's request: the body of so many bytes follows
+	// in chunks, to the reply subject of the worker's first message.
+	HeaderBodySize = "Cairn-Body-Size"
+	// HeaderCancel on a message to a worker's reply subject ends the stream.
+	HeaderCancel = "Cairn-Cancel"
+)
+
+type (
+	requestIDKey   struct{}
+	minRevisionKey struct{}
+)
+
+// WithRequestID is ctx for the request named id.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID is the name of ctx's request; empty when it has none.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// WithMinRevision is ctx for a request whose answer must have seen revision.
+func WithMinRevision(ctx context.Context, revision uint64) context.Context {
+	return context.WithValue(ctx, minRevisionKey{}, revision)
+}
+
+// MinRevision is the least revision that an answer in ctx must have seen.
+func MinRevision(ctx context.Context) uint64 {
+	revision, _ := ctx.Value(minRevisionKey{}).(uint64)
+	return revision
+}
+
+// newMessage is a request on subject that carries what ctx knows.
+func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
+	msg := nats.NewMsg(subject)
+	msg.Data = body
+	if id := RequestID(ctx); id != "" {
+		msg.Header.Set(HeaderRequestID, id)
+	}
+	if revision := MinRevision(ctx); revision > 0 {
+		msg.Header.Set(HeaderMinRevision, strconv.FormatUint(revision, 10))
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		msg.Header.Set(HeaderTimeout, time.Until(deadline).String())
+	}
+	return msg
+}
+
+// received is parent with what the headers of a request say; the caller's
+// patience is bounded by most.
+func received(parent context.Context, header func(string) string, most time.Duration) (context.Context, context.CancelFunc) {
+	ctx := parent
+	if id := header(HeaderRequestID); id != "" {
+		ctx = WithRequestID(ctx, id)
+	}
+	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
+		ctx = WithMinRevision(ctx, revision)
+	}
+	patience := most
+	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d < most {
+		patience = d
+	}
+	return context.WithTimeout(ctx, patience)
+}

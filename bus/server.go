@@ -1,0 +1,139 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// maxPayload is the largest message of the embedded server: NATS advises
+// against more than 8 MB; a record of 1 MiB and a page of them fit.
+const maxPayload = 8 << 20
+
+// Server is a NATS server with JetStream in this process.
+type Server struct {
+	ns      *server.Server
+	scratch string // removed with the server; empty when the caller named the folder
+}
+
+// StartServer starts a server that keeps its streams in dir, or in a folder
+// that ends with it when dir is empty. It listens on listen (host:port), or
+// only inside the process when that is empty. The caller stops it.
+func StartServer(dir, listen string) (*Server, error) {
+	s := &Server{}
+	if dir == "" {
+		scratch, err := os.MkdirTemp("", "cairn-nats-")
+		if err != nil {
+			return nil, fmt.Errorf("make a folder for JetStream: %w", err)
+		}
+		dir, s.scratch = scratch, scratch
+	}
+	if err := writable(dir); err != nil {
+		return nil, err
+	}
+	options, err := serverOptions(dir, listen)
+	if err != nil {
+		return nil, err
+	}
+	s.ns, err = server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("embedded NATS: %w", err)
+	}
+	s.ns.Start()
+	if !s.ns.ReadyForConnections(10*time.Second) || !s.ns.JetStreamEnabled() {
+		s.Stop()
+		return nil, fmt.Errorf("embedded NATS did not start in %s", dir)
+	}
+	return s, nil
+}
+
+func serverOptions(dir, listen string) (*server.Options, error) {
+	o := &server.Options{
+		ServerName: "cairn",
+		JetStream:  true,
+		StoreDir:   dir,
+		SyncAlways: true, // an acknowledged record is on disk; the tags opt out
+		MaxPayload: maxPayload,
+		NoSigs:     true,
+		NoLog:      true,
+		DontListen: listen == "",
+	}
+	if listen == "" {
+		return o, nil
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, fmt.Errorf("NATS address %q: want host:port: %w", listen, err)
+	}
+	o.Host = host
+	if o.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("NATS address %q: want a number for the port", listen)
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+		return o, nil
+	}
+	return o, free(listen)
+}
+
+// free says early, and in one line, that an address is taken.
+func free(listen string) error {
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("NATS cannot listen: %w", err)
+	}
+	return l.Close()
+}
+
+// writable makes sure that dir exists and takes files.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	probe := filepath.Join(dir, ".writable")
+	err := os.WriteFile(probe, nil, 0o600)
+	return errors.Join(wrap("data folder", err), wrap("data folder", removeIf(err == nil, probe)))
+}
+
+func removeIf(there bool, path string) error {
+	if !there {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// URL is where clients outside of the process connect; empty when it does not listen.
+func (s *Server) URL() string {
+	if s.ns.Addr() == nil {
+		return ""
+	}
+	return s.ns.ClientURL()
+}
+
+// Open connects to the server from inside the process.
+func (s *Server) Open(name string) (*Conn, error) {
+	return connect("", name, nats.InProcessServer(s.ns))
+}
+
+// Stop ends the server; its streams are on disk when Stop returns.
+func (s *Server) Stop() {
+	s.ns.Shutdown()
+	s.ns.WaitForShutdown()
+	if s.scratch != "" {
+		_ = os.RemoveAll(s.scratch) // a temporary folder; the system clears it too
+	}
+}

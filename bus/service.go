@@ -1,0 +1,94 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/schemas"
+)
+
+// Version is the version of this build, set by the linker.
+var Version = "0.0.0"
+
+// Service is a group of endpoints that is found, counted and stopped as one.
+type Service struct {
+	conn  *Conn
+	micro micro.Service
+	log   *slog.Logger
+	slots chan struct{}
+	ctx   context.Context // of the requests in flight
+	end   context.CancelFunc
+}
+
+// Start makes the service known on c under name. It handles at most slots
+// requests at a time, and answers "unavailable" at once beyond that. The
+// caller stops it.
+func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
+	m, err := micro.AddService(c.nc, micro.Config{Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name})
+	if err != nil {
+		return nil, fmt.Errorf("start service %s: %w", name, err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	return &Service{
+		conn: c, micro: m, log: log.With("service", name),
+		slots: make(chan struct{}, slots), ctx: ctx, end: end,
+	}, nil
+}
+
+// add runs each request in its own goroutine while a slot is free. It never
+// blocks: a micro endpoint runs its handlers one after the other.
+func (s *Service) add(subject string, handle func(context.Context, micro.Request)) error {
+	name := strings.ReplaceAll(strings.TrimPrefix(subject, "cairn."), ".", "-")
+	return s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+		select {
+		case s.slots <- struct{}{}:
+			go func() {
+				defer func() { <-s.slots }()
+				handle(s.ctx, r)
+			}()
+		default:
+			s.fail(s.ctx, r, schemas.ErrUnavailable.Because("every worker of "+subject+" is busy"))
+		}
+	}), micro.WithEndpointSubject(subject))
+}
+
+// settle is how long the service must have been idle before it counts as
+// drained: messages that the server had sent are then in a handler.
+const settle = 20 * time.Millisecond
+
+// Stop takes no more requests, waits for those in flight until ctx ends, and
+// then cancels the rest. It returns when no handler runs any more.
+func (s *Service) Stop(ctx context.Context) error {
+	err := s.micro.Stop()
+	if s.conn.Connected() {
+		_ = s.conn.nc.FlushWithContext(ctx) // what the server sent before it knew has arrived
+	}
+	s.idle(ctx)
+	s.end()
+	for range cap(s.slots) {
+		s.slots <- struct{}{}
+	}
+	return err
+}
+
+// idle returns when no request has been in flight for a while, or ctx ends.
+func (s *Service) idle(ctx context.Context) {
+	tick := time.NewTicker(settle)
+	defer tick.Stop()
+	for quiet := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if len(s.slots) == 0 && quiet {
+			return
+		}
+		quiet = len(s.slots) == 0
+	}
+}

@@ -1,0 +1,220 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/schemas"
+)
+
+// errLeft is the cause of a stream's end when nobody listens any more.
+var errLeft = errors.New("the caller left")
+
+// Sender sends the events of one stream. It may be used concurrently.
+type Sender interface {
+	// Send sends data as JSON. It does not wait for the reader.
+	Send(event string, data any) error
+}
+
+// Serve answers the stream's requests with handle until svc stops. handle's
+// ctx ends with the caller's patience or interest. What handle returns ends
+// the stream: nil with done, an error before the first event with the error
+// alone, a later one with an error event and done.
+func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
+	return svc.add(s.Subject, func(ctx context.Context, r micro.Request) {
+		ctx, stop := received(ctx, r.Headers().Get, s.Timeout)
+		defer stop()
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		w := &session{conn: svc.conn, reply: r.Reply(), body: r.Data(), whole: make(chan struct{}), cancel: cancel}
+		err := w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
+		if err == nil {
+			err = s.run(ctx, w, handle)
+		}
+		w.close()
+		if errors.Is(context.Cause(ctx), errLeft) {
+			return
+		}
+		s.end(ctx, svc, r, w, err)
+	})
+}
+
+// run reads the request and handles it, with a sign of life now and then.
+func (s Stream[Req]) run(ctx context.Context, w *session, handle func(context.Context, Req, Sender) error) (err error) {
+	var alive sync.WaitGroup
+	beating, stop := context.WithCancel(ctx)
+	alive.Go(func() { w.beat(beating) })
+	defer alive.Wait()
+	defer stop()
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p)
+		}
+	}()
+	if err := w.arrived(ctx); err != nil {
+		return err
+	}
+	req, err := schemas.Decode[Req](w.body, s.Invalid)
+	if err != nil {
+		return err
+	}
+	w.body = nil // the decoded request keeps what it needs
+	return handle(ctx, req, w)
+}
+
+// end says how the stream ended.
+func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *session, err error) {
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err)
+	}
+	switch {
+	case err == nil:
+		err = w.Send(schemas.EventDone, schemas.Nothing{})
+	case !w.began():
+		svc.refuse(ctx, r, s.row(err), err)
+		return
+	default:
+		e := svc.seen(ctx, s.Subject, s.row(err), err)
+		err = errors.Join(
+			w.Send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
+			w.Send(schemas.EventDone, schemas.Nothing{}))
+	}
+	if err != nil {
+		svc.log.Warn("stream not ended", "subject", s.Subject, "request_id", RequestID(ctx), "err", err)
+	}
+}
+
+// session is the worker's side of one stream.
+type session struct {
+	conn    *Conn
+	reply   string // where the events go
+	control string // where the caller answers: chunks of the body, and cancel
+	sub     *nats.Subscription
+	cancel  context.CancelCauseFunc
+
+	body  []byte        // complete when whole is closed
+	size  int           // of a body in chunks; 0 when it came with the request
+	parts []byte        // of it, so far
+	whole chan struct{} // closed when the body is complete
+
+	mu       sync.Mutex
+	sequence uint64
+}
+
+// open shows the caller where to answer.
+func (w *session) open(size string, most int) error {
+	if err := w.announced(size, most); err != nil {
+		return err
+	}
+	w.control = w.conn.nc.NewInbox()
+	var err error
+	if w.sub, err = w.conn.nc.Subscribe(w.control, w.told); err != nil {
+		return err
+	}
+	return w.publish(nats.NewMsg(w.reply))
+}
+
+// announced prepares for a body of size that follows in chunks.
+func (w *session) announced(size string, most int) (err error) {
+	if size == "" {
+		if len(w.body) > most {
+			return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, len(w.body)))
+		}
+		close(w.whole)
+		return nil
+	}
+	w.size, err = strconv.Atoi(size)
+	switch {
+	case err != nil || w.size < 1:
+		return schemas.ErrMalformed.Because(HeaderBodySize + ": want a number of bytes, got " + strconv.Quote(size))
+	case w.size > most:
+		return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, w.size))
+	}
+	w.parts = make([]byte, 0, w.size)
+	return nil
+}
+
+// told takes a message of the caller, or the server's word that there is none.
+func (w *session) told(msg *nats.Msg) {
+	switch {
+	case noResponders(msg), msg.Header.Get(HeaderCancel) != "":
+		w.cancel(errLeft)
+	case len(w.parts)+len(msg.Data) > w.size || len(msg.Data) == 0:
+		w.cancel(schemas.ErrMalformed.Because("the chunks are not the bytes that " + HeaderBodySize + " announced"))
+	default:
+		w.parts = append(w.parts, msg.Data...)
+		if len(w.parts) == w.size {
+			w.body = w.parts
+			close(w.whole)
+		}
+	}
+}
+
+// arrived waits for the whole body.
+func (w *session) arrived(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, callTimeout)
+	defer stop()
+	select {
+	case <-w.whole:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// beat shows the caller a sign of life until ctx ends.
+func (w *session) beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = w.publish(nats.NewMsg(w.reply)) // a caller that misses it notices
+		}
+	}
+}
+
+// Send implements Sender.
+func (w *session) Send(event string, data any) error {
+	body, err := json.Marshal(data, json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("encode %s event: %w", event, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sequence++
+	msg := nats.NewMsg(w.reply)
+	msg.Data = body
+	msg.Header.Set(HeaderEvent, event)
+	msg.Header.Set(HeaderSequence, strconv.FormatUint(w.sequence, 10))
+	return w.publish(msg)
+}
+
+// publish sends with the control subject as reply: it tells the caller where
+// to answer, and makes the server say so when nobody listens.
+func (w *session) publish(msg *nats.Msg) error {
+	msg.Reply = w.control
+	return w.conn.nc.PublishMsg(msg)
+}
+
+func (w *session) began() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sequence > 0
+}
+
+func (w *session) close() {
+	if w.sub != nil {
+		_ = w.sub.Unsubscribe() // fails only on a closed connection
+	}
+}

@@ -1,0 +1,53 @@
+package bus
+
+import (
+	"time"
+
+	"cairn/schemas"
+)
+
+// Every subject, bound once to what is asked on it and what is answered. A
+// subject is the path of the HTTP route, its segments behind "cairn.".
+var (
+	WriteTag  = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", malformed}
+	ReadTag   = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", malformed}
+	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete", malformed}
+
+	RegisterSkill          = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", unregistrable}
+	RegisterAgent          = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", unregistrable}
+	RegisterTool           = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", unregistrable}
+	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder", unregistrable}
+	RegisterGuardrail      = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable}
+	RegisterTemplate       = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable}
+	Unregister             = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable}
+
+	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed}
+	ResolveAgent           = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent", malformed}
+	ResolveContext         = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context", malformed}
+	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders", malformed}
+	ResolveTools           = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", malformed}
+	ResolveToolClass       = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", malformed}
+	ResolveTemplate        = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", malformed}
+	ResolveGuardrail       = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", malformed}
+
+	ListSkills = Endpoint[schemas.ListQuery, schemas.SkillList]{"cairn.skills", malformed}
+	ListTools  = Endpoint[schemas.ListQuery, schemas.ToolList]{"cairn.tools", malformed}
+
+	Analyze = Stream[schemas.Analysis]{
+		Subject: "cairn.analyze",
+		Invalid: schemas.ErrAnalysisMalformed,
+		Timeout: 120 * time.Second,
+		MaxBody: 10 << 20,
+		Errors:  (*schemas.Error).Analysis,
+	}
+)
+
+// Health is the subject on which the service of the name says how it is.
+func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
+	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, malformed}
+}
+
+var (
+	malformed     = schemas.ErrMalformed
+	unregistrable = schemas.ErrInvalidRegistration
+)
