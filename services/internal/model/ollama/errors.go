@@ -1,0 +1,66 @@
+package ollama
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ollama/ollama/api"
+
+	"cairn/services/internal/model"
+)
+
+var (
+	errLeft   = errors.New("the caller left the loop")
+	errCut    = errors.New("the answer ended before it was complete")
+	errEmpty  = errors.New("the model answered nothing")
+	errBroken = errors.New("the answer broke off")
+	// errSilent is of all requests that waited when the server was held to hang.
+	errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
+)
+
+// passing says whether a second attempt may do better.
+func passing(err error) bool {
+	return errors.Is(err, errCut) || errors.Is(err, errEmpty) || errors.Is(err, errBroken) || errors.Is(err, errSilent)
+}
+
+func tooLong(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", model.ErrTooLong, fmt.Sprintf(format, args...))
+}
+
+// explain names the reason of an error of the api package where callers can
+// act on it.
+func explain(err error) error {
+	var (
+		refused api.StatusError
+		signin  api.AuthorizationError
+		network *url.Error
+	)
+	switch {
+	case errors.As(err, &refused):
+		return explainStatus(refused)
+	case errors.As(err, &signin), errors.As(err, &network):
+		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
+	default: // a line of the stream: an error of the server's, or no JSON at all
+		return fmt.Errorf("%w: %.300s", errBroken, err)
+	}
+}
+
+// explainStatus tells refusals apart by their text where the status does not.
+func explainStatus(err api.StatusError) error {
+	switch err.StatusCode {
+	case http.StatusBadRequest:
+		if strings.Contains(err.ErrorMessage, "context length") {
+			return fmt.Errorf("%w: %w", model.ErrTooLong, err)
+		}
+		if strings.Contains(err.ErrorMessage, "does not support") {
+			return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
+		}
+	case http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package ollama_test
+
+import (
+	"testing"
+	"time"
+
+	ability "github.com/ollama/ollama/types/model"
+
+	"cairn/services/internal/model/ollama"
+	"cairn/services/internal/model/ollamatest"
+)
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	able := []ability.Capability{ability.CapabilityCompletion, ability.CapabilityTools}
+	info := func(name string, size int64) ollamatest.Info {
+		return ollamatest.Info{Name: name, Size: size, Capabilities: able}
+	}
+	embedder := ollamatest.Info{Name: "embed:latest", Size: 9 * gib, Capabilities: []ability.Capability{ability.CapabilityEmbedding}}
+	talker := ollamatest.Info{Name: "talk:latest", Size: 8 * gib, Capabilities: []ability.Capability{ability.CapabilityCompletion}}
+	cloud := ollamatest.Info{Name: "huge:cloud", Size: 400, Capabilities: able, RemoteHost: "https://ollama.com:443"}
+	for _, row := range []struct {
+		name   string
+		models []ollamatest.Info
+		want   string // empty: none
+	}{
+		{"no models", nil, ""},
+		{"only models that are not suitable", []ollamatest.Info{embedder, talker, cloud}, ""},
+		{"the largest that is handy", []ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), talker, cloud}, "b:8b"},
+		{"else the smallest", []ollamatest.Info{info("c:70b", 40*gib), info("d:32b", 20*gib)}, "d:32b"},
+		{"the first by name of equals", []ollamatest.Info{info("b:1b", gib), info("a:1b", gib)}, "a:1b"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			srv := ollamatest.New(t)
+			srv.SetModels(row.models...)
+			want := ""
+			if row.want != "" {
+				want = "ollama://" + srv.Host() + "/" + row.want
+			}
+			for _, host := range []string{srv.Host(), "http://" + srv.Host(), " " + srv.Host() + "/ "} {
+				got, ok := ollama.Find(t.Context(), host)
+				if got != want || ok != (want != "") {
+					t.Errorf("found %q, %v at %q; want %q", got, ok, host, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFindAsksAServerThatListensEverywhereHere(t *testing.T) {
+	t.Parallel()
+	srv := ollamatest.New(t)
+	port := srv.Host()[len("127.0.0.1:"):]
+	if got, ok := ollama.Find(t.Context(), "0.0.0.0:"+port); !ok || got != srv.URL() {
+		t.Errorf("found %q, %v; want %q", got, ok, srv.URL())
+	}
+}
+
+func TestFindGivesUpSoon(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"127.0.0.1:1", "192.0.2.1", "no such host", "http://%"} {
+		began := time.Now()
+		if got, ok := ollama.Find(t.Context(), host); ok || got != "" {
+			t.Errorf("found %q at %q", got, host)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%q took %v, want about 200 ms at most", host, took)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package ollama
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ollama/ollama/api"
+
+	"cairn/services/internal/model"
+)
+
+// request is c as Ollama wants it. The options are the same in every request:
+// another num_ctx makes the server load the model anew.
+func (m *Model) request(c model.Conversation, can *abilities) (*api.ChatRequest, error) {
+	messages, err := messagesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := toolsOf(c.Tools)
+	if err != nil {
+		return nil, err
+	}
+	no := false
+	req := &api.ChatRequest{
+		Model:     m.settings.model,
+		Messages:  messages,
+		Tools:     tools,
+		KeepAlive: m.keepAlive,
+		Options:   map[string]any{"num_ctx": m.numCtx},
+		Truncate:  &no, // else the oldest messages, or the tools, are dropped silently
+		Shift:     &no, // else a long answer pushes its own question out
+	}
+	if can.think { // a model that cannot refuses to be told not to
+		req.Think = &api.ThinkValue{Value: false}
+	}
+	return req, nil
+}
+
+func messagesOf(c model.Conversation) ([]api.Message, error) {
+	messages := make([]api.Message, 0, len(c.Messages)+1)
+	if c.System != "" {
+		messages = append(messages, api.Message{Role: "system", Content: c.System})
+	}
+	for _, m := range c.Messages {
+		calls, err := callsOf(m.Calls)
+		if err != nil {
+			return nil, err
+		}
+		text := m.Text
+		if len(m.Result) > 0 {
+			text = string(m.Result)
+		}
+		messages = append(messages, api.Message{
+			Role:       string(m.Role),
+			Content:    text,
+			ToolCalls:  calls,
+			ToolName:   m.Tool,
+			ToolCallID: m.CallID,
+		})
+	}
+	return messages, nil
+}
+
+func callsOf(calls []model.Call) ([]api.ToolCall, error) {
+	var out []api.ToolCall
+	for i, c := range calls {
+		f := api.ToolCallFunction{Index: i, Name: c.Name}
+		if len(c.Input) > 0 {
+			if err := json.Unmarshal(c.Input, &f.Arguments); err != nil {
+				return nil, fmt.Errorf("input of the call of %s: %w", c.Name, err)
+			}
+		}
+		out = append(out, api.ToolCall{ID: c.ID, Function: f})
+	}
+	return out, nil
+}
+
+func toolsOf(tools []model.Tool) (api.Tools, error) {
+	var out api.Tools
+	for _, t := range tools {
+		f := api.ToolFunction{Name: t.Name, Description: t.Description}
+		if err := json.Unmarshal(t.Parameters, &f.Parameters); err != nil {
+			return nil, fmt.Errorf("parameters of the tool %s: %w", t.Name, err)
+		}
+		out = append(out, api.Tool{Type: "function", Function: f})
+	}
+	return out, nil
+}
+
+// callOf is a model's call. Its keys are sorted, since Ollama shuffles them; a
+// server that gives no id leaves it to us.
+func callOf(c api.ToolCall) (*model.Call, error) {
+	input := c.Function.Arguments.ToMap()
+	if input == nil {
+		input = map[string]any{}
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(input); err != nil {
+		return nil, fmt.Errorf("input of the call of %s: %w", c.Function.Name, err)
+	}
+	id := c.ID
+	if id == "" {
+		id = "call_" + rand.Text()[:8]
+	}
+	return &model.Call{ID: id, Name: c.Function.Name, Input: bytes.TrimSpace(buf.Bytes())}, nil
+}

@@ -1,0 +1,148 @@
+package ollama_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	ability "github.com/ollama/ollama/types/model"
+
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/ollama"
+	"cairn/services/internal/model/ollamatest"
+)
+
+// sent is the request for c, as the server saw it, in JSON.
+func sent(t *testing.T, srv *ollamatest.Server, settings string, c model.Conversation) (got map[string]any) {
+	t.Helper()
+	if _, err := ask(t.Context(), open(t, srv.URL()+settings), c); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(srv.Requests()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	c := question
+	c.Messages = append([]model.Message{
+		{Role: model.User, Text: "Hello"},
+		{Role: model.Assistant, Text: "Hello."},
+	}, c.Messages...)
+	c.Messages = append(c.Messages,
+		model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "c1", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers"}`)}}},
+		model.Message{Role: model.ToolRole, CallID: "c1", Tool: "inspect_schema", Result: json.RawMessage(`{"count":4}`)})
+	want := `{
+		"model": "scripted:latest",
+		"messages": [
+			{"role": "system", "content": "You answer questions."},
+			{"role": "user", "content": "Hello"},
+			{"role": "assistant", "content": "Hello."},
+			{"role": "user", "content": "How many servers are there?"},
+			{"role": "assistant", "content": "", "tool_calls": [
+				{"id": "c1", "function": {"index": 0, "name": "inspect_schema", "arguments": {"data_key": "servers"}}}]},
+			{"role": "tool", "content": "{\"count\":4}", "tool_name": "inspect_schema", "tool_call_id": "c1"}],
+		"tools": [{"type": "function", "function": {"name": "inspect_schema", "description": "Describes an array.",
+			"parameters": {"type": "object", "required": ["data_key"], "properties": {"data_key": {"type": "string"}}}}}],
+		"options": {"num_ctx": 16384},
+		"truncate": false,
+		"shift": false}`
+	var wanted map[string]any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatal(err)
+	}
+	got := sent(t, ollamatest.New(t, ollamatest.Say("Four.")), "", c)
+	if diff := cmp.Diff(wanted, got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsReachTheServer(t *testing.T) {
+	t.Parallel()
+	got := sent(t, ollamatest.New(t, ollamatest.Say("Four.")), "?num_ctx=8192&keep_alive=30m", question)
+	if diff := cmp.Diff(map[string]any{"num_ctx": 8192.0}, got["options"]); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	if got["keep_alive"] != "30m0s" {
+		t.Errorf("keep_alive %v, want 30m0s", got["keep_alive"])
+	}
+}
+
+func TestOnlyModelsThatThinkAreToldNotTo(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		can  []ability.Capability
+		want any
+	}{
+		{"a model that thinks", []ability.Capability{ability.CapabilityCompletion, ability.CapabilityThinking}, false},
+		{"a model that does not", []ability.Capability{ability.CapabilityCompletion}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			srv := ollamatest.New(t, ollamatest.Say("Four."))
+			srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Capabilities: row.can})
+			if got := sent(t, srv, "", question)["think"]; got != row.want {
+				t.Errorf("think %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// The server lowers num_ctx to what the model can do.
+func TestTheModelsOwnContextIsTheLimit(t *testing.T) {
+	t.Parallel()
+	srv := ollamatest.New(t, ollamatest.Turn{Text: []string{"Four."}, PromptTokens: 2048})
+	srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Context: 2048})
+	_, err := ask(t.Context(), open(t, srv.URL()), question)
+	checkError(t, err, model.ErrTooLong, "2048 tokens")
+}
+
+func TestConversationsThatAreNoJSON(t *testing.T) {
+	t.Parallel()
+	tools := question
+	tools.Tools = []model.Tool{{Name: "a", Parameters: json.RawMessage(`[`)}}
+	calls := question
+	calls.Messages = []model.Message{{Role: model.Assistant, Calls: []model.Call{{Name: "a", Input: json.RawMessage(`"x"`)}}}}
+	m := open(t, ollamatest.New(t).URL())
+	_, err := ask(t.Context(), m, tools)
+	checkError(t, err, nil, "parameters of the tool a")
+	_, err = ask(t.Context(), m, calls)
+	checkError(t, err, nil, "input of the call of a")
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ url, says string }{
+		{"ollama://localhost/qwen3:8b", ""},
+		{"ollama:///qwen3", ""},
+		{"ollama+https://models.example/hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M?num_ctx=4096&first_chunk=5s&keep_alive=-1s", ""},
+		{"http://localhost/qwen3", `scheme "http"`},
+		{"ollama://localhost", "name of a model"},
+		{"ollama://localhost/a b", "name of a model"},
+		{"ollama://user:secret@localhost/qwen3", "password"},
+		{"ollama://localhost/qwen3?num_ctx=0", "num_ctx=0"},
+		{"ollama://localhost/qwen3?first_chunk=60", "first_chunk=60"},
+		{"ollama://localhost/qwen3?keep_alive=long", "keep_alive=long"},
+		{"ollama://localhost/qwen3?temperature=1", `setting "temperature"`},
+	} {
+		t.Run(row.url, func(t *testing.T) {
+			t.Parallel()
+			m, err := ollama.Open(t.Context(), row.url)
+			switch {
+			case row.says != "":
+				checkError(t, err, nil, row.says)
+			case err != nil:
+				t.Error(err)
+			case m.Name() != row.url:
+				t.Errorf("name %q", m.Name())
+			}
+		})
+	}
+}

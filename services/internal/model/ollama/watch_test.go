@@ -1,0 +1,91 @@
+package ollama_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/ollamatest"
+)
+
+var hang = ollamatest.Turn{End: ollamatest.Hang}
+
+func TestServerThatHangsIsRevived(t *testing.T) {
+	t.Parallel()
+	srv := ollamatest.New(t, hang, ollamatest.Say("Four."))
+	got, err := ask(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), question)
+	if err != nil || got.Text != "Four." {
+		t.Fatalf("%q, %v; want the answer of the second attempt", got.Text, err)
+	}
+	if got := srv.Unloads(); got != 1 {
+		t.Errorf("model unloaded %d times, want once", got)
+	}
+}
+
+func TestServerThatHangsAgain(t *testing.T) {
+	t.Parallel()
+	srv := ollamatest.New(t, hang, hang)
+	_, err := ask(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), question)
+	checkError(t, err, model.ErrUnavailable, "silent")
+}
+
+// Each request that hangs holds the model, so all of them have to let go.
+func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
+	t.Parallel()
+	say := ollamatest.Say("Four.")
+	srv := ollamatest.New(t, hang, hang, hang, say, say, say)
+	m := open(t, srv.URL()+"?first_chunk=500ms")
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if got, err := ask(t.Context(), m, question); err != nil || got.Text != "Four." {
+				t.Errorf("%q, %v; want the answer of the second attempt", got.Text, err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := srv.Unloads(); got != 1 {
+		t.Errorf("model unloaded %d times, want once", got)
+	}
+}
+
+func TestServerThatSpeaksToOthersIsNotHeldToHang(t *testing.T) {
+	t.Parallel()
+	talk, start := make(chan struct{}), make(chan struct{})
+	pieces := make([]string, 40)
+	for i := range pieces {
+		pieces[i] = "la "
+	}
+	srv := ollamatest.New(t,
+		ollamatest.Turn{Text: pieces, Gate: talk},
+		ollamatest.Turn{Text: []string{"Four."}, Gate: start})
+	m := open(t, srv.URL()+"?first_chunk=200ms")
+
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		if _, err := ask(t.Context(), m, question); err != nil {
+			t.Errorf("the request that is spoken to: %v", err)
+		}
+	})
+	talk <- struct{}{}
+	wg.Go(func() {
+		if got, err := ask(t.Context(), m, question); err != nil || got.Text != "Four." {
+			t.Errorf("the request that waits: %q, %v", got.Text, err)
+		}
+	})
+	waitFor(t, func() bool { return len(srv.Requests()) == 2 })
+	// 39 pieces in 780 ms: nearly four times what a silent server is given.
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range pieces[1:] {
+		<-tick.C
+		talk <- struct{}{}
+	}
+	start <- struct{}{}
+	wg.Wait()
+	if got, unloads := len(srv.Requests()), srv.Unloads(); got != 2 || unloads != 0 {
+		t.Errorf("%d requests and %d unloads, want 2 and none", got, unloads)
+	}
+}

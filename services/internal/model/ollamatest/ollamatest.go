@@ -1,0 +1,203 @@
+// Package ollamatest is an Ollama server that plays a script, for tests whose
+// client is the real one. What it sends, faults included, is what Ollama
+// v0.17.4 was seen to send.
+package ollamatest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ollama/ollama/api"
+	ollama "github.com/ollama/ollama/types/model"
+)
+
+// Model is the name of the model that a server has at first.
+const Model = "scripted:latest"
+
+// Info is what a server tells about a model.
+type Info struct {
+	Name         string
+	Size         int64 // bytes
+	Capabilities []ollama.Capability
+	Context      int    // tokens; 0: not told
+	RemoteHost   string // set: a cloud runs the model
+}
+
+// Server answers each chat request with the next turn of its script. It may be
+// used concurrently.
+type Server struct {
+	t     testing.TB
+	http  *httptest.Server
+	left  chan struct{}
+	close chan struct{} // closed when the server ends
+
+	closing sync.Once
+
+	mu       sync.Mutex
+	script   []Turn
+	models   []Info
+	requests []api.ChatRequest
+	unloads  int
+	loaded   bool
+}
+
+// New starts a server, which ends with the test. A request for which the
+// script has no turn left fails the test.
+func New(t testing.TB, script ...Turn) *Server {
+	t.Helper()
+	for _, turn := range script {
+		for _, c := range turn.Calls {
+			if _, err := c.wire(0); err != nil {
+				t.Fatalf("ollamatest: input of %s: %v", c.Name, err)
+			}
+		}
+	}
+	s := &Server{
+		t:      t,
+		close:  make(chan struct{}),
+		left:   make(chan struct{}, 64),
+		script: script,
+		models: []Info{{
+			Name:         Model,
+			Capabilities: []ollama.Capability{ollama.CapabilityCompletion, ollama.CapabilityTools},
+		}},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/chat", s.chat)
+	mux.HandleFunc("POST /api/show", s.show)
+	mux.HandleFunc("GET /api/tags", s.tags)
+	mux.HandleFunc("GET /api/ps", s.ps)
+	s.http = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Close ends the server before the test does, as if it were stopped.
+func (s *Server) Close() {
+	s.closing.Do(func() {
+		close(s.close)
+		s.http.Close()
+	})
+}
+
+// URL is the model's, for ollama.Open; settings may be added to it.
+func (s *Server) URL() string { return "ollama://" + s.Host() + "/" + Model }
+
+// Host is the server's host and port.
+func (s *Server) Host() string { return strings.TrimPrefix(s.http.URL, "http://") }
+
+// SetModels replaces the models of the server.
+func (s *Server) SetModels(models ...Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models = models
+}
+
+// Requests are the chat requests so far, unloading apart.
+func (s *Server) Requests() []api.ChatRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]api.ChatRequest(nil), s.requests...)
+}
+
+// Unloads counts the requests to unload the model.
+func (s *Server) Unloads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unloads
+}
+
+// Left receives once for every client that left while its turn hung or waited
+// at its gate.
+func (s *Server) Left() <-chan struct{} { return s.left }
+
+func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
+	var req api.ChatRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if len(req.Messages) == 0 && req.KeepAlive != nil && req.KeepAlive.Duration == 0 {
+		s.unload(w, req)
+		return
+	}
+	turn, ok := s.next(req)
+	if !ok {
+		s.t.Errorf("ollamatest: chat request %d, and the script is over", len(s.Requests()))
+		fail(w, http.StatusInternalServerError, "the script is over")
+		return
+	}
+	p := player{w: w, model: req.Model, client: r.Context().Done(), close: s.close}
+	if !p.play(turn) {
+		select {
+		case s.left <- struct{}{}:
+		default: // nobody counts so many
+		}
+	}
+}
+
+func (s *Server) next(req api.ChatRequest) (turn Turn, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, req)
+	s.loaded = true
+	if len(s.script) == 0 {
+		return turn, false
+	}
+	turn, s.script = s.script[0], s.script[1:]
+	return turn, true
+}
+
+func (s *Server) unload(w http.ResponseWriter, req api.ChatRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unloads++
+	s.loaded = false
+	send(w, api.ChatResponse{Model: req.Model, Done: true, DoneReason: "unload"})
+}
+
+func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+	var req api.ShowRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.models {
+		if m.Name != req.Model {
+			continue
+		}
+		info := map[string]any{"general.architecture": "llama"}
+		if m.Context > 0 {
+			info["llama.context_length"] = m.Context
+		}
+		send(w, api.ShowResponse{ModelInfo: info, Capabilities: m.Capabilities, RemoteHost: m.RemoteHost})
+		return
+	}
+	fail(w, http.StatusNotFound, "model '"+req.Model+"' not found")
+}
+
+func (s *Server) tags(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := api.ListResponse{Models: []api.ListModelResponse{}}
+	for _, m := range s.models {
+		list.Models = append(list.Models, api.ListModelResponse{Name: m.Name, Model: m.Name, Size: m.Size, RemoteHost: m.RemoteHost})
+	}
+	send(w, list)
+}
+
+func (s *Server) ps(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	running := api.ProcessResponse{Models: []api.ProcessModelResponse{}}
+	if s.loaded {
+		running.Models = append(running.Models, api.ProcessModelResponse{Name: Model, Model: Model})
+	}
+	send(w, running)
+}
