@@ -1,0 +1,33 @@
+package services
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Config says which services run and with which backends. Every backend is a
+// URL, decided here and nowhere below.
+type Config struct {
+	Roles  []string      // the services to run; none: all
+	Index  string        // embedded: (in memory, from the log)
+	Embed  string        // lexical: (no server)
+	Model  string        // offline: | ollama://host:11434/qwen3:8b
+	Render string        // subject of the rendering agent; empty: none
+	TagTTL time.Duration // how long a tag lives
+	Slots  int           // requests at a time, per service
+	Drain  time.Duration // how long requests in flight may take at the end
+	Log    *slog.Logger
+}
+
+// Defaults is what runs without any server beside it.
+func Defaults() Config {
+	return Config{
+		Index:  "embedded:",
+		Embed:  "lexical:",
+		Model:  "offline:",
+		TagTTL: 30 * time.Minute,
+		Slots:  256,
+		Drain:  25 * time.Second,
+		Log:    slog.Default(),
+	}
+}
