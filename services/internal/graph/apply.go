@@ -11,26 +11,31 @@ import (
 const leastWaste = 1024
 
 // Apply makes edges all the links of the record. Only what differs from its
-// links before is touched.
+// links before is touched, and readers see all of it or nothing.
 func (g *Graph) Apply(from Node, edges []Edge) {
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	g.change(from, byPredicate(g.edges[from]), byPredicate(edges))
+	g.keep(from, edges)
+	if g.waste > max(leastWaste, g.quads) {
+		g.rebuild()
+	}
+}
+
+func (g *Graph) change(from Node, before, after map[string][]string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before, after := byPredicate(g.edges[from]), byPredicate(edges)
-	g.keep(from, edges)
 	for predicate, old := range before {
-		retire, _ := difference(old, after[predicate])
-		for _, to := range retire {
+		gone, _ := difference(old, after[predicate])
+		for _, to := range gone {
 			g.retire(newQuad(from, Edge{predicate, to}))
 		}
 	}
 	for predicate, now := range after {
-		_, add := difference(before[predicate], now)
-		for _, to := range add {
+		_, come := difference(before[predicate], now)
+		for _, to := range come {
 			g.add(newQuad(from, Edge{predicate, to}))
 		}
-	}
-	if g.waste > max(leastWaste, g.quads) {
-		g.rebuild()
 	}
 }
 
@@ -94,15 +99,18 @@ func (g *Graph) retire(q quad.Quad) {
 	g.quads--
 }
 
-// rebuild makes a store without what is retired. It comes once in as many
-// retirements as there are quads, so that a retirement costs next to nothing.
+// rebuild makes a store without what is retired, while readers use the old
+// one. It comes once in as many retirements as there are quads, so that a
+// retirement costs next to nothing.
 func (g *Graph) rebuild() {
-	g.store = memstore.New()
-	g.waste = 0
-	clear(g.retired)
+	store := memstore.New()
 	for from, edges := range g.edges {
 		for _, e := range edges {
-			g.store.AddQuad(newQuad(from, e))
+			store.AddQuad(newQuad(from, e))
 		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.store, g.waste = store, 0
+	clear(g.retired)
 }

@@ -30,8 +30,9 @@ type Edge struct {
 
 // Graph holds the links of records. It may be used concurrently.
 type Graph struct {
-	mu    sync.RWMutex
-	store *memstore.QuadStore
+	writing sync.Mutex   // held by whoever changes anything
+	mu      sync.RWMutex // guards what readers see: store and retired
+	store   *memstore.QuadStore
 	// edges are each record's links in their order: what Apply compares with,
 	// and what the store is made anew from.
 	edges map[Node][]Edge

@@ -1,0 +1,152 @@
+package graph_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+func skill(tenant, id string) graph.Node {
+	return graph.Node{Kind: schemas.KindSkill, Tenant: tenant, ID: id}
+}
+
+func tool(tenant, id string) graph.Node {
+	return graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}
+}
+
+// names are edges by which a skill names tools.
+func names(tools ...string) []graph.Edge {
+	var edges []graph.Edge
+	for _, id := range tools {
+		edges = append(edges, graph.Edge{Predicate: graph.Tools, To: id})
+	}
+	return edges
+}
+
+func TestLinksKeepTheOrderOfTheRecord(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name           string
+		before, after  []string
+		before2, wants []string
+	}{
+		{name: "first registration", after: []string{"c", "a", "b"}},
+		{name: "one more at the end", before: []string{"c", "a"}, after: []string{"c", "a", "b"}},
+		{name: "one more at the front", before: []string{"c", "a"}, after: []string{"b", "c", "a"}},
+		{name: "one less in the middle", before: []string{"c", "a", "b"}, after: []string{"c", "b"}},
+		{name: "another order", before: []string{"c", "a", "b"}, after: []string{"b", "a", "c"}},
+		{name: "all replaced", before: []string{"c", "a", "b"}, after: []string{"x", "y"}},
+		{name: "nothing left", before: []string{"c", "a", "b"}},
+		{name: "one that comes back", before2: []string{"a", "b"}, before: []string{"b"}, after: []string{"b", "a"}},
+		{name: "one named twice", after: []string{"a", "b", "a"}, wants: []string{"a", "b"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			g, from := graph.New(), skill("acme", "net.diagnose")
+			g.Apply(from, names(row.before2...))
+			g.Apply(from, names(row.before...))
+			g.Apply(from, names(row.after...))
+			want := row.after
+			if row.wants != nil {
+				want = row.wants
+			}
+			if diff := cmp.Diff(want, g.Links(from, graph.Tools)); diff != "" {
+				t.Errorf("links (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTenantsAndKindsAndPredicatesAreApart(t *testing.T) {
+	t.Parallel()
+	g := graph.New()
+	g.Apply(skill("acme", "a.b"), names("t.1"))
+	g.Apply(skill("", "a.b"), names("t.2"))
+	g.Apply(graph.Node{Kind: schemas.KindContextBuilder, Tenant: "acme", ID: "a.b"}, names("t.1", "t.3"))
+	got := map[string][]string{
+		"tenant":      g.Links(skill("acme", "a.b"), graph.Tools),
+		"global":      g.Links(skill("", "a.b"), graph.Tools),
+		"unknown":     g.Links(skill("other", "a.b"), graph.Tools),
+		"predicate":   g.Links(skill("acme", "a.b"), graph.Skills),
+		"namers":      g.Namers(schemas.KindSkill, graph.Tools, tool("acme", "t.1")),
+		"other kind":  g.Namers(schemas.KindContextBuilder, graph.Tools, tool("acme", "t.1")),
+		"of nothing":  g.Namers(schemas.KindSkill, graph.Tools, tool("acme", "t.2")),
+		"of a tenant": g.Namers(schemas.KindSkill, graph.Tools, tool("", "t.2")),
+	}
+	want := map[string][]string{
+		"tenant": {"t.1"}, "global": {"t.2"}, "unknown": nil, "predicate": nil,
+		"namers": {"a.b"}, "other kind": {"a.b"}, "of nothing": nil, "of a tenant": {"a.b"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestManyChanges compares the graph with plain lists through enough changes
+// for the store to be made anew several times.
+func TestManyChanges(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	g, model := graph.New(), map[graph.Node][]string{}
+	for range 5000 {
+		from := skill([]string{"", "acme"}[random.IntN(2)], fmt.Sprintf("s.%d", random.IntN(20)))
+		var ids []string
+		for _, i := range random.Perm(8)[:random.IntN(9)] {
+			ids = append(ids, fmt.Sprintf("t.%d", i))
+		}
+		g.Apply(from, names(ids...))
+		model[from] = ids
+	}
+	namers := map[graph.Node][]string{}
+	for from, want := range model {
+		if diff := cmp.Diff(want, g.Links(from, graph.Tools)); diff != "" {
+			t.Errorf("links of %v (-want +got):\n%s", from, diff)
+		}
+		for _, id := range want {
+			namers[tool(from.Tenant, id)] = append(namers[tool(from.Tenant, id)], from.ID)
+		}
+	}
+	for to, want := range namers {
+		slices.Sort(want)
+		if diff := cmp.Diff(want, g.Namers(schemas.KindSkill, graph.Tools, to)); diff != "" {
+			t.Errorf("namers of %v (-want +got):\n%s", to, diff)
+		}
+	}
+	for from := range model {
+		g.Remove(from)
+	}
+	for to := range namers {
+		if got := g.Namers(schemas.KindSkill, graph.Tools, to); got != nil {
+			t.Errorf("%v is still named by %v", to, got)
+		}
+	}
+}
+
+func TestReadersAndWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	g := graph.New()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for range 4 {
+		wg.Go(func() {
+			for i := range 2000 {
+				got := g.Links(skill("", fmt.Sprintf("s.%d", i%10)), graph.Tools)
+				if len(got) != 0 && len(got) != 2 {
+					t.Errorf("half a change was seen: %v", got)
+					return
+				}
+				g.Namers(schemas.KindSkill, graph.Tools, tool("", "t.1"))
+			}
+		})
+	}
+	for i := range 4000 {
+		g.Apply(skill("", fmt.Sprintf("s.%d", i%10)), names("t.1", fmt.Sprintf("t.%d", i+2)))
+	}
+}

@@ -1,0 +1,58 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+func TestDerive(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, kind, record string
+		want               []graph.Edge
+	}{
+		{"a skill names all four", schemas.KindSkill,
+			`{"skill_id":"net.x","domain":"net","context_builder_ids":["cb.2","cb.1"],"guardrail_ids":["g"],"template_id":"t","tool_ids":["a.b.c"],"skill_ids":["not.read"]}`,
+			[]graph.Edge{{graph.ContextBuilders, "cb.2"}, {graph.ContextBuilders, "cb.1"},
+				{graph.Guardrails, "g"}, {graph.Template, "t"}, {graph.Tools, "a.b.c"}}},
+		{"a skill that names nothing", schemas.KindSkill, `{"skill_id":"net.x"}`, nil},
+		{"an id named twice", schemas.KindSkill, `{"tool_ids":["a.b.c","a.b.c"]}`, []graph.Edge{{graph.Tools, "a.b.c"}}},
+		{"null lists", schemas.KindSkill, `{"tool_ids":null,"template_id":null}`, nil},
+		{"a context builder without skills is its domain's", schemas.KindContextBuilder,
+			`{"domain":"net","tool_ids":["a.b.c"]}`,
+			[]graph.Edge{{graph.Tools, "a.b.c"}, {graph.BuildsDomain, "net"}}},
+		{"a context builder that names skills is theirs", schemas.KindContextBuilder,
+			`{"domain":"net","skill_ids":["net.x"]}`, []graph.Edge{{graph.Skills, "net.x"}}},
+		{"an agent names its skills", schemas.KindAgent, `{"agent_id":"a","skill_ids":["net.y","net.x"]}`,
+			[]graph.Edge{{graph.Skills, "net.y"}, {graph.Skills, "net.x"}}},
+		{"a guardrail with neither guards all", schemas.KindGuardrail, `{"guardrail_id":"g"}`,
+			[]graph.Edge{{graph.GuardsAll, graph.Everywhere}}},
+		{"a guardrail with a domain", schemas.KindGuardrail, `{"domain":"net"}`, []graph.Edge{{graph.GuardsDomain, "net"}}},
+		{"a guardrail with skills", schemas.KindGuardrail, `{"skill_ids":["net.x"]}`, []graph.Edge{{graph.Skills, "net.x"}}},
+		{"a guardrail with both", schemas.KindGuardrail, `{"domain":"db","skill_ids":["net.x"]}`,
+			[]graph.Edge{{graph.Skills, "net.x"}, {graph.GuardsDomain, "db"}}},
+		{"a tool names nothing", schemas.KindTool, `{"tool_ids":["a.b.c"]}`, nil},
+		{"a template names nothing", schemas.KindTemplate, `{"skill_ids":["net.x"]}`, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := graph.Derive(row.kind, []byte(row.record))
+			if diff := cmp.Diff(row.want, got); err != nil || diff != "" {
+				t.Errorf("error %v, edges (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestDeriveRefusesWhatIsNoRecord(t *testing.T) {
+	t.Parallel()
+	for _, record := range []string{``, `[]`, `{"tool_ids":"a.b.c"}`, `{"tool_ids":[1]}`} {
+		if got, err := graph.Derive(schemas.KindSkill, []byte(record)); err == nil || got != nil {
+			t.Errorf("Derive(%s) = %v, %v", record, got, err)
+		}
+	}
+}

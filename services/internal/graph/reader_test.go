@@ -1,0 +1,181 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+// registered is a reader of the records, given as kind, tenant, id and JSON.
+func registered(t testing.TB, records ...[4]string) graph.Reader {
+	t.Helper()
+	g, known := graph.New(), map[graph.Node]bool{}
+	for _, r := range records {
+		n := graph.Node{Kind: r[0], Tenant: r[1], ID: r[2]}
+		edges, err := graph.Derive(n.Kind, []byte(r[3]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Apply(n, edges)
+		known[n] = true
+	}
+	return graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
+}
+
+// short writes what was reached as tenant/id@via.
+func short(reached []graph.Reach) []string {
+	var all []string
+	for _, r := range reached {
+		all = append(all, r.Tenant+"/"+r.ID+"@"+r.Via)
+	}
+	return all
+}
+
+func TestContextBuilders(t *testing.T) {
+	t.Parallel()
+	const cb, sk = schemas.KindContextBuilder, schemas.KindSkill
+	for _, row := range []struct {
+		name    string
+		records [][4]string
+		tenant  string
+		skill   graph.Node
+		want    []string
+	}{
+		{"those the skill names, in its order",
+			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["b","a"]}`}, {cb, "", "a", `{}`}, {cb, "", "b", `{}`}},
+			"", skill("", "net.x"), []string{"/b@context_builder_ids", "/a@context_builder_ids"}},
+		{"a link to nothing is passed over",
+			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["gone","a"]}`}, {cb, "", "a", `{}`}},
+			"", skill("", "net.x"), []string{"/a@context_builder_ids"}},
+		{"the tenant's record before the global one",
+			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a","b"]}`}, {cb, "", "a", `{}`}, {cb, "acme", "a", `{}`}, {cb, "", "b", `{}`}},
+			"acme", skill("", "net.x"), []string{"acme/a@context_builder_ids", "/b@context_builder_ids"}},
+		{"another tenant's record is not seen",
+			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a"]}`}, {cb, "other", "a", `{}`}},
+			"acme", skill("", "net.x"), nil},
+		{"those that name the skill",
+			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"skill_ids":["net.x"]}`}, {cb, "", "b", `{"domain":"net","skill_ids":["net.y"]}`}},
+			"", skill("", "net.x"), []string{"/a@skill_ids"}},
+		{"one without links serves its domain, even if it has tools",
+			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net","tool_ids":["a.b.c"]}`}, {cb, "", "b", `{"domain":"db"}`}},
+			"", skill("", "net.x"), []string{"/a@builds_domain"}},
+		{"one that a skill names does not serve the rest of its domain",
+			[][4]string{{sk, "", "net.x", `{}`}, {sk, "", "net.y", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"domain":"net"}`}},
+			"", skill("", "net.x"), nil},
+		{"one that only another tenant's skill names still serves its domain",
+			[][4]string{{sk, "", "net.x", `{}`}, {sk, "other", "net.y", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"domain":"net"}`}},
+			"acme", skill("", "net.x"), []string{"/a@builds_domain"}},
+		{"the global ones of a domain only where the tenant has none",
+			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net"}`}, {cb, "acme", "b", `{"domain":"net"}`}},
+			"acme", skill("", "net.x"), []string{"acme/b@builds_domain"}},
+		{"a global one hidden by the tenant's of the same id",
+			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net"}`}, {cb, "acme", "a", `{"domain":"db"}`}},
+			"acme", skill("", "net.x"), nil},
+		{"named both ways, once",
+			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"skill_ids":["net.x"]}`}},
+			"", skill("", "net.x"), []string{"/a@context_builder_ids"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := short(registered(t, row.records...).ContextBuilders(row.tenant, row.skill, "net"))
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGuardrails(t *testing.T) {
+	t.Parallel()
+	const gr = schemas.KindGuardrail
+	r := registered(t,
+		[4]string{schemas.KindSkill, "", "net.x", `{"guardrail_ids":["linked","gone"]}`},
+		[4]string{schemas.KindSkill, "", "net.y", `{}`},
+		[4]string{schemas.KindSkill, "", "db.z", `{}`},
+		[4]string{gr, "", "linked", `{"domain":"other"}`},
+		[4]string{gr, "acme", "linked", `{"domain":"other"}`},
+		[4]string{gr, "", "names", `{"skill_ids":["net.x"]}`},
+		[4]string{gr, "acme", "names.too", `{"skill_ids":["net.x"]}`},
+		[4]string{gr, "", "net", `{"domain":"net"}`},
+		[4]string{gr, "acme", "net", `{"domain":"net"}`},
+		[4]string{gr, "", "all", `{}`},
+		[4]string{gr, "acme", "all", `{"text":"added to the global one"}`},
+		[4]string{gr, "other", "theirs", `{}`},
+	)
+	for _, row := range []struct {
+		name, tenant, skill, domain string
+		want                        []string
+	}{
+		{"global and the tenant's, by every rule", "acme", "net.x", "net", []string{
+			"/linked@guardrail_ids", "acme/linked@guardrail_ids", "/names@skill_ids", "acme/names.too@skill_ids",
+			"/net@guards_domain", "acme/net@guards_domain", "/all@guards_all", "acme/all@guards_all"}},
+		{"without a tenant the global ones", "", "net.x", "net", []string{
+			"/linked@guardrail_ids", "/names@skill_ids", "/net@guards_domain", "/all@guards_all"}},
+		{"another skill of the domain", "", "net.y", "net", []string{"/net@guards_domain", "/all@guards_all"}},
+		{"another domain", "acme", "db.z", "db", []string{"/all@guards_all", "acme/all@guards_all"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := short(r.Guardrails(row.tenant, skill("", row.skill), row.domain))
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLinksMayDangle registers the target after the record that names it.
+func TestLinksMayDangle(t *testing.T) {
+	t.Parallel()
+	known := map[graph.Node]bool{}
+	r := graph.Reader{Graph: graph.New(), Has: func(n graph.Node) bool { return known[n] }}
+	from := skill("acme", "net.x")
+	r.Graph.Apply(from, names("a.b.c"))
+	if got := r.Named("acme", from, graph.Tools); got != nil {
+		t.Errorf("reached %v before it was there", got)
+	}
+	known[tool("", "a.b.c")] = true
+	if diff := cmp.Diff([]string{"/a.b.c@tool_ids"}, short(r.Named("acme", from, graph.Tools))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// BenchmarkSkill is the whole traversal for one skill among 10,000 records:
+// its context builders, their tools, its guardrails, template and tools.
+func BenchmarkSkill(b *testing.B) {
+	var records [][4]string
+	for i := range 10_000 {
+		domain := fmt.Sprintf("domain%d", i%50)
+		record, _ := json.Marshal(map[string]any{
+			"domain": domain, "template_id": "t",
+			"context_builder_ids": []string{fmt.Sprintf("cb.%d", i%2000), fmt.Sprintf("cb.%d", (i+1)%2000)},
+			"tool_ids":            []string{fmt.Sprintf("aws.ec2.op%d", i%3000)},
+		})
+		switch {
+		case i < 3000:
+			records = append(records, [4]string{schemas.KindTool, "", fmt.Sprintf("aws.ec2.op%d", i), `{}`})
+		case i < 5000:
+			records = append(records, [4]string{schemas.KindContextBuilder, "", fmt.Sprintf("cb.%d", i-3000), string(record)})
+		case i < 5100:
+			records = append(records, [4]string{schemas.KindGuardrail, "", fmt.Sprintf("g.%d", i), string(record)})
+		default:
+			records = append(records, [4]string{schemas.KindSkill, "", id(i), string(record)})
+		}
+	}
+	r := registered(b, records...)
+	for i := 0; b.Loop(); i++ {
+		n := 5100 + i%4900
+		s := skill("", id(n))
+		for _, cb := range r.ContextBuilders("acme", s, fmt.Sprintf("domain%d", n%50)) {
+			r.Named("acme", cb.Node, graph.Tools)
+		}
+		r.Guardrails("acme", s, fmt.Sprintf("domain%d", n%50))
+		r.Named("acme", s, graph.Tools)
+		r.Named("acme", s, graph.Template)
+	}
+}
