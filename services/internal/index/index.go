@@ -2,7 +2,21 @@
 // the catalog: it can be thrown away and rebuilt, and holds ids, never records.
 package index
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"cairn/services/internal/embed"
+)
+
+// Open returns the index that url names, with vectors made by e: "embedded:",
+// which keeps everything in memory and begins empty. The caller closes it.
+func Open(url string, e embed.Embedder) (Index, error) {
+	if url != "embedded:" {
+		return nil, fmt.Errorf("index %q: want embedded:", url)
+	}
+	return newEmbedded(e), nil
+}
 
 // Index is a searchable view of the catalog. It may be used concurrently.
 type Index interface {
@@ -26,7 +40,7 @@ type Document struct {
 	Body     string   // all other text
 	Examples []string // queries that should find the record
 	Domain   string
-	Status   string // only active documents are found
+	Status   string // only active documents are found; empty is active
 	Class    string
 	Provider string
 }
@@ -50,8 +64,11 @@ type Query struct {
 type Result struct {
 	Hits     []Hit
 	Tenant   string // the collection that answered; empty: the global one
-	Degraded string // what was missing, such as "text-only"; empty when nothing was
+	Degraded string // TextOnly, or empty when nothing was missing
 }
+
+// TextOnly says that the embedder was away: words were compared, vectors not.
+const TextOnly = "text-only"
 
 // Hit is a document found. Score is in [0,1], descending, and comparable
 // between searches. A rank counts from 1; 0: not among that side's hits.

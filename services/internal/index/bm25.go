@@ -1,0 +1,83 @@
+package index
+
+import "math"
+
+// The parameters of BM25, as Elasticsearch and Bleve have them.
+const (
+	k1 = 1.2  // the smaller, the sooner a repeated word stops to count
+	b  = 0.75 // how much less a word of a long text counts
+)
+
+// field is one of the texts of the documents of a pool.
+type field struct {
+	words   postings[string]
+	lengths []int // in words, by row
+	total   int   // of the lengths of the live rows
+}
+
+func (f *field) add(row uint32, words []string) {
+	distinct, counts := count(words)
+	for i, word := range distinct {
+		f.words.add(word, row, counts[i])
+	}
+	f.lengths = append(f.lengths, len(words))
+	f.total += len(words)
+}
+
+func (f *field) remove(row uint32) { f.total -= f.lengths[row] }
+
+func (f *field) renumber(to []int) {
+	f.words.renumber(to)
+	f.lengths = renumbered(f.lengths, to)
+}
+
+// searchText ranks the live rows by BM25, the sum of title and body, and
+// returns the share of the words that the row with most of them has.
+func (p *pool) searchText(words []string) (found []match, coverage float64) {
+	distinct, counts := count(words)
+	scores := make([]float64, len(p.ids))
+	covered := make([]int, len(p.ids))
+	last := make([]int, len(p.ids)) // the last word counted as covered, from 1
+	for i, word := range distinct {
+		for _, f := range []*field{&p.title, &p.body} {
+			p.scoreWord(f, word, float64(counts[i]), scores)
+			for _, e := range f.words[word] {
+				if last[e.row] != i+1 && !p.dead[e.row] {
+					last[e.row] = i + 1
+					covered[e.row]++
+					coverage = max(coverage, float64(covered[e.row]))
+				}
+			}
+		}
+	}
+	return p.best(scores), coverage / max(1, float64(len(distinct)))
+}
+
+// scoreWord adds to the score of each row whose field has word, which is asked
+// for n times.
+func (p *pool) scoreWord(f *field, word string, n float64, scores []float64) {
+	entries := f.words[word]
+	all, having := float64(len(p.rows)), live(entries, p.dead)
+	idf := math.Log(1 + (all-having+0.5)/(having+0.5))
+	average := float64(f.total) / all
+	for _, e := range entries {
+		often, length := float64(e.value), float64(f.lengths[e.row])
+		norm := k1 * (1 - b + b*length/average)
+		scores[e.row] += n * idf * often * (k1 + 1) / (often + norm)
+	}
+}
+
+// count returns the different words in their order, and how often each comes.
+func count(words []string) (distinct []string, counts []float32) {
+	at := make(map[string]int, len(words))
+	for _, w := range words {
+		i, ok := at[w]
+		if !ok {
+			i = len(distinct)
+			at[w] = i
+			distinct, counts = append(distinct, w), append(counts, 0)
+		}
+		counts[i]++
+	}
+	return distinct, counts
+}

@@ -1,0 +1,149 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"cairn/services/internal/embed"
+)
+
+// batch is how many documents are made ready at a time: their vectors, before
+// the zeros are left out, take some 16 KB each.
+const batch = 64
+
+// embedded is an index in memory. It is exact, and empty at every start.
+type embedded struct {
+	embedder embed.Embedder
+
+	mu        sync.RWMutex
+	pools     map[place]*pool
+	revisions map[key]uint64 // of removed documents too
+}
+
+// place names a pool: kinds and tenants do not mix.
+type place struct{ kind, tenant string }
+
+type key struct {
+	place
+	id string
+}
+
+func newEmbedded(e embed.Embedder) *embedded {
+	return &embedded{
+		embedder:  e,
+		pools:     map[place]*pool{},
+		revisions: map[key]uint64{},
+	}
+}
+
+func (e *embedded) Close() error { return nil }
+
+func (e *embedded) Apply(ctx context.Context, changes []Change) error {
+	for len(changes) > 0 {
+		next := changes[:min(batch, len(changes))]
+		contents, err := e.prepare(ctx, next)
+		if err != nil {
+			return fmt.Errorf("index %d documents: %w", len(changes), err)
+		}
+		e.commit(next, contents)
+		changes = changes[len(next):]
+	}
+	return nil
+}
+
+// prepare does what takes long and needs no lock. What is not to be found has
+// no content.
+func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, error) {
+	var texts []string
+	for _, c := range changes {
+		if c.found() {
+			texts = append(append(texts, c.Title+". "+c.Body), c.Examples...)
+		}
+	}
+	vectors, err := e.embed(ctx, embed.Document, texts)
+	if err != nil {
+		return nil, err
+	}
+	contents := make([]*content, len(changes))
+	for i, c := range changes {
+		if !c.found() {
+			continue
+		}
+		n := 1 + len(c.Examples)
+		body := c.Body + "\n" + strings.Join(c.Examples, "\n")
+		contents[i] = &content{embed.Words(c.Title), embed.Words(body), vectors[:n]}
+		vectors = vectors[n:]
+	}
+	return contents, nil
+}
+
+// found reports whether searches are to find the document.
+func (c Change) found() bool {
+	return !c.Removed && (c.Status == "" || c.Status == "active")
+}
+
+// embed returns as many vectors as there are texts, or an error.
+func (e *embedded) embed(ctx context.Context, purpose embed.Purpose, texts []string) ([][]float32, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	vectors, err := e.embedder.Embed(ctx, purpose, texts)
+	if err == nil && len(vectors) != len(texts) {
+		err = fmt.Errorf("embed %d texts: got %d vectors", len(texts), len(vectors))
+	}
+	return vectors, err
+}
+
+func (e *embedded) commit(changes []Change, contents []*content) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	changed := map[*pool]bool{}
+	for i, c := range changes {
+		k := key{place{c.Kind, c.Tenant}, c.ID}
+		if seen, ok := e.revisions[k]; ok && c.Revision <= seen {
+			continue
+		}
+		e.revisions[k] = c.Revision
+		p := e.pool(k.place)
+		changed[p] = true
+		p.remove(c.ID)
+		if contents[i] != nil {
+			p.put(c.ID, *contents[i])
+		}
+	}
+	for p := range changed {
+		p.settle()
+	}
+}
+
+func (e *embedded) pool(at place) *pool {
+	p := e.pools[at]
+	if p == nil {
+		p = newPool(e.embedder.Space().Lexical)
+		e.pools[at] = p
+	}
+	return p
+}
+
+func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
+	asked := parts(q.Text)
+	vectors, err := e.embed(ctx, embed.Query, asked)
+	if ctx.Err() != nil {
+		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, ctx.Err())
+	}
+	space, degraded := e.embedder.Space(), ""
+	if err != nil {
+		vectors, degraded = make([][]float32, len(asked)), TextOnly
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, tenant := range []string{q.Tenant, ""} {
+		hits := e.pools[place{q.Kind, tenant}].search(asked, vectors)
+		if hits := relevant(hits, space, q.TopK); len(hits) > 0 {
+			return Result{Hits: hits, Tenant: tenant, Degraded: degraded}, nil
+		}
+	}
+	return Result{Degraded: degraded}, nil
+}

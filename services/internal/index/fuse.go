@@ -1,0 +1,154 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+
+	"cairn/services/internal/embed"
+)
+
+const (
+	// depth is how many matches of each side are compared, for each part.
+	depth = 100
+	// textShare is what words give to the score of a part; vectors the rest.
+	textShare = 0.5
+	// wholeShare is what the query as a whole gives to the score of a
+	// document; the sentence that it fits best the rest.
+	wholeShare = 0.3
+	// coverageFloor is the share of a query's words that a document must have.
+	coverageFloor = 0.1
+)
+
+// match is a document with the score that one side gives it.
+type match struct {
+	id    string
+	score float64
+}
+
+// part is what was found for one part of a query, each side best first.
+type part struct {
+	text, vector []match
+	coverage     float64 // highest share of the part's words that a document has
+}
+
+// relevant returns the best documents for a query, or none when nothing has
+// to do with it. The parts are those of the query, the whole of it first.
+func relevant(found []part, space embed.Space, limit int) []Hit {
+	sure, floor := confidence(found, space)
+	if sure < floor || sure == 0 {
+		return nil
+	}
+	hits := fuse(found)
+	hits = hits[:min(len(hits), limit)]
+	for i := range hits {
+		hits[i].Score = min(1, hits[i].Score*sure)
+	}
+	return hits
+}
+
+// confidence tells how well the best document fits, from 0 to 1, and from
+// where on that is relevant. Without a model's cosines it counts words.
+func confidence(found []part, space embed.Space) (sure, floor float64) {
+	var coverage, cosine float64
+	for _, p := range found {
+		coverage = max(coverage, p.coverage)
+		if len(p.vector) > 0 {
+			cosine = max(cosine, p.vector[0].score)
+		}
+	}
+	if space.Lexical || cosine == 0 {
+		return coverage, coverageFloor
+	}
+	return cosine, space.Floor
+}
+
+// fuse orders what was found for the parts of a query, the whole of it first.
+// The scores say how a document compares with the others, not how well it
+// fits: something is always best.
+func fuse(found []part) []Hit {
+	whole := fused(found[0])
+	best := whole
+	if len(found) > 1 {
+		best = map[string]float64{}
+	}
+	for _, p := range found[1:] {
+		for id, score := range fused(p) {
+			best[id] = max(best[id], score)
+		}
+	}
+	var hits []Hit
+	for id, h := range ranks(found) {
+		h.ID = id
+		h.Score = wholeShare*whole[id] + (1-wholeShare)*best[id]
+		if h.Score > 0 {
+			hits = append(hits, h)
+		}
+	}
+	slices.SortFunc(hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return hits
+}
+
+// fused adds up both sides of a part. Dividing by the highest sum lets every
+// part bring its documents, even where the sides agree on none.
+func fused(p part) map[string]float64 {
+	scores := map[string]float64{}
+	spread(scores, p.text, textShare)
+	spread(scores, p.vector, 1-textShare)
+	highest := 0.0
+	for _, score := range scores {
+		highest = max(highest, score)
+	}
+	if highest > 0 {
+		for id := range scores {
+			scores[id] /= highest
+		}
+	}
+	return scores
+}
+
+// spread adds share to the score of the best match, nothing to that of the
+// last one, and to the others by where they are between these. What is missing
+// in a list that is not full scores nothing, and is the last.
+func spread(scores map[string]float64, matches []match, share float64) {
+	if len(matches) == 0 {
+		return
+	}
+	best, last := matches[0].score, 0.0
+	if len(matches) == depth {
+		last = matches[depth-1].score
+	}
+	for _, m := range matches {
+		place := 1.0
+		if best > last {
+			place = (m.score - last) / (best - last)
+		}
+		scores[m.id] += share * place
+	}
+}
+
+// ranks returns each document's best place on either side.
+func ranks(found []part) map[string]Hit {
+	hits := map[string]Hit{}
+	for _, p := range found {
+		for i, m := range p.text {
+			h := hits[m.id]
+			h.TextRank = better(h.TextRank, i+1)
+			hits[m.id] = h
+		}
+		for i, m := range p.vector {
+			h := hits[m.id]
+			h.VectorRank = better(h.VectorRank, i+1)
+			hits[m.id] = h
+		}
+	}
+	return hits
+}
+
+func better(rank, other int) int {
+	if rank == 0 {
+		return other
+	}
+	return min(rank, other)
+}

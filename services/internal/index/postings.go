@@ -1,0 +1,53 @@
+package index
+
+// entry says how much of a term a row has: how often it says a word, or how
+// far its vector reaches into a dimension.
+type entry struct {
+	row   uint32
+	value float32
+}
+
+// postings keep the rows that have a term, in ascending order.
+type postings[K comparable] map[K][]entry
+
+func (p postings[K]) add(term K, row uint32, value float32) {
+	p[term] = append(p[term], entry{row, value})
+}
+
+// renumber moves row r to to[r], or drops it when that is negative.
+func (p postings[K]) renumber(to []int) {
+	for term, entries := range p {
+		kept := make([]entry, 0, len(entries))
+		for _, e := range entries {
+			if row := to[e.row]; row >= 0 {
+				kept = append(kept, entry{uint32(row), e.value})
+			}
+		}
+		p[term] = kept
+		if len(kept) == 0 {
+			delete(p, term)
+		}
+	}
+}
+
+// live counts the entries whose rows are not dead.
+func live(entries []entry, dead []bool) float64 {
+	n := 0
+	for _, e := range entries {
+		if !dead[e.row] {
+			n++
+		}
+	}
+	return float64(n)
+}
+
+// renumbered returns the values of the rows that are kept.
+func renumbered[V any](values []V, to []int) []V {
+	kept := make([]V, 0, len(values))
+	for row, v := range values {
+		if to[row] >= 0 {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
