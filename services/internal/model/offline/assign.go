@@ -1,0 +1,124 @@
+package offline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// reading is one understanding of a question: what of it speaks of an array.
+type reading struct {
+	array   *array
+	matches []match // no two take the same token
+	by      []int   // for each token the match that explains it, or -1
+	score   float64
+}
+
+// read chooses, of all that the array's names and values can explain, the
+// matches that explain the most.
+func read(q []token, s shape, a *array, g grams) reading {
+	all := append(a.arrayMatches(q), a.fieldMatches(q)...)
+	for _, f := range a.fields() {
+		all = append(all, f.valueMatches(q, g)...)
+	}
+	all = slices.DeleteFunc(all, func(m match) bool { return slices.ContainsFunc(m.pos, func(i int) bool { return s.aside[i] }) })
+	favourNeighbours(all)
+	favourAsked(all, s)
+	slices.SortStableFunc(all, func(x, y match) int { return cmp.Compare(y.score, x.score) })
+	r := reading{array: a, by: make([]int, len(q))}
+	for i := range r.by {
+		r.by[i] = -1
+	}
+	for _, m := range all {
+		r.take(m)
+	}
+	return r
+}
+
+// take adds m when none of its tokens is explained yet.
+func (r *reading) take(m match) {
+	for _, i := range m.pos {
+		if r.by[i] >= 0 {
+			return
+		}
+	}
+	if m.role == asValue && m.whole < 1 && slices.ContainsFunc(r.matches, func(o match) bool {
+		return o.role == asValue && o.field == m.field && o.whole == 1
+	}) {
+		m.role = asLabel // a word about a value that is named in full
+	}
+	for _, i := range m.pos {
+		r.by[i] = len(r.matches)
+	}
+	r.matches = append(r.matches, m)
+	r.score += m.score
+}
+
+// favourNeighbours prefers a value whose field is named next to it: the
+// "prow-build cluster" is a cluster.
+func favourNeighbours(all []match) {
+	for i := range all {
+		v := &all[i]
+		if v.role != asValue {
+			continue
+		}
+		best := 0.0
+		for _, f := range all {
+			if f.role != asField || f.field != v.field || f.whole < 0.3 || !f.plain || overlap(f.pos, v.pos) {
+				continue
+			}
+			if gap := distance(f, *v); gap <= 2 {
+				best = max(best, 0.4*f.whole)
+			}
+		}
+		v.score += best
+	}
+}
+
+// favourAsked prefers what the grammar wants at a place: records after "how
+// many", a field after "which", "how many different" and "per".
+func favourAsked(all []match, s shape) {
+	for i := range all {
+		m := &all[i]
+		inFocus := s.focus[0] <= m.start() && m.end() <= s.focus[1]
+		inBy := s.by[0] <= m.start() && m.end() <= s.by[1]
+		switch {
+		case inBy && m.role == asField:
+			m.score += 0.6 * m.whole
+		case inFocus && m.role == asArray && (s.intent == count || s.intent == share):
+			m.score += 0.6 * m.whole
+		case inFocus && m.role == asField && (s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown):
+			m.score += 0.4 * m.whole
+		}
+	}
+}
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(i int) bool { return slices.Contains(b, i) })
+}
+
+func distance(a, b match) int {
+	if a.start() > b.start() {
+		a, b = b, a
+	}
+	return b.start() - a.end()
+}
+
+// unexplained are the tokens that carry meaning and that nothing explains.
+func (r reading) unexplained(q []token, s shape) []int {
+	var out []int
+	for i, t := range q {
+		if !t.stop && r.by[i] < 0 && !s.consumed[i] && !fillers[t.stem] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// role gives the match of that role at token i.
+func (r reading) at(i int, roles ...role) (match, bool) {
+	if i < 0 || i >= len(r.by) || r.by[i] < 0 {
+		return match{}, false
+	}
+	m := r.matches[r.by[i]]
+	return m, slices.Contains(roles, m.role)
+}

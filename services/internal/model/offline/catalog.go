@@ -1,0 +1,136 @@
+package offline
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/services/internal/estate"
+)
+
+// array is an array of the estate, as far as planning looks at it.
+type array struct {
+	key    string
+	parts  []part
+	estate *estate.Estate
+	fields func() []*field
+}
+
+// field is a field of an array's records.
+type field struct {
+	path   string
+	parts  []part
+	types  []string
+	column func() column
+}
+
+// column is the dictionary of a field.
+type column struct {
+	values   []value
+	records  int // that have a value
+	distinct int
+}
+
+// value is one value that a field has.
+type value struct {
+	raw   json.RawMessage
+	text  string // as a result's group is named
+	count int
+}
+
+// openArrays lists the arrays. Fields and columns are read when needed.
+func openArrays(e *estate.Estate) []*array {
+	var out []*array
+	for _, key := range e.Keys() {
+		a := &array{key: key, parts: parts(key), estate: e}
+		a.fields = sync.OnceValue(a.readFields)
+		out = append(out, a)
+	}
+	return out
+}
+
+func (a *array) readFields() []*field {
+	var out []*field
+	for _, f := range a.estate.Fields(a.key) {
+		if !f.Scalar() && !slices.Contains(f.Types, "null") && !slices.Contains(f.Types, "object") {
+			continue
+		}
+		fd := &field{path: f.Path, parts: parts(f.Path), types: f.Types}
+		fd.column = sync.OnceValue(func() column { return readColumn(a.estate.Column(a.key, f.Path)) })
+		out = append(out, fd)
+	}
+	return out
+}
+
+func readColumn(c estate.Column, err error) column {
+	out := column{distinct: c.Distinct}
+	if err != nil {
+		return out
+	}
+	for _, v := range c.Values {
+		out.values = append(out.values, value{v.JSON(), v.Text, v.Count})
+		out.records += v.Count
+	}
+	return out
+}
+
+func (f *field) has(kind string) bool { return slices.Contains(f.types, kind) }
+
+// textual says whether the field has strings.
+func (f *field) textual() bool { return f.has("string") }
+
+// numeric says whether the field has numbers.
+func (f *field) numeric() bool { return f.has("number") }
+
+// flag says whether the field is true or false and nothing else.
+func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
+
+// values are the values of the field that are not null.
+func (f *field) values() []value { return f.column().values }
+
+// identifying says whether nearly every record has a value of its own.
+func (f *field) identifying() bool {
+	c := f.column()
+	return len(c.values) > 20 && 5*len(c.values) > 4*c.records
+}
+
+// commonness is a small advantage for values that many records have: of two
+// fields with the same value, the one that sorts records is meant.
+func (f *field) commonness(vs []value) float64 {
+	n := 0
+	for _, v := range vs {
+		n += v.count
+	}
+	return 0.04 * min(6, math.Log1p(float64(n)))
+}
+
+// number is the JSON of a number as the field writes it: with quotes when its
+// values are strings.
+func (f *field) number(digits string) json.RawMessage {
+	if f.numeric() {
+		return json.RawMessage(digits)
+	}
+	return json.RawMessage(`"` + digits + `"`)
+}
+
+// identity is the field by which records are called; nil for none.
+func (a *array) identity() *field {
+	for _, want := range []string{"name", "hostname", "displayname", "title", "id", "key", "label"} {
+		for _, f := range a.fields() {
+			if strings.EqualFold(strings.ReplaceAll(f.path, "_", ""), want) {
+				return f
+			}
+		}
+	}
+	var best *field
+	for _, f := range a.fields() {
+		if f.textual() && !strings.Contains(f.path, ".") {
+			if c := f.column(); len(c.values) == c.records && c.records > 0 && best == nil {
+				best = f
+			}
+		}
+	}
+	return best
+}

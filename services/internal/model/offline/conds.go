@@ -1,0 +1,100 @@
+package offline
+
+import (
+	"slices"
+)
+
+// conds are the conditions that the question puts, leaving out the fields it
+// asks for.
+func (b *builder) conds(skip ...*field) []cond {
+	var out []cond
+	for _, m := range b.r.matches {
+		c := cond{field: m.field, at: m.end()}
+		switch m.role {
+		case asValue:
+			if i := slices.IndexFunc(out, func(o cond) bool { return o.field == m.field && len(o.values) > 0 }); i >= 0 {
+				out[i].values = append(out[i].values, m.values...)
+				continue
+			}
+			c.values = m.values
+			if b.s.neg[m.start()] {
+				c.op = "ne"
+			}
+		case asNumber:
+			c.num, c.op = m.num, b.comparison(m)
+		case asField:
+			if slices.Contains(skip, m.field) || m.whole < 0.5 || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
+				continue
+			}
+			if c.op = b.state(m); c.op == "" {
+				continue
+			}
+		default:
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// state says what a field that is only named asks for: a flag that is on or
+// off, or that there is a value or none. "" when it is only a label.
+func (b *builder) state(m match) string {
+	denied := b.s.neg[m.start()]
+	if v, ok := b.stated(m); ok && m.field.flag() {
+		return v
+	}
+	if m.field.flag() {
+		if denied != b.s.off {
+			return "false"
+		}
+		return "true"
+	}
+	for _, o := range b.r.matches {
+		if o.field == m.field && (o.role == asValue || o.role == asNumber) {
+			return ""
+		}
+	}
+	if denied {
+		return "unset"
+	}
+	for i, steps := m.start()-1, 0; i >= 0 && steps < 5; i, steps = i-1, steps+1 {
+		if oneOf(b.q[i].low, "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any") {
+			return "set"
+		}
+		if _, ok := b.r.at(i, asArray, asField, asValue); ok {
+			break
+		}
+	}
+	return ""
+}
+
+// stated finds "true" or "false" said after a field.
+func (b *builder) stated(m match) (string, bool) {
+	for i := m.end(); i < len(b.q) && i < m.end()+4; i++ {
+		if oneOf(b.q[i].low, "true|false") {
+			b.s.consume(i, i+1)
+			return b.q[i].low, true
+		}
+	}
+	return "", false
+}
+
+// comparison finds how the number of m is compared: at least, more than, ….
+func (b *builder) comparison(m match) string {
+	for i := max(0, m.start()-3); i < m.end(); i++ {
+		for _, c := range comparisons {
+			if from, _ := find(b.q[:min(len(b.q), m.end()+2)], i, c.words); from == i {
+				b.s.consume(from, from+2)
+				return c.op
+			}
+		}
+	}
+	return "eq"
+}
+
+var comparisons = []struct{ words, op string }{
+	{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"more|greater|larger|bigger|higher than", "gt"},
+	{"fewer|less|lower|smaller than", "lt"}, {"or more", "gte"}, {"or fewer|less", "lte"}, {"over|above|exceeding", "gt"},
+	{"under|below", "lt"},
+}

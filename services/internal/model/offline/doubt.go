@@ -1,0 +1,104 @@
+package offline
+
+import "strings"
+
+const unclearQuestion = "I cannot tell what is asked."
+
+// doubts says why an answer would not be safe, or else which words it leaves
+// out of account. A word that narrows the question must not be dropped.
+func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []string) {
+	var lost []string
+	rest := r.unexplained(q, s)
+	for _, i := range rest {
+		if named(q, r, i) {
+			continue
+		}
+		switch {
+		case measures[q[i].stem], narrowing[q[i].stem]:
+			lost = append(lost, q[i].text)
+		case tolerable(q, r, i):
+			ignored = append(ignored, q[i].text)
+		default:
+			lost = append(lost, q[i].text)
+		}
+	}
+	if len(lost) > 0 {
+		return "The data does not contain " + quoted(lost) + ".", nil
+	}
+	return "", ignored
+}
+
+// named says whether a parenthesis behind the word names what it means.
+func named(q []token, r reading, i int) bool {
+	for k := i + 1; k < len(q) && k <= i+3; k++ {
+		if q[k].paren {
+			_, ok := r.at(k, asValue, asField)
+			return ok
+		}
+	}
+	return false
+}
+
+// tolerable says whether the word at i, which nothing explains, may be left
+// out: it only describes what follows, or it is no name.
+func tolerable(q []token, r reading, i int) bool {
+	t := q[i]
+	describes := i+1 < len(q) && !q[i+1].brk && !q[i+1].stop
+	switch {
+	case brands[t.low]:
+		return describes || i > 0 && (q[i-1].brk || q[i-1].word == t.word) || !afterPreposition(q, i)
+	case t.ident:
+		return false
+	case t.text != t.low && !t.first:
+		return describes && t.text == strings.ToUpper(t.text)
+	case afterPreposition(q, i):
+		return describes
+	}
+	return true
+}
+
+func afterPreposition(q []token, i int) bool {
+	for k := i - 1; k >= 0 && k >= i-2; k-- {
+		if oneOf(q[k].low, "in|on|at|from|by|per|for|with|under") {
+			return true
+		}
+		if !q[k].stop {
+			return false
+		}
+	}
+	return false
+}
+
+// notFound refuses for want of what the first of the spans with words asks.
+func (b *builder) notFound(spans ...[2]int) string {
+	for _, sp := range spans {
+		var words []string
+		for i := sp[0]; i < sp[1]; i++ {
+			if b.r.by[i] < 0 && !b.q[i].stop {
+				words = append(words, b.q[i].text)
+			}
+		}
+		if len(words) > 0 {
+			return "The data does not contain " + quoted(words) + "."
+		}
+	}
+	return unclearQuestion
+}
+
+// missing refuses when no array explains anything.
+func missing(q []token, s shape, r reading) string {
+	var words []string
+	for i, t := range q {
+		if !t.stop && !s.consumed[i] && !fillers[t.stem] {
+			words = append(words, t.text)
+		}
+	}
+	if len(words) == 0 {
+		return unclearQuestion
+	}
+	return "The data does not contain " + quoted(words) + "."
+}
+
+func quoted(words []string) string {
+	return `"` + strings.Join(words, " ") + `"`
+}

@@ -1,0 +1,174 @@
+package offline
+
+import "strings"
+
+// set makes a set of the words of s.
+func set(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(s) {
+		out[w] = true
+	}
+	return out
+}
+
+// stems makes a set of the stems of the words of s.
+func stems(s string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(s) {
+		out[stem(w)] = true
+	}
+	return out
+}
+
+// stopWords carry grammar only.
+var stopWords = set(`a an the of in on at to for from by with and or is are was were be been being do does did has have had
+	having there their its it this that these those we us our ours you your i me my they them he she as into onto over under
+	about than then so if any all each every per how many much what which who whom whose where when why can could would
+	should will shall may might must please not no nor without within across between among up down out off just only
+	also too very still yet ever even simply actually currently now today right again both either neither same other
+	others another more most less least fewer fewest some such tell give show list name find get let know see want need
+	thanks hello hi hey ok okay versus vs against compared instead rather while`)
+
+// fillers are words that name no particular data: they may stay unexplained.
+var fillers = stems(`entry entries record item row element thing object one ones inventory estate data dataset datasets database
+	catalog catalogue environment infrastructure fleet organization organisation company landscape overall total number count
+	amount list listing live sit run running use using used carry hold own belong track tracked represent cover come
+	offer publish mark marked flag flagged hand handed go make made set configure configured configuration report reported
+	show exist appear contain include included have available present register registered found stand store stored keep
+	kept place placed deploy deployed locate located lean rely relying get give given serve served many level different
+	distinct unique various separate individual single switch switched turn turned enable enabled disable value values
+	field kind type types sort category name names called entire whole full complete common frequent frequently
+	often popular biggest top largest main commonly mostly usual prevalent numerous dominant default defaults all
+	general generally particular specifically respectively exactly total altogether occur happen share percentage percent
+	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
+	currently host hosted manage managed say based be been support supported fall
+	actual know look like much date attach attached apply applied define defined specify specified`)
+
+// nouns that stand for a record of whatever array is meant.
+var genericNouns = stems(`entry record item row element thing object one ones`)
+
+// measures are properties people ask for: one the data does not hold makes
+// the question one that the data cannot answer.
+var measures = stems(`price cost costs pricing spend spending budget bill euro dollar usd eur load utilization utilisation usage
+	consumption temperature latency throughput uptime downtime availability bandwidth traffic score severity cvss performance
+	speed size capacity bytes tb gb mb pb kb terabytes gigabytes megabytes petabytes watt watts power energy carbon emission
+	owner contact phone salary employee employees revenue license licence warranty serial password backup backups
+	patch patches patched alert alerts incident incidents ticket tickets outage outages sla health age birthday weather population
+	headcount memory ram cpu disk battery humidity discount invoice rating cheap cheapest expensive fastest slowest response
+	requests errors error packet packets loss voltage length weight height color colour download downloads view stars rank
+	monthly yearly hourly hour weekly annual daily expire expires expiry certificate certificates depreciation compliance`)
+
+// narrowing adjectives restrict what is counted, so they cannot be left out.
+var narrowing = stems(`idle encrypted unencrypted public private internal external expired unused broken failed failing failure
+	unhealthy healthy patched unpatched vulnerable critical high low medium severe active inactive stopped running
+	terminated pending offline online unmanaged orphaned stale new old newest oldest recent recently obsolete deprecated
+	supported unsupported free paid spare compliant insecure secure open closed resolved unresolved overdue virtual
+	physical dedicated shared reserved production prod staging development dev test testing locked suspended deleted
+	archived duplicate tagged untagged monitored unmonitored replicated mirrored redundant degraded down rebooted
+	restarted upgraded outdated missing assigned unassigned attached unattached empty exposed`)
+
+// brands name clouds and bodies of an estate as a whole; before a noun they
+// may describe what is in it all.
+var brands = set(`gcp google aws amazon azure microsoft kubernetes k8s gke eks aks cncf cisa kev iam dns gcs s3 ec2 bigquery
+	cloud github docker vmware openstack ansible terraform linux`)
+
+// synonyms are the groups of words that the vocabulary of infrastructure uses
+// alike.
+var synonyms = groups(`
+	host machine box server node computer vm system
+	provider vendor supplier hoster manufacturer maker brand
+	provider hoster cloud
+	location region site place datacenter datacentre geography where
+	location loc
+	region geography country continent area
+	zone az
+	architecture arch
+	os distribution distro platform
+	role purpose function
+	user login username account
+	vulnerability cve cves kev exploit
+	cpu vcpu processor core
+	cpus vcpu vcpus cores core threads
+	memory ram mem
+	disk storage volume
+	maturity stage phase status state lifecycle
+	version release
+	release released
+	cycle branch line
+	owner team responsible maintainer
+	environment env stage
+	production prod
+	development dev
+	price cost
+	prefix range cidr block subnet
+	description comment remark
+	member membership
+	ip address
+	created creation create
+	updated modified changed update
+	eol support
+	family series generation
+	vulnerability flaw weakness
+	ransomware ransom
+	department dept unit
+	application app service
+	image template
+	model product
+	port interface
+	vlan network
+	rack cabinet
+	patient case
+	ward department
+	deprecated retired discontinued
+	enabled active
+	lts longterm
+	date day
+	due deadline
+	shared share
+	permission role
+	type kind class category
+	name hostname
+	priority severity
+	organization org
+	quota limit
+	cluster kubernetes
+	project tenant`)
+
+// phrases are several words with the meaning of one.
+var phrases = map[string]string{
+	"operating system": "os", "operating systems": "os", "end of life": "eol", "data center": "location", "data centers": "location",
+	"who hosts": "provider", "who host": "provider", "hosted by": "provider", "long term": "lts", "virtual machine": "vm",
+	"virtual machines": "vm", "point of presence": "location", "ip addresses": "ip", "ip address": "ip",
+}
+
+// groups numbers the synonym groups: for each stem, the groups it is in.
+func groups(s string) map[string][]int {
+	out := map[string][]int{}
+	for i, line := range strings.Split(strings.TrimSpace(s), "\n") {
+		for w := range stems(line) {
+			out[w] = append(out[w], i)
+		}
+	}
+	return out
+}
+
+// alike says how well a word of a question fits a word of a name: 1 for the
+// same word, less for a synonym, 0 for neither. Both are stems.
+func alike(q, name string) float64 {
+	if q == name {
+		return 1
+	}
+	for _, a := range synonyms[q] {
+		for _, b := range synonyms[name] {
+			if a == b {
+				return 0.7
+			}
+		}
+	}
+	return 0
+}
+
+// vague are words of names that say little on their own.
+var vague = stems(`is has name id type config configuration metadata label labels value state status spec info data key
+	enabled used default extra attributes properties constraint details settings options count total number date time list
+	group level policy`)

@@ -1,0 +1,207 @@
+package offline
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// role says what a match takes words of the question for.
+type role int
+
+const (
+	asArray   role = iota // the array's name
+	asField               // a field's name
+	asValue               // values of a field
+	asNumber              // a number with the name of a numeric field
+	asGeneric             // "entries": the records of whatever array
+	asLabel               // a word about something else that is named
+)
+
+// match is one way to understand some words of a question.
+type match struct {
+	role   role
+	field  *field
+	values []value // asValue
+	num    string  // asNumber
+	pos    []int   // the tokens it explains, ascending
+	score  float64
+	whole  float64 // share of the name that the words cover, 0 to 1
+	plain  bool    // by the very words, no synonyms
+}
+
+func (m match) start() int { return m.pos[0] }
+func (m match) end() int   { return m.pos[len(m.pos)-1] + 1 }
+
+// part is a word of a name, and how much it says.
+type part struct {
+	stem   string
+	weight float64
+	leaf   bool
+}
+
+// parts cuts a dotted path into words. Parents count less than the last
+// segment, unless that says nothing by itself.
+func parts(path string) []part {
+	segments := strings.Split(path, ".")
+	last := len(segments) - 1
+	var out []part
+	telling := false
+	for i := last; i >= 0; i-- {
+		leaf := i == last || !telling && i == last-1
+		for _, w := range nameParts(segments[i]) {
+			p := part{stem(w), 1, leaf}
+			if vague[p.stem] {
+				p.weight = 0.3
+			} else if leaf {
+				telling = true
+			}
+			if !leaf {
+				p.weight *= 0.4
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// nameMatches finds where the question speaks of a name. Words of the name
+// may stand in any order, at most two other words apart.
+func nameMatches(q []token, ps []part) []match {
+	var out []match
+	for i := range q {
+		if q[i].stop || !slices.ContainsFunc(ps, func(p part) bool { return alike(q[i].stem, p.stem) > 0 }) {
+			continue
+		}
+		if len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
+			continue
+		}
+		if m, ok := nameMatchAt(q, ps, i); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func nameMatchAt(q []token, ps []part, i int) (match, bool) {
+	used := make([]bool, len(ps))
+	m := match{plain: true}
+	var got, leaf, all float64
+	loose, skipped := 1.0, 0
+	for j, gap := i, 0; j < len(q) && gap <= 2; j++ {
+		if j > i && q[j].brk {
+			break
+		}
+		k, fit := bestPart(q[j], ps, used)
+		if k < 0 {
+			skipped++
+			if !q[j].stop || q[j].low == "and" {
+				gap++
+			}
+			continue
+		}
+		used[k] = true
+		loose *= math.Pow(0.85, float64(skipped))
+		gap, skipped = 0, 0
+		m.plain = m.plain && fit == 1
+		m.pos = append(m.pos, j)
+		m.score += fit * (0.4 + 0.6*ps[k].weight)
+		got += ps[k].weight * fit
+		if ps[k].leaf {
+			leaf += ps[k].weight
+		}
+	}
+	for _, p := range ps {
+		all += p.weight
+	}
+	if leaf < 0.3 || len(m.pos) == 0 {
+		return match{}, false
+	}
+	m.whole = got / all
+	m.score *= loose * (0.6 + 0.4*m.whole)
+	return m, true
+}
+
+// bestPart is the unused word of a name that fits the token best, -1 for none.
+func bestPart(t token, ps []part, used []bool) (best int, fit float64) {
+	best = -1
+	if t.stop {
+		return
+	}
+	for k, p := range ps {
+		if f := alike(t.stem, p.stem); f > 0 && !used[k] && (f > fit || f == fit && p.weight > ps[best].weight) {
+			best, fit = k, f
+		}
+	}
+	return best, fit
+}
+
+// arrayMatches finds where the question names the array, or its records in
+// general.
+func (a *array) arrayMatches(q []token) []match {
+	out := nameMatches(q, a.parts)
+	for i := range out {
+		out[i].role = asArray
+		out[i].score *= 1.25
+		head := lastWord(a.key)
+		if !slices.ContainsFunc(out[i].pos, func(p int) bool { return alike(q[p].stem, head) > 0 }) {
+			out[i].score *= 0.4
+			out[i].whole *= 0.5
+		}
+	}
+	for i, t := range q {
+		if !t.stop && genericNouns[t.stem] {
+			out = append(out, match{role: asGeneric, pos: []int{i}, score: 0.1})
+		}
+	}
+	return out
+}
+
+// lastWord is the stem of the last word of a key: what a record is.
+func lastWord(key string) string {
+	words := nameParts(key)
+	if len(words) == 0 {
+		return ""
+	}
+	return stem(words[len(words)-1])
+}
+
+// fieldMatches finds where the question names fields of the array, and where
+// it gives numbers with them.
+func (a *array) fieldMatches(q []token) []match {
+	var out []match
+	for _, f := range a.fields() {
+		for _, m := range nameMatches(q, f.parts) {
+			m.role, m.field = asField, f
+			out = append(out, m)
+			if n, ok := withNumber(q, m); ok && f.numeric() {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// withNumber widens a field's match by the number that stands next to it.
+func withNumber(q []token, m match) (match, bool) {
+	for _, i := range []int{m.start() - 1, m.end()} {
+		for step := 0; i >= 0 && i < len(q) && step < 3; step++ {
+			if n := q[i].digits(); n != "" && !slices.Contains(m.pos, i) {
+				out := m
+				out.role, out.num = asNumber, n
+				out.pos = append(slices.Clone(m.pos), i)
+				slices.Sort(out.pos)
+				out.score += 1
+				return out, true
+			}
+			if i < m.start() || !numberGlue[q[i].low] {
+				break
+			}
+			i++
+		}
+	}
+	return match{}, false
+}
+
+// numberGlue stands between a field and its number.
+var numberGlue = set("is are of equal equals to at least most more less than over under above below exactly = set")

@@ -1,0 +1,301 @@
+package offline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// plan is what to compute and what to say about it.
+type plan struct {
+	intent  intent
+	array   *array
+	group   *field   // by which field is counted; nil for the total alone
+	conds   []cond   // all hold
+	goal    *cond    // what is asked of them: share, all, presence
+	metric  string   // a metric other than count, as compute_stats writes it
+	topN    int      // top
+	least   bool     // top: the fewest
+	pick    []value  // compare: the values that were named
+	ignored []string // words that were not understood
+	refuse  string   // why there is no answer; then nothing else counts
+	names   bool     // list: of records by their names
+}
+
+// cond is a condition on one field.
+type cond struct {
+	field  *field
+	values []value // one of them, for op ""
+	op     string  // "", gt, gte, lt, lte, true, false, set, unset
+	num    string  // the number of gt, gte, lt, lte and eq
+	at     int     // where in the question
+}
+
+// makePlan understands question q about the arrays.
+func makePlan(q []token, arrays []*array) plan {
+	s := parse(q)
+	if s.intent == overview {
+		return plan{intent: overview}
+	}
+	if !s.heard {
+		return plan{refuse: unclearQuestion}
+	}
+	r, ok := bestReading(q, s, arrays)
+	if !ok {
+		return plan{refuse: missing(q, s, r)}
+	}
+	if s.intent == fields {
+		return plan{intent: fields, array: r.array}
+	}
+	b := builder{q: q, s: s, r: r}
+	p := b.plan()
+	if p.refuse == "" {
+		p.refuse, p.ignored = doubts(q, s, r, p)
+	}
+	return p
+}
+
+// bestReading reads the question once for each array and keeps the reading
+// that explains the most of it.
+func bestReading(q []token, s shape, arrays []*array) (reading, bool) {
+	g := makeGrams(q)
+	var best reading
+	for _, a := range arrays {
+		r := read(q, s, a, g)
+		r.score += r.headBonus(s) - 0.5*float64(len(r.unexplained(q, s)))
+		if best.array == nil || r.score > best.score {
+			best = r
+		}
+	}
+	if best.array == nil {
+		return best, false
+	}
+	told := slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
+	return best, told
+}
+
+// headBonus favours the array whose records are what is asked for.
+func (r reading) headBonus(s shape) float64 {
+	bonus := 0.0
+	for i := s.focus[0]; i < s.focus[1]; i++ {
+		if m, ok := r.at(i, asArray); ok {
+			bonus = max(bonus, 0.8*m.whole)
+		}
+		if m, ok := r.at(i, asField); ok {
+			bonus = max(bonus, 0.6*m.whole)
+		}
+	}
+	return bonus
+}
+
+// builder turns one reading into a plan.
+type builder struct {
+	q []token
+	s shape
+	r reading
+}
+
+func (b *builder) plan() plan {
+	p := plan{intent: b.s.intent, array: b.r.array, topN: b.s.topN, least: b.s.least}
+	target, records := b.target(b.s.focus)
+	by, _ := b.target(b.s.by)
+	p.conds = b.conds(target, by)
+	switch b.s.intent {
+	case count, distinct:
+		b.countPlan(&p, target, records)
+	case breakdown:
+		p.group = cmp.Or(by, target, b.anyField(p.conds))
+	case list:
+		b.listPlan(&p, target, records)
+	case top:
+		b.topPlan(&p, target, records)
+	case share, all, yesno:
+		b.goalPlan(&p)
+	case compare:
+		b.comparePlan(&p)
+	case metric:
+		b.metricPlan(&p, target, by)
+	}
+	if p.intent == breakdown {
+		b.breakdownPlan(&p)
+	}
+	return p
+}
+
+// target is what a phrase asks for: the field that its last understood word
+// names, or records of the array.
+func (b *builder) target(span [2]int) (f *field, records bool) {
+	for i := span[1] - 1; i >= span[0]; i-- {
+		if m, ok := b.r.at(i, asField, asNumber); ok && m.whole >= 0.3 {
+			return m.field, false
+		}
+		if _, ok := b.r.at(i, asArray, asGeneric, asValue); ok {
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// anyField is a field that the question names and no condition uses.
+func (b *builder) anyField(conds []cond) *field {
+	for _, m := range b.r.matches {
+		if m.role == asField && !slices.ContainsFunc(conds, func(c cond) bool { return c.field == m.field }) {
+			return m.field
+		}
+	}
+	return nil
+}
+
+func (b *builder) countPlan(p *plan, target *field, records bool) {
+	switch {
+	case target != nil && target.flag() || records || p.presence() != nil:
+		p.intent = count
+	case target != nil && target.numeric() && len(p.conds) > 0 && b.s.intent == count:
+		p.intent, p.group = list, target
+	case target != nil:
+		p.intent, p.group = distinct, target
+	case records, len(p.conds) > 0 && !b.asksWords(b.s.focus):
+		p.intent = count
+	default:
+		p.refuse = b.notFound(b.s.focus)
+		return
+	}
+	if p.intent == count {
+		p.takeGoal()
+	}
+}
+
+// asksWords says whether the phrase has words that carry meaning.
+func (b *builder) asksWords(span [2]int) bool {
+	for i := span[0]; i < span[1]; i++ {
+		if t := b.q[i]; !t.stop && !fillers[t.stem] {
+			return true
+		}
+	}
+	return false
+}
+
+// takeGoal sets the last condition on presence or a flag aside, so that the
+// result shows it beside its opposite.
+func (p *plan) takeGoal() {
+	for i := len(p.conds) - 1; i >= 0; i-- {
+		if c := p.conds[i]; c.op == "true" || c.op == "false" || c.op == "set" || c.op == "unset" {
+			p.goal, p.group = &c, c.field
+			p.conds = slices.Delete(slices.Clone(p.conds), i, i+1)
+			return
+		}
+	}
+}
+
+// presence is a condition on a field being there or not.
+func (p *plan) presence() *cond {
+	for i, c := range p.conds {
+		if c.op == "set" || c.op == "unset" {
+			return &p.conds[i]
+		}
+	}
+	return nil
+}
+
+func (b *builder) listPlan(p *plan, target *field, records bool) {
+	if target != nil && !target.flag() {
+		p.group = target
+		return
+	}
+	if b.s.focus[0] < b.s.focus[1] && target == nil && !records {
+		p.refuse = b.notFound(b.s.focus)
+		return
+	}
+	if f := b.anyField(p.conds); f != nil && !records {
+		p.group = f
+		return
+	}
+	p.group, p.names = p.array.identity(), true
+	if p.group == nil {
+		p.intent = count
+	}
+}
+
+func (b *builder) breakdownPlan(p *plan) {
+	if p.group == nil {
+		for _, c := range p.conds {
+			if len(c.values) > 1 {
+				p.group = c.field
+			}
+		}
+	}
+	if p.group == nil && len(p.conds) > 0 && b.s.by[1] == 0 {
+		p.intent = count
+		return
+	}
+	if p.group == nil {
+		p.refuse = b.notFound(b.s.by, b.s.focus)
+	}
+}
+
+func (b *builder) topPlan(p *plan, target *field, records bool) {
+	measured, _ := b.target(b.s.measured)
+	if measured != nil && measured != target && measured.numeric() {
+		p.metric = "max:" + measured.path
+		if p.least {
+			p.metric = "min:" + measured.path
+		}
+		p.group = cmp.Or(target, p.array.identity())
+		return
+	}
+	p.group = target
+	if target == nil && b.s.by[1] > 0 {
+		p.group, _ = b.target(b.s.by)
+	}
+	if p.group == nil {
+		p.refuse = b.notFound(b.s.focus)
+	}
+}
+
+// goalPlan separates what is asked (the condition said last) from the records
+// of which it is asked.
+func (b *builder) goalPlan(p *plan) {
+	if len(p.conds) == 0 {
+		if b.s.intent == yesno && len(b.r.unexplained(b.q, b.s)) == 0 {
+			return
+		}
+		p.refuse = b.notFound([2]int{0, len(b.q)})
+		return
+	}
+	if b.s.intent == yesno && p.presence() == nil {
+		p.takeGoal()
+		return
+	}
+	last := 0
+	for i, c := range p.conds {
+		if c.at > p.conds[last].at {
+			last = i
+		}
+	}
+	goal := p.conds[last]
+	p.goal, p.group = &goal, goal.field
+	p.conds = slices.Delete(slices.Clone(p.conds), last, last+1)
+}
+
+func (b *builder) comparePlan(p *plan) {
+	for i, c := range p.conds {
+		if len(c.values) > 1 {
+			p.pick, p.group = c.values, c.field
+			p.conds = slices.Delete(slices.Clone(p.conds), i, i+1)
+			if b.s.each {
+				p.intent = breakdown
+				p.conds = append(p.conds, c)
+			}
+			return
+		}
+	}
+	p.refuse = "I see no two values of one field to compare."
+}
+
+func (b *builder) metricPlan(p *plan, target, by *field) {
+	if target == nil || !target.numeric() {
+		p.refuse = b.notFound(b.s.focus)
+		return
+	}
+	p.metric = b.s.metric + ":" + target.path
+	p.group = by
+}
