@@ -3,9 +3,12 @@ package ollama
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/ollama/ollama/api"
 
@@ -21,9 +24,12 @@ var (
 	errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
 )
 
-// passing says whether a second attempt may do better.
+// passingErrors are those after which a second attempt may do better. The last
+// two come from a kept connection to a server that has started anew.
+var passingErrors = []error{errCut, errEmpty, errBroken, errSilent, io.EOF, syscall.ECONNRESET}
+
 func passing(err error) bool {
-	return errors.Is(err, errCut) || errors.Is(err, errEmpty) || errors.Is(err, errBroken) || errors.Is(err, errSilent)
+	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) })
 }
 
 func tooLong(format string, args ...any) error {

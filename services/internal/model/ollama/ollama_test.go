@@ -90,6 +90,9 @@ func TestAnswers(t *testing.T) {
 		{"an answer cut before its first part is asked for again",
 			[]ollamatest.Turn{{Thinking: "Hm.", End: ollamatest.Cut}, ollamatest.Say("Four.")},
 			answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
+		{"a connection cut before anything came is tried again",
+			[]ollamatest.Turn{{End: ollamatest.Cut}, ollamatest.Say("Four.")},
+			answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
 		{"an error of the runner before the first part is asked for again",
 			[]ollamatest.Turn{{Error: "unexpected EOF"}, ollamatest.Say("Four.")},
 			answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
@@ -144,7 +147,7 @@ func TestFailures(t *testing.T) {
 		{"a connection cut in the middle", []ollamatest.Turn{{Text: piece, End: ollamatest.Cut}}, nil, "before it was complete"},
 		{"a stream without its last object", []ollamatest.Turn{{Text: piece, End: ollamatest.Stop}}, nil, "before it was complete"},
 		{"an error in the middle", []ollamatest.Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "broke off: unexpected EOF"},
-		{"a connection cut before anything came", []ollamatest.Turn{{End: ollamatest.Cut}}, model.ErrUnavailable, "EOF"},
+		{"two connections cut before anything came", []ollamatest.Turn{{End: ollamatest.Cut}, {End: ollamatest.Cut}}, model.ErrUnavailable, "EOF"},
 		{"two empty answers", []ollamatest.Turn{ollamatest.Say(), ollamatest.Say()}, nil, "answered nothing"},
 		{"two answers cut before their first part", []ollamatest.Turn{{Thinking: "Hm.", End: ollamatest.Cut}, {End: ollamatest.Stop}}, nil, "before it was complete"},
 	} {

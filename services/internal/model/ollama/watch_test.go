@@ -14,7 +14,7 @@ var hang = ollamatest.Turn{End: ollamatest.Hang}
 func TestServerThatHangsIsRevived(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, hang, ollamatest.Say("Four."))
-	got, err := ask(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), question)
+	got, err := ask(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), question)
 	if err != nil || got.Text != "Four." {
 		t.Fatalf("%q, %v; want the answer of the second attempt", got.Text, err)
 	}
@@ -35,7 +35,7 @@ func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
 	t.Parallel()
 	say := ollamatest.Say("Four.")
 	srv := ollamatest.New(t, hang, hang, hang, say, say, say)
-	m := open(t, srv.URL()+"?first_chunk=500ms")
+	m := open(t, srv.URL()+"?first_chunk=1s")
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -53,14 +53,14 @@ func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
 func TestServerThatSpeaksToOthersIsNotHeldToHang(t *testing.T) {
 	t.Parallel()
 	talk, start := make(chan struct{}), make(chan struct{})
-	pieces := make([]string, 40)
+	pieces := make([]string, 60)
 	for i := range pieces {
 		pieces[i] = "la "
 	}
 	srv := ollamatest.New(t,
 		ollamatest.Turn{Text: pieces, Gate: talk},
 		ollamatest.Turn{Text: []string{"Four."}, Gate: start})
-	m := open(t, srv.URL()+"?first_chunk=200ms")
+	m := open(t, srv.URL()+"?first_chunk=500ms")
 
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -76,8 +76,8 @@ func TestServerThatSpeaksToOthersIsNotHeldToHang(t *testing.T) {
 		}
 	})
 	waitFor(t, func() bool { return len(srv.Requests()) == 2 })
-	// 39 pieces in 780 ms: nearly four times what a silent server is given.
-	tick := time.NewTicker(20 * time.Millisecond)
+	// 59 pieces in 1.5 s: three times what a silent server is given.
+	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for range pieces[1:] {
 		<-tick.C
