@@ -1,0 +1,155 @@
+// Package estate holds an estate context, JSON text of up to 10 MiB, and the
+// two computations on it: what a data array looks like (Inspect) and figures
+// about its records (Stats). Nothing is built from the text but a list of its
+// arrays: each computation reads the text of its one array again, which is
+// faster than keeping a tree and needs a tenth of its memory.
+package estate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// BareKey is the key of the array when the whole context is one.
+const BareKey = "items"
+
+// ElementField is the field by which elements that are not objects go.
+const ElementField = "value"
+
+// maxListed bounds the keys or fields that an error or a note repeats.
+const maxListed = 100
+
+// An Estate is a parsed context. It may be used concurrently.
+type Estate struct {
+	text   value
+	arrays []*array // those of objects first, each in document order
+	byKey  map[string]*array
+	cut    bool // there are more arrays than are kept
+	cache  cache
+	size   int
+}
+
+// An array is a data array: one that is reached from the top through objects.
+type array struct {
+	key     string
+	text    value
+	count   int
+	objects int // how many elements are objects
+	level   int // how many names the key is made of
+	gone    bool
+}
+
+// Parse checks that all of text is JSON and finds its data arrays. It keeps
+// text, which must not change afterwards. The error is a *SyntaxError.
+func Parse(text []byte) (*Estate, error) {
+	f := finder{scanner: scanner{text: text}}
+	if err := f.document(f.top); err != nil {
+		return nil, err
+	}
+	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
+	e.adopt(f.arrays)
+	return e, nil
+}
+
+// arraySize is about what an array takes besides its key, in bytes.
+const arraySize = 256
+
+func (e *Estate) adopt(arrays []*array) {
+	for _, a := range arrays {
+		// Where a.b may mean two arrays the name with the dot in it goes first.
+		if b := e.byKey[a.key]; !a.gone && (b == nil || a.level < b.level) {
+			e.byKey[a.key] = a
+		}
+	}
+	var others []*array
+	for _, a := range arrays {
+		switch {
+		case e.byKey[a.key] != a:
+		case a.objects > 0:
+			e.arrays = append(e.arrays, a)
+		default:
+			others = append(others, a)
+		}
+	}
+	e.arrays = append(e.arrays, others...)
+	e.cache.left = cacheShare(len(e.text))
+	e.size = cap(e.text) + e.cache.left
+	for _, a := range e.arrays {
+		e.size += arraySize + 2*len(a.key)
+	}
+}
+
+// Keys returns the dotted paths of the data arrays: those with objects in them
+// first, then empty ones and those of plain values, each in document order.
+// Arrays inside elements of arrays are not among them.
+func (e *Estate) Keys() []string {
+	keys := make([]string, len(e.arrays))
+	for i, a := range e.arrays {
+		keys[i] = a.key
+	}
+	return keys
+}
+
+// Count returns how many elements the array has; 0 where there is none.
+func (e *Estate) Count(key string) int {
+	if a := e.byKey[key]; a != nil {
+		return a.count
+	}
+	return 0
+}
+
+// Size is the memory the estate holds and may come to hold, in bytes.
+func (e *Estate) Size() int { return e.size }
+
+func (e *Estate) find(key string) (*array, error) {
+	if a := e.byKey[key]; a != nil {
+		return a, nil
+	}
+	return nil, &UnknownKeyError{Key: key, Available: e.Keys()}
+}
+
+// UnknownKeyError says that the estate has no such data array, and which it has.
+type UnknownKeyError struct {
+	Key       string
+	Available []string
+}
+
+// Error names the key only; the available ones may be many.
+func (e *UnknownKeyError) Error() string {
+	return fmt.Sprintf("no data array %q in the context", e.Key)
+}
+
+// MarshalJSON writes the tool result from which a model can correct itself:
+// the error and the available keys, no more than a hundred of them.
+func (e *UnknownKeyError) MarshalJSON() ([]byte, error) {
+	result := struct {
+		Error     string   `json:"error"`
+		Available []string `json:"available"`
+	}{e.Error(), e.Available}
+	if more := len(e.Available) - maxListed; more > 0 {
+		result.Available = e.Available[:maxListed]
+		result.Error += fmt.Sprintf("; %d more are available than listed", more)
+	}
+	if result.Available == nil {
+		result.Available = []string{}
+	}
+	return json.Marshal(result)
+}
+
+// field finds path in a record. An element that is not an object has the one
+// field "value".
+func (v value) field(path string) (value, bool) {
+	if v.kind() != kindObject && path == ElementField {
+		return v, true
+	}
+	return v.lookup(path)
+}
+
+// list writes names separated by commas, no more than maxListed of them.
+func list(names []string) string {
+	if more := len(names) - maxListed; more > 0 {
+		return fmt.Sprintf("%s, … %d more", strings.Join(names[:maxListed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

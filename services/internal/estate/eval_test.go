@@ -1,0 +1,180 @@
+package estate_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/estate"
+)
+
+// evalFolder is where the evaluation data lies; tests that need it skip
+// without it.
+func evalFolder(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv("CAIRN_EVAL")
+	if folder == "" {
+		t.Skip("CAIRN_EVAL names no folder of evaluation data")
+	}
+	return filepath.Join(folder, "estates")
+}
+
+func readEstate(t testing.TB, name string) []byte {
+	t.Helper()
+	path := filepath.Join(evalFolder(t), name+".json")
+	if text, err := os.ReadFile(path); err == nil {
+		return text
+	}
+	file, err := os.Open(path + ".gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+type question struct {
+	ID     string
+	Type   string
+	Estate string
+	estate.Query
+	Expected json.RawMessage
+}
+
+type expected struct {
+	Error        bool               `json:"error"`
+	Groups       map[string]float64 `json:"groups"`
+	Total        float64            `json:"total"`
+	Null         float64            `json:"null"`
+	Missing      float64            `json:"missing"`
+	GroupCount   int                `json:"group_count"`
+	GroupsSHA256 string             `json:"groups_sha256"`
+	GroupsTop5   map[string]float64 `json:"groups_top5"`
+}
+
+func TestStatsQuestions(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open(filepath.Join(evalFolder(t), "questions-dev.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	estates := map[string]*estate.Estate{}
+	asked := 0
+	for lines.Scan() {
+		var q question
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			t.Fatal(err)
+		}
+		if q.Type != "stats" {
+			continue
+		}
+		if estates[q.Estate] == nil {
+			if estates[q.Estate], err = estate.Parse(readEstate(t, q.Estate)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked++
+		answer(t, estates[q.Estate], q)
+	}
+	if err := lines.Err(); err != nil || asked == 0 {
+		t.Fatalf("asked %d questions, error %v", asked, err)
+	}
+}
+
+func answer(t *testing.T, e *estate.Estate, q question) {
+	t.Helper()
+	var want expected
+	if err := json.Unmarshal(q.Expected, &want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Stats(q.Query)
+	if unknown := new(estate.UnknownKeyError); want.Error || err != nil {
+		if errors.As(err, &unknown) != want.Error {
+			t.Errorf("%s: error %v, want one: %v", q.ID, err, want.Error)
+		}
+		return
+	}
+	if float64(got.Total) != want.Total {
+		t.Errorf("%s: total %v, want %v", q.ID, got.Total, want.Total)
+	}
+	groups := map[string]float64{}
+	for _, g := range got.Groups {
+		groups[g.Key] = float64(g.Value)
+	}
+	if want.GroupsSHA256 != "" {
+		if len(got.Groups) > estate.MaxGroups || got.Truncated != (want.GroupCount > estate.MaxGroups) {
+			t.Errorf("%s: %d groups, truncated %v", q.ID, len(got.Groups), got.Truncated)
+		}
+		answerDigest(t, e, q, want)
+		return
+	}
+	if missing := want.Null + want.Missing; missing > 0 {
+		want.Groups["null"] += missing
+	}
+	if diff := cmp.Diff(want.Groups, groups); diff != "" {
+		t.Errorf("%s: groups (-want +got):\n%s", q.ID, diff)
+	}
+}
+
+// answerDigest checks a result with more groups than are listed: their number,
+// the largest, and the sum of all of them.
+func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
+	t.Helper()
+	got, err := e.StatsUpTo(q.Query, want.GroupCount+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, top := map[string]int{}, map[string]float64{}
+	for _, g := range got.Groups {
+		if g.Key == estate.NullGroup {
+			continue
+		}
+		all[g.Key] = int(g.Value)
+		if len(top) < len(want.GroupsTop5) {
+			top[g.Key] = float64(g.Value)
+		}
+	}
+	if got.GroupCount != want.GroupCount {
+		t.Errorf("%s: %d groups, want %d", q.ID, got.GroupCount, want.GroupCount)
+	}
+	if diff := cmp.Diff(want.GroupsTop5, top); diff != "" {
+		t.Errorf("%s: largest groups (-want +got):\n%s", q.ID, diff)
+	}
+	if sum := digest(t, all); sum != want.GroupsSHA256 {
+		t.Errorf("%s: sum of the groups %s, want %s", q.ID, sum, want.GroupsSHA256)
+	}
+}
+
+// digest is the SHA-256 of the groups as compact JSON with sorted names.
+func digest(t *testing.T, groups map[string]int) string {
+	t.Helper()
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(groups); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(bytes.TrimSpace(text.Bytes()))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,184 @@
+package estate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// operatorHelp tells a model how to write a filter.
+const operatorHelp = "want a value to equal, or an object with one or more of ne gt gte lt lte in contains exists, as in {\"gte\": 5}"
+
+// A condition is what a filter says of one field.
+type condition struct {
+	field string
+	tests []test
+	// wants is the value to equal when that is all the condition says.
+	wants *operand
+	found bool // some record had the field
+}
+
+// A test judges a field's value; ok is false when the record has none.
+type test func(v value, ok bool) bool
+
+func parseFilter(filter map[string]json.RawMessage) ([]*condition, error) {
+	if len(filter) > maxConditions {
+		return nil, fmt.Errorf("filter: want at most %d fields", maxConditions)
+	}
+	conditions := make([]*condition, 0, len(filter))
+	for field, raw := range filter {
+		c, err := parseCondition(field, raw)
+		if err != nil {
+			name := string(shorten([]byte(field), maxPathBytes))
+			return nil, fmt.Errorf("filter %q: %w", name, err)
+		}
+		conditions = append(conditions, c)
+	}
+	sort.Slice(conditions, func(i, k int) bool { return conditions[i].field < conditions[k].field })
+	return conditions, nil
+}
+
+func parseCondition(field string, raw json.RawMessage) (*condition, error) {
+	if field == "" || len(field) > maxPathBytes {
+		return nil, fmt.Errorf("want the name of a field of at most %d bytes", maxPathBytes)
+	}
+	s := scanner{text: raw}
+	if err := s.document(func(i int) int { return s.value(i, 0) }); err != nil {
+		return nil, err
+	}
+	v := value(bytes.TrimSpace(raw))
+	if v.kind() != kindObject {
+		want := newOperand(v)
+		return &condition{field: field, tests: []test{want.equals}, wants: &want}, nil
+	}
+	c := &condition{field: field}
+	for op, arg := range v.members() {
+		t, err := parseOperator(string(op), arg)
+		if err != nil {
+			return nil, err
+		}
+		c.tests = append(c.tests, t)
+	}
+	if len(c.tests) == 0 {
+		return nil, fmt.Errorf("%s", operatorHelp)
+	}
+	return c, nil
+}
+
+func (c *condition) holds(record value) bool {
+	v, ok := record.field(c.field)
+	c.found = c.found || ok
+	for _, t := range c.tests {
+		if !t(v, ok) {
+			return false
+		}
+	}
+	return true
+}
+
+func parseOperator(op string, arg value) (test, error) {
+	want := newOperand(arg)
+	switch op {
+	case "ne":
+		return want.differs, nil
+	case "gt":
+		return want.compares(func(order int) bool { return order > 0 }, op)
+	case "gte":
+		return want.compares(func(order int) bool { return order >= 0 }, op)
+	case "lt":
+		return want.compares(func(order int) bool { return order < 0 }, op)
+	case "lte":
+		return want.compares(func(order int) bool { return order <= 0 }, op)
+	case "in":
+		return parseIn(arg)
+	case "contains":
+		return want.contained, nil
+	case "exists":
+		if want.kind != kindBoolean {
+			return nil, fmt.Errorf("exists: want true or false")
+		}
+		return func(_ value, ok bool) bool { return ok == (want.text == "true") }, nil
+	default:
+		return nil, fmt.Errorf("unknown operator %q: %s", string(shorten([]byte(op), 64)), operatorHelp)
+	}
+}
+
+func parseIn(arg value) (test, error) {
+	if arg.kind() != kindArray {
+		return nil, fmt.Errorf("in: want an array of values")
+	}
+	wanted := map[operand]bool{}
+	for v := range arg.elements() {
+		wanted[newOperand(v)] = true
+	}
+	return func(v value, ok bool) bool { return ok && wanted[newOperand(v)] }, nil
+}
+
+// An operand is a value to compare with. Two are == when they are equal.
+type operand struct {
+	kind kind
+	text string
+}
+
+func newOperand(v value) operand { return operand{v.kind(), string(v.label())} }
+
+func (o operand) equals(v value, ok bool) bool {
+	return ok && v.kind() == o.kind && string(v.label()) == o.text
+}
+
+// differs treats a missing value as null: it differs from everything else, and
+// {"ne": null} asks for records that have a value.
+func (o operand) differs(v value, ok bool) bool {
+	if !ok {
+		return o.kind != kindNull
+	}
+	return !o.equals(v, ok)
+}
+
+// compares orders numbers with numbers and strings with strings, bytewise, so
+// that dates in ISO form come right. Other pairs have no order.
+func (o operand) compares(good func(order int) bool, op string) (test, error) {
+	switch o.kind {
+	case kindNumber:
+		return func(v value, ok bool) bool {
+			return ok && v.kind() == kindNumber && good(compareNumbers(string(v.label()), o.text))
+		}, nil
+	case kindString:
+		return func(v value, ok bool) bool {
+			return ok && v.kind() == kindString && good(strings.Compare(string(v.label()), o.text))
+		}, nil
+	default:
+		return nil, fmt.Errorf("%s: want a number or a string", op)
+	}
+}
+
+// compareNumbers compares integers of 64 bits exactly and others as floats.
+func compareNumbers(a, b string) int {
+	i, errI := strconv.ParseInt(a, 10, 64)
+	k, errK := strconv.ParseInt(b, 10, 64)
+	if errI == nil && errK == nil {
+		return cmp.Compare(i, k)
+	}
+	f, _ := strconv.ParseFloat(a, 64) // Out of range it is infinite, which compares well.
+	g, _ := strconv.ParseFloat(b, 64)
+	return cmp.Compare(f, g)
+}
+
+// contained looks for the text in a string, and for the value in an array.
+func (o operand) contained(v value, ok bool) bool {
+	switch {
+	case !ok:
+		return false
+	case v.kind() == kindString:
+		return o.kind == kindString && bytes.Contains(v.content(), []byte(o.text))
+	case v.kind() == kindArray:
+		return slices.ContainsFunc(slices.Collect(v.elements()), func(element value) bool { return o.equals(element, true) })
+	default:
+		return false
+	}
+}

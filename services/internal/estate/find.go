@@ -1,0 +1,87 @@
+package estate
+
+// Bounds on what is kept of a text made to be costly: a key of many long names
+// for each of a million arrays would take more memory than there is. What lies
+// beyond is checked but not found.
+const (
+	maxArrays   = 10_000
+	maxKeyBytes = 512
+)
+
+// finder is a scanner that notes the data arrays it comes through.
+type finder struct {
+	scanner
+	arrays []*array
+	cut    bool
+	key    []byte // of the object or array being read
+}
+
+func (f *finder) top(i int) int {
+	if f.at(i) == '[' {
+		f.key = append(f.key, BareKey...)
+	}
+	return f.find(i, 0)
+}
+
+// find checks the value at i, which goes by f.key.
+func (f *finder) find(i, level int) int {
+	switch f.at(i) {
+	case '[':
+		return f.noteArray(i, level)
+	case '{':
+		return f.findMembers(i, level)
+	default:
+		return f.value(i, level)
+	}
+}
+
+func (f *finder) noteArray(i, level int) int {
+	end, count, objects := f.array(i, level)
+	if end < 0 {
+		return -1
+	}
+	if len(f.arrays) == maxArrays || len(f.key) > maxKeyBytes {
+		f.cut = true
+		return end
+	}
+	f.arrays = append(f.arrays, &array{
+		key: string(f.key), text: f.text[i:end:end], count: count, objects: objects, level: level,
+	})
+	return end
+}
+
+func (f *finder) findMembers(i, level int) int {
+	if len(f.key) > maxKeyBytes {
+		return f.object(i, level)
+	}
+	prefix := len(f.key)
+	seen := map[string][2]int{} // names whose values hold arrays, and which
+	return f.members(i, level, func(name, at int) int {
+		if c := f.at(at); len(seen) == 0 && c != '{' && c != '[' {
+			return f.value(at, level+1)
+		}
+		member := value(f.text[name:skipString(f.text, name)]).content()
+		if old, twice := seen[string(member)]; twice {
+			f.drop(old[0], old[1])
+			delete(seen, string(member))
+		}
+		first := len(f.arrays)
+		if level > 0 {
+			f.key = append(f.key, '.')
+		}
+		f.key = append(f.key, member...)
+		end := f.find(at, level+1)
+		f.key = f.key[:prefix]
+		if len(f.arrays) > first {
+			seen[string(member)] = [2]int{first, len(f.arrays)}
+		}
+		return end
+	})
+}
+
+// drop forgets the arrays of a member that comes again: the last one counts.
+func (f *finder) drop(from, to int) {
+	for _, a := range f.arrays[from:to] {
+		a.gone = true
+	}
+}

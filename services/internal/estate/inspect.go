@@ -1,0 +1,160 @@
+package estate
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Schema is what the model sees of a data array: metadata, not the records.
+type Schema struct {
+	Fields []string        `json:"fields"` // dotted paths; the last one says so when there are more
+	Count  int             `json:"count"`
+	Sample json.RawMessage `json:"sample"` // an object: the first record, cut where it is long
+}
+
+// Bounds on a Schema, so that it fits into what a small model can read.
+const (
+	maxSchemaFields = 200
+	maxSchemaBytes  = 8 << 10 // of field names
+	maxSampleBytes  = 2 << 10
+)
+
+// Inspect describes the array called key. The error is an *UnknownKeyError.
+func (e *Estate) Inspect(key string) (Schema, error) {
+	a, err := e.find(key)
+	if err != nil {
+		return Schema{}, err
+	}
+	return Schema{Fields: e.fields(a).bounded(), Count: a.count, Sample: a.sample()}, nil
+}
+
+func (l fieldList) bounded() []string {
+	paths := l.paths()
+	n, size := 0, 0
+	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
+		size += len(paths[n])
+		n++
+	}
+	switch more := len(paths) - n; {
+	case l.more > 0:
+		return append(paths[:n], fmt.Sprintf("… more than %d more fields", more))
+	case more > 0:
+		return append(paths[:n], fmt.Sprintf("… %d more fields", more))
+	default:
+		return paths
+	}
+}
+
+func (a *array) sample() json.RawMessage {
+	for element := range a.text.elements() {
+		s := sampler{left: maxSampleBytes}
+		switch {
+		case element.kind() == kindObject:
+			s.add(element, 0)
+		case a.objects > 0: // The first object tells more.
+			continue
+		default:
+			s.out = append(s.out, `{"`+ElementField+`":`...)
+			s.add(element, 1)
+			s.out = append(s.out, '}')
+		}
+		return s.out
+	}
+	return json.RawMessage("{}")
+}
+
+// Bounds on the parts of a sample.
+const (
+	maxSampleString   = 160 // bytes
+	maxSampleElements = 3
+	maxSampleDepth    = 4
+)
+
+// sampler copies a value, cutting what is long and saying so in its place.
+// Past left bytes no further member or element is begun.
+type sampler struct {
+	out  json.RawMessage
+	left int
+}
+
+func (s *sampler) full() bool { return len(s.out) > s.left }
+
+func (s *sampler) add(v value, depth int) {
+	switch k := v.kind(); {
+	case k == kindString:
+		s.out = append(s.out, quote(shorten(v.content(), maxSampleString))...)
+	case k == kindNumber && len(v) > maxSampleString:
+		s.out = append(s.out, quote(shorten(v, maxSampleString))...)
+	case k == kindObject && depth < maxSampleDepth:
+		s.addObject(v, depth)
+	case k == kindArray && depth < maxSampleDepth:
+		s.addArray(v, depth)
+	case k == kindObject || k == kindArray:
+		s.out = append(s.out, `"…"`...)
+	default:
+		s.out = append(s.out, v...)
+	}
+}
+
+func (s *sampler) addObject(v value, depth int) {
+	last := map[string]value{}
+	for name, member := range v.members() {
+		last[string(name)] = member
+	}
+	count := len(last)
+	s.out = append(s.out, '{')
+	written := 0
+	for name := range v.members() {
+		member, ok := last[string(name)]
+		if !ok {
+			continue
+		}
+		delete(last, string(name))
+		if written > 0 {
+			s.out = append(s.out, ',')
+		}
+		if s.full() {
+			s.out = append(s.out, fmt.Sprintf(`"…":"%d more fields"`, count-written)...)
+			break
+		}
+		s.out = append(append(s.out, quote(shorten(name, maxSampleString))...), ':')
+		s.add(member, depth+1)
+		written++
+	}
+	s.out = append(s.out, '}')
+}
+
+func (s *sampler) addArray(v value, depth int) {
+	s.out = append(s.out, '[')
+	count, written := 0, 0
+	for element := range v.elements() {
+		count++
+		if count > maxSampleElements || s.full() {
+			continue
+		}
+		if written > 0 {
+			s.out = append(s.out, ',')
+		}
+		s.add(element, depth+1)
+		written++
+	}
+	if written < count {
+		if written > 0 {
+			s.out = append(s.out, ',')
+		}
+		s.out = append(s.out, fmt.Sprintf(`"… %d more"`, count-written)...)
+	}
+	s.out = append(s.out, ']')
+}
+
+// shorten cuts text to n bytes at a rune's edge and marks the cut.
+func shorten(text []byte, n int) []byte {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return append(text[:n:n], "…"...)
+}

@@ -1,0 +1,83 @@
+package estate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// outlineFields are the numbers of fields an outline tries to give per array,
+// from all that are listed down to none.
+var outlineFields = [...]int{maxFields, 60, 30, 15, 8, 4, 0}
+
+// maxDetailed is up to how many arrays an outline looks for fields: it reads
+// the text of each.
+const maxDetailed = 100
+
+// Outline describes the estate for a model: a line for each array with its
+// name, count and fields. It has at most maxBytes bytes; where something is
+// left out it says how much.
+func (e *Estate) Outline(maxBytes int) string {
+	if len(e.arrays) == 0 {
+		return fit("The context holds no data arrays.", maxBytes)
+	}
+	for _, fields := range outlineFields {
+		if text := e.outline(len(e.arrays), fields); len(text) <= maxBytes {
+			return text
+		}
+	}
+	low, high := 0, len(e.arrays)-1 // The most lines that fit.
+	for low < high {
+		mid := (low + high + 1) / 2
+		if len(e.outline(mid, 0)) <= maxBytes {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return fit(e.outline(low, 0), maxBytes)
+}
+
+func fit(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
+		return text
+	}
+	const mark = len("…")
+	if maxBytes < mark {
+		return ""
+	}
+	return string(shorten([]byte(text), maxBytes-mark))
+}
+
+func (e *Estate) outline(arrays, fields int) string {
+	var b strings.Builder
+	for i, a := range e.arrays[:arrays] {
+		fmt.Fprintf(&b, "%s (%d records)", a.key, a.count)
+		if fields > 0 && i < maxDetailed {
+			b.WriteString(": " + e.fields(a).line(fields))
+		}
+		b.WriteByte('\n')
+	}
+	switch more := len(e.arrays) - arrays; {
+	case e.cut:
+		fmt.Fprintf(&b, "… more than %d more arrays\n", more)
+	case more > 0:
+		fmt.Fprintf(&b, "… %d more arrays\n", more)
+	}
+	return b.String()
+}
+
+func (l fieldList) line(n int) string {
+	paths := l.paths()
+	more := len(paths) - n
+	if more > 0 {
+		paths = paths[:n]
+	}
+	text := strings.Join(paths, ", ")
+	switch {
+	case l.more > 0:
+		text += fmt.Sprintf(", … more than %d more fields", max(more, 0))
+	case more > 0:
+		text += fmt.Sprintf(", … %d more fields", more)
+	}
+	return text
+}

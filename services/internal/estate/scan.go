@@ -1,0 +1,279 @@
+package estate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// maxDepth is how deep arrays and objects may nest, as in encoding/json, so
+// that a text of nothing but brackets is an error and not a stack overflow.
+const maxDepth = 10_000
+
+// SyntaxError says where a text stops being JSON and what was wanted there.
+type SyntaxError struct {
+	Offset int // in bytes, from 0
+	Line   int // from 1
+	Column int // in bytes, from 1
+	Reason string
+}
+
+// Error names the place and the reason.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("not JSON at byte %d (line %d, column %d): %s", e.Offset, e.Line, e.Column, e.Reason)
+}
+
+// scanner checks a text against RFC 8259 and builds nothing. Its methods take
+// the offset at which something starts and return the offset after it, or -1
+// once err is set.
+type scanner struct {
+	text []byte
+	err  *SyntaxError
+}
+
+// document checks the whole text with value, which checks what is at an offset.
+func (s *scanner) document(value func(i int) int) error {
+	i := value(s.space(0))
+	if i < 0 {
+		return s.err
+	}
+	if i = s.space(i); i < len(s.text) {
+		s.fail(i, "want nothing after the value")
+		return s.err
+	}
+	return nil
+}
+
+func (s *scanner) fail(i int, reason string) int {
+	if i >= len(s.text) {
+		i, reason = len(s.text), "the text ends too early: "+reason
+	}
+	before := s.text[:i]
+	s.err = &SyntaxError{
+		Offset: i,
+		Line:   1 + bytes.Count(before, []byte{'\n'}),
+		Column: i - bytes.LastIndexByte(before, '\n'),
+		Reason: reason,
+	}
+	return -1
+}
+
+func (s *scanner) space(i int) int { return skipSpace(s.text, i) }
+
+// at is the byte at i, 0 past the end. No token of JSON is or starts with 0.
+func (s *scanner) at(i int) byte {
+	if i < len(s.text) {
+		return s.text[i]
+	}
+	return 0
+}
+
+func (s *scanner) value(i, depth int) int {
+	switch c := s.at(i); c {
+	case '"':
+		return s.str(i)
+	case '{':
+		return s.object(i, depth)
+	case '[':
+		end, _, _ := s.array(i, depth)
+		return end
+	case 't':
+		return s.literal(i, "true")
+	case 'f':
+		return s.literal(i, "false")
+	case 'n':
+		return s.literal(i, "null")
+	default:
+		return s.number(i)
+	}
+}
+
+func (s *scanner) literal(i int, word string) int {
+	if end := i + len(word); end <= len(s.text) && string(s.text[i:end]) == word {
+		return end
+	}
+	return s.fail(i, "want "+word)
+}
+
+func (s *scanner) object(i, depth int) int { return s.members(i, depth, nil) }
+
+// members checks the object at i. Where visit is not nil it checks the member
+// values: it gets the offsets of a member's name and of its value.
+func (s *scanner) members(i, depth int, visit func(name, value int) int) int {
+	if depth >= maxDepth {
+		return s.fail(i, "nested too deep")
+	}
+	i = s.space(i + 1)
+	if s.at(i) == '}' {
+		return i + 1
+	}
+	for {
+		name := i
+		if i = s.name(i); i < 0 {
+			return -1
+		}
+		if visit != nil {
+			i = visit(name, i)
+		} else {
+			i = s.value(i, depth+1)
+		}
+		if i < 0 {
+			return -1
+		}
+		i = s.space(i)
+		switch s.at(i) {
+		case ',':
+			i = s.space(i + 1)
+		case '}':
+			return i + 1
+		default:
+			return s.fail(i, "want , or } after a member")
+		}
+	}
+}
+
+// name checks a member's name and colon and returns where its value starts.
+func (s *scanner) name(i int) int {
+	if s.at(i) != '"' {
+		return s.fail(i, "want a name in double quotes")
+	}
+	if i = s.str(i); i < 0 {
+		return -1
+	}
+	if i = s.space(i); s.at(i) != ':' {
+		return s.fail(i, "want : after a name")
+	}
+	return s.space(i + 1)
+}
+
+// array also tells how many elements there are and how many are objects.
+func (s *scanner) array(i, depth int) (end, count, objects int) {
+	if depth >= maxDepth {
+		return s.fail(i, "nested too deep"), 0, 0
+	}
+	i = s.space(i + 1)
+	if s.at(i) == ']' {
+		return i + 1, 0, 0
+	}
+	for {
+		count++
+		if s.at(i) == '{' {
+			objects++
+		}
+		if i = s.value(i, depth+1); i < 0 {
+			return -1, 0, 0
+		}
+		i = s.space(i)
+		switch s.at(i) {
+		case ',':
+			i = s.space(i + 1)
+		case ']':
+			return i + 1, count, objects
+		default:
+			return s.fail(i, "want , or ] after an element"), 0, 0
+		}
+	}
+}
+
+func (s *scanner) str(i int) int {
+	i++
+	for {
+		i = plain(s.text, i)
+		switch c := s.at(i); {
+		case c == '"':
+			return i + 1
+		case c != '\\':
+			return s.fail(i, "want no control character and a closing quote in a string")
+		}
+		if i = s.escape(i); i < 0 {
+			return -1
+		}
+	}
+}
+
+// plain returns the first offset from i on whose byte is a quote, a backslash
+// or a control character, eight bytes at a time.
+func plain(text []byte, i int) int {
+	for ; i+8 <= len(text); i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		if m := below(w, ' ') | equal(w, '"') | equal(w, '\\'); m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+	}
+	for i < len(text) && text[i] >= ' ' && text[i] != '"' && text[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+const (
+	everyLow  = 0x0101010101010101
+	everyHigh = 0x8080808080808080
+)
+
+// below marks the high bit of the bytes of w less than c (at most 128). Marks
+// above the lowest may be false: a borrow runs upwards.
+func below(w uint64, c byte) uint64 { return (w - everyLow*uint64(c)) & ^w & everyHigh }
+
+// equal marks the bytes of w that are c, with the same reservation.
+func equal(w uint64, c byte) uint64 { return below(w^everyLow*uint64(c), 1) }
+
+func (s *scanner) escape(i int) int {
+	switch s.at(i + 1) {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case 'u':
+		for k := i + 2; k < i+6; k++ {
+			if !isHex(s.at(k)) {
+				return s.fail(k, "want four hexadecimal digits after \\u")
+			}
+		}
+		return i + 6
+	default:
+		return s.fail(i+1, `want one of " \ / b f n r t u after a backslash`)
+	}
+}
+
+func (s *scanner) number(i int) int {
+	if s.at(i) == '-' {
+		i++
+	}
+	switch c := s.at(i); {
+	case c == '0':
+		i++
+	case isDigit(c):
+		i = s.digits(i)
+	default:
+		return s.fail(i, "want a value")
+	}
+	if s.at(i) == '.' {
+		if i = s.digits(i + 1); i < 0 {
+			return -1
+		}
+	}
+	if s.at(i)|0x20 != 'e' {
+		return i
+	}
+	i++
+	if c := s.at(i); c == '+' || c == '-' {
+		i++
+	}
+	return s.digits(i)
+}
+
+// digits wants at least one digit.
+func (s *scanner) digits(i int) int {
+	start := i
+	for isDigit(s.at(i)) {
+		i++
+	}
+	if i == start {
+		return s.fail(i, "want a digit")
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
