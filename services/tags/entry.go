@@ -1,0 +1,45 @@
+package tags
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// operation is the header by which ADR-8 marks what is not a value.
+const operation = "KV-Operation"
+
+// entry is the newest message of a key; the zero entry: there is none.
+type entry struct {
+	record   []byte
+	sequence uint64
+	removed  bool
+	deadline time.Time
+}
+
+// last asks the stream's leader, which knows of every acknowledged write.
+func (s *Store) last(ctx context.Context, id string) (entry, error) {
+	msg, err := s.stream.GetLastMsgForSubject(ctx, subject(id))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return entry{}, nil
+	}
+	if err != nil {
+		return entry{}, wrap(err, "read", id)
+	}
+	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // ours always has one
+	return entry{
+		record:   msg.Data,
+		sequence: msg.Sequence,
+		removed:  msg.Header.Get(operation) != "" || msg.Header.Get(jetstream.MarkerReasonHeader) != "",
+		deadline: msg.Time.Add(ttl),
+	}, nil
+}
+
+// alive reports whether e is a record whose time has not come. The server
+// sweeps up to a second late, so the deadline counts, not the record's being
+// there. The clocks of hosts are taken to agree to within that second.
+func (e entry) alive() bool {
+	return e.sequence > 0 && !e.removed && time.Now().Before(e.deadline)
+}

@@ -1,0 +1,84 @@
+// Package tags keeps the tag records of requests in flight. A record is
+// written once, never changed, and gone after its time to live.
+package tags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// DefaultTTL is how long a record lives when nobody says otherwise.
+const DefaultTTL = 30 * time.Minute
+
+// Serve answers the tag endpoints, and the service's health, on s with records
+// kept in store. ttl, a whole number of seconds, is how long a record lives
+// and the most that a write may ask for.
+func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
+	if ttl < time.Second || ttl%time.Second != 0 {
+		return fmt.Errorf("time to live of tags: want whole seconds, at least 1, got %v", ttl)
+	}
+	t := tags{store, ttl}
+	return errors.Join(
+		bus.WriteTag.Serve(s, t.write),
+		bus.ReadTag.Serve(s, t.read),
+		bus.DeleteTag.Serve(s, t.delete),
+		bus.Health("tags").Serve(s, t.health),
+	)
+}
+
+type tags struct {
+	store *Store
+	ttl   time.Duration
+}
+
+func (t tags) write(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
+	written := schemas.TagWritten{RequestID: w.RequestID, Flow: w.Flow}
+	ttl, err := t.lifetime(w.TTLSeconds)
+	if err != nil {
+		return written, err
+	}
+	return written, t.store.create(ctx, w.Tag, ttl)
+}
+
+// lifetime is how long a record that asks for so many seconds lives. It may
+// shorten what is set here; one that would lengthen it is refused, so that
+// nobody counts on a record that is no longer there.
+func (t tags) lifetime(seconds *int) (time.Duration, error) {
+	most := int(t.ttl / time.Second)
+	switch {
+	case seconds == nil:
+		return t.ttl, nil
+	case *seconds > most:
+		return 0, schemas.ErrMalformed.With(schemas.FieldError{
+			Field:   "ttl_seconds",
+			Message: fmt.Sprintf("want an integer from 1 to %d, got %d", most, *seconds),
+		})
+	default:
+		return time.Duration(*seconds) * time.Second, nil
+	}
+}
+
+func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, error) {
+	tag, err := t.store.read(ctx, key.RequestID)
+	return schemas.TagFound{Tags: tag}, err
+}
+
+// delete removes the record. The contract leaves open what deleting an absent
+// one means; here it is done already.
+func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, error) {
+	return schemas.Nothing{}, t.store.delete(ctx, key.RequestID)
+}
+
+func (t tags) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+	h := schemas.Health{Service: "tags", Status: schemas.StatusOK, Version: bus.Version}
+	if err := t.store.check(ctx); err != nil {
+		h.Status = schemas.StatusDown
+		h.Degraded = []string{"the tag store does not answer: " + err.Error()}
+	}
+	return h, nil
+}
