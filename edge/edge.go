@@ -1,0 +1,47 @@
+// Package edge speaks HTTP for Cairn. It translates and nothing more: a body
+// goes to its subject as it came, and the workers behind the subjects decide.
+package edge
+
+import (
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// routes is everything that can be asked over HTTP, in the order of the
+// contracts. The status is that of success; the errors are those that the
+// contracts give the route alone.
+func routes(analysis bus.Stream[schemas.Analysis]) []route {
+	return []route{
+		get("/health", health(), 200, "How Cairn and its services are"),
+
+		post("/tags/write", forward(bus.WriteTag), 201, "Store the tag of a request", schemas.ErrTagExists),
+		get("/tags/{request_id}", fromURL(bus.ReadTag), 200, "The tag of a request", schemas.ErrTagNotFound),
+		remove("/tags/{request_id}", fromURL(bus.DeleteTag), 204, "Remove the tag of a request; absent is no error"),
+
+		post("/register/skill", forward(bus.RegisterSkill), 200, "Register a skill, or replace it"),
+		post("/register/agent", forward(bus.RegisterAgent), 200, "Register an agent, or replace it"),
+		post("/register/tool", forward(bus.RegisterTool), 200, "Register a tool, or replace it"),
+		post("/register/context_builder", forward(bus.RegisterContextBuilder), 200, "Register a context builder, or replace it"),
+		post("/register/guardrail", forward(bus.RegisterGuardrail), 200, "Register a guardrail, or replace it"),
+		post("/register/template", forward(bus.RegisterTemplate), 200, "Register a template, or replace it"),
+		remove("/register/{kind}/{id}", fromURL(bus.Unregister), 204, "Remove a record; absent is no error"),
+
+		post("/resolve/skill", fresh(forward(bus.ResolveSkill)), 200, "A skill with all that serves it, or a search for skills", schemas.ErrSkillNotFound),
+		post("/resolve/agent", fresh(forward(bus.ResolveAgent)), 200, "The agent that fits a query best", schemas.ErrAgentNotFound),
+		post("/resolve/context", fresh(forward(bus.ResolveContext)), 200, "The context builders of a skill", schemas.ErrSkillNotFound, schemas.ErrContextBuilderNotFound),
+		post("/resolve/context_builders", fresh(forward(bus.ResolveContextBuilders)), 200, "Another name for /resolve/context", schemas.ErrSkillNotFound, schemas.ErrContextBuilderNotFound),
+		post("/resolve/tools", fresh(forward(bus.ResolveTools)), 200, "Tools by id", schemas.ErrToolNotFound),
+		post("/resolve/tool_class", fresh(forward(bus.ResolveToolClass)), 200, "All tools of a class", schemas.ErrToolNotFound),
+		post("/resolve/template", fresh(forward(bus.ResolveTemplate)), 200, "The template of a skill", schemas.ErrSkillNotFound, schemas.ErrTemplateNotFound),
+		post("/resolve/guardrail", fresh(forward(bus.ResolveGuardrail)), 200, "The guardrails of a skill", schemas.ErrSkillNotFound),
+
+		get("/skills", fresh(fromURL(bus.ListSkills)), 200, "Active skills, ordered by id, a page at a time"),
+		get("/tools", fresh(fromURL(bus.ListTools)), 200, "Active tools, ordered by id, a page at a time"),
+
+		post("/search/playbooks", notImplemented(), 501, "Not implemented"),
+		post("/answer/knowledge", notImplemented(), 501, "Not implemented"),
+		post("/resolve/domain_knowledge", notImplemented(), 501, "Not implemented"),
+
+		post("/api/v1/analyze", events(analysis), 200, "Ask about an estate; the answer is a stream of events"),
+	}
+}

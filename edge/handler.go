@@ -1,0 +1,160 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/nats-io/nuid"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// edge answers HTTP requests.
+type edge struct {
+	conn     *bus.Conn
+	log      *slog.Logger
+	mux      *mux.Router
+	table    map[*mux.Route]*route
+	methods  []string // that any route has
+	origins  *http.CrossOriginProtection
+	revision atomic.Uint64 // the highest of the catalog that an answer named
+	stopping context.Context
+}
+
+func newEdge(stopping context.Context, c Config) *edge {
+	e := &edge{
+		conn: c.Conn, log: c.Log, stopping: stopping,
+		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
+		table:   map[*mux.Route]*route{},
+		origins: http.NewCrossOriginProtection(),
+	}
+	stream := bus.Analyze
+	if c.AnalyzeTimeout > 0 {
+		stream.Timeout = c.AnalyzeTimeout
+	}
+	for _, r := range routes(stream) {
+		methods := []string{r.method}
+		if r.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+		e.table[e.mux.Path(r.path).Methods(methods...)] = &r
+		e.methods = append(e.methods, methods...)
+	}
+	slices.Sort(e.methods)
+	e.methods = slices.Compact(e.methods)
+	return e
+}
+
+// stopped reports whether requests in flight are being ended.
+func (e *edge) stopped() bool { return e.stopping.Err() != nil }
+
+// sawRevision remembers that the catalog has come to revision n.
+func (e *edge) sawRevision(n uint64) {
+	for {
+		highest := e.revision.Load()
+		if n <= highest || e.revision.CompareAndSwap(highest, n) {
+			return
+		}
+	}
+}
+
+// ServeHTTP answers one request.
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	x := &exchange{edge: e, w: w, r: r}
+	x.name()
+	x.ctx = withRequestID(r, x.id)
+	x.handle()
+	x.log(began)
+	if x.status == statusLeft {
+		panic(http.ErrAbortHandler) // there is no answer, not an empty one
+	}
+}
+
+// handle answers with the route's action, whatever happens in it.
+func (x *exchange) handle() {
+	defer func() {
+		switch p := recover(); {
+		case p == http.ErrAbortHandler:
+			panic(p)
+		case p != nil && x.status != 0: // too late for another answer
+			x.edge.log.Error("panic", "request_id", x.id, "err", fmt.Sprintf("%v\n%s", p, debug.Stack()))
+			panic(http.ErrAbortHandler)
+		case p != nil:
+			x.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if err := x.dispatch(); err != nil {
+		x.fail(err)
+	}
+}
+
+// dispatch finds the route and runs it. The router is only asked for the match:
+// served by it, each request would be copied twice.
+func (x *exchange) dispatch() error {
+	var match mux.RouteMatch
+	if x.edge.mux.Match(x.r, &match) {
+		x.route, x.vars = x.edge.table[match.Route], match.Vars
+		if err := x.edge.origins.Check(x.r); err != nil {
+			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
+		}
+		return x.route.answer(x)
+	}
+	allowed := x.allowed()
+	if len(allowed) == 0 {
+		return schemas.ErrUnknownPath
+	}
+	x.w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
+	if x.r.Method == http.MethodOptions {
+		x.write(http.StatusNoContent, nil, nil)
+		return nil
+	}
+	return schemas.ErrMethodNotAllowed
+}
+
+// allowed are the methods that the path of the request has; none when there is
+// no such path.
+func (x *exchange) allowed() []string {
+	var methods []string
+	for _, method := range x.edge.methods {
+		probe := http.Request{Method: method, URL: x.r.URL}
+		if x.edge.mux.Match(&probe, &mux.RouteMatch{}) {
+			methods = append(methods, method)
+		}
+	}
+	if len(methods) > 0 {
+		methods = append(methods, http.MethodOptions)
+	}
+	return methods
+}
+
+// name takes the request id of the client, or makes one, and returns it.
+func (x *exchange) name() {
+	given := x.r.Header[bus.HeaderRequestID]
+	if len(given) != 1 || !sane(given[0]) {
+		given = []string{nuid.Next()}
+	}
+	x.id = given[0]
+	h := x.w.Header()
+	h[bus.HeaderRequestID] = given
+	h["X-Content-Type-Options"] = noSniff
+}
+
+// sane reports whether a request id can stand in logs and headers.
+func sane(id string) bool {
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return len(id) >= 1 && len(id) <= 128
+}

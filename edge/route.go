@@ -1,0 +1,116 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// maxBody is the largest body of a request, in bytes, where a route has no
+// limit of its own.
+const maxBody = 1 << 20
+
+// route is one row of the table.
+type route struct {
+	method, path string
+	action
+	status  int
+	summary string
+	errors  []*schemas.Error
+}
+
+// action is what a route does, and what it takes and gives.
+type action struct {
+	answer  func(*exchange) error
+	request reflect.Type   // nil: nothing
+	reply   reflect.Type   // nil: nothing, or not JSON
+	media   string         // of the reply; empty: JSON
+	inURL   bool           // the request is in the path and the query
+	invalid *schemas.Error // for a request that cannot be read
+	// say puts an error in the words of the route's contract; nil: as it is.
+	say func(*schemas.Error) *schemas.Error
+}
+
+func get(path string, a action, status int, summary string, errors ...*schemas.Error) route {
+	return route{http.MethodGet, path, a, status, summary, errors}
+}
+
+func post(path string, a action, status int, summary string, errors ...*schemas.Error) route {
+	return route{http.MethodPost, path, a, status, summary, errors}
+}
+
+func remove(path string, a action, status int, summary string, errors ...*schemas.Error) route {
+	return route{http.MethodDelete, path, a, status, summary, errors}
+}
+
+// forward asks e with the body of the request.
+func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
+	a := about(e)
+	a.answer = func(x *exchange) error {
+		body, err := x.body(maxBody)
+		if err != nil {
+			return err
+		}
+		return relay(x, e, body)
+	}
+	return a
+}
+
+// fromURL asks e with the parameters in the path and the query.
+func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
+	known := parametersOf(reflect.TypeFor[Req]())
+	a := about(e)
+	a.inURL = true
+	a.answer = func(x *exchange) error {
+		body, wrong := known.read(x.vars, x.r.URL.RawQuery)
+		if len(wrong) > 0 {
+			return e.Invalid.With(wrong...)
+		}
+		return relay(x, e, body)
+	}
+	return a
+}
+
+// fresh is a whose answer has seen every write that was answered through this
+// edge, and those that the caller names.
+func fresh(a action) action {
+	answer := a.answer
+	a.answer = func(x *exchange) error {
+		least, err := x.minRevision()
+		if err != nil {
+			return err
+		}
+		if least > 0 {
+			x.ctx = bus.WithMinRevision(x.ctx, least)
+		}
+		return answer(x)
+	}
+	return a
+}
+
+func notImplemented() action {
+	return action{answer: func(*exchange) error { return schemas.ErrNotImplemented }, invalid: schemas.ErrMalformed}
+}
+
+func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
+	return action{request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+}
+
+// relay asks e and answers with what it says.
+func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) error {
+	reply, err := e.Forward(x.ctx, x.edge.conn, body)
+	if err != nil {
+		return err
+	}
+	x.edge.sawRevision(reply.Revision)
+	x.reply(reply)
+	return nil
+}
+
+// withRequestID is the context of a request.
+func withRequestID(r *http.Request, id string) context.Context {
+	return bus.WithRequestID(r.Context(), id)
+}

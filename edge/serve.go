@@ -1,0 +1,85 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"cairn/bus"
+)
+
+const (
+	headerTime  = 10 * time.Second // for the head of a request to arrive
+	idleTime    = 2 * time.Minute  // between the requests of one connection
+	headerBytes = 64 << 10
+	// endTime is how long streams have, after the drain, to say how they end.
+	endTime = 2 * time.Second
+)
+
+// Config is what an edge needs.
+type Config struct {
+	Addr     string       // host:port to listen on
+	Listener net.Listener // instead of Addr, when the caller has one; closed by Serve
+	Conn     *bus.Conn
+	Log      *slog.Logger
+	// Drain is how long requests in flight may take once ctx has ended.
+	Drain time.Duration
+	// AnalyzeTimeout bounds an analysis; 0: as the contract has it.
+	AnalyzeTimeout time.Duration
+}
+
+// Serve answers HTTP requests until ctx ends, then those in flight, and
+// returns nil. An address that cannot be listened on is the error as net has it.
+func Serve(ctx context.Context, c Config) error {
+	listener := c.Listener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", c.Addr); err != nil {
+			return err
+		}
+	}
+	base, end := context.WithCancel(context.Background())
+	defer end()
+	server := &http.Server{
+		Handler:           newEdge(base, c),
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return base },
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	drain(server, c, end)
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// drain answers what is in flight; what takes longer than it may is told so.
+func drain(server *http.Server, c Config, end context.CancelFunc) {
+	if within(server, c.Drain) {
+		return
+	}
+	c.Log.Warn("requests in flight are cut short", "after", c.Drain)
+	end()
+	if !within(server, endTime) {
+		_ = server.Close() // the connections are going away either way
+	}
+}
+
+// within reports whether the server has shut down in the time.
+func within(server *http.Server, d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return server.Shutdown(ctx) == nil
+}
