@@ -81,9 +81,6 @@ func choose(ctx context.Context, client *api.Client) (name string, ok bool) {
 	}
 	slices.SortFunc(list.Models, byPreference)
 	for _, m := range list.Models {
-		if m.RemoteHost != "" {
-			continue
-		}
 		can, err := abilitiesOf(ctx, client, m.Name)
 		if err == nil && can.chat && can.tools && can.remote == "" {
 			return m.Name, true

@@ -245,12 +245,12 @@ func TestCancellation(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			srv := ollamatest.New(t, row.turn)
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancelCause(t.Context())
 			var got error
 			var wg sync.WaitGroup
 			wg.Go(func() { _, got = ask(ctx, open(t, srv.URL()), question) })
 			waitFor(t, func() bool { return len(srv.Requests()) == 1 })
-			cancel()
+			cancel(errors.New("the user had enough"))
 			await(t, srv.Left(), "the server to see the client leave")
 			wg.Wait()
 			if !errors.Is(got, context.Canceled) {
@@ -260,6 +260,23 @@ func TestCancellation(t *testing.T) {
 				t.Error("the model was unloaded")
 			}
 		})
+	}
+}
+
+func TestNothingComesAfterCancellation(t *testing.T) {
+	t.Parallel()
+	srv := ollamatest.New(t, ollamatest.Say(strings.Split(strings.Repeat("la ", 500), " ")...))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got []string
+	for p, err := range open(t, srv.URL()).Next(ctx, question) {
+		if err == nil {
+			got = append(got, p.Text)
+		}
+		cancel()
+	}
+	if len(got) != 1 {
+		t.Errorf("%d parts, want only the one before the cancellation", len(got))
 	}
 }
 
