@@ -21,28 +21,38 @@ func skill(n int) catalog.Key {
 	return catalog.Key{Kind: schemas.KindSkill, ID: fmt.Sprintf("bench.skill%06d", n)}
 }
 
-// BenchmarkPut has 32 callers write at once; "alone" publishes each record by
+// BenchmarkPut has callers write at once; "alone" publishes each record by
 // itself, which is what grouping is to beat.
 func BenchmarkPut(b *testing.B) {
 	for _, syncAlways := range []bool{true, false} {
-		for _, alone := range []bool{true, false} {
-			b.Run(fmt.Sprintf("sync=%v/alone=%v", syncAlways, alone), func(b *testing.B) {
-				js := connect(b, startServer(b, b.TempDir(), syncAlways))
-				c, err := catalog.Open(b.Context(), js, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
-				put := func(n int) error { _, err := c.Put(b.Context(), skill(n), record); return err }
-				if alone {
-					put = func(n int) error {
-						_, err := js.Publish(b.Context(), "$KV.catalog."+skill(n).String(), record)
-						return err
-					}
-				}
-				b.ResetTimer()
-				inParallel(b, 32, put)
-			})
+		for _, callers := range []int{1, 32, 64, 256} {
+			for _, alone := range []bool{true, false} {
+				b.Run(fmt.Sprintf("sync=%v/callers=%d/alone=%v", syncAlways, callers, alone), func(b *testing.B) {
+					inParallel(b, callers, putter(b, syncAlways, alone))
+				})
+			}
 		}
+	}
+}
+
+// putter writes record n to a catalog of its own.
+func putter(b *testing.B, syncAlways, alone bool) func(n int) error {
+	b.Helper()
+	js := connect(b, startServer(b, b.TempDir(), syncAlways))
+	c, err := catalog.Open(b.Context(), js, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	if alone {
+		return func(n int) error {
+			_, err := js.Publish(b.Context(), "$KV.catalog."+skill(n).String(), record)
+			return err
+		}
+	}
+	return func(n int) error {
+		_, err := c.Put(b.Context(), skill(n), record)
+		return err
 	}
 }
 

@@ -112,15 +112,14 @@ func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, erro
 	if err != nil {
 		return 0, err
 	}
-	revision, err := c.commits.put(ctx, subjects+encoded, record)
-	if !errors.Is(err, errAlone) {
-		return revision, wrap(err, "store", encoded)
-	}
-	ack, err := c.js.Publish(ctx, subjects+encoded, record)
-	if err != nil {
-		return 0, wrap(err, "store", encoded)
-	}
-	return ack.Sequence, nil
+	revision, err := c.commits.put(ctx, subjects+encoded, record, func() (uint64, error) {
+		ack, err := c.js.Publish(ctx, subjects+encoded, record)
+		if err != nil {
+			return 0, err
+		}
+		return ack.Sequence, nil
+	})
+	return revision, wrap(err, "store", encoded)
 }
 
 // Get reads the record from the stream's leader: it sees every write that was

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,9 +15,11 @@ import (
 )
 
 const (
-	// maxGroup and maxGroupBytes bound what is committed together. A server
-	// takes up to 1,000 messages; beyond some dozens the disk is no longer
-	// what limits.
+	// maxAlone writes are published each by itself, as they come. A batch costs
+	// the server some 15 syncs whatever its size, so it has to be of more.
+	maxAlone = 32
+	minGroup = 32
+	// A server takes batches of up to 1,000 messages.
 	maxGroup      = 128
 	maxGroupBytes = 8 << 20
 	// groupTimeout bounds a commit, which its callers share and none of them
@@ -24,116 +27,122 @@ const (
 	groupTimeout = 5 * time.Second
 )
 
-// errAlone asks the caller to write the message by itself: it was not stored.
+// errAlone asks the caller to publish the message by itself: it is not stored.
 var errAlone = errors.New("write alone")
 
-// commits writes messages that arrive together as one atomic batch (ADR-50),
-// for which a server that syncs always syncs once instead of once a message.
-// There is no goroutine behind it: the first caller commits, those who come
-// meanwhile queue, and when it is done one of them commits them all.
+// commits lets writes through as they come while they are few, and commits
+// those that pile up behind them as atomic batches (ADR-50), for which a
+// server that always syncs does not sync once a message. There is no goroutine
+// behind it: the callers do the work, and each turn given back starts the next.
 type commits struct {
 	conn    *nats.Conn
 	grouped bool // the stream takes atomic batches
 
-	mu      sync.Mutex
-	queue   []*write
-	leading bool // a caller is committing, or has been asked to
+	mu         sync.Mutex
+	queue      []*write
+	alone      int  // callers that publish by themselves
+	committing bool // a caller commits a group
 }
 
+// write is a message that waits for its turn.
 type write struct {
 	subject  string
 	data     []byte
+	turn     chan []*write // the group to commit, or nil to publish alone
+	done     chan struct{} // closed when a group's leader has set what follows
 	revision uint64
 	err      error
-	done     chan struct{} // closed when revision and err are set
-	lead     chan struct{} // closed when the waiting caller is to commit
 }
 
-// put stores one message and answers with its sequence, or with errAlone.
-func (c *commits) put(ctx context.Context, subject string, data []byte) (uint64, error) {
+// put stores one message, by itself with alone or in a group, and answers with
+// its sequence.
+func (c *commits) put(ctx context.Context, subject string, data []byte, alone func() (uint64, error)) (uint64, error) {
 	// Too large a message would take its whole batch down; alone it gets the
 	// error it deserves.
 	if !c.grouped || int64(len(data)) > c.conn.MaxPayload()-1024 {
-		return 0, errAlone
+		return alone()
 	}
-	w := &write{subject: subject, data: data, done: make(chan struct{}), lead: make(chan struct{})}
+	w := &write{subject: subject, data: data, turn: make(chan []*write, 1), done: make(chan struct{})}
 	c.enqueue(w)
-	select {
-	case <-w.lead:
-		c.commit()
-	case <-w.done:
-	case <-ctx.Done():
-		if c.withdraw(w) {
-			return 0, ctx.Err()
-		}
-		// Its group is on the way, or waits for this caller to commit it.
+	if err := c.await(ctx, w); !errors.Is(err, errAlone) {
+		return w.revision, err
+	}
+	defer c.giveBack(func() { c.alone-- })
+	return alone()
+}
+
+// await returns when w is stored, or has failed, or is to be published by its
+// caller, who then has one of the turns for that.
+func (c *commits) await(ctx context.Context, w *write) error {
+	cancelled := ctx.Done()
+	for {
 		select {
-		case <-w.lead:
-			c.commit()
+		case <-cancelled:
+			if c.withdraw(w) {
+				return ctx.Err()
+			}
+			cancelled = nil // it is under way, and has to be seen through
+		case group := <-w.turn:
+			if group == nil {
+				return errAlone
+			}
+			c.commit(group)
 		case <-w.done:
+			return w.err
 		}
 	}
-	<-w.done
-	return w.revision, w.err
 }
 
 func (c *commits) enqueue(w *write) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queue = append(c.queue, w)
-	if !c.leading {
-		c.leading = true
-		close(w.lead)
-	}
+	c.dispatch()
 }
 
-// withdraw takes w off the queue, unless it is under way or leads.
+// withdraw takes w off the queue, if it is still there.
 func (c *commits) withdraw(w *write) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, queued := range c.queue {
-		if queued != w {
-			continue
-		}
-		if i == 0 && c.leads(w) {
-			return false
-		}
-		c.queue = append(c.queue[:i], c.queue[i+1:]...)
-		return true
+	i := slices.Index(c.queue, w)
+	if i >= 0 {
+		c.queue = slices.Delete(c.queue, i, i+1)
 	}
-	return false
+	return i >= 0
 }
 
-func (*commits) leads(w *write) bool {
-	select {
-	case <-w.lead:
-		return true
-	default:
-		return false
-	}
-}
-
-// commit stores the group at the head of the queue, the caller's own message
-// among it, and asks the next in the queue to go on.
-func (c *commits) commit() {
-	group := c.take()
-	c.store(group)
-	for _, w := range group {
-		close(w.done)
-	}
+// giveBack ends a turn.
+func (c *commits) giveBack(turn func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leading = len(c.queue) > 0
-	if c.leading {
-		close(c.queue[0].lead)
+	turn()
+	c.dispatch()
+}
+
+// dispatch gives out the turns that are free. While a group is committed all
+// others wait for the next: published alone they would only hold it up. The
+// lock is held.
+func (c *commits) dispatch() {
+	if c.committing {
+		return
+	}
+	if len(c.queue) >= minGroup {
+		c.committing = true
+		group := c.take()
+		group[0].turn <- group
+		return
+	}
+	for c.alone < maxAlone && len(c.queue) > 0 {
+		c.alone++
+		c.queue[0].turn <- nil
+		c.queue = c.queue[1:]
 	}
 }
 
+// take is the group at the head of the queue.
 func (c *commits) take() []*write {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	n, size := 0, 0
-	for n < len(c.queue) && n < maxGroup && (n == 0 || size+len(c.queue[n].data) <= maxGroupBytes) {
+	for n < min(len(c.queue), maxGroup) && (n == 0 || size+len(c.queue[n].data) <= maxGroupBytes) {
 		size += len(c.queue[n].data)
 		n++
 	}
@@ -142,16 +151,20 @@ func (c *commits) take() []*write {
 	return group
 }
 
-// store publishes the group and sets each write's outcome.
-func (c *commits) store(group []*write) {
-	if len(group) == 1 {
-		group[0].err = errAlone
-		return
-	}
+// commit stores the group and tells each of its callers. If it is refused all
+// of them have turns to publish alone.
+func (c *commits) commit(group []*write) {
 	last, err := c.publish(group)
+	defer c.giveBack(func() { c.committing = false })
+	if errors.Is(err, errAlone) {
+		c.mu.Lock()
+		c.alone += len(group)
+		c.mu.Unlock()
+	}
 	for i, w := range group {
 		// The messages of an atomic batch follow each other without a gap.
 		w.revision, w.err = last-uint64(len(group)-1-i), err
+		close(w.done)
 	}
 }
 

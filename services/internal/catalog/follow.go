@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,12 +64,12 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	return err
 }
 
-// into puts what messages tell of into changes; what is none of the catalog's
-// is passed over.
+// into puts what messages tell of into changes. What is none of the catalog's
+// comes with its revision and no key, so that it counts as seen.
 func into(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
 	return func(msg jetstream.Msg) {
 		change, err := ReadChange(msg)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrBadKey) {
 			return
 		}
 		select {
@@ -87,7 +89,6 @@ type follower struct {
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	for {
-		var batch []Change
 		if ready != nil && f.reached >= target {
 			ready()
 			ready = nil
@@ -98,10 +99,9 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 		case <-f.closed:
 			return fmt.Errorf("follow the catalog: %w", nats.ErrConnectionClosed)
 		case change := <-f.changes:
-			batch = f.gather([]Change{change})
-		}
-		if err := f.hand(batch); err != nil {
-			return err
+			if err := f.hand(f.gather([]Change{change})); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -119,17 +119,22 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
+// hand gives the batch to apply, without what is none of the catalog's.
 func (f *follower) hand(batch []Change) error {
-	if err := f.apply(batch); err != nil {
-		return fmt.Errorf("apply revisions %d to %d: %w",
-			batch[0].Revision, batch[len(batch)-1].Revision, err)
+	first, last := batch[0].Revision, batch[len(batch)-1].Revision
+	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Key == Key{} })
+	if len(batch) > 0 {
+		if err := f.apply(batch); err != nil {
+			return fmt.Errorf("apply revisions %d to %d: %w", first, last, err)
+		}
 	}
-	f.reached = batch[len(batch)-1].Revision
+	f.reached = last
 	return nil
 }
 
 // ReadChange is what a message of Stream tells of, for those who consume it
-// themselves. It answers ErrBadKey for one that is none of the catalog's.
+// themselves. It answers ErrBadKey, and only the revision, for one that is none
+// of the catalog's.
 func ReadChange(msg jetstream.Msg) (Change, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -137,7 +142,7 @@ func ReadChange(msg jetstream.Msg) (Change, error) {
 	}
 	key, err := ParseKey(strings.TrimPrefix(msg.Subject(), subjects))
 	if err != nil {
-		return Change{}, fmt.Errorf("read revision %d: %w", meta.Sequence.Stream, err)
+		return Change{Revision: meta.Sequence.Stream}, fmt.Errorf("read revision %d: %w", meta.Sequence.Stream, err)
 	}
 	change := Change{Key: key, Revision: meta.Sequence.Stream, Removed: removes(msg.Headers())}
 	if !change.Removed {

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -60,4 +61,70 @@ func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// brief is a context for one attempt of several.
+func brief(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// startListening is startServer on a port of the loopback, -1 for any.
+func startListening(t testing.TB, dir string, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: port, NoSigs: true, JetStream: true, StoreDir: dir, SyncAlways: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not come up")
+	}
+	return s
+}
+
+func portOf(t testing.TB, s *server.Server) int {
+	t.Helper()
+	addr, ok := s.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("the server listens on %v", s.Addr())
+	}
+	return addr.Port
+}
+
+func connectTo(t testing.TB, s *server.Server) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(s.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// reconnected waits until the server answers again. Each question has little
+// time: one put to the old connection is never answered.
+func reconnected(t testing.TB, js jetstream.JetStream) {
+	t.Helper()
+	ctx := soon(t)
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		_, err := js.AccountInfo(attempt)
+		cancel()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the server does not answer: %v", err)
+		}
+	}
 }

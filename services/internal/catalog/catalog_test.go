@@ -1,0 +1,236 @@
+package catalog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+)
+
+func TestRecordsAreKeptAndReplacedAndRemoved(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx, key := soon(t), catalog.Key{Kind: schemas.KindAgent, Tenant: "acme", ID: "net.prüfer"}
+	if _, err := c.Get(ctx, key); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("before it is there: %v", err)
+	}
+	first, err := c.Put(ctx, key, []byte(`{"a":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.Put(ctx, key, []byte(`{"a":2}`))
+	if err != nil || second <= first {
+		t.Fatalf("revision %d after %d, %v", second, first, err)
+	}
+	got, err := c.Get(ctx, key)
+	if err != nil || got.Key != key || string(got.Record) != `{"a":2}` || got.Revision != second || got.Created.IsZero() {
+		t.Errorf("Get = %+v, %v", got, err)
+	}
+	third, err := c.Delete(ctx, key)
+	if err != nil || third <= second {
+		t.Errorf("deleted at revision %d after %d, %v", third, second, err)
+	}
+	if _, err := c.Get(ctx, key); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("after it is deleted: %v", err)
+	}
+}
+
+func TestDeletingNothingWritesNothing(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx := soon(t)
+	if got, err := c.Delete(ctx, skill(1)); got != 0 || err != nil {
+		t.Errorf("in an empty log: revision %d, %v, want 0", got, err)
+	}
+	put, err := c.Put(ctx, skill(1), record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Delete(ctx, skill(2)); got != put || err != nil {
+		t.Errorf("of what never was: revision %d, %v, want the newest, %d", got, err, put)
+	}
+	deleted, err := c.Delete(ctx, skill(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Delete(ctx, skill(1)); got != deleted || err != nil {
+		t.Errorf("a second time: revision %d, %v, want %d", got, err, deleted)
+	}
+	if got, err := c.Revision(ctx); got != deleted || err != nil {
+		t.Errorf("the log is at revision %d, %v, want %d", got, err, deleted)
+	}
+}
+
+func TestManyWhoDeleteAtOnceWriteOneMarker(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx := soon(t)
+	put, err := c.Put(ctx, skill(1), record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			if got, err := c.Delete(ctx, skill(1)); got != put+1 || err != nil {
+				t.Errorf("deleted at revision %d, %v, want %d", got, err, put+1)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestManyWritesAtOnce has more callers than are let through one by one, some
+// of them for the same key.
+func TestManyWritesAtOnce(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx := soon(t)
+	const callers, each = 200, 5
+	var mu sync.Mutex
+	wrote := map[uint64]catalog.Key{}
+	newest := map[catalog.Key]uint64{}
+	values := map[uint64][]byte{}
+	var wg sync.WaitGroup
+	for n := range callers {
+		wg.Go(func() {
+			for i := range each {
+				key, value := skill(n/2), fmt.Appendf(nil, `{"n":%d,"i":%d}`, n, i)
+				revision, err := c.Put(ctx, key, value)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				wrote[revision], values[revision] = key, value
+				newest[key] = max(newest[key], revision)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(wrote) != callers*each {
+		t.Errorf("%d revisions for %d writes", len(wrote), callers*each)
+	}
+	for key, revision := range newest {
+		got, err := c.Get(ctx, key)
+		if err != nil || got.Revision != revision || !bytes.Equal(got.Record, values[revision]) {
+			t.Errorf("%v is %s at revision %d, %v, want %s at %d",
+				key, got.Record, got.Revision, err, values[revision], revision)
+		}
+	}
+}
+
+// TestWritesWithoutBatches has the server refuse all batches.
+func TestWritesWithoutBatches(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	ctx := soon(t)
+	stream, err := js.Stream(ctx, catalog.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	config.AllowAtomicPublish = false
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for n := range 200 {
+		wg.Go(func() {
+			if _, err := c.Put(ctx, skill(n), record); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := c.Revision(ctx); got != 200 || err != nil {
+		t.Errorf("revision %d, %v, want 200", got, err)
+	}
+}
+
+func TestAWriteThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx, cancel := contextWithCancel(t)
+	var wg sync.WaitGroup
+	for n := range 200 {
+		wg.Go(func() {
+			_, err := c.Put(ctx, skill(n), record)
+			if n == 100 {
+				cancel()
+			}
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := c.Put(soon(t), skill(1), record); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestTooLargeARecordIsItsOwnFault(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	var wg sync.WaitGroup
+	for n := range 100 {
+		wg.Go(func() {
+			value := record
+			if n == 50 {
+				value = make([]byte, 2<<20)
+			}
+			if _, err := c.Put(soon(t), skill(n), value); (err != nil) != (n == 50) {
+				t.Errorf("record of %d bytes: %v", len(value), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestOpenAgain(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	if _, err := c.Put(soon(t), skill(1), record); err != nil {
+		t.Fatal(err)
+	}
+	again, err := catalog.Open(soon(t), js, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Get(soon(t), skill(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestItIsABucket reads through the client's own KV interface.
+func TestItIsABucket(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	ctx := soon(t)
+	revision, err := c.Put(ctx, skill(1), record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(ctx, catalog.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := kv.Get(ctx, skill(1).String())
+	if err != nil || entry.Revision() != revision || !bytes.Equal(entry.Value(), record) {
+		t.Errorf("Get = %v, %v", entry, err)
+	}
+	if _, err := c.Delete(ctx, skill(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.Get(ctx, skill(1).String()); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("after it is deleted: %v", err)
+	}
+}

@@ -1,0 +1,124 @@
+package catalog_test
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/services/internal/catalog"
+)
+
+// startCluster runs three servers that replicate to each other.
+func startCluster(t *testing.T) []*server.Server {
+	t.Helper()
+	routes := ""
+	var clusters []server.ClusterOpts
+	for range 3 {
+		port := freePort(t)
+		routes += fmt.Sprintf("nats-route://127.0.0.1:%d,", port)
+		clusters = append(clusters, server.ClusterOpts{Name: "cairn", Host: "127.0.0.1", Port: port})
+	}
+	var servers []*server.Server
+	for i, cluster := range clusters {
+		s, err := server.NewServer(&server.Options{
+			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: -1, NoSigs: true,
+			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
+			Cluster: cluster, Routes: server.RoutesFromStr(routes[:len(routes)-1]),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, s)
+		s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	}
+	return servers
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// connectAll connects to whichever of the servers is there.
+func connectAll(t *testing.T, servers []*server.Server) jetstream.JetStream {
+	t.Helper()
+	urls := ""
+	for _, s := range servers {
+		if !s.ReadyForConnections(10 * time.Second) {
+			t.Fatal("a server does not come up")
+		}
+		urls += s.ClientURL() + ","
+	}
+	nc, err := nats.Connect(urls[:len(urls)-1], nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconnected(t, js)
+	return js
+}
+
+// eventually repeats what a cluster between two leaders refuses.
+func eventually[T any](t *testing.T, do func() (T, error)) T {
+	t.Helper()
+	ctx := soon(t)
+	for {
+		v, err := do()
+		if err == nil {
+			return v
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReplicatedWithoutItsLeader shuts the stream's leader down: what was
+// acknowledged is read and followed from the servers that are left.
+func TestReplicatedWithoutItsLeader(t *testing.T) {
+	t.Parallel()
+	servers := startCluster(t)
+	js := connectAll(t, servers)
+	c := eventually(t, func() (*catalog.Catalog, error) { return catalog.Open(soon(t), js, 3) })
+	view, ready := following(t, c)
+	<-ready
+	for n := range 50 {
+		put(t, c, n, "before")
+	}
+	stream, err := js.Stream(soon(t), catalog.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := stream.CachedInfo().Cluster.Leader
+	for _, s := range servers {
+		if s.Name() == leader {
+			s.Shutdown()
+			s.WaitForShutdown()
+		}
+	}
+	reconnected(t, js)
+	got := eventually(t, func() (catalog.Entry, error) { return c.Get(brief(t), skill(49)) })
+	if string(got.Record) != "before" {
+		t.Errorf("the last record acknowledged is %q", got.Record)
+	}
+	revision := eventually(t, func() (uint64, error) { return c.Put(brief(t), skill(50), []byte("after")) })
+	await(t, view, revision)
+	if got := len(contents(view)); got != 51 {
+		t.Errorf("%d records seen, want 51", got)
+	}
+}

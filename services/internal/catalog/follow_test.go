@@ -1,0 +1,185 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+)
+
+func contextWithCancel(t testing.TB) (context.Context, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(soon(t))
+	t.Cleanup(cancel)
+	return ctx, cancel
+}
+
+// following is a view fed by a follower of its own, which ends with the test.
+// ready is closed when it has caught up.
+func following(t *testing.T, c *catalog.Catalog) (view *catalog.View, ready chan struct{}) {
+	t.Helper()
+	view, ready = catalog.NewView(), make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	var last uint64
+	go func() {
+		ended <- c.Follow(ctx, func(changes []catalog.Change) error {
+			for _, change := range changes {
+				if change.Revision <= last {
+					t.Errorf("revision %d after %d", change.Revision, last)
+				}
+				last = change.Revision
+			}
+			view.Apply(changes)
+			return nil
+		}, func() { close(ready) })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Follow: %v", err)
+		}
+	})
+	return view, ready
+}
+
+func put(t testing.TB, c *catalog.Catalog, n int, record string) uint64 {
+	t.Helper()
+	revision, err := c.Put(soon(t), skill(n), []byte(record))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revision
+}
+
+func await(t testing.TB, view *catalog.View, revision uint64) {
+	t.Helper()
+	if err := view.WaitFor(soon(t), revision); err != nil {
+		t.Fatalf("revision %d is not seen: at %d: %v", revision, view.Revision(), err)
+	}
+}
+
+// contents are the skills of the view.
+func contents(view *catalog.View) map[string]string {
+	all := map[string]string{}
+	for e := range view.After(schemas.KindSkill, "", "") {
+		all[e.Key.ID] = string(e.Record)
+	}
+	return all
+}
+
+func TestAFollowerSeesWhatWasAndWhatComes(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	put(t, c, 1, `{"v":1}`)
+	put(t, c, 2, `{"v":2}`)
+	put(t, c, 1, `{"v":3}`)
+	view, ready := following(t, c)
+	<-ready
+	want := map[string]string{skill(1).ID: `{"v":3}`, skill(2).ID: `{"v":2}`}
+	if diff := cmp.Diff(want, contents(view)); diff != "" {
+		t.Errorf("when ready (-want +got):\n%s", diff)
+	}
+	put(t, c, 3, `{"v":4}`)
+	deleted, err := c.Delete(soon(t), skill(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, view, deleted)
+	want = map[string]string{skill(1).ID: `{"v":3}`, skill(3).ID: `{"v":4}`}
+	if diff := cmp.Diff(want, contents(view)); diff != "" {
+		t.Errorf("later (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEmptyLogIsCaughtUpAtOnce(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	view, ready := following(t, c)
+	<-ready
+	await(t, view, put(t, c, 1, `{}`))
+}
+
+func TestARemovalIsReplayed(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	put(t, c, 1, `{}`)
+	deleted, err := c.Delete(soon(t), skill(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := contextWithCancel(t)
+	var got []catalog.Change
+	err = c.Follow(ctx, func(changes []catalog.Change) error { got = append(got, changes...); return nil }, stop)
+	want := []catalog.Change{{Key: skill(1), Revision: deleted, Removed: true}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestWhatIsNotTheCatalogsIsPassedOver(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	for _, subject := range []string{"$KV.catalog.playbook._global.a", "$KV.catalog.stray"} {
+		if _, err := js.Publish(soon(t), subject, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view, ready := following(t, c)
+	<-ready
+	await(t, view, put(t, c, 1, `{}`))
+}
+
+func TestAnErrorOfApplyEndsFollow(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	for n := range 10 {
+		put(t, c, n, `{}`)
+	}
+	broken := errors.New("no room")
+	if err := c.Follow(soon(t), func([]catalog.Change) error { return broken }, nil); !errors.Is(err, broken) {
+		t.Errorf("Follow = %v, want %v", err, broken)
+	}
+}
+
+func TestAClosedConnectionEndsFollow(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	err := c.Follow(soon(t), func([]catalog.Change) error { return nil }, js.Conn().Close)
+	if err == nil {
+		t.Error("Follow returned nil")
+	}
+}
+
+// TestAFollowerSurvivesItsServer has the server restarted under a follower,
+// with its files.
+func TestAFollowerSurvivesItsServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startListening(t, dir, -1)
+	js := connectTo(t, s)
+	c, err := catalog.Open(soon(t), js, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, ready := following(t, c)
+	<-ready
+	for round := range 3 {
+		await(t, view, put(t, c, round, fmt.Sprint(round)))
+		port := portOf(t, s)
+		s.Shutdown()
+		s.WaitForShutdown()
+		s = startListening(t, dir, port)
+		reconnected(t, js)
+	}
+	await(t, view, put(t, c, 3, "3"))
+	want := map[string]string{skill(0).ID: "0", skill(1).ID: "1", skill(2).ID: "2", skill(3).ID: "3"}
+	if diff := cmp.Diff(want, contents(view)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

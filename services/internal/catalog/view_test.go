@@ -1,0 +1,177 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+)
+
+func change(revision uint64, n int) catalog.Change {
+	return catalog.Change{Key: skill(n), Record: []byte(fmt.Sprint(revision)), Revision: revision}
+}
+
+func TestAViewHasTheNewestOfEachRecord(t *testing.T) {
+	t.Parallel()
+	view := catalog.NewView()
+	tenants := change(3, 1)
+	tenants.Key.Tenant = "acme"
+	view.Apply([]catalog.Change{change(1, 1), change(2, 2), tenants, change(4, 1)})
+	view.Apply([]catalog.Change{{Key: skill(2), Revision: 5, Removed: true}, {Key: skill(9), Revision: 6, Removed: true}})
+	view.Apply(nil)
+	for _, row := range []struct {
+		name string
+		key  catalog.Key
+		want string
+	}{
+		{"replaced", skill(1), "4"},
+		{"removed", skill(2), ""},
+		{"never there", skill(3), ""},
+		{"another tenant's", tenants.Key, "3"},
+		{"a tenant without records", catalog.Key{Kind: schemas.KindSkill, Tenant: "none", ID: skill(1).ID}, ""},
+	} {
+		e, ok := view.Get(row.key)
+		if string(e.Record) != row.want || ok != (row.want != "") {
+			t.Errorf("%s: %q, %v, want %q", row.name, e.Record, ok, row.want)
+		}
+	}
+	if got := view.Revision(); got != 6 {
+		t.Errorf("revision %d, want 6", got)
+	}
+	if got := view.Len(schemas.KindSkill, ""); got != 1 {
+		t.Errorf("%d global skills, want 1", got)
+	}
+	if got := view.Len(schemas.KindTool, ""); got != 0 {
+		t.Errorf("%d tools, want 0", got)
+	}
+}
+
+func TestWaitFor(t *testing.T) {
+	t.Parallel()
+	view := catalog.NewView()
+	if err := view.WaitFor(t.Context(), 0); err != nil {
+		t.Errorf("for nothing: %v", err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := view.WaitFor(short, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("for what does not come: %v", err)
+	}
+	var wg sync.WaitGroup
+	for want := range uint64(50) {
+		wg.Go(func() {
+			if err := view.WaitFor(soon(t), want); err != nil || view.Revision() < want {
+				t.Errorf("for %d: at %d, %v", want, view.Revision(), err)
+			}
+		})
+	}
+	for revision := range uint64(50) {
+		view.Apply([]catalog.Change{change(revision+1, 1)})
+	}
+	wg.Wait()
+}
+
+func TestAfterGoesOnInOrder(t *testing.T) {
+	t.Parallel()
+	view := catalog.NewView()
+	var want []string
+	for i, n := range rand.Perm(300) {
+		view.Apply([]catalog.Change{change(uint64(i+1), n)})
+		want = append(want, skill(n).ID)
+	}
+	slices.Sort(want)
+	var got []string
+	for page := 0; ; page++ {
+		cursor, n := "", 0
+		if len(got) > 0 {
+			cursor = got[len(got)-1]
+		}
+		for e := range view.After(schemas.KindSkill, "", cursor) {
+			if got = append(got, e.Key.ID); n == 6 {
+				break
+			}
+			n++
+		}
+		if n == 0 {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAfterFollowsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	view := catalog.NewView()
+	ids := func() (all []string) {
+		for e := range view.After(schemas.KindSkill, "", "") {
+			all = append(all, e.Key.ID)
+		}
+		return all
+	}
+	steps := []struct {
+		change catalog.Change
+		want   []string
+	}{
+		{change(1, 2), []string{skill(2).ID}},
+		{change(2, 1), []string{skill(1).ID, skill(2).ID}},
+		{catalog.Change{Key: skill(2), Revision: 3, Removed: true}, []string{skill(1).ID}},
+		{change(4, 2), []string{skill(1).ID, skill(2).ID}},
+		{change(5, 2), []string{skill(1).ID, skill(2).ID}},
+	}
+	for _, step := range steps {
+		view.Apply([]catalog.Change{step.change})
+		if diff := cmp.Diff(step.want, ids()); diff != "" {
+			t.Errorf("at revision %d (-want +got):\n%s", step.change.Revision, diff)
+		}
+	}
+}
+
+func TestAViewIsReadWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	view := catalog.NewView()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 500 {
+				view.Get(skill(i % 20))
+				last := ""
+				for e := range view.After(schemas.KindSkill, "", "") {
+					if e.Key.ID <= last {
+						t.Errorf("%s after %s", e.Key.ID, last)
+					}
+					last = e.Key.ID
+				}
+			}
+		})
+	}
+	for i := range 2000 {
+		c := change(uint64(i+1), i%40)
+		c.Removed = i%3 == 0
+		view.Apply([]catalog.Change{c})
+	}
+	wg.Wait()
+}
+
+func BenchmarkViewGet(b *testing.B) {
+	view := catalog.NewView()
+	for n := range 10_000 {
+		view.Apply([]catalog.Change{change(uint64(n+1), n)})
+	}
+	key := skill(5000)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			view.Get(key)
+		}
+	})
+}
