@@ -5,7 +5,6 @@ package embed
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 // Purpose is what a text is embedded for: some models want to know.
@@ -36,19 +35,14 @@ type Space struct {
 	// Lexical vectors count words and parts of words: dimensions are to be
 	// weighted by their rarity, and a cosine says little about relevance.
 	Lexical bool
-	// Floor is the cosine below which a document has nothing to do with a
-	// query. Lexical spaces have none.
+	// Floor is the best cosine that a query must reach to have an answer.
 	Floor float64
 }
 
 // Open returns the embedder that url names: "lexical:", which needs no server.
 func Open(_ context.Context, url string) (Embedder, error) {
-	scheme, rest, _ := strings.Cut(url, ":")
-	switch {
-	case scheme != "lexical":
+	if url != "lexical:" {
 		return nil, fmt.Errorf("embedder %q: want lexical:", url)
-	case rest != "":
-		return nil, fmt.Errorf("embedder %q: lexical: takes nothing after the colon", url)
 	}
 	return lexical{}, nil
 }

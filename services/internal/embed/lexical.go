@@ -12,6 +12,10 @@ const (
 	// One length of n-gram finds what lengths 3 to 5 together find, in a third
 	// of the space.
 	gramLength = 3
+	// Of 2,616 requests with an answer, in collections of 199 and of 4,076
+	// skills, 0.8 % stay below and recall@5 falls by 0.001; of 60 greetings,
+	// sayings and noises 62 % and 25 % are refused. At 0.15 the loss is 0.015.
+	floor = 0.12
 )
 
 // lexical hashes words and their character n-grams into a vector, so that
@@ -19,7 +23,7 @@ const (
 type lexical struct{}
 
 func (lexical) Space() Space {
-	return Space{Name: "lexical-1", Dimensions: dimensions, Lexical: true}
+	return Space{Name: "lexical-1", Dimensions: dimensions, Lexical: true, Floor: floor}
 }
 
 func (lexical) Check(context.Context) error { return nil }

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/analysis"
@@ -12,23 +13,37 @@ import (
 
 var (
 	english = newEnglish()
-	// Names of operations are words joined by underscores. Keyboards and word
+	// joint is where DescribeInstances or listVLANs is joined.
+	joint = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+	// Names of operations are words joined by dots and underscores. Keyboards and word
 	// processors disagree on the apostrophe; the stop list knows the first's.
-	plain = strings.NewReplacer("_", " ", "\u2019", "'")
+	plain = strings.NewReplacer("_", " ", ".", " ", "\u2019", "'")
 	// The Snowball list leaves out words that may be nouns. In requests they
 	// hardly ever are.
 	furtherStopWords = []string{"can", "just", "now", "will"}
 )
 
 // Words returns the words of text by which search compares: in lower case,
-// without English stop words, stemmed, in order and as often as in the text.
+// without English stop words, stemmed, as often as in the text. A name such as
+// listVLANs counts as itself, list and VLANs.
 func Words(text string) []string {
-	tokens := english.Analyze([]byte(plain.Replace(text)))
+	tokens := english.Analyze([]byte(withParts(plain.Replace(text))))
 	words := make([]string, len(tokens))
 	for i, t := range tokens {
 		words[i] = string(t.Term)
 	}
 	return words
+}
+
+// withParts adds the parts of joined words at the end of text.
+func withParts(text string) string {
+	all := []string{text}
+	for _, word := range strings.Fields(text) {
+		if joint.MatchString(word) {
+			all = append(all, joint.ReplaceAllString(word, "$1 $2"))
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 func newEnglish() analysis.Analyzer {

@@ -3,8 +3,6 @@ package index
 import (
 	"cmp"
 	"slices"
-
-	"cairn/services/internal/embed"
 )
 
 const (
@@ -15,8 +13,6 @@ const (
 	// wholeShare is what the query as a whole gives to the score of a
 	// document; the sentence that it fits best the rest.
 	wholeShare = 0.3
-	// coverageFloor is the share of a query's words that a document must have.
-	coverageFloor = 0.1
 )
 
 // match is a document with the score that one side gives it.
@@ -29,37 +25,6 @@ type match struct {
 type part struct {
 	text, vector []match
 	coverage     float64 // highest share of the part's words that a document has
-}
-
-// relevant returns the best documents for a query, or none when nothing has
-// to do with it. The parts are those of the query, the whole of it first.
-func relevant(found []part, space embed.Space, limit int) []Hit {
-	sure, floor := confidence(found, space)
-	if sure < floor || sure == 0 {
-		return nil
-	}
-	hits := fuse(found)
-	hits = hits[:min(len(hits), limit)]
-	for i := range hits {
-		hits[i].Score = min(1, hits[i].Score*sure)
-	}
-	return hits
-}
-
-// confidence tells how well the best document fits, from 0 to 1, and from
-// where on that is relevant. Without a model's cosines it counts words.
-func confidence(found []part, space embed.Space) (sure, floor float64) {
-	var coverage, cosine float64
-	for _, p := range found {
-		coverage = max(coverage, p.coverage)
-		if len(p.vector) > 0 {
-			cosine = max(cosine, p.vector[0].score)
-		}
-	}
-	if space.Lexical || cosine == 0 {
-		return coverage, coverageFloor
-	}
-	return cosine, space.Floor
 }
 
 // fuse orders what was found for the parts of a query, the whole of it first.

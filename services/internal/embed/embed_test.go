@@ -1,0 +1,93 @@
+package embed_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/embed"
+)
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"stop words go, the others are stemmed", "What can I do with the certificates?", []string{"certif"}},
+		{"an apostrophe of a word processor", "I’d see what’s new in Ann’s host", []string{"see", "new", "ann", "host"}},
+		{"names of operations are taken apart", "aws.ec2.list_vlans", []string{"aw", "ec2", "list", "vlan"}},
+		{"joined words count as one and as their parts", "listVLANs", []string{"listvlan", "list", "vlan"}},
+		{"other scripts stay", "Überwachung Сервер", []string{"überwachung", "сервер"}},
+		{"nothing but marks", " !? -- ", []string{}},
+	} {
+		if diff := cmp.Diff(row.want, embed.Words(row.text)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "lexical", "lexical:4096", "ollama//host", "magic://host/model"} {
+		_, err := embed.Open(t.Context(), url)
+		if err == nil || !strings.Contains(err.Error(), "lexical:") {
+			t.Errorf("open %q: got %v, want an error that names what is known", url, err)
+		}
+	}
+}
+
+func TestLexical(t *testing.T) {
+	t.Parallel()
+	e, err := embed.Open(t.Context(), "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"list the virtual networks", "virtual network listing", "brew coffee", "the of !"}
+	got, err := e.Embed(t.Context(), embed.Query, texts)
+	if err != nil || len(got) != len(texts) {
+		t.Fatalf("embed %d texts: got %d vectors, %v", len(texts), len(got), err)
+	}
+	for i, v := range got {
+		if len(v) != e.Space().Dimensions {
+			t.Errorf("%q: got %d dimensions, want %d", texts[i], len(v), e.Space().Dimensions)
+		}
+	}
+	if near, far := cosine(got[0], got[1]), cosine(got[0], got[2]); near < 0.5 || far > 0.2 {
+		t.Errorf("cosines: same words %.2f, want at least 0.5; other words %.2f, want at most 0.2", near, far)
+	}
+	if length(got[3]) != 0 {
+		t.Error("a text without content: got a vector, want zeros")
+	}
+	if err := e.Check(t.Context()); err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
+
+func TestLexicalStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	e, err := embed.Open(ctx, "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := e.Embed(ctx, embed.Document, []string{"a text"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("embed: got %v, want %v", err, context.Canceled)
+	}
+}
+
+func cosine(a, b []float32) float64 { return dot(a, b) / (length(a) * length(b)) }
+
+func length(v []float32) float64 { return math.Sqrt(dot(v, v)) }
+
+func dot(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i] * b[i])
+	}
+	return sum
+}

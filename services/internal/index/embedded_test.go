@@ -1,0 +1,122 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+	"cairn/services/internal/index/indextest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	indextest.Run(t, func(t testing.TB) index.Index {
+		e, err := embed.Open(t.Context(), "lexical:")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return open(t, e)
+	})
+}
+
+func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "embedded", "embedded:dir", "ftp://host"} {
+		if _, err := index.Open(url, nil); err == nil || !strings.Contains(err.Error(), "embedded:") {
+			t.Errorf("open %q: got %v, want an error that names what is known", url, err)
+		}
+	}
+}
+
+func open(t testing.TB, e embed.Embedder) index.Index {
+	t.Helper()
+	ix, err := index.Open("embedded:", e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ix.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return ix
+}
+
+// model stands for a model whose two dimensions are drinks and networks.
+type model struct{ away *bool }
+
+var errAway = errors.New("the model is away")
+
+func (m model) Space() embed.Space {
+	return embed.Space{Name: "model", Dimensions: 3, Floor: 0.5}
+}
+
+func (m model) Check(context.Context) error {
+	if *m.away {
+		return errAway
+	}
+	return nil
+}
+
+func (m model) Embed(ctx context.Context, _ embed.Purpose, texts []string) ([][]float32, error) {
+	if err := errors.Join(ctx.Err(), m.Check(ctx)); err != nil {
+		return nil, err
+	}
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = []float32{0.1, 0.1, 0.1}
+		for dim, words := range []string{"tea coffee espresso beverage", "vlan network switch lan", "pizza"} {
+			for _, w := range strings.Fields(strings.ToLower(text)) {
+				if strings.Contains(words, strings.Trim(w, ".")) {
+					vectors[i][dim]++
+				}
+			}
+		}
+	}
+	return vectors, nil
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	away := false
+	ix := open(t, model{&away})
+	changes := []index.Change{
+		{Document: index.Document{Kind: "skill", ID: "kitchen.coffee", Title: "Coffee"}, Revision: 1},
+		{Document: index.Document{Kind: "skill", ID: "network.vlan", Title: "VLAN"}, Revision: 2},
+	}
+	if err := ix.Apply(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, query, want, degraded string
+		away                        bool
+	}{
+		{"a model finds without a word in common", "beverage", "kitchen.coffee", "", false},
+		{"nothing is found below the model's floor", "pizza", "", "", false},
+		{"without the model words are enough", "coffee", "kitchen.coffee", index.TextOnly, true},
+		{"without the model there are only words", "beverage", "", index.TextOnly, true},
+	} {
+		away = row.away
+		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: row.query, TopK: 1})
+		if err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		id := ""
+		if len(got.Hits) > 0 {
+			id = got.Hits[0].ID
+		}
+		if id != row.want || got.Degraded != row.degraded {
+			t.Errorf("%s: got %+v, want %q, degraded %q", row.name, got, row.want, row.degraded)
+		}
+	}
+	if err := ix.Apply(t.Context(), changes); !errors.Is(err, errAway) {
+		t.Errorf("apply without the model: got %v, want %v", err, errAway)
+	}
+}
