@@ -40,10 +40,15 @@ func (s stats) ranked() []group {
 	return out
 }
 
-// answer says what the result of the plan's call means.
-func (p plan) answer(raw json.RawMessage) string {
-	var s stats
-	if err := json.Unmarshal(raw, &s); err != nil || s.Error != nil {
+// answer says what the results of the plan's calls mean.
+func (p plan) answer(results []json.RawMessage) string {
+	s, ok := readStats(results[0])
+	if ok && len(results) > 1 {
+		var goal stats
+		goal, ok = readStats(results[1])
+		p.hits = goal.Total
+	}
+	if !ok {
 		return "The figures for this question could not be computed."
 	}
 	text := p.say(s)
@@ -51,6 +56,11 @@ func (p plan) answer(raw json.RawMessage) string {
 		text += fmt.Sprintf("\nI left %s out of account: the data has no such field or value.", quoted(p.ignored))
 	}
 	return text
+}
+
+func readStats(raw json.RawMessage) (s stats, ok bool) {
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil && s.Error == nil
 }
 
 func (p plan) say(s stats) string {
@@ -81,6 +91,12 @@ func (p plan) say(s stats) string {
 // met is how many records of the result meet the goal.
 func (p plan) met(s stats) float64 {
 	c := p.goal
+	if p.apart() {
+		if c.op == "unset" {
+			return s.Total - p.hits
+		}
+		return p.hits
+	}
 	switch c.op {
 	case "set":
 		return s.Total - s.Groups[absent]
@@ -134,7 +150,7 @@ func (p plan) sayCount(s stats) string {
 	if p.goal == nil {
 		return fmt.Sprintf("%s %s%s.", number(s.Total), p.noun(s.Total), p.where())
 	}
-	return fmt.Sprintf("%s of %s %s%s %s.", number(p.met(s)), number(s.Total), p.noun(s.Total), p.where(), p.goal.predicate())
+	return fmt.Sprintf("%s of %s %s%s %s.", number(p.met(s)), number(s.Total), p.noun(s.Total), p.where(), p.predicate())
 }
 
 func (p plan) sayDistinct(s stats) string {
@@ -242,13 +258,13 @@ func (p plan) sayShare(s stats) string {
 		return fmt.Sprintf("There are no %s%s.", p.noun(2), p.where())
 	}
 	n := p.met(s)
-	return fmt.Sprintf("%.1f%%: %s of %s %s%s %s.", 100*n/s.Total, number(n), number(s.Total), p.noun(s.Total), p.where(), p.goal.predicate())
+	return fmt.Sprintf("%.1f%%: %s of %s %s%s %s.", 100*n/s.Total, number(n), number(s.Total), p.noun(s.Total), p.where(), p.predicate())
 }
 
 func (p plan) sayYesNo(s stats) string {
 	n, rest := s.Total, ""
 	if p.goal != nil {
-		n, rest = p.met(s), " "+p.goal.predicate()
+		n, rest = p.met(s), " "+p.predicate()
 	}
 	word := "Yes"
 	if n == 0 {
@@ -260,9 +276,9 @@ func (p plan) sayYesNo(s stats) string {
 func (p plan) sayAll(s stats) string {
 	n := p.met(s)
 	if n == s.Total && n > 0 {
-		return fmt.Sprintf("Yes: all %s %s%s %s.", number(n), p.noun(n), p.where(), p.goal.predicate())
+		return fmt.Sprintf("Yes: all %s %s%s %s.", number(n), p.noun(n), p.where(), p.predicate())
 	}
-	return fmt.Sprintf("No: %s of %s %s%s %s.", number(n), number(s.Total), p.noun(s.Total), p.where(), p.goal.predicate())
+	return fmt.Sprintf("No: %s of %s %s%s %s.", number(n), number(s.Total), p.noun(s.Total), p.where(), p.predicate())
 }
 
 func (p plan) sayCompare(s stats) string {

@@ -13,13 +13,63 @@ type reading struct {
 	score   float64
 }
 
-// read chooses, of all that the array's names and values can explain, the
-// matches that explain the most.
+// bestReading reads the question for each array and keeps the reading that
+// explains the most. Values are looked up only in arrays that could still win
+// by them, the most promising first: reading columns is what takes time.
+func bestReading(q []token, s shape, arrays []*array) (reading, bool) {
+	var names []reading
+	for _, a := range arrays {
+		names = append(names, readNames(q, s, a))
+	}
+	slices.SortStableFunc(names, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
+	g := makeGrams(q)
+	var best reading
+	for _, r := range names {
+		if best.array != nil && r.atBest(q, s) <= best.score {
+			continue
+		}
+		if full := read(q, s, r.array, g); best.array == nil || full.score > best.score {
+			best = full
+		}
+	}
+	told := slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
+	return best, told
+}
+
+// What a word that no name explains may be worth when a value does.
+const (
+	penalty  = 0.5
+	perValue = 1.35 + penalty
+)
+
+// atBest is the score that a reading by names may come to with values.
+func (r reading) atBest(q []token, s shape) float64 {
+	free := 0
+	for i, t := range q {
+		if !t.stop && !s.consumed[i] && !fillers[t.stem] && r.by[i] < 0 {
+			free++
+		}
+	}
+	return r.score + perValue*float64(free)
+}
+
+// readNames understands what it can by the names of the array and its fields.
+func readNames(q []token, s shape, a *array) reading {
+	return choose(q, s, a, slices.Concat(a.arrayMatches(q), a.fieldMatches(q)))
+}
+
+// read understands by names, values and dates.
 func read(q []token, s shape, a *array, g grams) reading {
-	all := append(a.arrayMatches(q), a.fieldMatches(q)...)
+	named := a.fieldMatches(q)
+	all := slices.Concat(a.arrayMatches(q), named, a.dateMatches(q, named))
 	for _, f := range a.fields() {
 		all = append(all, f.valueMatches(q, g)...)
 	}
+	return choose(q, s, a, all)
+}
+
+// choose takes, of all that could be meant, the matches that explain the most.
+func choose(q []token, s shape, a *array, all []match) reading {
 	all = slices.DeleteFunc(all, func(m match) bool { return slices.ContainsFunc(m.pos, func(i int) bool { return s.aside[i] }) })
 	favourNeighbours(all)
 	favourAsked(all, s)
@@ -31,7 +81,43 @@ func read(q []token, s shape, a *array, g grams) reading {
 	for _, m := range all {
 		r.take(m)
 	}
+	r.score += r.headBonus(s) - penalty*float64(len(r.unexplained(q, s)))
 	return r
+}
+
+// headBonus favours the array whose records are what is asked for.
+func (r reading) headBonus(s shape) float64 {
+	asked, ranked := 0.0, 0.0
+	for i := s.measured[0]; i < s.measured[1]; i++ {
+		if m, ok := r.at(i, asArray); ok {
+			ranked = max(ranked, 0.8*m.whole)
+		}
+	}
+	for i := s.focus[0]; i < s.focus[1]; i++ {
+		if m, ok := r.at(i, asArray); ok {
+			asked = max(asked, 0.8*m.whole)
+		}
+		if m, ok := r.at(i, asField); ok {
+			asked = max(asked, 0.6*m.whole)
+		}
+	}
+	return asked + ranked
+}
+
+// firstLook is the array that the question seems to be about by names alone;
+// nil when they say nothing.
+func firstLook(q []token, arrays []*array) *array {
+	s := parse(q)
+	if s.intent == overview || refersBack(q) {
+		return nil
+	}
+	var best reading
+	for _, a := range arrays {
+		if r := readNames(q, s, a); len(r.matches) > 0 && (best.array == nil || r.score > best.score) {
+			best = r
+		}
+	}
+	return best.array
 }
 
 // take adds m when none of its tokens is explained yet.
@@ -63,7 +149,7 @@ func favourNeighbours(all []match) {
 		}
 		best := 0.0
 		for _, f := range all {
-			if f.role != asField || f.field != v.field || f.whole < 0.3 || !f.plain || overlap(f.pos, v.pos) {
+			if f.role != asField || f.field != v.field || f.whole < 0.5 || !f.plain || overlap(f.pos, v.pos) {
 				continue
 			}
 			if gap := distance(f, *v); gap <= 2 {
@@ -82,6 +168,8 @@ func favourAsked(all []match, s shape) {
 		inFocus := s.focus[0] <= m.start() && m.end() <= s.focus[1]
 		inBy := s.by[0] <= m.start() && m.end() <= s.by[1]
 		switch {
+		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.flag():
+			m.score += m.whole
 		case inBy && m.role == asField:
 			m.score += 0.6 * m.whole
 		case inFocus && m.role == asArray && (s.intent == count || s.intent == share):

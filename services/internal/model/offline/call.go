@@ -3,6 +3,7 @@ package offline
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // statsInput is what compute_stats is asked.
@@ -18,13 +19,23 @@ type inspectInput struct {
 	DataKey string `json:"data_key"`
 }
 
-// input is the call of compute_stats that gives the plan's figures.
-func (p plan) input() statsInput {
+// maxGroups is how many groups a result surely has room for.
+const maxGroups = 900
+
+// apart says whether the goal needs a call of its own: there are several
+// goals, or too many groups to find one among them.
+func (p plan) apart() bool {
+	return p.goal != nil && (len(p.also) > 0 || p.goal.op == "during" || p.goal.field.column().distinct > maxGroups)
+}
+
+// input is a call of compute_stats for the plan's records, by group unless it
+// is nil, that meet the goals too.
+func (p plan) input(group *field, goals ...cond) statsInput {
 	in := statsInput{DataKey: p.array.key, Filter: map[string]json.RawMessage{}, Metrics: []string{"count"}}
-	if p.group != nil {
-		in.GroupBy = p.group.path
+	if group != nil {
+		in.GroupBy = group.path
 	}
-	for _, c := range p.conds {
+	for _, c := range slices.Concat(p.conds, goals) {
 		in.Filter[c.field.path] = c.filter()
 	}
 	if p.metric != "" {
@@ -38,16 +49,16 @@ func (c cond) filter() json.RawMessage {
 	switch c.op {
 	case "true", "false":
 		return json.RawMessage(c.op)
-	case "set":
+	case "set", "unset": // There is no filter for unset: met takes the rest.
 		return json.RawMessage(`{"ne":null}`)
-	case "unset":
-		return json.RawMessage(`null`)
+	case "during":
+		return json.RawMessage(fmt.Sprintf(`{"gte":%q,"lt":%q}`, c.num, c.until))
 	case "eq":
 		return c.field.number(c.num)
 	case "ne":
 		return json.RawMessage(fmt.Sprintf(`{"ne":%s}`, c.values[0].raw))
 	case "gt", "gte", "lt", "lte":
-		return json.RawMessage(fmt.Sprintf(`{%q:%s}`, c.op, c.num))
+		return json.RawMessage(fmt.Sprintf(`{%q:%s}`, c.op, c.field.number(c.num)))
 	}
 	if len(c.values) == 1 {
 		return c.values[0].raw

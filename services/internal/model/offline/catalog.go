@@ -53,8 +53,9 @@ func openArrays(e *estate.Estate) []*array {
 
 func (a *array) readFields() []*field {
 	var out []*field
-	for _, f := range a.estate.Fields(a.key) {
-		if !f.Scalar() && !slices.Contains(f.Types, "null") && !slices.Contains(f.Types, "object") {
+	all := a.estate.Fields(a.key)
+	for _, f := range all {
+		if spokenFor(f, all) || !f.Scalar() && !slices.Contains(f.Types, "null") && !slices.Contains(f.Types, "object") {
 			continue
 		}
 		fd := &field{path: f.Path, parts: parts(f.Path), types: f.Types}
@@ -62,6 +63,25 @@ func (a *array) readFields() []*field {
 		out = append(out, fd)
 	}
 	return out
+}
+
+// spokenFor says whether f is an object in which a scalar stands for it all:
+// "networkPolicy.enabled", "numa.is_numa".
+func spokenFor(f estate.Field, all []estate.Field) bool {
+	if f.Scalar() {
+		return false
+	}
+	own := set(strings.Join(nameParts(f.Path[strings.LastIndex(f.Path, ".")+1:]), " "))
+	for _, child := range all {
+		leaf, ok := strings.CutPrefix(child.Path, f.Path+".")
+		if !ok || !child.Scalar() || strings.Contains(leaf, ".") {
+			continue
+		}
+		if !slices.ContainsFunc(nameParts(leaf), func(w string) bool { return !own[w] && !vague[stem(w)] }) {
+			return true
+		}
+	}
+	return false
 }
 
 func readColumn(c estate.Column, err error) column {

@@ -22,8 +22,10 @@ func (b *builder) conds(skip ...*field) []cond {
 			}
 		case asNumber:
 			c.num, c.op = m.num, b.comparison(m)
+		case asDate:
+			c.op, c.num, c.until = m.date.op, m.date.from, m.date.until
 		case asField:
-			if slices.Contains(skip, m.field) || m.whole < 0.5 || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
+			if slices.Contains(skip, m.field) && !(m.field.flag() && b.s.intent.conditional()) || m.whole < 0.5 || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
 				continue
 			}
 			if c.op = b.state(m); c.op == "" {
@@ -51,7 +53,7 @@ func (b *builder) state(m match) string {
 		return "true"
 	}
 	for _, o := range b.r.matches {
-		if o.field == m.field && (o.role == asValue || o.role == asNumber) {
+		if o.field == m.field && (o.role == asValue || o.role == asNumber || o.role == asDate) {
 			return ""
 		}
 	}
@@ -62,7 +64,7 @@ func (b *builder) state(m match) string {
 		if oneOf(b.q[i].low, "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any") {
 			return "set"
 		}
-		if _, ok := b.r.at(i, asArray, asField, asValue); ok {
+		if o, ok := b.r.at(i, asArray, asField, asValue); ok && o.whole >= 0.5 {
 			break
 		}
 	}

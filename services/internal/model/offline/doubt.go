@@ -4,6 +4,9 @@ import "strings"
 
 const unclearQuestion = "I cannot tell what is asked."
 
+// maxIgnored is how many words an answer may leave out of account.
+const maxIgnored = 2
+
 // doubts says why an answer would not be safe, or else which words it leaves
 // out of account. A word that narrows the question must not be dropped.
 func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []string) {
@@ -21,6 +24,9 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		default:
 			lost = append(lost, q[i].text)
 		}
+	}
+	if len(ignored) > maxIgnored {
+		lost = ignored
 	}
 	if len(lost) > 0 {
 		return "The data does not contain " + quoted(lost) + ".", nil

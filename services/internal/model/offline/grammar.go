@@ -24,6 +24,11 @@ const (
 	overview         // what is in the data
 )
 
+// conditional says whether the answer is about records that meet a condition.
+func (i intent) conditional() bool {
+	return i == count || i == share || i == yesno || i == all
+}
+
 // shape is what a question's grammar says, whatever it is about.
 type shape struct {
 	intent   intent
@@ -105,7 +110,7 @@ func oneOf(low, alternatives string) bool {
 // phrase is the run of words from i on, after articles and up to the next
 // word of grammar.
 func phrase(q []token, i int) [2]int {
-	for i < len(q) && q[i].stop && !q[i].brk && !oneOf(q[i].low, "do|does|did|are|is|was|were|have|has") {
+	for i < len(q) && q[i].stop && !q[i].brk && !oneOf(q[i].low, "do|does|did|are|is|was|were|have|has|and|or|who|which|what") {
 		i++
 	}
 	j := i
@@ -403,7 +408,7 @@ func asksYesNo(q []token, s *shape) bool {
 func asksList(q []token, s *shape) bool {
 	hm, _ := find(q, 0, "how many")
 	for i, t := range q {
-		if !oneOf(t.low, "which|what|who|list|show|name|where") || t.low == "name" && i > 0 {
+		if !oneOf(t.low, "which|what|who|where") && !(oneOf(t.low, "list|show|name") && orders(q, i)) {
 			continue
 		}
 		if oneOf(t.low, "which|what|who") && i > 0 && hm >= 0 && hm < i && !oneOf(q[i-1].low, "and") {
@@ -425,6 +430,11 @@ func asksList(q []token, s *shape) bool {
 		return true
 	}
 	return false
+}
+
+// orders says whether the verb at i is an order, not a noun or a description.
+func orders(q []token, i int) bool {
+	return i == 0 || q[i].first || oneOf(q[i-1].low, "please|you|and|to|then")
 }
 
 func asksBreakdown(q []token, s *shape) bool {

@@ -26,7 +26,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	about than then so if any all each every per how many much what which who whom whose where when why can could would
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither same other
-	others another more most less least fewer fewest some such tell give show list name find get let know see want need
+	others another more most less least fewer fewest some such tell give show list find get let know see want need
 	thanks hello hi hey ok okay versus vs against compared instead rather while`)
 
 // fillers are words that name no particular data: they may stay unexplained.
@@ -138,7 +138,7 @@ var synonyms = groups(`
 var phrases = map[string]string{
 	"operating system": "os", "operating systems": "os", "end of life": "eol", "data center": "location", "data centers": "location",
 	"who hosts": "provider", "who host": "provider", "hosted by": "provider", "long term": "lts", "virtual machine": "vm",
-	"virtual machines": "vm", "point of presence": "location", "ip addresses": "ip", "ip address": "ip",
+	"virtual machines": "vm", "known exploited": "exploited", "ip addresses": "ip", "ip address": "ip",
 }
 
 // groups numbers the synonym groups: for each stem, the groups it is in.

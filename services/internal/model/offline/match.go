@@ -13,6 +13,7 @@ const (
 	asArray   role = iota // the array's name
 	asField               // a field's name
 	asValue               // values of a field
+	asDate                // a time that a field's dates are compared with
 	asNumber              // a number with the name of a numeric field
 	asGeneric             // "entries": the records of whatever array
 	asLabel               // a word about something else that is named
@@ -22,9 +23,10 @@ const (
 type match struct {
 	role   role
 	field  *field
-	values []value // asValue
-	num    string  // asNumber
-	pos    []int   // the tokens it explains, ascending
+	values []value  // asValue
+	num    string   // asNumber
+	date   dateSpan // asDate
+	pos    []int    // the tokens it explains, ascending
 	score  float64
 	whole  float64 // share of the name that the words cover, 0 to 1
 	plain  bool    // by the very words, no synonyms
@@ -51,9 +53,12 @@ func parts(path string) []part {
 		leaf := i == last || !telling && i == last-1
 		for _, w := range nameParts(segments[i]) {
 			p := part{stem(w), 1, leaf}
-			if vague[p.stem] {
+			switch {
+			case p.stem == "type" || p.stem == "kind":
+				p.weight = 0.5
+			case vague[p.stem]:
 				p.weight = 0.3
-			} else if leaf {
+			case leaf:
 				telling = true
 			}
 			if !leaf {
@@ -66,8 +71,9 @@ func parts(path string) []part {
 }
 
 // nameMatches finds where the question speaks of a name. Words of the name
-// may stand in any order, at most two other words apart.
-func nameMatches(q []token, ps []part) []match {
+// may stand in any order, and apart when apart says so: at most two other words
+// that carry meaning may come between.
+func nameMatches(q []token, ps []part, apart bool) []match {
 	var out []match
 	for i := range q {
 		if q[i].stop || !slices.ContainsFunc(ps, func(p part) bool { return alike(q[i].stem, p.stem) > 0 }) {
@@ -76,20 +82,22 @@ func nameMatches(q []token, ps []part) []match {
 		if len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
 			continue
 		}
-		if m, ok := nameMatchAt(q, ps, i); ok {
+		if m, ok := nameMatchAt(q, ps, i, apart); ok {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func nameMatchAt(q []token, ps []part, i int) (match, bool) {
+// far is what a word counts less for each word between it and the others.
+const far = 0.85
+
+func nameMatchAt(q []token, ps []part, i int, apart bool) (match, bool) {
 	used := make([]bool, len(ps))
 	m := match{plain: true}
 	var got, leaf, all float64
-	loose, skipped := 1.0, 0
-	for j, gap := i, 0; j < len(q) && gap <= 2; j++ {
-		if j > i && q[j].brk {
+	for j, gap, skipped := i, 0, 0; j < len(q) && gap <= 2; j++ {
+		if j > i && (q[j].brk || q[j].stop && !apart) {
 			break
 		}
 		k, fit := bestPart(q[j], ps, used)
@@ -101,24 +109,23 @@ func nameMatchAt(q []token, ps []part, i int) (match, bool) {
 			continue
 		}
 		used[k] = true
-		loose *= math.Pow(0.85, float64(skipped))
+		m.score += fit * (0.4 + 0.6*ps[k].weight) * math.Pow(far, float64(skipped))
 		gap, skipped = 0, 0
 		m.plain = m.plain && fit == 1
 		m.pos = append(m.pos, j)
-		m.score += fit * (0.4 + 0.6*ps[k].weight)
 		got += ps[k].weight * fit
 		if ps[k].leaf {
 			leaf += ps[k].weight
 		}
 	}
-	for _, p := range ps {
-		all += p.weight
-	}
 	if leaf < 0.3 || len(m.pos) == 0 {
 		return match{}, false
 	}
+	for _, p := range ps {
+		all += p.weight
+	}
 	m.whole = got / all
-	m.score *= loose * (0.6 + 0.4*m.whole)
+	m.score *= 0.6 + 0.4*m.whole
 	return m, true
 }
 
@@ -139,7 +146,7 @@ func bestPart(t token, ps []part, used []bool) (best int, fit float64) {
 // arrayMatches finds where the question names the array, or its records in
 // general.
 func (a *array) arrayMatches(q []token) []match {
-	out := nameMatches(q, a.parts)
+	out := nameMatches(q, a.parts, false)
 	for i := range out {
 		out[i].role = asArray
 		out[i].score *= 1.25
@@ -171,8 +178,11 @@ func lastWord(key string) string {
 func (a *array) fieldMatches(q []token) []match {
 	var out []match
 	for _, f := range a.fields() {
-		for _, m := range nameMatches(q, f.parts) {
+		for _, m := range nameMatches(q, f.parts, true) {
 			m.role, m.field = asField, f
+			if f.has("object") {
+				m.score *= 0.6
+			}
 			out = append(out, m)
 			if n, ok := withNumber(q, m); ok && f.numeric() {
 				out = append(out, n)

@@ -6,6 +6,7 @@
 package offline
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,17 +65,32 @@ func next(c model.Conversation) (*model.Call, string) {
 	if len(arrays) == 0 {
 		return nil, "The data holds no arrays of records."
 	}
+	look := firstLook(tokenize(asked[len(asked)-1]), arrays)
+	if look != nil {
+		if len(results) == 0 {
+			return makeCall(asked, results, step{inspectSchema, inspectInput{look.key}})
+		}
+	}
 	p := planTurn(asked, arrays)
+	if look != nil && (p.intent != fields || p.array != look) {
+		results = results[1:] // of the first look
+	}
 	steps := p.steps(arrays)
 	if len(results) < len(steps) {
-		s := steps[len(results)]
-		input, err := json.Marshal(s.input)
-		if err != nil {
-			return nil, "The question could not be planned."
-		}
-		return &model.Call{ID: fmt.Sprintf("call_%d_%d", len(asked), len(results)+1), Name: s.tool, Input: input}, ""
+		return makeCall(asked, results, steps[len(results)])
 	}
 	return nil, p.text(arrays, results)
+}
+
+func makeCall(asked []string, results []json.RawMessage, s step) (*model.Call, string) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s.input); err != nil {
+		return nil, "The question could not be planned."
+	}
+	id := fmt.Sprintf("%s_%d_%d", s.tool, len(asked), len(results)+1)
+	return &model.Call{ID: id, Name: s.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
 }
 
 // lastTurn gives the user's questions, oldest first, and the results that

@@ -12,6 +12,8 @@ type plan struct {
 	group   *field   // by which field is counted; nil for the total alone
 	conds   []cond   // all hold
 	goal    *cond    // what is asked of them: share, all, presence
+	also    []cond   // share: further goals
+	hits    float64  // records that meet the goals, when a call of its own counts them
 	metric  string   // a metric other than count, as compute_stats writes it
 	topN    int      // top
 	least   bool     // top: the fewest
@@ -27,6 +29,7 @@ type cond struct {
 	values []value // one of them, for op ""
 	op     string  // "", gt, gte, lt, lte, true, false, set, unset
 	num    string  // the number of gt, gte, lt, lte and eq
+	until  string  // the end of during, not included
 	at     int     // where in the question
 }
 
@@ -46,45 +49,12 @@ func makePlan(q []token, arrays []*array) plan {
 	if s.intent == fields {
 		return plan{intent: fields, array: r.array}
 	}
-	b := builder{q: q, s: s, r: r}
+	b := builder{q, s, r}
 	p := b.plan()
 	if p.refuse == "" {
 		p.refuse, p.ignored = doubts(q, s, r, p)
 	}
 	return p
-}
-
-// bestReading reads the question once for each array and keeps the reading
-// that explains the most of it.
-func bestReading(q []token, s shape, arrays []*array) (reading, bool) {
-	g := makeGrams(q)
-	var best reading
-	for _, a := range arrays {
-		r := read(q, s, a, g)
-		r.score += r.headBonus(s) - 0.5*float64(len(r.unexplained(q, s)))
-		if best.array == nil || r.score > best.score {
-			best = r
-		}
-	}
-	if best.array == nil {
-		return best, false
-	}
-	told := slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
-	return best, told
-}
-
-// headBonus favours the array whose records are what is asked for.
-func (r reading) headBonus(s shape) float64 {
-	bonus := 0.0
-	for i := s.focus[0]; i < s.focus[1]; i++ {
-		if m, ok := r.at(i, asArray); ok {
-			bonus = max(bonus, 0.8*m.whole)
-		}
-		if m, ok := r.at(i, asField); ok {
-			bonus = max(bonus, 0.6*m.whole)
-		}
-	}
-	return bonus
 }
 
 // builder turns one reading into a plan.
@@ -146,6 +116,9 @@ func (b *builder) anyField(conds []cond) *field {
 }
 
 func (b *builder) countPlan(p *plan, target *field, records bool) {
+	if slices.ContainsFunc(p.conds, func(c cond) bool { return c.field == target }) {
+		target, records = nil, true // "projects" that are "graduated", both in one field
+	}
 	switch {
 	case target != nil && target.flag() || records || p.presence() != nil:
 		p.intent = count
@@ -265,15 +238,27 @@ func (b *builder) goalPlan(p *plan) {
 		p.takeGoal()
 		return
 	}
-	last := 0
-	for i, c := range p.conds {
-		if c.at > p.conds[last].at {
-			last = i
-		}
-	}
+	slices.SortStableFunc(p.conds, func(x, y cond) int { return cmp.Compare(x.at, y.at) })
+	last := len(p.conds) - 1
 	goal := p.conds[last]
 	p.goal, p.group = &goal, goal.field
-	p.conds = slices.Delete(slices.Clone(p.conds), last, last+1)
+	p.conds = p.conds[:last]
+	if verb := b.verb(); b.s.intent == share {
+		i := slices.IndexFunc(p.conds, func(c cond) bool { return c.at > verb })
+		if i >= 0 {
+			p.also, p.conds = p.conds[i:], p.conds[:i]
+		}
+	}
+}
+
+// verb is where the records asked about end and what is asked of them begins.
+func (b *builder) verb() int {
+	for i := b.s.focus[0]; i < len(b.q); i++ {
+		if oneOf(b.q[i].low, "is|are|was|were|have|has|do|does|run|runs|running|use|uses|using|sit|sits|come|comes|live|lives|belong|belongs|carry") {
+			return i
+		}
+	}
+	return len(b.q)
 }
 
 func (b *builder) comparePlan(p *plan) {

@@ -31,7 +31,10 @@ func (p plan) steps(arrays []*array) []step {
 	case p.intent == fields:
 		return []step{{inspectSchema, inspectInput{p.array.key}}}
 	}
-	return []step{{computeStats, p.input()}}
+	if p.apart() {
+		return []step{{computeStats, p.input(nil)}, {computeStats, p.input(nil, append([]cond{*p.goal}, p.also...)...)}}
+	}
+	return []step{{computeStats, p.input(p.group)}}
 }
 
 func overviewSteps(arrays []*array) []step {
@@ -69,9 +72,9 @@ func (p plan) text(arrays []*array, results []json.RawMessage) string {
 	case p.intent == overview:
 		return overviewText(arrays, results)
 	case p.intent == fields:
-		return p.sayFields(results[len(results)-1])
+		return p.sayFields(results[0])
 	}
-	return p.answer(results[len(results)-1])
+	return p.answer(results)
 }
 
 // holdings lists what the data holds, without figures, and a question that it

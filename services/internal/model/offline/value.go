@@ -76,6 +76,9 @@ func (f *field) valueMatches(q []token, g grams) []match {
 	}
 	for i := range out {
 		out[i].score += f.commonness(out[i].values)
+		if f.identifying() && len(out[i].pos) == 1 && !q[out[i].start()].ident {
+			out[i].score -= 0.2
+		}
 	}
 	return out
 }
@@ -98,6 +101,9 @@ func exact(f *field, v value, run [2]int) match {
 		m.pos = append(m.pos, i)
 	}
 	m.score = 1.1 * float64(len(m.pos))
+	if len(m.pos) == 1 && fillers[stem(strings.ToLower(v.text))] {
+		m.score *= 0.5 // "Other", "default"
+	}
 	return m
 }
 

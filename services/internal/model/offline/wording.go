@@ -46,7 +46,19 @@ func (c cond) phrase() string {
 	case "ne":
 		return c.field.path + " other than " + c.labels()
 	}
+	if c.op == "during" {
+		return c.field.path + " from " + c.num + " to before " + c.until
+	}
 	return c.field.path + " " + signs[c.op] + " " + c.num
+}
+
+// predicate names the goals after the records: "have no user".
+func (p plan) predicate() string {
+	text := p.goal.predicate()
+	for _, c := range p.also {
+		text += " and " + c.phrase()
+	}
+	return text
 }
 
 // predicate names a condition after the records: "have no user".

@@ -55,7 +55,12 @@ func joinPhrases(q []token) []token {
 		t := q[i]
 		if i+1 < len(q) && !q[i+1].brk {
 			if one, ok := phrases[t.low+" "+q[i+1].low]; ok {
-				t.text += " " + q[i+1].text
+				if t.low == "who" {
+					out = append(out, t)
+					t = q[i+1]
+				} else {
+					t.text += " " + q[i+1].text
+				}
 				t.low, t.stem, t.stop = one, stem(one), false
 				i++
 			}
