@@ -1,0 +1,160 @@
+package index_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+)
+
+// TestQuality measures on public data how well skills are found, in the folder
+// that CAIRN_EVAL names.
+func TestQuality(t *testing.T) {
+	t.Parallel()
+	for _, set := range []struct {
+		name, folder string
+		recall, ndcg float64 // at 5 and at 10, the least that will do
+	}{
+		{"Seal-Tools", "retrieval", 0.94, 0.94},
+		{"ToolE", "retrieval/toole", 0.64, 0.57},
+	} {
+		t.Run(set.name, func(t *testing.T) {
+			folder := evaluation(t, set.folder)
+			queries := read[judged](t, filepath.Join(folder, "queries-dev.jsonl"))
+			ix := filled(t, read[record](t, filepath.Join(folder, "corpus.jsonl")))
+			var first, recall, ndcg float64
+			for _, q := range queries {
+				ids := search(t, ix, q.Query, 10)
+				first += q.recall(ids, 1) / float64(len(queries))
+				recall += q.recall(ids, 5) / float64(len(queries))
+				ndcg += q.ndcg(ids, 10) / float64(len(queries))
+			}
+			t.Logf("recall@1 %.4f  recall@5 %.4f  nDCG@10 %.4f", first, recall, ndcg)
+			if recall < set.recall || ndcg < set.ndcg {
+				t.Errorf("want recall@5 of %.2f and nDCG@10 of %.2f", set.recall, set.ndcg)
+			}
+		})
+	}
+}
+
+// judged is a query with the skills that answer it.
+type judged struct {
+	Query string   `json:"query"`
+	Gold  []string `json:"skill_ids"`
+}
+
+func (q judged) recall(ids []string, k int) (share float64) {
+	for _, id := range ids[:min(k, len(ids))] {
+		if slices.Contains(q.Gold, id) {
+			share += 1 / float64(len(q.Gold))
+		}
+	}
+	return share
+}
+
+func (q judged) ndcg(ids []string, k int) float64 {
+	var gain, ideal float64
+	for i := range k {
+		place := 1 / math.Log2(float64(i+2))
+		if i < len(ids) && slices.Contains(q.Gold, ids[i]) {
+			gain += place
+		}
+		if i < len(q.Gold) {
+			ideal += place
+		}
+	}
+	return gain / ideal
+}
+
+// record is a skill of the evaluation data.
+type record struct {
+	ID           string   `json:"skill_id"`
+	Name         string   `json:"display_name"`
+	Purpose      string   `json:"purpose"`
+	Description  string   `json:"description"`
+	Capabilities []string `json:"capabilities"`
+	Contexts     []string `json:"context_descriptions"`
+	Output       string   `json:"output_type"`
+}
+
+func (r record) change() index.Change {
+	body := slices.Concat([]string{r.Description}, r.Capabilities, r.Contexts, []string{r.Output})
+	return index.Change{Revision: 1, Document: index.Document{
+		Kind: "skill", ID: r.ID, Status: "active",
+		Title: r.Name + ". " + r.Purpose,
+		Body:  strings.Join(body, ". "),
+	}}
+}
+
+func filled(t testing.TB, records []record) index.Index {
+	t.Helper()
+	ix := open(t, lexical(t))
+	for batch := range slices.Chunk(records, 50) {
+		apply(t, ix, batch)
+	}
+	return ix
+}
+
+func lexical(t testing.TB) embed.Embedder {
+	t.Helper()
+	e, err := embed.Open(t.Context(), "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func apply(t testing.TB, ix index.Index, records []record) {
+	t.Helper()
+	changes := make([]index.Change, len(records))
+	for i, r := range records {
+		changes[i] = r.change()
+	}
+	if err := ix.Apply(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func search(t testing.TB, ix index.Index, query string, k int) (ids []string) {
+	t.Helper()
+	result, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: query, TopK: k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range result.Hits {
+		ids = append(ids, h.ID)
+	}
+	return ids
+}
+
+func evaluation(t testing.TB, folder string) string {
+	t.Helper()
+	root := os.Getenv("CAIRN_EVAL")
+	if root == "" {
+		t.Skip("CAIRN_EVAL does not name the folder of the evaluation data")
+	}
+	return filepath.Join(root, folder)
+}
+
+// read returns the values of the lines of a file.
+func read[T any](t testing.TB, path string) (values []T) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var v T
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
