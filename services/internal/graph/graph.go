@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/cayleygraph/cayley/graph/memstore"
-	"github.com/cayleygraph/quad"
 )
 
 // Node is a record, or the place where one would be.
@@ -55,18 +54,33 @@ func (g *Graph) Remove(from Node) { g.Apply(from, nil) }
 // Links are the ids that the record names by the predicate, in the order in
 // which it does. They may be ids of nothing.
 func (g *Graph) Links(from Node, predicate string) []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.walk(from, quad.Subject, predicate, kindOf(predicate))
+	var ids []string
+	g.walk(from, along(predicate), func(id string) bool {
+		ids = append(ids, id)
+		return true
+	})
+	return ids
 }
 
 // Namers are the ids of the records of the kind that name the node by the
 // predicate, sorted. They are of the node's tenant: records of another name
 // another node.
 func (g *Graph) Namers(kind, predicate string, to Node) []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	ids := g.walk(to, quad.Object, predicate, kind)
+	var ids []string
+	g.walk(to, against(predicate, kind), func(id string) bool {
+		ids = append(ids, id)
+		return true
+	})
 	slices.Sort(ids)
 	return ids
+}
+
+// named reports whether one of the Namers is good.
+func (g *Graph) named(kind, predicate string, to Node, good func(id string) bool) bool {
+	found := false
+	g.walk(to, against(predicate, kind), func(id string) bool {
+		found = good(id)
+		return !found
+	})
+	return found
 }

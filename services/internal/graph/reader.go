@@ -116,10 +116,20 @@ func (r Reader) namers(scope, kind, predicate string, to Node) []Reach {
 	return reached
 }
 
-// namedBySkill reports whether a skill that the tenant sees names the context builder.
+// namedBySkill reports whether a skill that the tenant sees names the context
+// builder: its own, or a global one that none of its own hides.
 func (r Reader) namedBySkill(tenant, id string) bool {
-	to := Node{Kind: schemas.KindContextBuilder, ID: id}
-	return len(r.candidates(tenant, schemas.KindSkill, ContextBuilders, to)) > 0
+	const kind = schemas.KindSkill
+	for _, scope := range scopes(tenant) {
+		to := Node{schemas.KindContextBuilder, scope, id}
+		if r.Graph.named(kind, ContextBuilders, to, func(skill string) bool {
+			n, ok := r.Find(kind, tenant, skill)
+			return ok && n.Tenant == scope
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // own is the tenant's part of what was found, or else all of it.

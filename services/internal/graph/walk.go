@@ -26,33 +26,46 @@ func newQuad(from Node, e Edge) quad.Quad {
 	}
 }
 
-// walk is the ids of the nodes of the kind at the other end of the quads that
-// have n at this end, by the predicate, in the order in which they were added:
-// the store numbers quads as they come and keeps those of a node by number.
-func (g *Graph) walk(n Node, end quad.Direction, predicate, kind string) []string {
-	start, by := g.store.ValueOf(n.iri()), g.store.ValueOf(quad.IRI(predicate))
+// step is a way from one end of a quad to the other.
+type step struct {
+	near, far quad.Direction
+	predicate string
+	kind      string // of the nodes at the far end
+}
+
+func along(predicate string) step {
+	return step{quad.Subject, quad.Object, predicate, kindOf(predicate)}
+}
+
+func against(predicate, kind string) step {
+	return step{quad.Object, quad.Subject, predicate, kind}
+}
+
+// walk calls yield with the id of each node that the step leads to from n, in
+// the order in which the quads were added: the store numbers them as they come
+// and keeps those of a node by number. It ends when yield returns false; yield
+// must not call the graph.
+func (g *Graph) walk(n Node, s step, yield func(id string) bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	start, by := g.store.ValueOf(n.iri()), g.store.ValueOf(quad.IRI(s.predicate))
 	if start == nil || by == nil {
-		return nil
+		return
 	}
-	other := quad.Object
-	if end == quad.Object {
-		other = quad.Subject
-	}
-	var ids []string
-	prefix := kind + separator + n.Tenant + separator
-	quads := g.store.QuadIterator(end, start)
+	prefix := s.kind + separator + n.Tenant + separator
+	quads := g.store.QuadIterator(s.near, start)
 	defer quads.Close()
 	for quads.Next(context.Background()) {
 		q := quads.Result()
 		if g.store.QuadDirection(q, quad.Predicate) != by || g.isRetired(q.Key()) {
 			continue
 		}
-		name, _ := g.store.NameOf(g.store.QuadDirection(q, other)).(quad.IRI)
-		if id, ok := strings.CutPrefix(string(name), prefix); ok {
-			ids = append(ids, id)
+		name, _ := g.store.NameOf(g.store.QuadDirection(q, s.far)).(quad.IRI)
+		id, ok := strings.CutPrefix(string(name), prefix)
+		if ok && !yield(id) {
+			return
 		}
 	}
-	return ids
 }
 
 // isRetired reports whether the quad with the key no longer holds.
