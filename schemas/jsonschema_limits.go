@@ -1,0 +1,139 @@
+package schemas
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// segment is a part of an id as a regular expression of ECMA-262: no dots,
+// white space or control characters.
+const segment = `[^.\s\x00-\x1f\x7f-\x9f]+`
+
+// limits say of a property what its Go type does not: by its name, by type and
+// name where a name means several things, and by type for the whole.
+var limits = map[string]func(*jsonschema.Schema){
+	"tenant_id":          tenantID,
+	"skill_id":           dotted(2),
+	"tool_id":            dotted(3),
+	"agent_id":           dotted(1),
+	"context_builder_id": dotted(1),
+	"guardrail_id":       dotted(1),
+	"template_id":        dotted(1),
+
+	"skill_ids":           eachDotted,
+	"tool_ids":            eachDotted,
+	"context_builder_ids": eachDotted,
+	"guardrail_ids":       eachDotted,
+
+	"Tag.request_id":       length(1, maxID),
+	"TagKey.request_id":    length(1, maxID),
+	"Tag.flow":             length(0, maxID),
+	"TagWrite.ttl_seconds": between(1, 0),
+
+	"Unregister.kind": oneOfKinds,
+	"Unregister.id":   dotted(1),
+
+	"SkillQuery":                anyMember("skill_id", "query"),
+	"SkillQuery.skill_id":       orEmpty,
+	"Skill.template_id":         orEmpty,
+	"SkillQuery.top_k":          withDefault(DefaultTopK, between(1, 100)),
+	"SkillQuery.query":          length(0, maxQuery),
+	"AgentQuery.query":          length(1, maxQuery),
+	"ToolsQuery.tool_ids":       items(1, 1000),
+	"ToolClassQuery.tool_class": length(1, maxID),
+	"ListQuery.limit":           withDefault(DefaultLimit, between(1, 1000)),
+	"Explanation.scope":         enum(ScopeTenant, ScopeGlobal),
+
+	"Analysis.context": length(1, 0),
+	"Analysis.target":  enum(TargetH, TargetLegacy),
+	"Analysis.mode":    enum(ModeStandard, ModeBroad),
+	"Analysis.include": func(s *jsonschema.Schema) { enum("usage")(s.Items) },
+	"Prompt.m":         func(s *jsonschema.Schema) { s.PropertyNames = &jsonschema.Schema{Pattern: "^[0-9]+$"} },
+	"Utterance.r":      enum(0, 1),
+
+	"Health.status": enum(StatusOK, StatusDegraded, StatusDown),
+}
+
+// optional are the members without which a request is valid, though a reply
+// always has them.
+var optional = map[string]bool{
+	"Tag.flow": true, "Tag.tags": true,
+	"Analysis.query": true, "Prompt.m": true, "Utterance.r": true, "Utterance.c": true,
+}
+
+func dotted(segments int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		length(1, maxID)(s)
+		s.Pattern = fmt.Sprintf(`^%s(\.%s){%d,}$`, segment, segment, segments-1)
+		if segments == 1 {
+			s.Pattern = fmt.Sprintf(`^%s(\.%s)*$`, segment, segment)
+		}
+	}
+}
+
+// orEmpty is for an id that may also be left empty.
+func orEmpty(s *jsonschema.Schema) {
+	s.MinLength = nil
+	s.Pattern = "^$|" + s.Pattern
+}
+
+func eachDotted(s *jsonschema.Schema) { dotted(1)(s.Items) }
+
+func tenantID(s *jsonschema.Schema) {
+	dotted(1)(s)
+	reserved := any(GlobalTenant)
+	s.Not = &jsonschema.Schema{Const: &reserved}
+}
+
+func oneOfKinds(s *jsonschema.Schema) {
+	for _, kind := range Kinds() {
+		s.Enum = append(s.Enum, kind)
+	}
+}
+
+// length bounds the characters of a string; most 0 is no bound.
+func length(least, most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		if least > 0 {
+			s.MinLength = &least
+		}
+		if most > 0 {
+			s.MaxLength = &most
+		}
+	}
+}
+
+// between bounds a number; most 0 is no bound.
+func between(least, most float64) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		s.Minimum = &least
+		if most > 0 {
+			s.Maximum = &most
+		}
+	}
+}
+
+func items(least, most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = &least, &most }
+}
+
+func enum(values ...any) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Enum = values }
+}
+
+func withDefault(n int, limit func(*jsonschema.Schema)) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		limit(s)
+		s.Default = strconv.AppendInt(nil, int64(n), 10)
+	}
+}
+
+func anyMember(names ...string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		for _, name := range names {
+			s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: []string{name}})
+		}
+	}
+}

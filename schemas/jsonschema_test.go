@@ -1,0 +1,169 @@
+package schemas_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cairn/schemas"
+)
+
+// validator is what the JSON Schema of T and T's own validation say of a body.
+type validator struct {
+	byType   func(body string) error
+	bySchema func(body string) error
+}
+
+func validates[T any](t *testing.T) validator {
+	t.Helper()
+	d := schemas.NewDefinitions("#/$defs/")
+	root, err := d.Of(reflect.TypeFor[T]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Defs = d.Schemas
+	resolved, err := root.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return validator{
+		byType: func(body string) error {
+			_, err := schemas.Decode[T]([]byte(body), schemas.ErrMalformed)
+			return err
+		},
+		bySchema: func(body string) error {
+			var v any
+			if err := json.Unmarshal([]byte(body), &v); err != nil {
+				return err
+			}
+			return resolved.Validate(v)
+		},
+	}
+}
+
+func TestSchemaAndValidationAgree(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 256)
+	for name, c := range map[string]struct {
+		validator
+		good, bad []string
+	}{
+		"a tag to write": {validates[schemas.TagWrite](t), []string{
+			`{"request_id":"r","flow":"f","tags":{"phase":"x","n":1}}`,
+			`{"request_id":"` + long + `"}`,
+			`{"request_id":" *>./ ","ttl_seconds":1,"more":true}`,
+			`{"request_id":"r","ttl_seconds":null}`,
+		}, []string{
+			``, `{`, `[]`, `{}`, `"x"`,
+			`{"request_id":""}`, `{"request_id":7}`, `{"request_id":"` + long + `x"}`,
+			`{"request_id":"r","flow":"` + long + `x"}`, `{"request_id":"r","flow":1}`,
+			`{"request_id":"r","tags":[]}`, `{"request_id":"r","tags":"x"}`,
+			`{"request_id":"r","ttl_seconds":0}`, `{"request_id":"r","ttl_seconds":"5"}`, `{"request_id":"r","ttl_seconds":1.5}`,
+		}},
+		"a skill to register": {validates[schemas.RegisterSkill](t), []string{
+			`{"record":{"skill_id":"a.b"}}`,
+			`{"record":{"skill_id":"a.b.c","domain":"a","capabilities":["x"],"tenant_id":null,"other":{"deep":[1]}}}`,
+			`{"record":{"skill_id":"é.b","tenant_id":"t.1","tool_ids":["p.s.o"],"template_id":"t"}}`,
+			`{"record":{"skill_id":"a.b","template_id":""}}`,
+		}, []string{
+			`{}`, `{"record":[]}`, `{"record":{}}`, `{"record":{"skill_id":"ab"}}`, `{"record":{"skill_id":"a..b"}}`,
+			`{"record":{"skill_id":".a"}}`, `{"record":{"skill_id":"a."}}`, `{"record":{"skill_id":"a.b c"}}`,
+			`{"record":{"skill_id":"a.b\n"}}`, `{"record":{"skill_id":"a.\u0000b"}}`, `{"record":{"skill_id":"a.` + long + `"}}`,
+			`{"record":{"skill_id":"a.b","tenant_id":"_global"}}`, `{"record":{"skill_id":"a.b","tenant_id":""}}`,
+			`{"record":{"skill_id":"a.b","capabilities":"x"}}`, `{"record":{"skill_id":"a.b","capabilities":[1]}}`,
+			`{"record":{"skill_id":"a.b","tool_ids":["x..y"]}}`, `{"record":{"skill_id":"a.b","guardrail_ids":[""]}}`,
+			`{"record":{"skill_id":"a.b","status":1}}`,
+		}},
+		"an agent to register": {validates[schemas.RegisterAgent](t), []string{
+			`{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`, `{"agent_data":{"agent_id":"a.b"}}`,
+		}, []string{`{}`, `{"agent_data":{}}`, `{"agent_data":{"agent_id":"a"},"skill_ids":["a b"]}`, `{"agent_data":{"agent_id":"a"},"skill_ids":{}}`}},
+		"a tool to register": {validates[schemas.RegisterTool](t), []string{`{"tool_data":{"tool_id":"p.s.o","tool_class":"c"}}`},
+			[]string{`{"tool_data":{"tool_id":"p.s"}}`, `{"tool_data":{"tool_id":"p.s."}}`, `{"tool_data":null}`}},
+		"a context builder to register": {validates[schemas.RegisterContextBuilder](t), []string{`{"cb_data":{"context_builder_id":"c"}}`},
+			[]string{`{"cb_data":{"context_builder_id":"c","skill_ids":["."]}}`, `{"cb_data":{}}`}},
+		"a guardrail to register": {validates[schemas.RegisterGuardrail](t), []string{`{"guardrail_data":{"guardrail_id":"g"}}`},
+			[]string{`{"guardrail_data":{"guardrail_id":""}}`}},
+		"a template to register": {validates[schemas.RegisterTemplate](t), []string{`{"template_data":{"template_id":"t"}}`},
+			[]string{`{"template_data":{"template_id":"t","skill_ids":["a "]}}`}},
+		"a record to remove": {validates[schemas.Unregister](t), []string{`{"kind":"agent","id":"a"}`, `{"kind":"tool","id":"a.b.c","tenant_id":"t"}`},
+			[]string{`{"kind":"agents","id":"a"}`, `{"kind":"agent"}`, `{"kind":"agent","id":"a b"}`}},
+		"a skill to resolve": {validates[schemas.SkillQuery](t), []string{
+			`{"skill_id":"a.b"}`, `{"query":"x"}`, `{"query":"x","skill_id":"","top_k":100,"tenant_id":"t","explain":true}`,
+			`{"query":"x","top_k":null}`, `{"skill_id":"a.b","query":""}`,
+		}, []string{
+			`{}`, `{"tenant_id":"t"}`, `{"skill_id":"ab"}`, `{"query":"x","top_k":0}`, `{"query":"x","top_k":101}`,
+			`{"query":"x","top_k":"5"}`, `{"query":"x","tenant_id":5}`, `{"query":"x","explain":"yes"}`,
+			`{"query":"` + strings.Repeat("x", 10_001) + `"}`,
+		}},
+		"an agent to resolve": {validates[schemas.AgentQuery](t), []string{`{"query":"x"}`}, []string{`{}`, `{"query":""}`, `{"query":"x","tenant_id":"_global"}`}},
+		"the context of a skill": {validates[schemas.ContextQuery](t), []string{`{"skill_id":"a.b","context_types":["x"]}`},
+			[]string{`{"skill_id":"a"}`, `{"skill_id":"a.b","context_types":"x"}`, `{"context_types":[]}`}},
+		"tools by id": {validates[schemas.ToolsQuery](t), []string{`{"tool_ids":["a.b.c","d"]}`},
+			[]string{`{}`, `{"tool_ids":[]}`, `{"tool_ids":[""]}`, `{"tool_ids":["a",7]}`, `{"tool_ids":"a"}`}},
+		"tools of a class": {validates[schemas.ToolClassQuery](t), []string{`{"tool_class":"c d","provider":"p"}`}, []string{`{"tool_class":""}`, `{}`}},
+		"a page of a listing": {validates[schemas.ListQuery](t), []string{`{}`, `{"limit":1000,"cursor":"x"}`},
+			[]string{`{"limit":0}`, `{"limit":1001}`, `{"tenant_id":"a b"}`}},
+		"an analysis": {validates[schemas.Analysis](t), []string{
+			`{"query":"q","context":"{}","target":"H"}`,
+			`{"query":"","context":"x","target":"br","prompt":{"m":{"0":{"r":0,"c":"q"}},"t":"2026-01-01T00:00:00Z"}}`,
+			`{"query":"q","context":"{}","target":"H","mode":"broad","profile":{"a":1},"include":["usage"],"id":"","request_id":""}`,
+		}, []string{
+			`{"query":"q","context":"{}"}`, `{"query":"q","context":"{}","target":"X"}`, `{"query":"q","target":"H"}`,
+			`{"query":"q","context":{},"target":"H"}`, `{"query":"q","context":"","target":"H"}`,
+			`{"query":"q","context":"{}","target":"H","mode":"wide"}`, `{"query":"q","context":"{}","target":"H","include":["x"]}`,
+			`{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":""}}}}`,
+			`{"query":"q","context":"{}","target":"H","prompt":{"m":{"0":{"r":2,"c":""}}}}`,
+			`{"query":"q","context":"{}","target":"H","prompt":{"m":[]}}`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, body := range c.good {
+				if err := c.byType(body); err != nil {
+					t.Errorf("Validate refuses %s: %v", body, err)
+				}
+				if err := c.bySchema(body); err != nil {
+					t.Errorf("the schema refuses %s: %v", body, err)
+				}
+			}
+			for _, body := range c.bad {
+				if c.byType(body) == nil {
+					t.Errorf("Validate takes %s", body)
+				}
+				if c.bySchema(body) == nil {
+					t.Errorf("the schema takes %s", body)
+				}
+			}
+		})
+	}
+}
+
+func TestSchemasOfReplies(t *testing.T) {
+	t.Parallel()
+	d := schemas.NewDefinitions("#/$defs/")
+	either, err := d.Of(reflect.TypeFor[schemas.SkillAnswer]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Of(reflect.TypeFor[schemas.Health]()); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(either.OneOf); got != 2 {
+		t.Errorf("a skill is resolved to one of %d forms, want 2", got)
+	}
+	for what, got := range map[string]*jsonschema.Schema{
+		"a service's own health": d.Schemas["Health"].Properties["services"].Items,
+		"a hit":                  d.Schemas["SkillHits"].Properties["skills"].Items,
+		"a tool":                 d.Schemas["SkillPackage"].Properties["tools"].Items,
+	} {
+		if got.Ref == "" {
+			t.Errorf("%s has no named schema", what)
+		}
+	}
+	if got := d.Schemas["SkillPackage"].Properties["explain"].Description; got == "" {
+		t.Error("a promoted field has lost its description")
+	}
+}
