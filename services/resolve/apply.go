@@ -1,0 +1,62 @@
+package resolve
+
+import (
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/graph"
+)
+
+// apply takes changes of the log into records and graph, as one step to those
+// who read. A record that cannot be read is set aside: to resolving it is not
+// there, the log goes on behind it, and the health names it.
+func (r *Resolver) apply(changes []catalog.Change) error {
+	read := make([]taken, len(changes))
+	shown := make([]catalog.Change, len(changes))
+	bad := map[int]bool{}
+	for i, c := range changes {
+		shown[i] = c
+		if c.Removed {
+			continue
+		}
+		var err error
+		if read[i], err = take(c); err != nil {
+			r.deps.Log.Warn("a record cannot be read and is set aside", "key", c.Key, "revision", c.Revision, "err", err)
+			bad[i], shown[i].Removed, shown[i].Record = true, true, nil
+			continue
+		}
+		shown[i].Record = read[i].record
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, c := range shown {
+		n := nodeOf(c.Key)
+		r.graph.Apply(n, read[i].edges)
+		delete(r.facts, n)
+		delete(r.aside, n)
+		if bad[i] {
+			r.aside[n] = c.Revision
+		} else if !c.Removed {
+			r.facts[n] = read[i].facts
+		}
+	}
+	r.view.Apply(shown)
+	return nil
+}
+
+func nodeOf(k catalog.Key) graph.Node { return graph.Node{Kind: k.Kind, Tenant: k.Tenant, ID: k.ID} }
+
+func keyOf(n graph.Node) catalog.Key { return catalog.Key{Kind: n.Kind, Tenant: n.Tenant, ID: n.ID} }
+
+// has reports whether there is a record. The caller holds mu.
+func (r *Resolver) has(n graph.Node) bool {
+	_, ok := r.facts[n]
+	return ok
+}
+
+// record is the node's record, which is there. The caller holds mu.
+func (r *Resolver) record(n graph.Node) []byte {
+	e, _ := r.view.Get(keyOf(n))
+	return e.Record
+}
+
+// reader reads the graph. The caller holds mu.
+func (r *Resolver) reader() graph.Reader { return graph.Reader{Graph: r.graph, Has: r.has} }

@@ -1,0 +1,86 @@
+package resolve
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+// asked is a skill in the eyes of a tenant. It is used while mu is held.
+type asked struct {
+	*Resolver
+	tenant string
+	skill  graph.Node
+	why    *reasons
+}
+
+func (s asked) builders() []graph.Reach {
+	return s.reader().ContextBuilders(s.tenant, s.skill, s.facts[s.skill].domain)
+}
+
+func (s asked) guardrails() []graph.Reach {
+	return s.reader().Guardrails(s.tenant, s.skill, s.facts[s.skill].domain)
+}
+
+// tools are those of the context builders and of the skill, once each.
+func (s asked) tools(builders []graph.Reach) []graph.Reach {
+	var tools []graph.Reach
+	seen := map[graph.Node]bool{}
+	for _, from := range append(builders[:len(builders):len(builders)], graph.Reach{Node: s.skill}) {
+		for _, t := range s.reader().Named(s.tenant, from.Node, graph.Tools) {
+			if !seen[t.Node] {
+				tools = append(tools, t)
+			}
+			seen[t.Node] = true
+		}
+	}
+	return tools
+}
+
+// template is the one that the skill names, or else the first by id that
+// names the skill; the tenant's own before a global one.
+func (s asked) template() (graph.Reach, bool) {
+	if named := s.reader().Named(s.tenant, s.skill, graph.Template); len(named) > 0 {
+		return named[0], true
+	}
+	for _, to := range scoped(schemas.KindSkill, s.tenant, s.skill.ID) {
+		for _, id := range s.graph.Namers(schemas.KindTemplate, graph.Skills, to) {
+			n := graph.Node{Kind: schemas.KindTemplate, Tenant: to.Tenant, ID: id}
+			if found, ok := s.reader().Find(schemas.KindTemplate, s.tenant, id); ok && found == n {
+				return graph.Reach{Node: n, Via: graph.Skills}, true
+			}
+		}
+	}
+	return graph.Reach{}, false
+}
+
+// records are the records reached, each with its reason.
+func (s asked) records(reached []graph.Reach) []jsontext.Value {
+	records := make([]jsontext.Value, len(reached))
+	for i, n := range reached {
+		records[i] = s.record(n.Node)
+		s.why.add(n.Node, n.Via)
+	}
+	return records
+}
+
+// reasons are the explanations of an answer, when they are wanted.
+type reasons struct {
+	wanted bool
+	list   []schemas.Explanation
+}
+
+func (w *reasons) add(n graph.Node, via string) {
+	if w.wanted {
+		w.list = append(w.list, explain(n, via))
+	}
+}
+
+func explain(n graph.Node, via string) schemas.Explanation {
+	scope := schemas.ScopeGlobal
+	if n.Tenant != "" {
+		scope = schemas.ScopeTenant
+	}
+	return schemas.Explanation{Kind: n.Kind, ID: n.ID, Scope: scope, Via: via}
+}

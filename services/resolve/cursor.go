@@ -1,0 +1,46 @@
+package resolve
+
+import (
+	"encoding/base64"
+	"unicode/utf8"
+
+	"cairn/schemas"
+)
+
+// cursor is a place in a listing: behind an id of a collection. It holds
+// whatever is written and removed meanwhile.
+type cursor struct {
+	global bool // the global collection, though a tenant may have asked
+	after  string
+}
+
+// scope is the collection that the cursor is in.
+func (c cursor) scope(tenant string) string {
+	if c.global {
+		return ""
+	}
+	return tenant
+}
+
+// next is the cursor behind the id, as callers carry it; nil behind the last.
+func (c cursor) next(id string) *string {
+	if id == "" {
+		return nil
+	}
+	letter := "t"
+	if c.global {
+		letter = "g"
+	}
+	text := base64.RawURLEncoding.EncodeToString([]byte(letter + id))
+	return &text
+}
+
+func parseCursor(text string) (cursor, error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(decoded) < 2 || decoded[0] != 't' && decoded[0] != 'g' || !utf8.Valid(decoded) {
+		return cursor{}, schemas.ErrMalformed.With(schemas.FieldError{
+			Field: "cursor", Message: "want the next_cursor of a page, as it came",
+		})
+	}
+	return cursor{global: decoded[0] == 'g', after: string(decoded[1:])}, nil
+}

@@ -1,0 +1,84 @@
+package resolve
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/index"
+)
+
+// indexed reports whether records of the kind are searched for.
+func indexed(kind string) bool {
+	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
+}
+
+// document is the searchable side of a record of an indexed kind.
+func document(c catalog.Change) (index.Document, error) {
+	var (
+		d   index.Document
+		err error
+	)
+	switch c.Key.Kind {
+	case schemas.KindSkill:
+		d, err = skillDocument(c.Record)
+	case schemas.KindAgent:
+		d, err = agentDocument(c.Record)
+	default:
+		d, err = toolDocument(c.Record)
+	}
+	d.Kind, d.Tenant, d.ID = c.Key.Kind, c.Key.Tenant, c.Key.ID
+	d.Title = cmp.Or(d.Title, strings.Join(strings.FieldsFunc(d.ID, separates), " "))
+	return d, err
+}
+
+func skillDocument(record []byte) (index.Document, error) {
+	var s schemas.Skill
+	err := json.Unmarshal(record, &s)
+	return index.Document{
+		Title:    sentences(s.DisplayName, s.Purpose),
+		Body:     sentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions, []string{s.OutputType})...),
+		Examples: s.ExampleQueries,
+		Domain:   s.Domain,
+		Status:   s.Status,
+	}, err
+}
+
+func agentDocument(record []byte) (index.Document, error) {
+	var a schemas.Agent
+	err := json.Unmarshal(record, &a)
+	return index.Document{
+		Title:    sentences(a.DisplayName, a.Purpose),
+		Body:     sentences(append([]string{a.Description}, a.Capabilities...)...),
+		Examples: a.ExampleQueries,
+		Domain:   a.Domain,
+		Status:   a.Status,
+	}, err
+}
+
+func toolDocument(record []byte) (index.Document, error) {
+	var t schemas.Tool
+	err := json.Unmarshal(record, &t)
+	return index.Document{
+		Title:    sentences(t.DisplayName, t.Purpose),
+		Body:     sentences(append([]string{t.Description}, t.Capabilities...)...),
+		Examples: t.ExampleQueries,
+		Domain:   t.Domain,
+		Status:   t.Status,
+		Class:    t.ToolClass,
+		Provider: t.Provider,
+	}, err
+}
+
+// sentences joins what is not empty.
+func sentences(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ". ")
+}
+
+// separates reports whether an id's words meet at r. An id is the title of a
+// record that has neither name nor purpose.
+func separates(r rune) bool { return strings.ContainsRune("._-/:", r) }

@@ -1,0 +1,84 @@
+package resolve
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+// pageBytes is where a page ends before its limit. With the largest record
+// behind it, 1 MiB, a page is far within what NATS servers are set up to take.
+const pageBytes = 512 << 10
+
+func (r *Resolver) listSkills(ctx context.Context, q schemas.ListQuery) (schemas.SkillList, error) {
+	// Skills have neither class nor provider.
+	page, next, err := r.list(ctx, schemas.KindSkill, q, filter{domain: q.Domain})
+	return schemas.SkillList{Skills: page, NextCursor: next}, err
+}
+
+func (r *Resolver) listTools(ctx context.Context, q schemas.ListQuery) (schemas.ToolList, error) {
+	page, next, err := r.list(ctx, schemas.KindTool, q, filter{q.Domain, q.ToolClass, q.Provider})
+	return schemas.ToolList{Tools: page, NextCursor: next}, err
+}
+
+// filter is what the records of a listing have in common; empty: anything.
+type filter struct{ domain, class, provider string }
+
+func (f filter) fits(of facts) bool {
+	return schemas.Active(of.status) &&
+		(f.domain == "" || f.domain == of.domain) &&
+		(f.class == "" || f.class == of.class) &&
+		(f.provider == "" || f.provider == of.provider)
+}
+
+// list is a page of the kind's active records. They are the tenant's own, or
+// the global ones where none of its own fits; the first page decides which,
+// and its cursor carries the decision to the others.
+func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery, want filter) ([]jsontext.Value, *string, error) {
+	if err := r.current(ctx); err != nil {
+		return nil, nil, err
+	}
+	limit := schemas.DefaultLimit
+	if q.Limit != nil {
+		limit = *q.Limit
+	}
+	tenant := schemas.Asking{TenantID: q.TenantID}.Tenant()
+	if q.Cursor != "" {
+		at, err := parseCursor(q.Cursor)
+		if err != nil {
+			return nil, nil, err
+		}
+		page, next := r.page(kind, at.scope(tenant), at.after, want, limit)
+		return page, at.next(next), nil
+	}
+	for _, scope := range slices.Compact([]string{tenant, ""}) {
+		if page, next := r.page(kind, scope, "", want, limit); len(page) > 0 {
+			return page, cursor{global: scope == ""}.next(next), nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// page is up to limit records behind the id, and the id of the last of them
+// when there are more.
+func (r *Resolver) page(kind, scope, after string, want filter, limit int) (page []jsontext.Value, next string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	size, last := 0, ""
+	for e := range r.view.After(kind, scope, after) {
+		if !want.fits(r.facts[graph.Node{Kind: kind, Tenant: scope, ID: e.Key.ID}]) {
+			continue
+		}
+		size += len(e.Record)
+		if len(page) == limit || len(page) > 0 && size > pageBytes {
+			return page, last
+		}
+		page = append(page, e.Record)
+		last = e.Key.ID
+	}
+	return page, ""
+}

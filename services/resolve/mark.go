@@ -1,0 +1,50 @@
+package resolve
+
+import (
+	"context"
+	"sync"
+)
+
+// mark is how far a view has come in the log, and whether it is stuck there.
+type mark struct {
+	mu      sync.Mutex
+	reached uint64
+	stuck   error
+	changed chan struct{} // closed, and replaced, when the rest changes
+}
+
+func newMark() *mark { return &mark{changed: make(chan struct{})} }
+
+func (m *mark) set(reached uint64, stuck error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reached, m.stuck = reached, stuck
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// get is the present state, and what closes when it changes.
+func (m *mark) get() (reached uint64, stuck error, changed <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reached, m.stuck, m.changed
+}
+
+// waitFor returns nil once the revision is reached, why that is not going to
+// happen soon, or ctx's error.
+func (m *mark) waitFor(ctx context.Context, revision uint64) error {
+	for {
+		reached, stuck, changed := m.get()
+		if reached >= revision {
+			return nil
+		}
+		if stuck != nil {
+			return stuck
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

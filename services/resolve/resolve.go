@@ -1,0 +1,143 @@
+// Package resolve answers what agents ask at runtime: which skill, with all
+// that serves it, which agent, which tools. A worker holds the whole catalog
+// in memory, as records and as a graph, and reads along with its log; what it
+// answers is at most a moment old, and as new as the caller asks for.
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"cairn/bus"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/graph"
+	"cairn/services/internal/index"
+)
+
+// Deps are what a resolver works with.
+type Deps struct {
+	Catalog *catalog.Catalog
+	Index   index.Index // closed by the caller, after the resolver
+	// Feed says that the index is this worker's own and begins empty, so that
+	// the resolver fills it from the log.
+	Feed     bool
+	Backends map[string]string // the URLs in use, for the health
+	Log      *slog.Logger
+}
+
+// Resolver is a view of the catalog that follows its log. It may be used
+// concurrently.
+type Resolver struct {
+	deps Deps
+	feed *feed // nil when others feed the index
+
+	// mu is held for writing while changes are taken in, so that who reads
+	// sees a record and its links at one revision.
+	mu    sync.RWMutex
+	view  *catalog.View
+	graph *graph.Graph
+	facts map[graph.Node]facts
+	aside map[graph.Node]uint64 // unreadable records, and their revisions
+
+	stop   context.CancelFunc
+	follow sync.WaitGroup
+	lost   error // why the log is no longer followed; guarded by mu
+}
+
+// Open reads the catalog and returns when all that it holds now has been taken
+// in: records and links, and the index as far as its embedder lets it. The
+// caller closes the resolver, which follows the log until then.
+func Open(ctx context.Context, deps Deps) (*Resolver, error) {
+	r := &Resolver{
+		deps:  deps,
+		view:  catalog.NewView(),
+		graph: graph.New(),
+		facts: map[graph.Node]facts{},
+		aside: map[graph.Node]uint64{},
+	}
+	following, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	read := r.start(following, deps.Catalog, r.apply)
+	fed := closed()
+	if deps.Feed {
+		r.feed = newFeed(deps.Index, deps.Log)
+		fed = r.start(following, deps.Catalog, func(changes []catalog.Change) error {
+			return r.feed.apply(following, changes)
+		})
+	}
+	if err := r.opened(ctx, read, fed); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	return r, nil
+}
+
+// start follows the log in a goroutine that Close waits for. The channel it
+// answers with closes when all that is in the log now was applied, or when it
+// is no longer followed.
+func (r *Resolver) start(ctx context.Context, log *catalog.Catalog, apply func([]catalog.Change) error) <-chan struct{} {
+	ready := make(chan struct{})
+	once := sync.OnceFunc(func() { close(ready) })
+	r.follow.Go(func() {
+		defer once()
+		if err := log.Follow(ctx, apply, once); err != nil {
+			r.mu.Lock()
+			r.lost = errors.Join(r.lost, err)
+			r.mu.Unlock()
+			r.deps.Log.Error("the catalog is no longer followed", "err", err)
+		}
+	})
+	return ready
+}
+
+func closed() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// opened waits until the records are read, and the index is as far as it gets.
+func (r *Resolver) opened(ctx context.Context, read, fed <-chan struct{}) error {
+	select {
+	case <-read:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-fed:
+	case <-r.feed.stalled():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.lost
+}
+
+// Close ends the reading of the log and returns when nothing runs any more.
+// What is served goes on with what was read.
+func (r *Resolver) Close() {
+	r.stop()
+	r.follow.Wait()
+}
+
+// Serve answers the resolve and listing endpoints, and the service's health,
+// on s.
+func (r *Resolver) Serve(s *bus.Service) error {
+	return errors.Join(
+		bus.ResolveSkill.Serve(s, r.skill),
+		bus.ResolveAgent.Serve(s, r.agent),
+		bus.ResolveContext.Serve(s, r.context),
+		bus.ResolveContextBuilders.Serve(s, r.context),
+		bus.ResolveTools.Serve(s, r.tools),
+		bus.ResolveToolClass.Serve(s, r.toolClass),
+		bus.ResolveTemplate.Serve(s, r.template),
+		bus.ResolveGuardrail.Serve(s, r.guardrail),
+		bus.ListSkills.Serve(s, r.listSkills),
+		bus.ListTools.Serve(s, r.listTools),
+		bus.Health("resolve").Serve(s, r.health),
+	)
+}

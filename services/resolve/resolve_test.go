@@ -1,0 +1,130 @@
+package resolve_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+	"cairn/services/resolve"
+)
+
+// world is a catalog with a resolve worker beside it.
+type world struct {
+	t       testing.TB
+	server  *bus.Server
+	conn    *bus.Conn
+	catalog *catalog.Catalog
+
+	mu       sync.Mutex
+	revision uint64 // of the last put or delete
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	server, conn := bustest.Start(t)
+	w := &world{t: t, server: server, conn: conn}
+	w.catalog = openCatalog(t, conn)
+	return w
+}
+
+func openCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// serve starts a resolve worker on a connection of its own.
+func (w *world) serve() *resolve.Resolver {
+	w.t.Helper()
+	embedder, err := embed.Open(w.t.Context(), "lexical:")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.serveWith(embedder)
+}
+
+func (w *world) serveWith(e embed.Embedder) *resolve.Resolver {
+	w.t.Helper()
+	ix, err := index.Open("embedded:", e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	conn := bustest.Dial(w.t, w.server)
+	r, err := resolve.Open(w.soon(), resolve.Deps{
+		Catalog:  openCatalog(w.t, conn),
+		Index:    ix,
+		Feed:     true,
+		Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
+		Log:      slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		r.Close()
+		if err := ix.Close(); err != nil {
+			w.t.Errorf("close the index: %v", err)
+		}
+	})
+	if err := r.Serve(bustest.Service(w.t, conn, "resolve")); err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// put registers a record; tenant "" is global.
+func (w *world) put(kind, tenant, id, record string) uint64 {
+	w.t.Helper()
+	revision, err := w.catalog.Put(w.t.Context(), catalog.Key{Kind: kind, Tenant: tenant, ID: id}, []byte(record))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.wrote(revision)
+	return revision
+}
+
+func (w *world) remove(kind, tenant, id string) {
+	w.t.Helper()
+	revision, err := w.catalog.Delete(w.t.Context(), catalog.Key{Kind: kind, Tenant: tenant, ID: id})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.wrote(revision)
+}
+
+func (w *world) wrote(revision uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revision = max(w.revision, revision)
+}
+
+// ctx is for requests that see all that was put.
+func (w *world) ctx() context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return bus.WithMinRevision(w.t.Context(), w.revision)
+}
+
+func (w *world) soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+func asTenant(id string) schemas.Asking {
+	if id == "" {
+		return schemas.Asking{}
+	}
+	return schemas.Asking{TenantID: &id}
+}

@@ -1,0 +1,109 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+	"cairn/services/internal/index"
+)
+
+// indexBehind is what a search had to do without when the index could not be
+// fed: what was registered last.
+const indexBehind = "index-behind"
+
+// found is a hit with its record.
+type found struct {
+	node   graph.Node
+	hit    index.Hit
+	record []byte
+}
+
+func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*schemas.SkillHits, error) {
+	hits, degraded, err := r.search(ctx, index.Query{
+		Kind: schemas.KindSkill, Tenant: q.Tenant(), Text: q.Query, TopK: q.Limit(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(hits) == 0 {
+		return nil, schemas.ErrSkillNotFound
+	}
+	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.Asking, hits)}
+	for _, h := range hits {
+		record, err := scored(h.record, jsontext.Value(strconv.FormatFloat(h.hit.Score, 'f', -1, 64)))
+		if err != nil {
+			return nil, fmt.Errorf("add the score to %s: %w", keyOf(h.node), err)
+		}
+		answer.Skills = append(answer.Skills, record)
+	}
+	return answer, nil
+}
+
+func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
+	hits, degraded, err := r.search(ctx, index.Query{
+		Kind: schemas.KindAgent, Tenant: q.Tenant(), Text: q.Query, TopK: 1,
+	})
+	if err != nil {
+		return schemas.AgentAnswer{}, err
+	}
+	if len(hits) == 0 {
+		return schemas.AgentAnswer{}, schemas.ErrAgentNotFound
+	}
+	best := hits[0]
+	var a schemas.Agent
+	if err := json.Unmarshal(best.record, &a); err != nil {
+		return schemas.AgentAnswer{}, fmt.Errorf("read %s: %w", keyOf(best.node), err)
+	}
+	return schemas.AgentAnswer{
+		AgentID:       best.node.ID,
+		Capabilities:  a.Capabilities,
+		OwnedSkillIDs: a.SkillIDs,
+		Score:         best.hit.Score,
+		Degraded:      degraded,
+		Record:        best.record,
+		Explained:     explained(q.Asking, hits),
+	}, nil
+}
+
+// search is the hits with their records. One whose record has gone meanwhile
+// is left out.
+func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, degraded string, err error) {
+	stuck, err := r.searchCurrent(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	result, err := r.deps.Index.Search(ctx, q)
+	if err != nil {
+		return nil, "", fmt.Errorf("search %ss: %w", q.Kind, err)
+	}
+	if stuck && result.Degraded == "" {
+		result.Degraded = indexBehind
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, h := range result.Hits {
+		n := graph.Node{Kind: q.Kind, Tenant: result.Tenant, ID: h.ID}
+		if r.has(n) {
+			hits = append(hits, found{n, h, r.record(n)})
+		}
+	}
+	return hits, result.Degraded, nil
+}
+
+func explained(who schemas.Asking, hits []found) (e schemas.Explained) {
+	if !who.Explain {
+		return e
+	}
+	for _, h := range hits {
+		reason := explain(h.node, "search")
+		reason.TextRank, reason.VectorRank = h.hit.TextRank, h.hit.VectorRank
+		e.Explain = append(e.Explain, reason)
+	}
+	return e
+}

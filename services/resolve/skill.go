@@ -1,0 +1,90 @@
+package resolve
+
+import (
+	"context"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+// skill answers either form of the request.
+func (r *Resolver) skill(ctx context.Context, q schemas.SkillQuery) (schemas.SkillAnswer, error) {
+	if q.SkillID == "" {
+		hits, err := r.searchSkills(ctx, q)
+		return schemas.SkillAnswer{Hits: hits}, err
+	}
+	p := &schemas.SkillPackage{SkillID: q.SkillID}
+	err := r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+		p.Manifest = r.record(s.skill)
+		s.why.add(s.skill, "skill_id")
+		builders := s.builders()
+		p.ContextBuilders = s.records(builders)
+		p.Guardrails = s.records(s.guardrails())
+		p.Tools = s.records(s.tools(builders))
+		p.Template = jsontext.Value(`{}`)
+		if t, ok := s.template(); ok {
+			p.Template = s.records([]graph.Reach{t})[0]
+		}
+		p.Explain = s.why.list
+		return nil
+	})
+	return schemas.SkillAnswer{Package: p}, err
+}
+
+func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
+	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+		builders := slices.DeleteFunc(s.builders(), func(b graph.Reach) bool {
+			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.facts[b.Node].contextType)
+		})
+		if len(builders) == 0 {
+			return schemas.ErrContextBuilderNotFound
+		}
+		a.ContextBuilders = s.records(builders)
+		a.Explain = s.why.list
+		return nil
+	})
+	return a, err
+}
+
+func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
+	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+		t, ok := s.template()
+		if !ok {
+			return schemas.ErrTemplateNotFound
+		}
+		a.Template = s.records([]graph.Reach{t})[0]
+		a.Explain = s.why.list
+		return nil
+	})
+	return a, err
+}
+
+func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
+	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+		a.Guardrails = s.records(s.guardrails())
+		a.Explain = s.why.list
+		return nil
+	})
+	return a, err
+}
+
+// ofSkill calls answer with the skill that the id means to the one who asks,
+// while all records stay as they are. Its status does not matter.
+func (r *Resolver) ofSkill(ctx context.Context, who schemas.Asking, id string, answer func(asked) error) error {
+	if err := r.current(ctx); err != nil {
+		return err
+	}
+	if err := r.find(ctx, schemas.KindSkill, who.Tenant(), id); err != nil {
+		return err
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	node, ok := r.reader().Find(schemas.KindSkill, who.Tenant(), id)
+	if !ok {
+		return schemas.ErrSkillNotFound
+	}
+	return answer(asked{r, who.Tenant(), node, &reasons{wanted: who.Explain}})
+}

@@ -1,0 +1,69 @@
+package resolve
+
+import (
+	"context"
+	"slices"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+)
+
+// tools answers in the order of the ids; one that is asked twice is answered
+// once.
+func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
+	if err := r.current(ctx); err != nil {
+		return a, err
+	}
+	if err := r.find(ctx, schemas.KindTool, q.Tenant(), q.ToolIDs...); err != nil {
+		return a, err
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	why := reasons{wanted: q.Explain}
+	asked := make(map[string]bool, len(q.ToolIDs))
+	for _, id := range q.ToolIDs {
+		if asked[id] {
+			continue
+		}
+		asked[id] = true
+		n, ok := r.reader().Find(schemas.KindTool, q.Tenant(), id)
+		if !ok {
+			a.Missing = append(a.Missing, id)
+			continue
+		}
+		a.Tools = append(a.Tools, r.record(n))
+		why.add(n, "tool_ids")
+	}
+	if len(a.Tools) == 0 {
+		return a, schemas.ErrToolNotFound.Because("none of the tool_ids is registered")
+	}
+	a.Explain = why.list
+	return a, nil
+}
+
+// toolClass answers with the active tools of the class, the tenant's own or,
+// where it has none, the global ones. The contract leaves inactive tools open;
+// a class is a listing, and listings show what is active.
+func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
+	if err := r.current(ctx); err != nil {
+		return a, err
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	want := filter{class: q.ToolClass, provider: q.Provider}
+	why := reasons{wanted: q.Explain}
+	for _, scope := range slices.Compact([]string{q.Tenant(), ""}) {
+		for e := range r.view.After(schemas.KindTool, scope, "") {
+			n := graph.Node{Kind: schemas.KindTool, Tenant: scope, ID: e.Key.ID}
+			if want.fits(r.facts[n]) {
+				a.Tools = append(a.Tools, e.Record)
+				why.add(n, "tool_class")
+			}
+		}
+		if len(a.Tools) > 0 {
+			a.Explain = why.list
+			return a, nil
+		}
+	}
+	return a, schemas.ErrToolNotFound.Because("no tool has the class")
+}
