@@ -43,5 +43,8 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		post("/resolve/domain_knowledge", notImplemented(), 501, "Not implemented"),
 
 		post("/api/v1/analyze", events(analysis), 200, "Ask about an estate; the answer is a stream of events"),
+
+		get("/openapi.json", openAPI(), 200, "This interface in the words of OpenAPI 3.1"),
+		get("/docs", docs(), 200, "This interface as a page"),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type edge struct {
 	mux      *mux.Router
 	table    map[*mux.Route]*route
 	methods  []string // that any route has
+	describe func() (description, error)
 	origins  *http.CrossOriginProtection
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
@@ -41,7 +43,9 @@ func newEdge(stopping context.Context, c Config) *edge {
 	if c.AnalyzeTimeout > 0 {
 		stream.Timeout = c.AnalyzeTimeout
 	}
-	for _, r := range routes(stream) {
+	rows := routes(stream)
+	e.describe = sync.OnceValues(func() (description, error) { return describe(rows) })
+	for _, r := range rows {
 		methods := []string{r.method}
 		if r.method == http.MethodGet {
 			methods = append(methods, http.MethodHead)

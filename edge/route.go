@@ -25,10 +25,12 @@ type route struct {
 // action is what a route does, and what it takes and gives.
 type action struct {
 	answer  func(*exchange) error
+	subject string         // on which the same can be asked; empty: none
 	request reflect.Type   // nil: nothing
 	reply   reflect.Type   // nil: nothing, or not JSON
 	media   string         // of the reply; empty: JSON
 	inURL   bool           // the request is in the path and the query
+	fresh   bool           // the answer has seen what was written before
 	invalid *schemas.Error // for a request that cannot be read
 	// say puts an error in the words of the route's contract; nil: as it is.
 	say func(*schemas.Error) *schemas.Error
@@ -77,6 +79,7 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 // fresh is a whose answer has seen every write that was answered through this
 // edge, and those that the caller names.
 func fresh(a action) action {
+	a.fresh = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
 		least, err := x.minRevision()
@@ -96,7 +99,7 @@ func notImplemented() action {
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
 // relay asks e and answers with what it says.

@@ -26,7 +26,7 @@ const (
 // events answers with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		request: reflect.TypeFor[Req](), media: "text/event-stream", invalid: s.Invalid, say: s.Errors,
+		subject: s.Subject, request: reflect.TypeFor[Req](), media: "text/event-stream", invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
 			body, err := x.body(s.MaxBody)
 			if err != nil {

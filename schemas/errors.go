@@ -1,6 +1,9 @@
 package schemas
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The errors that a caller may see, in the order of the contracts' tables. Any
 // other error is internal: logged once, shown as ErrInternal.
@@ -56,13 +59,20 @@ type FieldError struct {
 	Message string `json:"message" doc:"what was expected"`
 }
 
-var declared = map[string]*Error{}
+var (
+	declared = map[string]*Error{}
+	table    []*Error
+)
 
 func declare(code string, status int, title string) *Error {
 	e := &Error{Type: "/docs#" + code, Title: title, Status: status, Code: code}
 	declared[code] = e
+	table = append(table, e)
 	return e
 }
+
+// Table is every error that a caller may see, in the order of the contracts.
+func Table() []*Error { return slices.Clone(table) }
 
 // Declared is the error of the table with the code; nil when there is none.
 func Declared(code string) *Error { return declared[code] }

@@ -1,0 +1,153 @@
+package edge
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{
+	"name":     func(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] },
+	"limits":   limitsOf,
+	"fields":   fieldsOf,
+	"example":  func(path string) string { return requestExamples[path] },
+	"failures": route.failures,
+}).Parse(docsHTML))
+
+func docs() action {
+	return action{media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+		d, err := x.edge.describe()
+		if err != nil {
+			return err
+		}
+		x.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		x.write(http.StatusOK, []string{"text/html; charset=utf-8"}, d.page)
+		return nil
+	}}
+}
+
+// row is a route as the page shows it.
+type row struct {
+	Method, Path, Summary, Subject, Example, Stream string
+	Status                                          int
+	Parameters                                      []object
+	Request, Reply                                  *jsonschema.Schema
+	Failures                                        []*schemas.Error
+}
+
+type section struct {
+	Name string
+	Rows []row
+}
+
+// page is the routes, their types and the errors as HTML.
+func page(rows []route, types *schemas.Definitions) ([]byte, error) {
+	var sections []section
+	for _, r := range rows {
+		shown, err := r.shown(types)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(sections, func(s section) bool { return s.Name == r.group() })
+		if at < 0 {
+			at = len(sections)
+			sections = append(sections, section{Name: r.group()})
+		}
+		sections[at].Rows = append(sections[at].Rows, shown)
+	}
+	var b bytes.Buffer
+	err := docsPage.Execute(&b, object{
+		"Version": bus.Version, "Sections": sections, "Events": eventTypes, "Errors": schemas.Table(),
+		"Types": types.Schemas, "TypeNames": slices.Sorted(maps.Keys(types.Schemas)),
+	})
+	return b.Bytes(), err
+}
+
+func (r route) shown(types *schemas.Definitions) (row, error) {
+	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures()}
+	if r.media == "text/event-stream" {
+		s.Stream = streamExample
+	}
+	var err error
+	if r.request != nil && !r.inURL {
+		s.Example = requestExamples[r.path]
+		if s.Request, err = types.Of(r.request); err != nil {
+			return s, err
+		}
+	}
+	if r.inURL {
+		all, err := r.parameters(types)
+		if err != nil {
+			return s, err
+		}
+		for _, p := range all {
+			if p["$ref"] == nil {
+				s.Parameters = append(s.Parameters, p)
+			}
+		}
+	}
+	if r.reply != nil && r.status != http.StatusNoContent {
+		s.Reply, err = types.Of(r.reply)
+	}
+	return s, err
+}
+
+// field is a member of an object as the page shows it.
+type field struct {
+	Name     string
+	Schema   *jsonschema.Schema
+	Required bool
+}
+
+func fieldsOf(s *jsonschema.Schema) []field {
+	var list []field
+	for _, name := range s.PropertyOrder {
+		list = append(list, field{name, s.Properties[name], slices.Contains(s.Required, name)})
+	}
+	return list
+}
+
+// limitsOf says what a value may be, beyond its type.
+func limitsOf(s *jsonschema.Schema) string {
+	var said []string
+	switch {
+	case s.MinLength != nil && s.MaxLength != nil:
+		said = append(said, fmt.Sprintf("%d to %d characters", *s.MinLength, *s.MaxLength))
+	case s.MinLength != nil:
+		said = append(said, "not empty")
+	case s.MaxLength != nil:
+		said = append(said, fmt.Sprintf("at most %d characters", *s.MaxLength))
+	}
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		said = append(said, fmt.Sprintf("%v to %v", *s.Minimum, *s.Maximum))
+	case s.Minimum != nil:
+		said = append(said, fmt.Sprintf("at least %v", *s.Minimum))
+	}
+	if s.MinItems != nil && s.MaxItems != nil {
+		said = append(said, fmt.Sprintf("%d to %d items", *s.MinItems, *s.MaxItems))
+	}
+	if s.Enum != nil {
+		said = append(said, "one of "+strings.Trim(fmt.Sprint(s.Enum), "[]"))
+	}
+	if s.Pattern != "" {
+		said = append(said, "dotted, segments without white space")
+	}
+	if s.Default != nil {
+		said = append(said, "default "+string(s.Default))
+	}
+	return strings.Join(said, "; ")
+}

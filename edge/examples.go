@@ -1,0 +1,45 @@
+package edge
+
+// requestExamples are a body for each path that takes one.
+var requestExamples = map[string]string{
+	"/tags/write": `{"request_id": "req-42", "flow": "analysis", "tags": {"phase": "routing", "domain": "network"}, "ttl_seconds": 600}`,
+
+	"/register/skill": `{"record": {"skill_id": "network.find_vlans", "display_name": "Find VLANs", "purpose": "Locate VLANs by site or number",
+  "capabilities": ["vlan lookup"], "example_queries": ["which vlans does Oslo have"], "status": "active",
+  "context_builder_ids": ["network.inventory"], "tool_ids": ["netbox.vlans.list"]}}`,
+	"/register/agent":           `{"agent_data": {"agent_id": "network.operator", "capabilities": ["answer questions about networks"]}, "skill_ids": ["network.find_vlans"]}`,
+	"/register/tool":            `{"tool_data": {"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox", "description": "Lists VLANs"}}`,
+	"/register/context_builder": `{"cb_data": {"context_builder_id": "network.inventory", "domain": "network", "context_type": "inventory", "tool_ids": ["netbox.vlans.list"]}}`,
+	"/register/guardrail":       `{"guardrail_data": {"guardrail_id": "read_only", "domain": "network", "description": "Never change a device"}}`,
+	"/register/template":        `{"template_data": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
+
+	"/resolve/skill":            `{"query": "which vlans are in Oslo", "tenant_id": "acme", "top_k": 3}`,
+	"/resolve/agent":            `{"query": "network operations"}`,
+	"/resolve/context":          `{"skill_id": "network.find_vlans", "context_types": ["inventory"]}`,
+	"/resolve/context_builders": `{"skill_id": "network.find_vlans"}`,
+	"/resolve/tools":            `{"tool_ids": ["netbox.vlans.list"]}`,
+	"/resolve/tool_class":       `{"tool_class": "inventory", "provider": "netbox"}`,
+	"/resolve/template":         `{"skill_id": "network.find_vlans"}`,
+	"/resolve/guardrail":        `{"skill_id": "network.find_vlans", "tenant_id": "acme", "explain": true}`,
+
+	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,
+}
+
+// streamExample is an analysis as it arrives.
+const streamExample = `id: 1
+event: tool_use
+data: {"tool_call_id":"1","name":"compute_stats","input":{"data_key":"devices","group_by":"site","metrics":["count"]}}
+
+id: 2
+event: tool_result
+data: {"tool_call_id":"1","result":{"groups":{"Oslo":1},"total":1}}
+
+id: 3
+event: text_delta
+data: {"text":"Oslo has 1 device."}
+
+id: 4
+event: done
+data: {}
+
+`
