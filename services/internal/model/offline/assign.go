@@ -61,7 +61,7 @@ func readNames(q []token, s shape, a *array) reading {
 // read understands by names, values and dates.
 func read(q []token, s shape, a *array, g grams) reading {
 	named := a.fieldMatches(q)
-	all := slices.Concat(a.arrayMatches(q), named, a.dateMatches(q, named))
+	all := slices.Concat(a.arrayMatches(q), named, a.dateMatches(q, named), a.kindMatches(q))
 	for _, f := range a.fields() {
 		all = append(all, f.valueMatches(q, g)...)
 	}
@@ -170,11 +170,13 @@ func favourAsked(all []match, s shape) {
 		switch {
 		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.flag():
 			m.score += m.whole
+		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.numeric():
+			m.score *= 0.7 // a number asks for a number beside it
 		case inBy && m.role == asField:
 			m.score += 0.6 * m.whole
-		case inFocus && m.role == asArray && (s.intent == count || s.intent == share):
+		case inFocus && m.role == asArray && (s.counted || s.intent == share):
 			m.score += 0.6 * m.whole
-		case inFocus && m.role == asField && (s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown):
+		case inFocus && m.role == asField && !s.counted && (s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown):
 			m.score += 0.4 * m.whole
 		}
 	}

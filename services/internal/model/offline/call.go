@@ -36,6 +36,9 @@ func (p plan) input(group *field, goals ...cond) statsInput {
 		in.GroupBy = group.path
 	}
 	for _, c := range slices.Concat(p.conds, goals) {
+		if c.op == "unset" && p.goal != nil && c.at == p.goal.at {
+			c.op = "set" // met takes the rest
+		}
 		in.Filter[c.field.path] = c.filter()
 	}
 	if p.metric != "" {
@@ -44,12 +47,24 @@ func (p plan) input(group *field, goals ...cond) statsInput {
 	return in
 }
 
+// unset asks for records without a value: where the field is null, or where it
+// is not there. There is no filter for both; where both occur the plan counts
+// the records that have a value and takes the rest.
+func (c cond) unset() json.RawMessage {
+	if c.field.column().nulls > 0 {
+		return json.RawMessage(`null`)
+	}
+	return json.RawMessage(`{"exists":false}`)
+}
+
 // filter writes the condition as compute_stats understands it.
 func (c cond) filter() json.RawMessage {
 	switch c.op {
 	case "true", "false":
 		return json.RawMessage(c.op)
-	case "set", "unset": // There is no filter for unset: met takes the rest.
+	case "unset":
+		return c.unset()
+	case "set":
 		return json.RawMessage(`{"ne":null}`)
 	case "during":
 		return json.RawMessage(fmt.Sprintf(`{"gte":%q,"lt":%q}`, c.num, c.until))

@@ -31,6 +31,8 @@ type column struct {
 	values   []value
 	records  int // that have a value
 	distinct int
+	nulls    int // records where it is null
+	missing  int // records without it
 }
 
 // value is one value that a field has.
@@ -85,7 +87,7 @@ func spokenFor(f estate.Field, all []estate.Field) bool {
 }
 
 func readColumn(c estate.Column, err error) column {
-	out := column{distinct: c.Distinct}
+	out := column{distinct: c.Distinct, nulls: c.Null, missing: c.Missing}
 	if err != nil {
 		return out
 	}

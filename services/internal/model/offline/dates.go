@@ -52,6 +52,9 @@ func dateSpans(q []token) []dateSpan {
 		default:
 			continue
 		}
+		if !q[before].stop {
+			d.pos = append([]int{before}, d.pos...)
+		}
 		out = append(out, d)
 	}
 	return out

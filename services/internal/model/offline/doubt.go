@@ -16,13 +16,12 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		if named(q, r, i) {
 			continue
 		}
+		ok, told := tolerable(q, i)
 		switch {
-		case measures[q[i].stem], narrowing[q[i].stem]:
+		case !ok, measures[q[i].stem], narrowing[q[i].stem]:
 			lost = append(lost, q[i].text)
-		case tolerable(q, r, i):
+		case told:
 			ignored = append(ignored, q[i].text)
-		default:
-			lost = append(lost, q[i].text)
 		}
 	}
 	if len(ignored) > maxIgnored {
@@ -46,21 +45,27 @@ func named(q []token, r reading, i int) bool {
 }
 
 // tolerable says whether the word at i, which nothing explains, may be left
-// out: it only describes what follows, or it is no name.
-func tolerable(q []token, r reading, i int) bool {
+// out: it only describes what follows, or it is no name. told says whether the
+// answer should mention it.
+func tolerable(q []token, i int) (ok, told bool) {
 	t := q[i]
 	describes := i+1 < len(q) && !q[i+1].brk && !q[i+1].stop
 	switch {
 	case brands[t.low]:
-		return describes || i > 0 && (q[i-1].brk || q[i-1].word == t.word) || !afterPreposition(q, i)
+		return describes || i > 0 && (q[i-1].brk || q[i-1].word == t.word) || !afterPreposition(q, i), true
 	case t.ident:
-		return false
+		return false, true
 	case t.text != t.low && !t.first:
-		return describes && t.text == strings.ToUpper(t.text)
-	case afterPreposition(q, i):
-		return describes
+		return describes && t.text == strings.ToUpper(t.text), true
+	case describes:
+		return true, afterPreposition(q, i) || determined(q, i)
 	}
-	return true
+	return !afterPreposition(q, i) && !determined(q, i), false
+}
+
+// determined says whether an article stands before the word, as before nouns.
+func determined(q []token, i int) bool {
+	return i > 0 && oneOf(q[i-1].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those")
 }
 
 func afterPreposition(q []token, i int) bool {
@@ -75,13 +80,14 @@ func afterPreposition(q []token, i int) bool {
 	return false
 }
 
-// notFound refuses for want of what the first of the spans with words asks.
+// notFound refuses for want of what the first of the spans with words asks, or
+// else of any words that nothing explains.
 func (b *builder) notFound(spans ...[2]int) string {
-	for _, sp := range spans {
+	for _, sp := range append(spans, [2]int{0, len(b.q)}) {
 		var words []string
 		for i := sp[0]; i < sp[1]; i++ {
-			if b.r.by[i] < 0 && !b.q[i].stop {
-				words = append(words, b.q[i].text)
+			if t := b.q[i]; b.r.by[i] < 0 && !t.stop && !b.s.consumed[i] && (!fillers[t.stem] || measures[t.stem]) {
+				words = append(words, t.text)
 			}
 		}
 		if len(words) > 0 {

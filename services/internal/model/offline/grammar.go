@@ -38,6 +38,8 @@ type shape struct {
 	by       [2]int // the words after per, by, each
 	each     bool   // the number of each is asked for
 	off      bool   // something is asked for that is switched off
+	counted  bool   // "how many" or "number of" stands before the focus
+	common   bool   // the most common value is asked for, not the largest
 	metric   string // avg, sum, min, max, p50
 	neg      []bool // tokens that are denied
 	aside    []bool // tokens that are expressly not meant
@@ -76,7 +78,7 @@ func parse(q []token) shape {
 
 // rules are tried in order; the first that holds decides the intent.
 var rules = []func([]token, *shape) bool{
-	asksFields, asksOverview, asksShare, asksMetric, asksTop, asksCompare, asksAll, asksList, asksCount, asksYesNo, asksBreakdown,
+	asksFields, asksOverview, asksMetric, asksShare, asksTop, asksCompare, asksAll, asksList, asksCount, asksYesNo, asksBreakdown,
 }
 
 // find gives where the words of pattern stand in q from the token from on;
@@ -235,7 +237,7 @@ func onlyGeneric(q []token) bool {
 
 func asksShare(q []token, s *shape) bool {
 	i, j := find(q, 0, "share|percentage|percent|fraction|proportion|portion|ratio|%")
-	if i < 0 {
+	if n, _ := find(q, 0, "how many"); i < 0 || n >= 0 && n < i-2 {
 		return false
 	}
 	s.intent = share
@@ -250,6 +252,15 @@ var metrics = map[string]string{
 }
 
 func asksMetric(q []token, s *shape) bool {
+	if i, j := find(q, 0, "how much|long|old|big|large|fast|expensive|heavy|hot"); i >= 0 {
+		s.intent, s.metric = metric, "sum"
+		s.focus = [2]int{i + 1, phrase(q, j)[1]}
+		if oneOf(q[j-1].low, "much") {
+			s.focus[0] = j
+			s.consume(i, j)
+		}
+		return true
+	}
 	for i, t := range q {
 		m, ok := metrics[t.low]
 		if !ok {
@@ -282,6 +293,7 @@ func asksTop(q []token, s *shape) bool {
 			j++
 		}
 		for j < len(q) && oneOf(q[j].low, "common|frequent|frequently|popular|used|often|commonly|numerous|prevalent|widespread|number|of|granted|widely") {
+			s.common = s.common || !oneOf(q[j].low, "number|of")
 			s.consume(j, j+1)
 			j++
 		}
@@ -390,6 +402,7 @@ func asksCount(q []token, s *shape) bool {
 	}
 	s.consume(i, j)
 	s.focus = phrase(q, j)
+	s.counted = s.intent == count
 	if s.by[1] > 0 && s.intent == count {
 		s.intent = breakdown
 	}
@@ -411,6 +424,9 @@ func asksList(q []token, s *shape) bool {
 		if !oneOf(t.low, "which|what|who|where") && !(oneOf(t.low, "list|show|name") && orders(q, i)) {
 			continue
 		}
+		if asksNumber(q, i) {
+			continue
+		}
 		if oneOf(t.low, "which|what|who") && i > 0 && hm >= 0 && hm < i && !oneOf(q[i-1].low, "and") {
 			continue
 		}
@@ -428,6 +444,19 @@ func asksList(q []token, s *shape) bool {
 			s.intent = breakdown
 		}
 		return true
+	}
+	return false
+}
+
+// asksNumber says whether "what" at i goes on to "the number of".
+func asksNumber(q []token, i int) bool {
+	for k := i + 1; k < len(q) && k <= i+4; k++ {
+		if oneOf(q[k].low, "number|count") {
+			return true
+		}
+		if !q[k].stop && !oneOf(q[k].low, "total|overall") {
+			return false
+		}
 	}
 	return false
 }

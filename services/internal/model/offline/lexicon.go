@@ -26,7 +26,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	about than then so if any all each every per how many much what which who whom whose where when why can could would
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither same other
-	others another more most less least fewer fewest some such tell give show list find get let know see want need
+	others another more most less least fewer fewest some such tell give show list before after since during until find get let know see want need
 	thanks hello hi hey ok okay versus vs against compared instead rather while`)
 
 // fillers are words that name no particular data: they may stay unexplained.
@@ -110,6 +110,8 @@ var synonyms = groups(`
 	family series generation
 	vulnerability flaw weakness
 	ransomware ransom
+	percent percentage
+	location ward room building floor rack hall
 	department dept unit
 	application app service
 	image template

@@ -192,25 +192,37 @@ func (a *array) fieldMatches(q []token) []match {
 	return out
 }
 
-// withNumber widens a field's match by the number that stands next to it.
+// withNumber widens a field's match by the number that stands in or next to it.
 func withNumber(q []token, m match) (match, bool) {
-	for _, i := range []int{m.start() - 1, m.end()} {
-		for step := 0; i >= 0 && i < len(q) && step < 3; step++ {
-			if n := q[i].digits(); n != "" && !slices.Contains(m.pos, i) {
-				out := m
-				out.role, out.num = asNumber, n
-				out.pos = append(slices.Clone(m.pos), i)
-				slices.Sort(out.pos)
-				out.score += 1
-				return out, true
-			}
-			if i < m.start() || !numberGlue[q[i].low] {
-				break
-			}
-			i++
+	i := numberAt(q, m)
+	if i < 0 {
+		return m, false
+	}
+	out := m
+	out.role, out.num = asNumber, q[i].digits()
+	out.pos = append(slices.Clone(m.pos), i)
+	slices.Sort(out.pos)
+	out.score += 1
+	return out, true
+}
+
+// numberAt finds the number that belongs to a field: before it, within, or
+// after, with no more than a comparison between. -1 for none.
+func numberAt(q []token, m match) int {
+	for i := max(0, m.start()-1); i < m.end(); i++ {
+		if q[i].digits() != "" && !slices.Contains(m.pos, i) {
+			return i
 		}
 	}
-	return match{}, false
+	for i := m.end(); i < len(q) && i < m.end()+4; i++ {
+		if q[i].digits() != "" {
+			return i
+		}
+		if !numberGlue[q[i].low] {
+			break
+		}
+	}
+	return -1
 }
 
 // numberGlue stands between a field and its number.

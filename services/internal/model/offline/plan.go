@@ -73,7 +73,10 @@ func (b *builder) plan() plan {
 	case count, distinct:
 		b.countPlan(&p, target, records)
 	case breakdown:
-		p.group = cmp.Or(by, target, b.anyField(p.conds))
+		p.group = cmp.Or(by, target)
+		if by == nil && b.s.by[1] > 0 {
+			b.notByField(&p, target, records)
+		}
 	case list:
 		b.listPlan(&p, target, records)
 	case top:
@@ -85,7 +88,7 @@ func (b *builder) plan() plan {
 	case metric:
 		b.metricPlan(&p, target, by)
 	}
-	if p.intent == breakdown {
+	if p.intent == breakdown && p.refuse == "" {
 		b.breakdownPlan(&p)
 	}
 	return p
@@ -122,8 +125,8 @@ func (b *builder) countPlan(p *plan, target *field, records bool) {
 	switch {
 	case target != nil && target.flag() || records || p.presence() != nil:
 		p.intent = count
-	case target != nil && target.numeric() && len(p.conds) > 0 && b.s.intent == count:
-		p.intent, p.group = list, target
+	case target != nil && target.numeric() && b.s.intent == count:
+		p.intent, p.metric = metric, "sum:"+target.path
 	case target != nil:
 		p.intent, p.group = distinct, target
 	case records, len(p.conds) > 0 && !b.asksWords(b.s.focus):
@@ -134,6 +137,20 @@ func (b *builder) countPlan(p *plan, target *field, records bool) {
 	}
 	if p.intent == count {
 		p.takeGoal()
+	}
+}
+
+// notByField mends a breakdown whose "by" names no field: "made by Philips" is a
+// condition, "by continent" cannot be answered.
+func (b *builder) notByField(p *plan, target *field, records bool) {
+	for i := b.s.by[0]; i < b.s.by[1]; i++ {
+		if _, ok := b.r.at(i, asValue); !ok && !b.q[i].stop && !fillers[b.q[i].stem] {
+			p.refuse = b.notFound(b.s.by)
+			return
+		}
+	}
+	if how, _ := find(b.q, 0, "how many"); how >= 0 {
+		b.countPlan(p, target, records)
 	}
 }
 
@@ -213,6 +230,13 @@ func (b *builder) topPlan(p *plan, target *field, records bool) {
 			p.metric = "min:" + measured.path
 		}
 		p.group = cmp.Or(target, p.array.identity())
+		return
+	}
+	if target != nil && target.numeric() && b.s.focus == b.s.measured && !b.s.common && p.topN == 0 {
+		p.intent, p.metric = metric, "max:"+target.path
+		if p.least {
+			p.metric = "min:" + target.path
+		}
 		return
 	}
 	p.group = target

@@ -61,7 +61,7 @@ func (f *field) valueMatches(q []token, g grams) []match {
 		if len(buf) == 0 {
 			continue
 		}
-		if runs, ok := g.runs[string(buf)]; ok && !onlyDigits(buf) {
+		if runs, ok := g.runs[string(buf)]; ok && !onlyDigits(v.text) {
 			for _, r := range runs {
 				out = append(out, exact(f, v, r))
 			}
@@ -91,8 +91,10 @@ const (
 	longText = 60
 )
 
-func onlyDigits(b []byte) bool {
-	return strings.Trim(string(b), "0123456789") == "" && len(b) < 5
+// onlyDigits says whether a value is a small number written as text: it is
+// asked for beside the name of its field.
+func onlyDigits(text string) bool {
+	return strings.Trim(text, "0123456789") == "" && len(text) < 5
 }
 
 func exact(f *field, v value, run [2]int) match {

@@ -48,6 +48,14 @@ func tokenize(s string) []token {
 	return joinPhrases(out)
 }
 
+// meanWhere lets "where" ask for a location.
+func meanWhere(t token) token {
+	if t.low == "where" {
+		t.stem, t.stop = "locat", false
+	}
+	return t
+}
+
 // joinPhrases makes one token of several words that mean one thing.
 func joinPhrases(q []token) []token {
 	var out []token
@@ -65,7 +73,7 @@ func joinPhrases(q []token) []token {
 				i++
 			}
 		}
-		out = append(out, t)
+		out = append(out, meanWhere(t))
 	}
 	return out
 }
