@@ -35,7 +35,6 @@ type Entry struct {
 	Key      Key
 	Record   []byte // as registered; not to be modified
 	Revision uint64
-	Created  time.Time
 }
 
 // Catalog reads and writes the log. It may be used concurrently and needs no
@@ -136,7 +135,7 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, wrap(err, "read", encoded)
 	}
-	return Entry{Key: key, Record: msg.Data, Revision: msg.Sequence, Created: msg.Time}, nil
+	return Entry{Key: key, Record: msg.Data, Revision: msg.Sequence}, nil
 }
 
 // Delete removes the record and answers with the revision that did. Where

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -181,5 +184,73 @@ func TestAFollowerSurvivesItsServer(t *testing.T) {
 	want := map[string]string{skill(0).ID: "0", skill(1).ID: "1", skill(2).ID: "2", skill(3).ID: "3"}
 	if diff := cmp.Diff(want, contents(view)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWritesInBatchesSurviveTheServer writes as many at once as are committed
+// together, and reads them from a server that has only the files.
+func TestWritesInBatchesSurviveTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, dir, true)
+	c, err := catalog.Open(soon(t), connect(t, s), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for n := range 300 {
+		wg.Go(func() {
+			if _, err := c.Put(soon(t), skill(n), fmt.Append(nil, n)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	s.Shutdown()
+	s.WaitForShutdown()
+	again, err := catalog.Open(soon(t), connect(t, startServer(t, dir, true)), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := catalog.NewView()
+	if err := replay(t, again, view); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for n := range 300 {
+		want[skill(n).ID] = fmt.Sprint(n)
+	}
+	if diff := cmp.Diff(want, contents(view)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFollowLeavesNothingRunning is not parallel: it looks at what the whole
+// process does.
+func TestFollowLeavesNothingRunning(t *testing.T) {
+	c, _ := open(t)
+	for n := range 3 {
+		put(t, c, n, `{}`)
+	}
+	for range 10 {
+		if err := replay(t, c, catalog.NewView()); err != nil {
+			t.Fatal(err)
+		}
+		broken := errors.New("broken")
+		if err := c.Follow(soon(t), func([]catalog.Change) error { return broken }, nil); !errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+	}
+	running := func() bool {
+		var stacks strings.Builder
+		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 1); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(stacks.String(), "nats.go/jetstream.")
+	}
+	for ctx := soon(t); running(); {
+		if ctx.Err() != nil {
+			t.Fatal("a consumer is still running")
+		}
 	}
 }

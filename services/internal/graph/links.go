@@ -14,7 +14,7 @@ const (
 	Guardrails      = "guardrail_ids"       // of a skill
 	Template        = "template_id"         // of a skill
 	Tools           = "tool_ids"            // of a skill or a context builder
-	Skills          = "skill_ids"           // of an agent, a guardrail or a context builder
+	Skills          = "skill_ids"           // of an agent, a guardrail, a template or a context builder
 )
 
 // The predicates that offer a record to skills it does not name.
@@ -77,7 +77,7 @@ func Derive(kind string, record []byte) ([]Edge, error) {
 			links{Template, one(f.Template)}, links{Tools, f.Tools}), nil
 	case schemas.KindContextBuilder:
 		return edges(links{Tools, f.Tools}, links{Skills, f.Skills}, f.builds()), nil
-	case schemas.KindAgent:
+	case schemas.KindAgent, schemas.KindTemplate:
 		return edges(links{Skills, f.Skills}), nil
 	case schemas.KindGuardrail:
 		return edges(links{Skills, f.Skills}, f.guards()), nil

@@ -36,7 +36,7 @@ func TestDerive(t *testing.T) {
 		{"a guardrail with both", schemas.KindGuardrail, `{"domain":"db","skill_ids":["net.x"]}`,
 			[]graph.Edge{{graph.Skills, "net.x"}, {graph.GuardsDomain, "db"}}},
 		{"a tool names nothing", schemas.KindTool, `{"tool_ids":["a.b.c"]}`, nil},
-		{"a template names nothing", schemas.KindTemplate, `{"skill_ids":["net.x"]}`, nil},
+		{"a template may name skills", schemas.KindTemplate, `{"skill_ids":["net.x"]}`, []graph.Edge{{graph.Skills, "net.x"}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -87,6 +87,19 @@ func (r Reader) Guardrails(tenant string, skill Node, domain string) []Reach {
 	return once(slices.DeleteFunc(reached, func(g Reach) bool { return !r.Has(g.Node) }))
 }
 
+// Template is the one that the skill names, or else the first by id that names
+// the skill, and whether there is one.
+func (r Reader) Template(tenant string, skill Node) (Reach, bool) {
+	found := r.Named(tenant, skill, Template)
+	if len(found) == 0 {
+		found = r.first(tenant, schemas.KindTemplate, Skills, skill)
+	}
+	if len(found) == 0 {
+		return Reach{}, false
+	}
+	return found[0], true
+}
+
 // first are the tenant's records that name the node, or else the global ones.
 func (r Reader) first(tenant, kind, predicate string, to Node) []Reach {
 	return own(r.candidates(tenant, kind, predicate, to), tenant)

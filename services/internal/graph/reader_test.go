@@ -129,6 +129,34 @@ func TestGuardrails(t *testing.T) {
 	}
 }
 
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	const te, sk = schemas.KindTemplate, schemas.KindSkill
+	for _, row := range []struct {
+		name    string
+		records [][4]string
+		want    string
+	}{
+		{"the one that the skill names",
+			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}}, "/b@template_id"},
+		{"the tenant's of that id",
+			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "acme", "b", `{}`}}, "acme/b@template_id"},
+		{"one that names the skill, where the named is not there",
+			[][4]string{{sk, "", "net.x", `{"template_id":"gone"}`}, {te, "", "b", `{"skill_ids":["net.x"]}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}}, "/a@skill_ids"},
+		{"the tenant's of those",
+			[][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}, {te, "acme", "b", `{"skill_ids":["net.x"]}`}}, "acme/b@skill_ids"},
+		{"none", [][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{}`}}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := registered(t, row.records...).Template("acme", skill("", "net.x"))
+			if ok != (row.want != "") || ok && short([]graph.Reach{got})[0] != row.want {
+				t.Errorf("Template = %v, %v, want %q", got, ok, row.want)
+			}
+		})
+	}
+}
+
 // TestLinksMayDangle registers the target after the record that names it.
 func TestLinksMayDangle(t *testing.T) {
 	t.Parallel()
