@@ -56,10 +56,11 @@ func (e *embedded) Apply(ctx context.Context, changes []Change) error {
 // prepare does what takes long and needs no lock. What is not to be found has
 // no content.
 func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, error) {
+	space := e.embedder.Space()
 	var texts []string
 	for _, c := range changes {
 		if c.found() {
-			texts = append(append(texts, c.Title+". "+c.Body), c.Examples...)
+			texts = append(texts, c.texts(space)...)
 		}
 	}
 	vectors, err := e.embed(ctx, embed.Document, texts)
@@ -71,12 +72,25 @@ func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, e
 		if !c.found() {
 			continue
 		}
-		n := 1 + len(c.Examples)
-		body := c.Body + "\n" + strings.Join(c.Examples, "\n")
-		contents[i] = &content{embed.Words(c.Title), embed.Words(body), vectors[:n]}
+		n := len(c.texts(space))
+		contents[i] = &content{embed.Words(c.Title), embed.Words(c.body()), vectors[:n]}
 		vectors = vectors[n:]
 	}
 	return contents, nil
+}
+
+// texts returns what a document has vectors of: all its text, and each example
+// by itself. Lexical vectors do better with the examples among the text.
+func (d Document) texts(space embed.Space) []string {
+	if space.Lexical {
+		return []string{d.Title + "\n" + d.body()}
+	}
+	return append([]string{d.Title + "\n" + d.Body}, d.Examples...)
+}
+
+// body returns all text but the title.
+func (d Document) body() string {
+	return strings.Join(append([]string{d.Body}, d.Examples...), "\n")
 }
 
 // found reports whether searches are to find the document.
@@ -121,7 +135,7 @@ func (e *embedded) commit(changes []Change, contents []*content) {
 func (e *embedded) pool(at place) *pool {
 	p := e.pools[at]
 	if p == nil {
-		p = newPool(e.embedder.Space().Lexical)
+		p = newPool(e.embedder.Space())
 		e.pools[at] = p
 	}
 	return p

@@ -24,12 +24,12 @@ type content struct {
 	vectors     [][]float32
 }
 
-func newPool(weighted bool) *pool {
+func newPool(space embed.Space) *pool {
 	return &pool{
 		rows:    map[string]uint32{},
 		title:   field{words: postings[string]{}},
 		body:    field{words: postings[string]{}},
-		vectors: vectors{weighted: weighted, reach: postings[uint32]{}},
+		vectors: newVectors(space),
 	}
 }
 
@@ -55,7 +55,6 @@ func (p *pool) remove(id string) {
 	p.dead[row] = true
 	p.title.remove(row)
 	p.body.remove(row)
-	p.vectors.changes++
 }
 
 // settle makes changes ready to be searched. Dead rows are swept when they are
@@ -104,7 +103,7 @@ func (p *pool) search(asked []string, vectors [][]float32) []part {
 
 // searchVector ranks the live rows by the cosine to vector.
 func (p *pool) searchVector(vector []float32) []match {
-	return p.best(p.vectors.search(vector, len(p.ids)))
+	return p.best(p.vectors.cosines(vector, len(p.ids)))
 }
 
 // best returns the live rows that score highest, best first, and none that

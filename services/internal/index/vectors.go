@@ -1,99 +1,103 @@
 package index
 
-import "math"
+import (
+	"math"
 
-// refreshShare is how much a pool may grow, in sixteenths, before the lengths
-// of its vectors are measured again with the weights of the day.
-const refreshShare = 16
+	"cairn/services/internal/embed"
+)
 
-// vectors rank rows by cosine. Only what is not zero is kept, which makes the
-// wide vectors of a lexical space small.
-type vectors struct {
-	weighted bool             // dimensions count by their rarity
-	reach    postings[uint32] // by dimension; their rows are places in owners
-	owners   []uint32         // the row that each vector belongs to
-	lengths  []float64
-	changes  int // since the lengths were measured
+// vectors know how near the rows of a pool are to a query. A row may have
+// several vectors; the nearest counts.
+type vectors interface {
+	add(row uint32, vector []float32)
+	// cosines returns the cosine of each of so many rows, 0 for those without
+	// a vector. A query without a vector is near to none.
+	cosines(query []float32, rows int) []float64
+	// renumber moves row r to to[r], or drops it when that is negative.
+	renumber(to []int)
+	// settle is called after changes, before the next search.
+	settle()
 }
 
-func (v *vectors) add(row uint32, vector []float32) {
-	at := uint32(len(v.owners))
-	v.owners = append(v.owners, row)
-	var squares float64
-	for dim, x := range vector {
-		if x != 0 {
-			v.reach.add(uint32(dim), at, x)
-			squares += square(v.weight(uint32(dim)) * float64(x))
-		}
+func newVectors(space embed.Space) vectors {
+	if space.Lexical {
+		return &sparse{reach: postings[uint32]{}}
 	}
-	v.lengths = append(v.lengths, math.Sqrt(squares))
-	v.changes++
+	return &dense{}
 }
 
-// settle measures the lengths again when enough has changed for the weights to
-// have moved.
-func (v *vectors) settle() {
-	if !v.weighted || v.changes*refreshShare < len(v.owners) {
+// dense keeps vectors that have no zeros, scaled to the length of 1.
+type dense struct {
+	units  [][]float32
+	owners []uint32 // the row that each belongs to
+}
+
+func (d *dense) add(row uint32, vector []float32) {
+	length := math.Sqrt(dot(vector, vector))
+	if length == 0 {
 		return
 	}
-	squares := make([]float64, len(v.owners))
-	for dim, entries := range v.reach {
-		weight := v.weight(dim)
-		for _, e := range entries {
-			squares[e.row] += square(weight * float64(e.value))
-		}
+	unit := make([]float32, len(vector))
+	for dim, x := range vector {
+		unit[dim] = float32(float64(x) / length)
 	}
-	for at, s := range squares {
-		v.lengths[at] = math.Sqrt(s)
-	}
-	v.changes = 0
+	d.units = append(d.units, unit)
+	d.owners = append(d.owners, row)
 }
 
-func (v *vectors) renumber(to []int) {
-	places := make([]int, len(v.owners))
-	kept := 0
-	for at, row := range v.owners {
-		places[at] = -1
-		if to[row] >= 0 {
-			v.owners[at] = uint32(to[row])
-			places[at] = kept
-			kept++
-		}
-	}
-	v.reach.renumber(places)
-	v.owners = renumbered(v.owners, places)
-	v.lengths = renumbered(v.lengths, places)
-}
-
-// weight is the inverse document frequency of a dimension.
-func (v *vectors) weight(dim uint32) float64 {
-	if !v.weighted {
-		return 1
-	}
-	return math.Log(1 + float64(len(v.owners))/float64(max(1, len(v.reach[dim]))))
-}
-
-// search returns the highest cosine of each of the rows.
-func (v *vectors) search(query []float32, rows int) []float64 {
-	products := make([]float64, len(v.owners))
-	var squares float64
-	for dim, x := range query {
-		if x == 0 {
-			continue
-		}
-		weight := v.weight(uint32(dim))
-		squares += square(weight * float64(x))
-		for _, e := range v.reach[uint32(dim)] {
-			products[e.row] += weight * weight * float64(x) * float64(e.value)
-		}
-	}
+func (d *dense) cosines(query []float32, rows int) []float64 {
 	cosines := make([]float64, rows)
-	for at, row := range v.owners {
-		if products[at] > 0 {
-			cosines[row] = max(cosines[row], products[at]/(v.lengths[at]*math.Sqrt(squares)))
-		}
+	length := math.Sqrt(dot(query, query))
+	if length == 0 {
+		return cosines
+	}
+	for at, unit := range d.units {
+		row := d.owners[at]
+		cosines[row] = max(cosines[row], dot(query, unit)/length)
 	}
 	return cosines
 }
 
-func square(x float64) float64 { return x * x }
+func (d *dense) renumber(to []int) {
+	places := relocate(d.owners, to)
+	d.units = renumbered(d.units, places)
+	d.owners = renumbered(d.owners, places)
+}
+
+func (d *dense) settle() {}
+
+// relocate gives vectors to the new rows of their owners, and returns where
+// each of them goes when those of dropped rows are dropped.
+func relocate(owners []uint32, to []int) (places []int) {
+	kept := 0
+	for at, row := range owners {
+		if to[row] < 0 {
+			places = append(places, -1)
+			continue
+		}
+		owners[at] = uint32(to[row])
+		places = append(places, kept)
+		kept++
+	}
+	return places
+}
+
+// dot multiplies vectors of equal length; others have nothing in common. Four
+// sums do not wait for each other.
+func dot(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var s0, s1, s2, s3 float32
+	for len(a) >= 4 && len(b) >= 4 {
+		s0 += a[0] * b[0]
+		s1 += a[1] * b[1]
+		s2 += a[2] * b[2]
+		s3 += a[3] * b[3]
+		a, b = a[4:], b[4:]
+	}
+	for i := range a {
+		s0 += a[i] * b[i]
+	}
+	return float64(s0 + s1 + s2 + s3)
+}

@@ -1,0 +1,104 @@
+package index
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cairn/services/internal/embed"
+)
+
+func TestFuse(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		found []part
+		want  []Hit
+	}{
+		{"nothing found", []part{{}}, nil},
+		{
+			"both sides count half, relative to the best of each",
+			[]part{{text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2)}},
+			[]Hit{{"a", 1, 1, 1}, {"b", 0.25, 2, 0}, {"c", 0.125, 0, 2}},
+		},
+		{
+			"sides that agree on nothing bring their best",
+			[]part{{text: list("a", 10.0), vector: list("b", 0.8)}},
+			[]Hit{{"a", 1, 1, 0}, {"b", 1, 0, 1}},
+		},
+		{
+			"without vectors the words decide",
+			[]part{{text: list("a", 4.0, "b", 1.0)}},
+			[]Hit{{"a", 1, 1, 0}, {"b", 0.25, 2, 0}},
+		},
+		{
+			"the best of each sentence comes before the second of any",
+			[]part{
+				{text: list("a", 9.0, "c", 8.0, "b", 3.0)},
+				{text: list("a", 9.0, "c", 8.1)},
+				{text: list("b", 3.0)},
+			},
+			[]Hit{{"a", 1, 1, 0}, {"c", 0.3*8/9 + 0.7*0.9, 2, 0}, {"b", 0.3/3 + 0.7, 1, 0}},
+		},
+	} {
+		got := fuse(row.found)
+		if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+func TestFuseFullList(t *testing.T) {
+	t.Parallel()
+	var full []match
+	for i := range depth {
+		full = append(full, match{fmt.Sprintf("doc%03d", i), 200 - float64(i)})
+	}
+	got := fuse([]part{{text: full}})
+	if len(got) != depth-1 {
+		t.Errorf("got %d hits, want all but the last, which is as good as those left out", len(got))
+	}
+	if want := 1 - 50.0/99; got[50].Score != want {
+		t.Errorf("the 51st scores %g, want %g", got[50].Score, want)
+	}
+}
+
+func TestRelevant(t *testing.T) {
+	t.Parallel()
+	words := part{text: list("a", 9.0), coverage: 0.25}
+	near := part{text: list("a", 9.0), vector: list("a", 0.36), coverage: 0.25}
+	for _, row := range []struct {
+		name  string
+		found []part
+		space embed.Space
+		want  float64 // the best score; 0: nothing is relevant
+	}{
+		{"a model is as sure as its cosine", []part{near}, embed.Space{Floor: 0.3}, 0.36},
+		{"a model below its floor", []part{near}, embed.Space{Floor: 0.4}, 0},
+		{"a lexical space asks the words, too", []part{near}, embed.Space{Lexical: true}, 0.3},
+		{"a lexical space below its floor", []part{near}, embed.Space{Lexical: true, Floor: 0.4}, 0},
+		{"no word in common", []part{{vector: list("a", 0.9)}}, embed.Space{Lexical: true}, 0},
+		{"no vectors: the share of the words", []part{words}, embed.Space{Floor: 0.9}, 0.25},
+		{"the part that is answered best", []part{words, {text: list("a", 2.0), coverage: 0.5}}, embed.Space{}, 0.5},
+		{"nothing found", []part{{}}, embed.Space{}, 0},
+		{"nothing to search in", nil, embed.Space{}, 0},
+	} {
+		got := 0.0
+		if hits := relevant(row.found, row.space, 5); len(hits) > 0 {
+			got = hits[0].Score
+		}
+		if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+// list makes matches of ids and scores in turns.
+func list(pairs ...any) (matches []match) {
+	for i := 0; i < len(pairs); i += 2 {
+		matches = append(matches, match{pairs[i].(string), pairs[i+1].(float64)})
+	}
+	return matches
+}

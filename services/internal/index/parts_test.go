@@ -1,0 +1,44 @@
+package index
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, query string
+		want        []string // beside the query itself
+	}{
+		{"one sentence is the whole", "List all the VLANs.", nil},
+		{
+			"several sentences", "List all the VLANs. Which hosts are down? Restart them all now!",
+			[]string{"List all the VLANs.", "Which hosts are down?", "Restart them all now!"},
+		},
+		{"short ones say too little", "Hi there. List all the VLANs. Thanks.", []string{"List all the VLANs."}},
+		{"a mark inside a word or number ends nothing", "Does host.example.com run version 1.2 of it", nil},
+		{"a small letter goes on", "Show hosts e.g. the ones which are down", nil},
+		{
+			"lines", "list all the vlans\n\n- restart the old hosts\n",
+			[]string{"list all the vlans", "- restart the old hosts"},
+		},
+		{"marks in a row", "List all the VLANs?! Restart the old hosts...", []string{"List all the VLANs?!", "Restart the old hosts..."}},
+		{"nothing", "", nil},
+	} {
+		want := append([]string{row.query}, row.want...)
+		if diff := cmp.Diff(want, parts(row.query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+func TestPartsAreLimited(t *testing.T) {
+	t.Parallel()
+	got := parts(strings.Repeat("List all the VLANs. ", 100))
+	if len(got) != 1+maxSentences {
+		t.Errorf("got %d parts, want the whole and %d sentences", len(got), maxSentences)
+	}
+}
