@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/micro"
@@ -23,6 +24,7 @@ type Service struct {
 	slots chan struct{}
 	ctx   context.Context // of the requests in flight
 	end   context.CancelFunc
+	stop  sync.Once
 }
 
 // Start makes the service known on c under name. It handles at most slots
@@ -44,7 +46,7 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 // blocks: a micro endpoint runs its handlers one after the other.
 func (s *Service) add(subject string, handle func(context.Context, micro.Request)) error {
 	name := strings.ReplaceAll(strings.TrimPrefix(subject, "cairn."), ".", "-")
-	return s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 		select {
 		case s.slots <- struct{}{}:
 			go func() {
@@ -55,6 +57,13 @@ func (s *Service) add(subject string, handle func(context.Context, micro.Request
 			s.fail(s.ctx, r, schemas.ErrUnavailable.Because("every worker of "+subject+" is busy"))
 		}
 	}), micro.WithEndpointSubject(subject))
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", subject, err)
+	}
+	if s.conn.Connected() {
+		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
+	}
+	return nil
 }
 
 // settle is how long the service must have been idle before it counts as
@@ -62,8 +71,14 @@ func (s *Service) add(subject string, handle func(context.Context, micro.Request
 const settle = 20 * time.Millisecond
 
 // Stop takes no more requests, waits for those in flight until ctx ends, and
-// then cancels the rest. It returns when no handler runs any more.
-func (s *Service) Stop(ctx context.Context) error {
+// then cancels the rest. It returns when no handler runs any more. A second
+// Stop waits for the first and answers nil.
+func (s *Service) Stop(ctx context.Context) (err error) {
+	s.stop.Do(func() { err = s.drain(ctx) })
+	return err
+}
+
+func (s *Service) drain(ctx context.Context) error {
 	err := s.micro.Stop()
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushWithContext(ctx) // what the server sent before it knew has arrived

@@ -1,0 +1,221 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+func writeTag(id string) schemas.TagWrite {
+	return schemas.TagWrite{Tag: schemas.Tag{RequestID: id, Flow: "f"}}
+}
+
+func TestCallBringsBackTheSameError(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s := bustest.Service(t, conn, "tags")
+	err := bus.WriteTag.Serve(s, func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
+		switch w.RequestID {
+		case "taken":
+			return schemas.TagWritten{}, schemas.ErrTagExists.Because("since noon")
+		case "boom":
+			panic("boom")
+		case "odd":
+			return schemas.TagWritten{}, errors.New("disk on fire")
+		default:
+			return schemas.TagWritten{RequestID: w.RequestID, Flow: w.Flow}, nil
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, id string
+		want     *schemas.Error
+		message  string
+	}{
+		{"an answer", "r1", nil, ""},
+		{"a row of the table, with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
+		{"a panic is internal", "boom", schemas.ErrInternal, "internal error"},
+		{"an unknown error is internal, and not shown", "odd", schemas.ErrInternal, "internal error"},
+		{"an invalid request names the field", "", schemas.ErrMalformed,
+			"malformed request: request_id: required, and must not be empty"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := bus.WriteTag.Call(t.Context(), conn, writeTag(row.id))
+			if row.want == nil {
+				if err != nil || got.RequestID != row.id {
+					t.Fatalf("got %v, %v", got, err)
+				}
+				return
+			}
+			var e *schemas.Error
+			if !errors.Is(err, row.want) || !errors.As(err, &e) || e.Message() != row.message {
+				t.Fatalf("got %v, want %v saying %q", err, row.want, row.message)
+			}
+		})
+	}
+}
+
+func TestCallWithoutWorkerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	_, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r1"})
+	if !errors.Is(err, schemas.ErrUnavailable) {
+		t.Fatalf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+}
+
+func TestCallCarriesWhatTheContextKnows(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s := bustest.Service(t, conn, "tags")
+	var id string
+	var revision uint64
+	var patience time.Duration
+	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+		id, revision = bus.RequestID(ctx), bus.MinRevision(ctx)
+		deadline, _ := ctx.Deadline()
+		patience = time.Until(deadline)
+		return schemas.TagFound{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	ctx = bus.WithMinRevision(bus.WithRequestID(ctx, "abc"), 7)
+	if _, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r1"}); err != nil {
+		t.Fatal(err)
+	}
+	if id != "abc" || revision != 7 || patience > 3*time.Second || patience < time.Second {
+		t.Errorf("got id %q, revision %d, patience %v", id, revision, patience)
+	}
+}
+
+func TestBusyServiceSaysSoAtOnce(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s := bustest.Service(t, conn, "tags") // 256 slots
+	held := make(chan struct{})
+	err := bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		<-held
+		return schemas.TagFound{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan error, 257)
+	for range cap(answers) {
+		go func() {
+			_, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
+			answers <- err
+		}()
+	}
+	if err := <-answers; !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	close(held)
+	for range cap(answers) - 1 {
+		if err := <-answers; err != nil {
+			t.Errorf("a request that had a slot: %v", err)
+		}
+	}
+}
+
+func TestStopAnswersWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	server, caller := bustest.Start(t)
+	worker := bustest.Dial(t, server)
+	s := bustest.Service(t, worker, "tags")
+	started, release := make(chan struct{}), make(chan struct{})
+	err := bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		close(started)
+		<-release
+		return schemas.TagFound{Tags: schemas.Tag{Flow: "late"}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan schemas.TagFound, 1)
+	go func() {
+		found, _ := bus.ReadTag.Call(t.Context(), caller, schemas.TagKey{RequestID: "r"})
+		answer <- found
+	}()
+	<-started
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(t.Context()) }()
+	close(release)
+	if got := <-answer; got.Tags.Flow != "late" {
+		t.Errorf("got %v, want the answer", got)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServerAwayIsUnavailableAndComesBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server, err := bus.StartServer(dir, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := server.URL()
+	conn, err := bus.Open(url, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	s := bustest.Service(t, conn, "tags")
+	reached := make(chan struct{}, 1)
+	err = bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+		if k.RequestID == "hang" {
+			reached <- struct{}{}
+			<-ctx.Done()
+		}
+		return schemas.TagFound{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFlight := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "hang"})
+		inFlight <- err
+	}()
+	<-reached
+	server.Stop()
+	if err := <-inFlight; !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("in flight: got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("while away: got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	again, err := bus.StartServer(dir, url[len("nats://"):])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(again.Stop)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := conn.WaitConnected(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r"})
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("after its return: %v", err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+func question(context string) schemas.Analysis {
+	return schemas.Analysis{Query: "how many?", Context: context, Target: "H"}
+}
+
+// serve answers analyses with handle.
+func serve(t *testing.T, conn *bus.Conn, handle func(context.Context, schemas.Analysis, bus.Sender) error) {
+	t.Helper()
+	if err := bus.Analyze.Serve(bustest.Service(t, conn, "analyze"), handle); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// collect is a stream as its event types and texts, and the error at its end.
+func collect(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (events []string, err error) {
+	for event, err := range bus.Analyze.Call(ctx, conn, a) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, event.Type+string(event.Data))
+	}
+	return events, nil
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
+		switch a.Context {
+		case "refuse":
+			return schemas.ErrMalformed.Because("no")
+		case "break":
+			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			return errors.New("pipe burst")
+		case "panic":
+			panic("boom")
+		}
+		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint("<", len(a.Context), ">")})
+	})
+	for _, row := range []struct {
+		name, context, events string
+		want                  *schemas.Error
+	}{
+		{"events, then done", "{}", `text_delta{"text":"<2>"} done{}`, nil},
+		{"a body beyond max_payload", strings.Repeat("x", 10_000_000), `text_delta{"text":"<10000000>"} done{}`, nil},
+		{"an error before the first event is the whole answer", "refuse", "", schemas.ErrAnalysisMalformed},
+		{"a later one is an event, then done", "break",
+			`text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed"} done{}`, nil},
+		{"a panic", "panic", "", schemas.ErrAnalysisInternal},
+		{"an invalid request", "", "", schemas.ErrAnalysisMalformed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			events, err := collect(t.Context(), conn, question(row.context))
+			if got := strings.Join(events, " "); got != row.events {
+				t.Errorf("got %s, want %s", got, row.events)
+			}
+			if row.want == nil && err != nil || row.want != nil && !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+		})
+	}
+}
+
+func TestStreamStopsWhenTheCallerLeaves(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	worker := bustest.Dial(t, server)
+	ended := make(chan error, 1)
+	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	})
+	for range bus.Analyze.Call(t.Context(), conn, question("{}")) {
+		break
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+		t.Fatal("the worker goes on a second after its caller left")
+	}
+}
+
+func TestStreamStopsWhenNobodyListens(t *testing.T) {
+	t.Parallel()
+	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	ended := make(chan struct{})
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		defer close(ended)
+		for ctx.Err() == nil {
+			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		}
+		return ctx.Err()
+	})
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = nc.PublishRequest(bus.Analyze.Subject, "nobody.here", []byte(`{"query":"q","context":"{}","target":"H"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Second):
+		t.Fatal("the worker talks on to nobody")
+	}
+}
+
+func TestStreamEndsAtItsTimeout(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	short := bus.Analyze
+	short.Timeout = 300 * time.Millisecond
+	err := short.Serve(bustest.Service(t, conn, "analyze"), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := collect(t.Context(), conn, question("{}"))
+	want := `text_delta{"text":"a"} error{"code":"AN-504","message":"analysis timed out"} done{}`
+	if got := strings.Join(events, " "); got != want || err != nil {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
