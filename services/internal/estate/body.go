@@ -28,37 +28,56 @@ type Body struct {
 // *SyntaxError or ErrNotObject. The body must not change while the result is
 // used.
 func SplitBody(body []byte) (Body, error) {
-	s := scanner{text: body}
-	members := map[string]json.RawMessage{}
-	var duplicates []string
-	isObject := false
-	err := s.document(func(i int) int {
-		if isObject = s.at(i) == '{'; !isObject {
-			return s.value(i, 0)
-		}
-		return s.members(i, 0, func(name, at int) int {
-			end := s.value(at, 1)
-			if end < 0 {
-				return -1
-			}
-			key := string(value(body[name:skipString(body, name)]).content())
-			if _, twice := members[key]; twice {
-				duplicates = append(duplicates, key)
-			}
-			members[key] = json.RawMessage(body[at:end:end])
-			return end
-		})
-	})
-	switch {
-	case err != nil:
+	s := splitter{scanner: scanner{text: body}}
+	if err := s.document(s.top); err != nil {
 		return Body{}, err
-	case !isObject:
+	}
+	if s.Members == nil {
 		return Body{}, ErrNotObject
 	}
-	b := Body{Members: members, Duplicates: duplicates}
-	if v := value(members[contextName]); len(v) > 0 && v.kind() == kindString {
-		b.Context = v.content()
-		delete(members, contextName)
+	v := value(s.Members[contextName])
+	if len(v) == 0 || v.kind() != kindString {
+		s.Context = nil
+		return s.Body, nil
 	}
-	return b, nil
+	if s.Context == nil {
+		s.Context = valid(v.content())
+	}
+	delete(s.Members, contextName)
+	return s.Body, nil
+}
+
+// splitter is a scanner that notes the members of the top-level object.
+type splitter struct {
+	scanner
+	Body
+}
+
+func (s *splitter) top(i int) int {
+	if s.at(i) != '{' {
+		return s.value(i, 0)
+	}
+	s.Members = map[string]json.RawMessage{}
+	return s.members(i, 0, s.member)
+}
+
+func (s *splitter) member(name, at int) (end int) {
+	key := string(valid(value(s.text[name:skipString(s.text, name)]).content()))
+	_, twice := s.Members[key]
+	switch {
+	case twice:
+		s.Duplicates = append(s.Duplicates, key)
+		if key == contextName {
+			s.Context = nil // The later one counts; unescape only that.
+		}
+		end = s.value(at, 1)
+	case key == contextName && s.at(at) == '"':
+		s.Context, end = s.unquote(at)
+	default:
+		end = s.value(at, 1)
+	}
+	if end >= 0 {
+		s.Members[key] = json.RawMessage(s.text[at:end:end])
+	}
+	return end
 }

@@ -2,7 +2,8 @@ package estate
 
 import (
 	"encoding/json"
-	"sort"
+	"math"
+	"slices"
 )
 
 // MaxValues is how many distinct values a Column holds; of more, the most
@@ -12,11 +13,13 @@ const MaxValues = 10_000
 // A Column is the values that the records of an array have in one field.
 type Column struct {
 	Path     string
-	Records  int     // all of the array
-	Missing  int     // records without the field
-	Null     int     // records where it is null
-	Distinct int     // distinct strings, numbers and booleans
-	Values   []Value // the strings, numbers and booleans, the most frequent first
+	Records  int // all of the array
+	Missing  int // records without the field
+	Null     int // records where it is null
+	Distinct int // distinct strings, numbers and booleans
+	// Values are the strings, numbers and booleans, the most frequent first,
+	// then in order of appearance.
+	Values []Value
 	// Elements are the strings, numbers and booleans inside of array values,
 	// counted per element; the filter operator contains finds them.
 	Elements []Value
@@ -31,7 +34,7 @@ type Value struct {
 
 // JSON is the value as a filter wants it.
 func (v Value) JSON() json.RawMessage {
-	if v.Type == "string" {
+	if v.Type == kindNames[kindString] {
 		return quote([]byte(v.Text))
 	}
 	return json.RawMessage(v.Text)
@@ -50,77 +53,67 @@ func (e *Estate) Column(key, path string) (Column, error) {
 	return e.column(a, path), nil
 }
 
-// valueSize is about what a Value takes besides its text, in bytes.
-const valueSize = 64
-
 func (e *Estate) column(a *array, path string) Column {
-	return cached(&e.cache, cacheKey{array: a, path: path, column: true}, func() (Column, int) {
-		c := Column{Path: path, Records: a.count}
-		values, elements := counter{}, counter{}
-		for record := range a.text.elements() {
-			v, ok := record.field(path)
-			switch {
-			case !ok:
-				c.Missing++
-			case v.kind() == kindNull:
-				c.Null++
-			case v.kind() == kindArray:
-				for element := range v.elements() {
-					elements.add(element)
-				}
-			default:
-				values.add(v)
-			}
+	if c := e.profile(a).columns[path]; c != nil {
+		return *c
+	}
+	var n fieldNode
+	for record := range a.records() {
+		if v, ok := record.field(path); ok {
+			n.see(v)
 		}
-		c.Distinct = len(values)
-		c.Values, c.Elements = values.top(), elements.top()
-		size := len(path) + valueSize*(2+len(c.Values)+len(c.Elements))
-		for _, list := range [][]Value{c.Values, c.Elements} {
-			for _, v := range list {
-				size += len(v.Text)
-			}
-		}
-		return c, size
-	})
+	}
+	return n.column(path, len(a.starts))
 }
 
 // counter counts distinct strings, numbers and booleans.
-type counter map[string]*Value
-
-func (c counter) add(v value) {
-	k := v.kind()
-	if k != kindString && k != kindNumber && k != kindBoolean {
-		return
-	}
-	label := v.label()
-	var buf [64]byte
-	key := append(append(buf[:0], byte(k)), label...)
-	old := c[string(key)]
-	if old == nil {
-		old = &Value{Text: string(label), Type: kindNames[k]}
-		c[string(key)] = old
-	}
-	old.Count++
+type counter struct {
+	list    []Value // in order of appearance
+	last    int     // the one counted last: records often come sorted
+	strings map[string]int
+	others  map[string]int
 }
 
-func (c counter) top() []Value {
-	values := make([]Value, 0, len(c))
-	for _, v := range c {
-		values = append(values, *v)
+func (c *counter) add(v value) {
+	k := v.kind()
+	places := &c.others
+	switch k {
+	case kindString:
+		places = &c.strings
+	case kindNumber, kindBoolean:
+	default:
+		return
 	}
-	sort.Slice(values, func(i, k int) bool {
-		a, b := values[i], values[k]
-		switch {
-		case a.Count != b.Count:
-			return a.Count > b.Count
-		case a.Text != b.Text:
-			return a.Text < b.Text
-		default:
-			return a.Type < b.Type
+	label, name := v.label(), kindNames[k]
+	if c.last < len(c.list) && c.list[c.last].Text == string(label) && c.list[c.last].Type == name {
+		c.list[c.last].Count++
+		return
+	}
+	at, ok := (*places)[string(label)]
+	if !ok {
+		if *places == nil {
+			*places = map[string]int{}
 		}
-	})
-	if len(values) > MaxValues {
-		return append([]Value(nil), values[:MaxValues]...)
+		at = len(c.list)
+		c.list = append(c.list, Value{Text: share(label), Type: name})
+		(*places)[c.list[at].Text] = at
+	}
+	c.list[at].Count++
+	c.last = at
+}
+
+// top returns the values, the most frequent first.
+func (c *counter) top() []Value {
+	// Sorting numbers made of count and place is many times faster than
+	// sorting the values.
+	order := make([]uint64, len(c.list))
+	for i, v := range c.list {
+		order[i] = uint64(math.MaxUint32-v.Count)<<32 | uint64(i)
+	}
+	slices.Sort(order)
+	values := make([]Value, min(len(c.list), MaxValues))
+	for i := range values {
+		values[i] = c.list[uint32(order[i])]
 	}
 	return values
 }

@@ -8,7 +8,10 @@ package estate
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
 // BareKey is the key of the array when the whole context is one.
@@ -16,6 +19,9 @@ const BareKey = "items"
 
 // ElementField is the field by which elements that are not objects go.
 const ElementField = "value"
+
+// maxText is a bound that keeps offsets within 32 bits.
+const maxText = 1 << 30
 
 // maxListed bounds the keys or fields that an error or a note repeats.
 const maxListed = 100
@@ -26,26 +32,36 @@ type Estate struct {
 	arrays []*array // those of objects first, each in document order
 	byKey  map[string]*array
 	cut    bool // there are more arrays than are kept
-	cache  cache
 	size   int
+
+	profiled sync.Once
 }
 
 // An array is a data array: one that is reached from the top through objects.
 type array struct {
 	key     string
 	text    value
-	count   int
-	objects int // how many elements are objects
-	level   int // how many names the key is made of
-	gone    bool
+	starts  []uint32 // where in text the elements start
+	objects int      // how many elements are objects
+	level   int      // how many names the key is made of
+	gone    bool     // the name came again and this one does not count
+	profile *profile
 }
 
-// Parse checks that all of text is JSON and finds its data arrays. It keeps
-// text, which must not change afterwards. The error is a *SyntaxError.
+// Parse checks that all of text is JSON and finds its data arrays. Bytes in
+// strings that are not UTF-8 become U+FFFD, as in encoding/json. It keeps text,
+// which must not change afterwards. The error is a *SyntaxError.
 func Parse(text []byte) (*Estate, error) {
 	f := finder{scanner: scanner{text: text}}
+	if len(text) > maxText {
+		f.fail(0, "want at most 1 GiB")
+		return nil, f.err
+	}
 	if err := f.document(f.top); err != nil {
 		return nil, err
+	}
+	if !utf8.Valid(text) {
+		return Parse(valid(text))
 	}
 	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
 	e.adopt(f.arrays)
@@ -73,10 +89,9 @@ func (e *Estate) adopt(arrays []*array) {
 		}
 	}
 	e.arrays = append(e.arrays, others...)
-	e.cache.left = cacheShare(len(e.text))
-	e.size = cap(e.text) + e.cache.left
+	e.size = cap(e.text)
 	for _, a := range e.arrays {
-		e.size += arraySize + 2*len(a.key)
+		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + e.profileSize(a)
 	}
 }
 
@@ -94,12 +109,13 @@ func (e *Estate) Keys() []string {
 // Count returns how many elements the array has; 0 where there is none.
 func (e *Estate) Count(key string) int {
 	if a := e.byKey[key]; a != nil {
-		return a.count
+		return len(a.starts)
 	}
 	return 0
 }
 
-// Size is the memory the estate holds and may come to hold, in bytes.
+// Size is about the memory the estate holds or may come to hold, in bytes; it
+// does not grow.
 func (e *Estate) Size() int { return e.size }
 
 func (e *Estate) find(key string) (*array, error) {
@@ -135,6 +151,26 @@ func (e *UnknownKeyError) MarshalJSON() ([]byte, error) {
 		result.Available = []string{}
 	}
 	return json.Marshal(result)
+}
+
+// records yields the elements of a.
+func (a *array) records() iter.Seq[value] {
+	return func(yield func(value) bool) {
+		for i, start := range a.starts {
+			if !yield(a.text[start:a.end(i)]) {
+				return
+			}
+		}
+	}
+}
+
+// end is where the i-th element ends: before the bracket or the comma and the
+// space around it.
+func (a *array) end(i int) int {
+	if i+1 == len(a.starts) {
+		return trimSpace(a.text, len(a.text)-1)
+	}
+	return trimSpace(a.text, trimSpace(a.text, int(a.starts[i+1]))-1)
 }
 
 // field finds path in a record. An element that is not an object has the one

@@ -20,6 +20,7 @@ type condition struct {
 	tests []test
 	// wants is the value to equal when that is all the condition says.
 	wants *operand
+	asked bool // some record got this far
 	found bool // some record had the field
 }
 
@@ -51,7 +52,7 @@ func parseCondition(field string, raw json.RawMessage) (*condition, error) {
 	if err := s.document(func(i int) int { return s.value(i, 0) }); err != nil {
 		return nil, err
 	}
-	v := value(bytes.TrimSpace(raw))
+	v := value(valid(bytes.TrimSpace(raw)))
 	if v.kind() != kindObject {
 		want := newOperand(v)
 		return &condition{field: field, tests: []test{want.equals}, wants: &want}, nil
@@ -72,7 +73,7 @@ func parseCondition(field string, raw json.RawMessage) (*condition, error) {
 
 func (c *condition) holds(record value) bool {
 	v, ok := record.field(c.field)
-	c.found = c.found || ok
+	c.asked, c.found = true, c.found || ok
 	for _, t := range c.tests {
 		if !t(v, ok) {
 			return false

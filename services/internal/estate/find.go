@@ -36,17 +36,22 @@ func (f *finder) find(i, level int) int {
 }
 
 func (f *finder) noteArray(i, level int) int {
-	end, count, objects := f.array(i, level)
+	if len(f.arrays) == maxArrays || len(f.key) > maxKeyBytes {
+		f.cut = true
+		return f.array(i, level)
+	}
+	a := &array{key: string(f.key), level: level}
+	end := f.elements(i, level, func(at int) {
+		a.starts = append(a.starts, uint32(at-i))
+		if f.at(at) == '{' {
+			a.objects++
+		}
+	})
 	if end < 0 {
 		return -1
 	}
-	if len(f.arrays) == maxArrays || len(f.key) > maxKeyBytes {
-		f.cut = true
-		return end
-	}
-	f.arrays = append(f.arrays, &array{
-		key: string(f.key), text: f.text[i:end:end], count: count, objects: objects, level: level,
-	})
+	a.text = f.text[i:end:end]
+	f.arrays = append(f.arrays, a)
 	return end
 }
 

@@ -26,28 +26,36 @@ func (e *Estate) Inspect(key string) (Schema, error) {
 	if err != nil {
 		return Schema{}, err
 	}
-	return Schema{Fields: e.fields(a).bounded(), Count: a.count, Sample: a.sample()}, nil
+	return Schema{Fields: e.profile(a).bounded(), Count: len(a.starts), Sample: a.sample()}, nil
 }
 
-func (l fieldList) bounded() []string {
-	paths := l.paths()
+func (p *profile) bounded() []string {
+	paths := p.paths()
 	n, size := 0, 0
 	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
 		size += len(paths[n])
 		n++
 	}
-	switch more := len(paths) - n; {
-	case l.more > 0:
-		return append(paths[:n], fmt.Sprintf("… more than %d more fields", more))
+	if mark := p.mark(n); mark != "" {
+		return append(paths[:n], mark)
+	}
+	return paths
+}
+
+// mark says how many fields there are besides the first n; nothing when none.
+func (p *profile) mark(n int) string {
+	switch more := max(0, len(p.fields)-n); {
+	case p.more:
+		return fmt.Sprintf("… more than %d more fields", more)
 	case more > 0:
-		return append(paths[:n], fmt.Sprintf("… %d more fields", more))
+		return fmt.Sprintf("… %d more fields", more)
 	default:
-		return paths
+		return ""
 	}
 }
 
 func (a *array) sample() json.RawMessage {
-	for element := range a.text.elements() {
+	for element := range a.records() {
 		s := sampler{left: maxSampleBytes}
 		switch {
 		case element.kind() == kindObject:
@@ -98,29 +106,25 @@ func (s *sampler) add(v value, depth int) {
 }
 
 func (s *sampler) addObject(v value, depth int) {
-	last := map[string]value{}
-	for name, member := range v.members() {
-		last[string(name)] = member
-	}
-	count := len(last)
 	s.out = append(s.out, '{')
-	written := 0
-	for name := range v.members() {
-		member, ok := last[string(name)]
-		if !ok {
+	written, left := 0, 0
+	for name, member := range v.lastMembers() {
+		if left > 0 || s.full() {
+			left++
 			continue
 		}
-		delete(last, string(name))
 		if written > 0 {
 			s.out = append(s.out, ',')
-		}
-		if s.full() {
-			s.out = append(s.out, fmt.Sprintf(`"…":"%d more fields"`, count-written)...)
-			break
 		}
 		s.out = append(append(s.out, quote(shorten(name, maxSampleString))...), ':')
 		s.add(member, depth+1)
 		written++
+	}
+	if left > 0 {
+		if written > 0 {
+			s.out = append(s.out, ',')
+		}
+		s.out = append(s.out, fmt.Sprintf(`"…":"%d more fields"`, left)...)
 	}
 	s.out = append(s.out, '}')
 }

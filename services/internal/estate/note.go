@@ -2,6 +2,7 @@ package estate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ const maxNoteValues = 10
 // a field that no record has, or a filter value that no record has. The
 // figures are right nevertheless.
 func (e *Estate) note(a *array, r *run) string {
-	if a.count == 0 {
+	if len(a.starts) == 0 {
 		return ""
 	}
 	var notes []string
@@ -21,17 +22,16 @@ func (e *Estate) note(a *array, r *run) string {
 		notes = append(notes, fmt.Sprintf("no record looked at has the field %q", field))
 	}
 	if len(unknown) > 0 {
-		notes = append(notes, "the fields are "+list(e.fields(a).paths()))
+		notes = append(notes, "the fields are "+list(e.profile(a).paths()))
 	}
 	if r.records > 0 {
 		return strings.Join(notes, "; ")
 	}
 	for _, c := range r.filter {
-		if c.wants == nil || !c.found {
-			continue
-		}
-		if n := e.valuesNote(a, c); n != "" {
-			notes = append(notes, n)
+		if c.found && c.wants != nil {
+			if n := c.wants.note(e.column(a, c.field)); n != "" {
+				notes = append(notes, n)
+			}
 		}
 	}
 	return strings.Join(notes, "; ")
@@ -40,12 +40,10 @@ func (e *Estate) note(a *array, r *run) string {
 // unknownFields are those that were looked for and never found.
 func (r *run) unknownFields() []string {
 	var fields []string
-	looked := true
 	for _, c := range r.filter {
-		if looked && !c.found {
+		if c.asked && !c.found {
 			fields = append(fields, c.field)
 		}
-		looked = looked && c.found
 	}
 	if r.records == 0 {
 		return fields
@@ -61,23 +59,22 @@ func (r *run) unknownFields() []string {
 	return fields
 }
 
-// valuesNote tells the values of a field when the one asked for is not there.
-func (e *Estate) valuesNote(a *array, c *condition) string {
-	column := e.column(a, c.field)
-	var values []string
-	for _, v := range column.Values {
-		if v.operand() == *c.wants {
-			return ""
-		}
-		if len(values) < maxNoteValues {
-			values = append(values, string(shorten(v.JSON(), maxSampleString)))
-		}
+// note tells the values of a column when o is not among them.
+func (o operand) note(c Column) string {
+	if len(c.Elements) > 0 {
+		return fmt.Sprintf("%q holds arrays: {\"contains\": value} looks into them", c.Path)
 	}
-	if more := column.Distinct - len(values); more > 0 {
-		values = append(values, fmt.Sprintf("%d more", more))
-	}
-	if len(values) == 0 {
+	known := c.Null > 0 && o.kind == kindNull ||
+		slices.ContainsFunc(c.Values, func(v Value) bool { return v.operand() == o })
+	if known || len(c.Values) == 0 || len(c.Values) < c.Distinct {
 		return ""
 	}
-	return fmt.Sprintf("no record has that value of %q; its values are %s", c.field, strings.Join(values, ", "))
+	var values []string
+	for _, v := range c.Values[:min(maxNoteValues, len(c.Values))] {
+		values = append(values, string(shorten(v.JSON(), maxSampleString)))
+	}
+	if more := c.Distinct - len(values); more > 0 {
+		values = append(values, fmt.Sprintf("… %d more", more))
+	}
+	return fmt.Sprintf("no record has that value of %q; its values are %s", c.Path, strings.Join(values, ", "))
 }

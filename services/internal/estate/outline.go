@@ -9,10 +9,6 @@ import (
 // from all that are listed down to none.
 var outlineFields = [...]int{maxFields, 60, 30, 15, 8, 4, 0}
 
-// maxDetailed is up to how many arrays an outline looks for fields: it reads
-// the text of each.
-const maxDetailed = 100
-
 // Outline describes the estate for a model: a line for each array with its
 // name, count and fields. It has at most maxBytes bytes; where something is
 // left out it says how much.
@@ -50,10 +46,10 @@ func fit(text string, maxBytes int) string {
 
 func (e *Estate) outline(arrays, fields int) string {
 	var b strings.Builder
-	for i, a := range e.arrays[:arrays] {
-		fmt.Fprintf(&b, "%s (%d records)", a.key, a.count)
-		if fields > 0 && i < maxDetailed {
-			b.WriteString(": " + e.fields(a).line(fields))
+	for _, a := range e.arrays[:arrays] {
+		fmt.Fprintf(&b, "%s (%d records)", a.key, len(a.starts))
+		if line := e.profile(a).line(fields); fields > 0 && line != "" {
+			b.WriteString(": " + line)
 		}
 		b.WriteByte('\n')
 	}
@@ -66,18 +62,11 @@ func (e *Estate) outline(arrays, fields int) string {
 	return b.String()
 }
 
-func (l fieldList) line(n int) string {
-	paths := l.paths()
-	more := len(paths) - n
-	if more > 0 {
-		paths = paths[:n]
+func (p *profile) line(n int) string {
+	paths := p.paths()
+	paths = paths[:min(n, len(paths))]
+	if mark := p.mark(n); mark != "" {
+		paths = append(paths, mark)
 	}
-	text := strings.Join(paths, ", ")
-	switch {
-	case l.more > 0:
-		text += fmt.Sprintf(", … more than %d more fields", max(more, 0))
-	case more > 0:
-		text += fmt.Sprintf(", … %d more fields", more)
-	}
-	return text
+	return strings.Join(paths, ", ")
 }

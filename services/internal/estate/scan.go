@@ -76,8 +76,7 @@ func (s *scanner) value(i, depth int) int {
 	case '{':
 		return s.object(i, depth)
 	case '[':
-		end, _, _ := s.array(i, depth)
-		return end
+		return s.array(i, depth)
 	case 't':
 		return s.literal(i, "true")
 	case 'f':
@@ -147,31 +146,33 @@ func (s *scanner) name(i int) int {
 	return s.space(i + 1)
 }
 
-// array also tells how many elements there are and how many are objects.
-func (s *scanner) array(i, depth int) (end, count, objects int) {
+func (s *scanner) array(i, depth int) int { return s.elements(i, depth, nil) }
+
+// elements checks the array at i. Where visit is not nil it gets the offset at
+// which each element starts.
+func (s *scanner) elements(i, depth int, visit func(i int)) int {
 	if depth >= maxDepth {
-		return s.fail(i, "nested too deep"), 0, 0
+		return s.fail(i, "nested too deep")
 	}
 	i = s.space(i + 1)
 	if s.at(i) == ']' {
-		return i + 1, 0, 0
+		return i + 1
 	}
 	for {
-		count++
-		if s.at(i) == '{' {
-			objects++
+		if visit != nil {
+			visit(i)
 		}
 		if i = s.value(i, depth+1); i < 0 {
-			return -1, 0, 0
+			return -1
 		}
 		i = s.space(i)
 		switch s.at(i) {
 		case ',':
 			i = s.space(i + 1)
 		case ']':
-			return i + 1, count, objects
+			return i + 1
 		default:
-			return s.fail(i, "want , or ] after an element"), 0, 0
+			return s.fail(i, "want , or ] after an element")
 		}
 	}
 }

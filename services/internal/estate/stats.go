@@ -112,8 +112,8 @@ func (n Number) String() string { return string(n.append(nil)) }
 // Records are grouped by label: numbers in their shortest form with all digits
 // of integers, arrays and objects as compact JSON. The number 1 and the string
 // "1" share the group "1", as null, a missing value and the string "null" share
-// the group "null". GroupCount counts the labels except that of null and
-// missing values.
+// the group "null". GroupCount counts the labels that values have: null and
+// missing are none.
 func (e *Estate) Stats(q Query) (Stats, error) { return e.compute(q, MaxGroups) }
 
 func (e *Estate) compute(q Query, maxGroups int) (Stats, error) {
@@ -132,7 +132,7 @@ func (e *Estate) compute(q Query, maxGroups int) (Stats, error) {
 		return Stats{}, err
 	}
 	r.total = newTallies(r.metrics)
-	for record := range a.text.elements() {
+	for record := range a.records() {
 		r.add(record)
 	}
 	s := r.stats(maxGroups)

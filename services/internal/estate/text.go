@@ -5,13 +5,11 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+	"unsafe"
 )
 
-// A value is the JSON text of one value without space around it, already
-// checked by a scanner, so the functions below need not look for errors.
+// A value is the JSON text of one value without space around it, in UTF-8 and
+// already checked by a scanner, so the functions below look for no errors.
 type value []byte
 
 // kind of a value; the order is the one in which types are listed.
@@ -52,6 +50,14 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
+// trimSpace returns the offset after the last byte before i that is no space.
+func trimSpace(text []byte, i int) int {
+	for text[i-1] <= ' ' {
+		i--
+	}
+	return i
+}
+
 // skip returns the offset after the value that starts at i.
 func skip(text []byte, i int) int {
 	switch text[i] {
@@ -67,16 +73,26 @@ func skip(text []byte, i int) int {
 }
 
 func skipString(text []byte, i int) int {
-	for start := i + 1; ; {
-		i += 1 + bytes.IndexByte(text[i+1:], '"')
-		back := i
-		for back > start && text[back-1] == '\\' {
-			back--
-		}
-		if (i-back)%2 == 0 {
+	for i++; ; i += 2 {
+		if i = closing(text, i); text[i] == '"' {
 			return i + 1
 		}
 	}
+}
+
+// closing returns the first offset from i on whose byte is a quote or a
+// backslash; in a string there is one.
+func closing(text []byte, i int) int {
+	for ; i+8 <= len(text); i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		if m := equal(w, '"') | equal(w, '\\'); m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+	}
+	for text[i] != '"' && text[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 func skipContainer(text []byte, i int) int {
@@ -119,15 +135,36 @@ func (v value) members() iter.Seq2[[]byte, value] {
 	return func(yield func([]byte, value) bool) {
 		i := skipSpace(v, 1)
 		for v[i] != '}' {
-			end := skipString(v, i)
-			name := value(v[i:end]).content()
-			i = skipSpace(v, 1+skipSpace(v, end))
+			end := closing(v, i+1)
+			name := v[i+1 : end : end]
+			if v[end] != '"' {
+				end = skipString(v, i) - 1
+				name = v[i : end+1].content()
+			}
+			i = skipSpace(v, 1+skipSpace(v, end+1))
 			end = skip(v, i)
 			if !yield(name, v[i:end:end]) {
 				return
 			}
 			if i = skipSpace(v, end); v[i] == ',' {
 				i = skipSpace(v, i+1)
+			}
+		}
+	}
+}
+
+// lastMembers yields each name once, with its last value.
+func (v value) lastMembers() iter.Seq2[[]byte, value] {
+	last := map[string]value{}
+	for name, member := range v.members() {
+		last[string(name)] = member
+	}
+	return func(yield func([]byte, value) bool) {
+		for name := range v.members() {
+			member, ok := last[string(name)]
+			delete(last, string(name))
+			if ok && !yield(name, member) {
+				return
 			}
 		}
 	}
@@ -182,87 +219,14 @@ func addStep(steps []step, s step) []step {
 
 // content is what the string v says. It may share v's memory.
 func (v value) content() []byte {
-	inner := v[1 : len(v)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return inner
+	if end := len(v) - 1; bytes.IndexByte(v[1:end], '\\') < 0 {
+		return v[1:end:end]
 	}
-	return unescape(inner)
+	s := scanner{text: v}
+	content, _ := s.unquote(0)
+	return content
 }
 
-// unescape resolves the escapes of a string's text between its quotes into
-// new memory. As in encoding/json, bytes that are not UTF-8 and halves of
-// surrogate pairs become U+FFFD.
-func unescape(src []byte) []byte {
-	// Eight bytes are stored at a time, of which only those before a
-	// backslash count; the result is never ahead of the source.
-	dst := make([]byte, len(src)+8)
-	i, n := 0, 0
-	for i+8 <= len(src) {
-		w := binary.LittleEndian.Uint64(src[i:])
-		binary.LittleEndian.PutUint64(dst[n:], w)
-		m := equal(w, '\\')
-		if m == 0 {
-			i, n = i+8, n+8
-			continue
-		}
-		k := bits.TrailingZeros64(m) >> 3
-		i, n = unescapeOne(dst, n+k, src, i+k)
-	}
-	for i < len(src) {
-		if src[i] == '\\' {
-			i, n = unescapeOne(dst, n, src, i)
-			continue
-		}
-		dst[n] = src[i]
-		i, n = i+1, n+1
-	}
-	if dst = dst[:n]; utf8.Valid(dst) {
-		return dst
-	}
-	return replaceInvalid(dst)
-}
-
-func replaceInvalid(src []byte) []byte {
-	dst := make([]byte, 0, len(src)+len(src)/4)
-	for _, r := range string(src) {
-		dst = utf8.AppendRune(dst, r)
-	}
-	return dst
-}
-
-// escaped maps the letter after a backslash to what it stands for.
-var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// unescapeOne resolves the escape at src[i] to dst[n].
-func unescapeOne(dst []byte, n int, src []byte, i int) (int, int) {
-	if c := escaped[src[i+1]]; c != 0 {
-		dst[n] = c
-		return i + 2, n + 1
-	}
-	r := hex4(src[i+2:])
-	i += 6
-	if utf16.IsSurrogate(r) {
-		pair := rune(utf8.RuneError)
-		if i+6 <= len(src) && src[i] == '\\' && src[i+1] == 'u' {
-			pair = utf16.DecodeRune(r, hex4(src[i+2:]))
-		}
-		if r = pair; r != utf8.RuneError {
-			i += 6
-		}
-	}
-	return i, n + utf8.EncodeRune(dst[n:], r)
-}
-
-func hex4(src []byte) (r rune) {
-	for _, c := range src[:4] {
-		r = r<<4 | rune(strings.IndexByte("0123456789abcdef", lower(c)))
-	}
-	return r
-}
-
-func lower(c byte) byte {
-	if c >= 'A' {
-		return c | 0x20
-	}
-	return c
-}
+// share returns text as a string without copying it. Estates never change the
+// text they were parsed from, nor may their callers.
+func share(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

@@ -1,0 +1,118 @@
+package estate_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"cairn/services/internal/estate"
+)
+
+func BenchmarkParse(b *testing.B) {
+	text := readEstate(b, "limit")
+	b.Run("estate", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := estate.Parse(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding/json into any", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var v any
+			if err := json.Unmarshal(text, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// requestBody is an analyze body around the largest estate.
+func requestBody(tb testing.TB) []byte {
+	tb.Helper()
+	body, err := json.Marshal(map[string]string{
+		"query": "how many vulnerabilities?", "target": "H", "context": string(readEstate(tb, "limit")),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return body
+}
+
+func BenchmarkSplitBody(b *testing.B) {
+	body := requestBody(b)
+	b.Run("estate", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := estate.SplitBody(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding/json into struct", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var v struct{ Query, Target, Context string }
+			if err := json.Unmarshal(body, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkFirstAnswer is all that this package does from a body's last byte
+// to the first tool's result.
+func BenchmarkFirstAnswer(b *testing.B) {
+	body := requestBody(b)
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		split, err := estate.SplitBody(body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e, err := estate.Parse(split.Context)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e.Outline(8 << 10)
+		if _, err := e.Stats(estate.Query{DataKey: "gcp_machine_types", GroupBy: "series"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTools(b *testing.B) {
+	text := readEstate(b, "limit")
+	e, err := estate.Parse(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := estate.Query{
+		DataKey: "gcp_machine_types", GroupBy: "cpus",
+		Filter: map[string]json.RawMessage{"series": json.RawMessage(`"n2"`)},
+	}
+	b.Run("stats", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := e.Stats(q); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("outline of a new estate", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			e, err := estate.Parse(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			e.Outline(8 << 10)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package estate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/estate"
+)
+
+func TestSplitBody(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body       string
+		context    string // "none" when there is no string
+		members    map[string]string
+		duplicates []string
+	}{
+		"a context without escapes": {`{"query":"q","context":"[1]"}`, "[1]", map[string]string{"query": `"q"`}, nil},
+		"a context with escapes": {
+			` { "context" : "{\"a\":\"\\u00e9\",\"b\":\"\u00e9\ud83d\ude00\/\b\f\n\r\t\"}" , "id" : 7 } `,
+			"{\"a\":\"\\u00e9\",\"b\":\"é😀/\b\f\n\r\t\"}", map[string]string{"id": "7"}, nil},
+		"half a pair becomes a replacement": {`{"context":"\ud800\ud83d\ude00\udc00x"}`, "�😀�x", nil, nil},
+		"a byte that is no UTF-8 does too":  {"{\"context\":\"a\xff\xfeb\\n\"}", "a��b\n", nil, nil},
+		"the empty context is a context":    {`{"context":""}`, "", nil, nil},
+		"no context":                        {`{"query":"q"}`, "none", map[string]string{"query": `"q"`}, nil},
+		"a context that is no string":       {`{"context":{"a":1}}`, "none", map[string]string{"context": `{"a":1}`}, nil},
+		"a context that is null":            {`{"context":null}`, "none", map[string]string{"context": `null`}, nil},
+		"the last of two contexts counts":   {`{"context":"a","context":"b\n"}`, "b\n", nil, []string{"context"}},
+		"though it be no string":            {`{"context":"a","context":2}`, "none", map[string]string{"context": "2"}, []string{"context"}},
+		"though the first be no string":     {`{"context":2,"context":"b"}`, "b", nil, []string{"context"}},
+		"a name written otherwise":          {`{"conte\u0078t":"a"}`, "a", nil, nil},
+		"another name":                      {`{"Context":"a"}`, "none", map[string]string{"Context": `"a"`}, nil},
+		"an inner context is none":          {`{"x":{"context":"a"}}`, "none", map[string]string{"x": `{"context":"a"}`}, nil},
+		"no members":                        {`{}`, "none", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := estate.SplitBody([]byte(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if context := string(got.Context); context != c.context && (c.context != "none" || got.Context != nil) {
+				t.Errorf("context %q, want %q", context, c.context)
+			}
+			if (got.Context == nil) != (c.context == "none") {
+				t.Errorf("context is nil: %v", got.Context == nil)
+			}
+			members := map[string]string{}
+			for name, raw := range got.Members {
+				members[name] = string(raw)
+			}
+			if len(members)+len(c.members) > 0 && !cmp.Equal(members, c.members) {
+				t.Errorf("members %v, want %v", members, c.members)
+			}
+			if !cmp.Equal(got.Duplicates, c.duplicates) {
+				t.Errorf("duplicates %v, want %v", got.Duplicates, c.duplicates)
+			}
+		})
+	}
+}
+
+func TestSplitBodyRefuses(t *testing.T) {
+	t.Parallel()
+	for body, offset := range map[string]int{
+		``: 0, `{"context":"a`: 13, `{"context":"a\"}`: 16, `{"context":"a\q"}`: 14, `{"context":"a",}`: 15, "{\"context\":\"a\tb\"}": 13,
+		`{"context":"aaaaaaaaaaaaaaa\u12`: 31, `{"context":"a"} {`: 16, `{"context":"` + strings.Repeat(`\n`, 50): 112,
+	} {
+		_, err := estate.SplitBody([]byte(body))
+		var syntax *estate.SyntaxError
+		if !errors.As(err, &syntax) {
+			t.Errorf("%s: error %v, want a syntax error", body, err)
+			continue
+		}
+		if syntax.Offset != offset {
+			t.Errorf("%s: byte %d, want %d", body, syntax.Offset, offset)
+		}
+	}
+	for _, body := range []string{`[]`, `null`, `"context"`, ` 1 `} {
+		if _, err := estate.SplitBody([]byte(body)); !errors.Is(err, estate.ErrNotObject) {
+			t.Errorf("%s: error %v, want %v", body, err, estate.ErrNotObject)
+		}
+	}
+}
+
+func TestSplitBodyOfEstates(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"small", "medium", "large", "limit"} {
+		text := readEstate(t, name)
+		body, err := json.Marshal(map[string]string{"context": string(text), "query": "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := estate.SplitBody(body)
+		if err != nil || string(got.Context) != string(text) {
+			t.Errorf("%s: the context differs, error %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package estate
+
+// fieldTree is the names met in the records of an array, each with the values
+// that were there.
+type fieldTree struct {
+	root    fieldNode
+	bound   int // of nodes
+	size    int
+	more    bool // names were left out
+	careful bool // of a name that comes twice in an object only the last counts
+	record  int
+}
+
+type fieldNode struct {
+	name     string
+	types    uint8 // a bit for each kind
+	count    int   // of values that are not null
+	nulls    int
+	record   int // the last one in which it was met
+	children []*fieldNode
+	byName   map[string]int
+	values   counter
+	elements counter
+}
+
+func newFieldTree(bound int, careful bool) *fieldTree {
+	return &fieldTree{bound: bound, careful: careful}
+}
+
+// readAll reads the records of a. It gives up and returns false when a name
+// comes twice and the tree is not careful.
+func (t *fieldTree) readAll(a *array) bool {
+	for element := range a.records() {
+		t.record++
+		if element.kind() == kindObject {
+			if !t.walk(&t.root, element, 0) {
+				return false
+			}
+			continue
+		}
+		if n, _ := t.child(&t.root, []byte(ElementField), 0); n != nil {
+			n.see(element)
+		}
+	}
+	return true
+}
+
+func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
+	next := 0
+	members := object.members()
+	if t.careful {
+		members = object.lastMembers()
+	}
+	for name, member := range members {
+		child, at := t.child(n, name, next)
+		next = at + 1
+		if child == nil {
+			continue
+		}
+		if child.record == t.record {
+			return false
+		}
+		child.record = t.record
+		child.see(member)
+		if member.kind() == kindObject && depth < maxFieldDepth && !t.walk(child, member, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// child returns the node of a name and its place. Records mostly have the same
+// names in the same order, so the place after the last one is tried first.
+func (t *fieldTree) child(n *fieldNode, name []byte, guess int) (*fieldNode, int) {
+	if guess < len(n.children) && n.children[guess].name == string(name) {
+		return n.children[guess], guess
+	}
+	if at, ok := n.byName[string(name)]; ok {
+		return n.children[at], at
+	}
+	if t.size == t.bound {
+		t.more = true
+		return nil, guess
+	}
+	t.size++
+	if n.byName == nil {
+		n.byName = map[string]int{}
+	}
+	n.byName[string(name)] = len(n.children)
+	n.children = append(n.children, &fieldNode{name: string(name)})
+	return n.children[len(n.children)-1], len(n.children) - 1
+}
+
+func (n *fieldNode) see(v value) {
+	k := v.kind()
+	n.types |= 1 << k
+	switch k {
+	case kindNull:
+		n.nulls++
+		return
+	case kindArray:
+		for element := range v.elements() {
+			n.elements.add(element)
+		}
+	case kindObject: // Its members have nodes of their own.
+	default:
+		n.values.add(v)
+	}
+	n.count++
+}
+
+func (n *fieldNode) column(path string, records int) Column {
+	return Column{
+		Path: path, Records: records, Missing: records - n.count - n.nulls, Null: n.nulls,
+		Distinct: len(n.values.list), Values: n.values.top(), Elements: n.elements.top(),
+	}
+}

@@ -1,0 +1,133 @@
+package estate
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Bounds on the fields listed of one array: some records have objects for
+// maps, with names that are really values.
+const (
+	maxFields      = 400
+	minFields      = 10     // of an array among very many
+	maxTotalFields = 50_000 // of all arrays together, about
+	maxFieldDepth  = 8
+)
+
+// A profile is what one reading of an array tells about its fields.
+type profile struct {
+	fields []Field
+	more   bool // there are more fields than listed
+	// columns holds those that fit into the array's share of memory and can be
+	// told from the path alone; the others are read when asked for.
+	columns map[string]*Column
+}
+
+// parallelBytes is the size of text from which on more than one core reads it.
+const parallelBytes = 256 << 10
+
+// profile returns the profile of an array. The first call makes those of all
+// arrays, since who asks for one goes on to compare them.
+func (e *Estate) profile(a *array) *profile {
+	e.profiled.Do(e.makeProfiles)
+	return a.profile
+}
+
+func (e *Estate) makeProfiles() {
+	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
+		return cmp.Compare(len(b.text), len(a.text))
+	})
+	workers := 1
+	if len(e.text) >= parallelBytes {
+		workers = min(runtime.GOMAXPROCS(0), len(bySize))
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(bySize); i = int(next.Add(1)) - 1 {
+				bySize[i].profile = e.read(bySize[i])
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// read makes the profile of a. Objects in which a name comes twice are rare:
+// they are looked for on the way and read again with care.
+func (e *Estate) read(a *array) *profile {
+	t := newFieldTree(e.fieldBound(), false)
+	if !t.readAll(a) {
+		t = newFieldTree(e.fieldBound(), true)
+		t.readAll(a)
+	}
+	return t.profile(a)
+}
+
+func (e *Estate) fieldBound() int {
+	return min(maxFields, max(minFields, maxTotalFields/max(1, len(e.arrays))))
+}
+
+// Sizes in bytes of what is kept of a field and of a value besides its text,
+// which the context holds.
+const (
+	fieldSize = 400
+	valueSize = 48
+)
+
+// profileSize is what the profile of a may come to hold, in bytes.
+func (e *Estate) profileSize(a *array) int {
+	const leastField = len(`"":0,`)
+	return columnShare(a) + fieldSize*min(e.fieldBound(), len(a.text)/leastField)
+}
+
+// columnShare is how many bytes the columns of a may keep.
+func columnShare(a *array) int { return len(a.text) + 256 }
+
+// profile lists the tree's fields.
+func (t *fieldTree) profile(a *array) *profile {
+	p := &profile{more: t.more, columns: map[string]*Column{}}
+	l := lister{profile: p, at: map[string]int{}, left: columnShare(a), records: len(a.starts)}
+	l.list(&t.root, "")
+	return p
+}
+
+type lister struct {
+	*profile
+	at      map[string]int // where in fields a path is
+	left    int
+	records int
+}
+
+func (l *lister) list(n *fieldNode, prefix string) {
+	for _, c := range n.children {
+		path := prefix + c.name
+		if len(path) > maxPathBytes {
+			l.more = true
+			continue
+		}
+		at, twice := l.at[path]
+		if twice { // a.b is a name here and a path there; only each record can tell.
+			l.fields[at].Types = typeNames(c.types | typeBits(l.fields[at].Types))
+			l.fields[at].Count = min(l.records, l.fields[at].Count+c.count)
+			l.columns[path] = nil
+		} else {
+			l.at[path] = len(l.fields)
+			l.fields = append(l.fields, Field{Path: path, Types: typeNames(c.types), Count: c.count})
+			l.keep(path, c)
+		}
+		l.list(c, path+".")
+	}
+}
+
+func (l *lister) keep(path string, n *fieldNode) {
+	column := n.column(path, l.records)
+	size := valueSize * (cap(column.Values) + cap(column.Elements))
+	if size <= l.left {
+		l.left -= size
+		l.columns[path] = &column
+	}
+}

@@ -1,0 +1,234 @@
+package estate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cairn/services/internal/estate"
+)
+
+// query reads a query on the bare array as a model writes it.
+func query(t testing.TB, text string) estate.Query {
+	t.Helper()
+	q := estate.Query{DataKey: estate.BareKey}
+	if err := json.Unmarshal([]byte(text), &q); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func TestStatsGroups(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, query, want string }{
+		"without a group there is only the total": {
+			`[{"a":1},{},3]`, `{"group_by":""}`, `{"groups":{},"total":3}`},
+		"groups come largest first, then by name": {
+			`[{"a":"z"},{"a":"y"},{"a":"x"},{"a":"z"}]`, `{"group_by":"a"}`,
+			`{"groups":{"z":2,"x":1,"y":1},"total":4,"group_count":3}`},
+		"null and missing are one group": {
+			`[{"a":null},{},{"a":"x"},7,{"a":null}]`, `{"group_by":"a"}`,
+			`{"groups":{"null":4,"x":1},"total":5,"group_count":1}`},
+		"the string null is in it too": {
+			`[{"a":null},{"a":"null"}]`, `{"group_by":"a"}`, `{"groups":{"null":2},"total":2,"group_count":1}`},
+		"numbers are in shortest form": {
+			`[{"a":85.0},{"a":8.5e1},{"a":85},{"a":0.60},{"a":6E-1},{"a":-0},{"a":0.0}]`, `{"group_by":"a"}`,
+			`{"groups":{"85":3,"0":2,"0.6":2},"total":7,"group_count":3}`},
+		"large integers keep their digits": {
+			`[{"a":9007199254740993},{"a":9007199254740992},{"a":123456789012345678901234567890}]`, `{"group_by":"a"}`,
+			`{"groups":{"1.2345678901234567890123456789e29":1,"9007199254740992":1,"9007199254740993":1},"total":3,"group_count":3}`},
+		"a number and a string share a label": {
+			`[{"a":1},{"a":"1"},{"a":true},{"a":"true"}]`, `{"group_by":"a"}`,
+			`{"groups":{"1":2,"true":2},"total":4,"group_count":2}`},
+		"dots lead into objects": {
+			`[{"a":{"b":{"c":"x"}}},{"a":{"b":"x"}},{"a":[{"b":1}]}]`, `{"group_by":"a.b.c"}`,
+			`{"groups":{"null":2,"x":1},"total":3,"group_count":1}`},
+		"a name with dots goes first": {
+			`[{"a":{"b":1},"a.b":2},{"a":{"b.c":3}},{"a.b":{"c":4},"a":{"b.c":5}}]`, `{"group_by":"a.b"}`,
+			`{"groups":{"2":1,"null":1,"{\"c\":4}":1},"total":3,"group_count":2}`},
+		"names with dots anywhere are reached": {
+			`[{"x":{"a.b":{"c":1}}},{"x.a":{"b.c":2}},{"x.a":{"y":0},"x":{"a":{"b":{"c":3}}}}]`, `{"group_by":"x.a.b.c"}`,
+			`{"groups":{"1":1,"2":1,"3":1},"total":3,"group_count":3}`},
+		"arrays and objects group as compact JSON": {
+			`[{"a":[1.0, "x"]},{"a":[1,"x"]},{"a":{"b": 1, "a":[ ]}},{"a":{"a":[],"b":1}}]`, `{"group_by":"a"}`,
+			`{"groups":{"[1,\"x\"]":2,"{\"a\":[],\"b\":1}":2},"total":4,"group_count":2}`},
+		"plain values go by value": {
+			`["x","y","x"]`, `{"group_by":"value"}`, `{"groups":{"x":2,"y":1},"total":3,"group_count":2}`},
+		"escapes are resolved": {
+			`[{"a":"caf\u00e9"},{"\u0061":"café"},{"a":"\ud83d\ude00 \ud800"}]`, `{"group_by":"a"}`,
+			`{"groups":{"café":2,"😀 �":1},"total":3,"group_count":2}`},
+		"of a name that comes twice the last counts": {
+			`[{"a":1,"a":2},{"o":{"a":1},"o":{"a":3}}]`, `{"group_by":"a"}`,
+			`{"groups":{"2":1,"null":1},"total":2,"group_count":1}`},
+		"the empty name is no field to group by": {
+			`[{"":1}]`, `{"group_by":""}`, `{"groups":{},"total":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stats(t, c.text, c.query, c.want)
+		})
+	}
+}
+
+func stats(t *testing.T, text, asked, want string) {
+	t.Helper()
+	s, err := parse(t, text).Stats(query(t, asked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := encode(t, s); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestStatsOfManyGroups(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&text, `{"a":"g%04d","n":%d},`, i, i)
+	}
+	e := parse(t, `[`+text.String()+`{"a":"g1400","n":0}]`)
+	s, err := e.Stats(query(t, `{"group_by":"a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Groups) != 1000 || !s.Truncated || s.GroupCount != 1500 || s.Total != 1501 || s.Records != 1501 {
+		t.Errorf("%d groups of %d, truncated %v, total %v; want 1000 of 1500, true, 1501",
+			len(s.Groups), s.GroupCount, s.Truncated, s.Total)
+	}
+	if got := fmt.Sprint(s.Groups[0], s.Groups[1], s.Groups[999]); got != "{g1400 2} {g0000 1} {g0998 1}" {
+		t.Errorf("groups %s", got)
+	}
+	if s, err = e.Stats(query(t, `{"group_by":"a","metrics":["max:n","count"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(s.Groups[0], s.Metrics["count"].Groups[0]); got != "{g1499 1499} {g1499 1}" {
+		t.Errorf("by maximum: %s", got)
+	}
+	if v, ok := s.Groups.Get("g1498"); !ok || v != 1498 {
+		t.Errorf("group g1498 is %v, found %v", v, ok)
+	}
+	if _, ok := s.Groups.Get("g0000"); ok {
+		t.Error("the smallest group is listed")
+	}
+}
+
+func TestStatsCutsLongLabels(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 10_000)
+	s, err := parse(t, `[{"a":"`+long+`1"},{"a":"`+long+`2"}]`).Stats(query(t, `{"group_by":"a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Groups) != 2 || s.Groups[0].Key == s.Groups[1].Key || len(s.Groups[0].Key) > 5000 {
+		t.Errorf("%d groups, the first of %d bytes", len(s.Groups), len(s.Groups[0].Key))
+	}
+}
+
+func TestStatsMetrics(t *testing.T) {
+	t.Parallel()
+	const text = `[{"g":"x","n":0.1},{"g":"x","n":0.2},{"g":"x","n":"3"},{"g":"y","n":-4},{"g":"y","n":10},{"g":"z"},{"g":"z","n":null}]`
+	for metric, want := range map[string]string{
+		"count":      `{"groups":{"x":3,"y":2,"z":2},"total":7,"group_count":3}`,
+		"sum:n":      `{"groups":{"y":6,"x":0.3,"z":0},"total":6.3,"group_count":3}`,
+		"avg:n":      `{"groups":{"y":3,"x":0.15,"z":null},"total":1.575,"group_count":3}`,
+		"min:n":      `{"groups":{"x":0.1,"y":-4,"z":null},"total":-4,"group_count":3}`,
+		"max:n":      `{"groups":{"y":10,"x":0.2,"z":null},"total":10,"group_count":3}`,
+		"distinct:n": `{"groups":{"x":3,"y":2,"z":0},"total":5,"group_count":3}`,
+		"p50:n":      `{"groups":{"y":3,"x":0.15,"z":null},"total":0.15,"group_count":3}`,
+		"p95:n":      `{"groups":{"y":9.3,"x":0.195,"z":null},"total":8.53,"group_count":3}`,
+	} {
+		t.Run(metric, func(t *testing.T) {
+			t.Parallel()
+			stats(t, text, `{"group_by":"g","metrics":["`+metric+`"]}`, want)
+		})
+	}
+}
+
+func TestStatsOfSeveralMetrics(t *testing.T) {
+	t.Parallel()
+	stats(t, `[{"g":"x","n":{"v":1}},{"g":null,"n":{"v":2}},{"n":{"v":4}},{"g":"null","n":{"v":8}}]`,
+		`{"group_by":"g","metrics":["sum:n.v","count","p50:n.v","distinct:n.v","count"]}`,
+		`{"groups":{"null":14,"x":1},"total":15,"metrics":{`+
+			`"count":{"groups":{"null":3,"x":1},"total":4},`+
+			`"distinct:n.v":{"groups":{"null":3,"x":1},"total":4},`+
+			`"p50:n.v":{"groups":{"null":4,"x":1},"total":3}},"group_count":2}`)
+}
+
+func TestStatsNumbersBeyondFloat(t *testing.T) {
+	t.Parallel()
+	stats(t, `[{"n":1e999},{"n":1e308},{"n":1e308}]`, `{"metrics":["sum:n","count","max:n"]}`,
+		`{"groups":{},"total":null,"metrics":{"count":{"groups":{},"total":3},"max:n":{"groups":{},"total":1e308}}}`)
+}
+
+func TestStatsRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ query, want string }{
+		"an unknown metric":         {`{"metrics":["median:n"]}`, "want count, or one of sum avg"},
+		"a metric without a field":  {`{"metrics":["sum"]}`, "as in avg:price"},
+		"a count of a field":        {`{"metrics":["count:n"]}`, "want count"},
+		"an unknown operator":       {`{"filter":{"n":{"between":[1,2]}}}`, "ne gt gte lt lte in contains exists"},
+		"no operator":               {`{"filter":{"n":{}}}`, "ne gt gte lt lte in contains exists"},
+		"in without an array":       {`{"filter":{"n":{"in":1}}}`, "want an array"},
+		"an order of booleans":      {`{"filter":{"n":{"gt":true}}}`, "want a number or a string"},
+		"existence but not yes, no": {`{"filter":{"n":{"exists":1}}}`, "want true or false"},
+		"a filter without a field":  {`{"filter":{"":1}}`, "want the name of a field"},
+		"a field without end":       {`{"group_by":"` + strings.Repeat("a.", 400) + `"}`, "at most 512 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := parse(t, `[{"n":1}]`).Stats(query(t, c.query))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestStatsRefusesFilterThatIsNotJSON(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{"", "x", "1 2"} {
+		q := estate.Query{DataKey: estate.BareKey, Filter: map[string]json.RawMessage{"n": json.RawMessage(raw)}}
+		if _, err := parse(t, `[{"n":1}]`).Stats(q); err == nil {
+			t.Errorf("filter %q gives no error", raw)
+		}
+	}
+}
+
+func TestStatsNotes(t *testing.T) {
+	t.Parallel()
+	const text = `[{"os":"linux","n":1,"tags":["a"]},{"os":"linux","n":2},{"os":"aix","n":null}]`
+	for name, c := range map[string]struct{ query, want string }{
+		"a field to group by that is not there": {
+			`{"group_by":"arch"}`, `no record looked at has the field "arch"; the fields are os, n, tags`},
+		"a field to filter by that is not there": {
+			`{"filter":{"arch":"x64"}}`, `no record looked at has the field "arch"; the fields are os, n, tags`},
+		"a field to add up that is not there": {
+			`{"metrics":["sum:cost"]}`, `no record looked at has the field "cost"; the fields are os, n, tags`},
+		"a value that is not there": {
+			`{"filter":{"os":"Linux"}}`, `no record has that value of "os"; its values are "linux", "aix"`},
+		"a value of another type": {
+			`{"filter":{"n":"1"}}`, `no record has that value of "n"; its values are 1, 2`},
+		"a null that is not there": {
+			`{"filter":{"os":null}}`, `no record has that value of "os"; its values are "linux", "aix"`},
+		"a value inside of arrays":           {`{"filter":{"tags":"a"}}`, `"tags" holds arrays: {"contains": value} looks into them`},
+		"values that do not go together":     {`{"filter":{"n":1,"os":"aix"}}`, ""},
+		"a null that is there, but not here": {`{"filter":{"n":null,"os":"linux"}}`, ""},
+		"nothing is wrong":                   {`{"group_by":"os","filter":{"n":{"gt":0}},"metrics":["avg:n"]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := parse(t, text).Stats(query(t, c.query))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Note != c.want {
+				t.Errorf("note %s\nwant %s", s.Note, c.want)
+			}
+		})
+	}
+	if s, err := parse(t, `[]`).Stats(query(t, `{"group_by":"x"}`)); err != nil || s.Note != "" {
+		t.Errorf("an empty array: note %q, error %v", s.Note, err)
+	}
+}
