@@ -57,6 +57,3 @@ func (r *Resolver) record(n graph.Node) []byte {
 	e, _ := r.view.Get(keyOf(n))
 	return e.Record
 }
-
-// reader reads the graph. The caller holds mu.
-func (r *Resolver) reader() graph.Reader { return graph.Reader{Graph: r.graph, Has: r.has} }

@@ -16,11 +16,11 @@ type asked struct {
 }
 
 func (s asked) builders() []graph.Reach {
-	return s.reader().ContextBuilders(s.tenant, s.skill, s.facts[s.skill].domain)
+	return s.reader.ContextBuilders(s.tenant, s.skill, s.facts[s.skill].domain)
 }
 
 func (s asked) guardrails() []graph.Reach {
-	return s.reader().Guardrails(s.tenant, s.skill, s.facts[s.skill].domain)
+	return s.reader.Guardrails(s.tenant, s.skill, s.facts[s.skill].domain)
 }
 
 // tools are those of the context builders and of the skill, once each.
@@ -28,7 +28,7 @@ func (s asked) tools(builders []graph.Reach) []graph.Reach {
 	var tools []graph.Reach
 	seen := map[graph.Node]bool{}
 	for _, from := range append(builders[:len(builders):len(builders)], graph.Reach{Node: s.skill}) {
-		for _, t := range s.reader().Named(s.tenant, from.Node, graph.Tools) {
+		for _, t := range s.reader.Named(s.tenant, from.Node, graph.Tools) {
 			if !seen[t.Node] {
 				tools = append(tools, t)
 			}
@@ -41,13 +41,13 @@ func (s asked) tools(builders []graph.Reach) []graph.Reach {
 // template is the one that the skill names, or else the first by id that
 // names the skill; the tenant's own before a global one.
 func (s asked) template() (graph.Reach, bool) {
-	if named := s.reader().Named(s.tenant, s.skill, graph.Template); len(named) > 0 {
+	if named := s.reader.Named(s.tenant, s.skill, graph.Template); len(named) > 0 {
 		return named[0], true
 	}
 	for _, to := range scoped(schemas.KindSkill, s.tenant, s.skill.ID) {
 		for _, id := range s.graph.Namers(schemas.KindTemplate, graph.Skills, to) {
 			n := graph.Node{Kind: schemas.KindTemplate, Tenant: to.Tenant, ID: id}
-			if found, ok := s.reader().Find(schemas.KindTemplate, s.tenant, id); ok && found == n {
+			if found, ok := s.reader.Find(schemas.KindTemplate, s.tenant, id); ok && found == n {
 				return graph.Reach{Node: n, Via: graph.Skills}, true
 			}
 		}

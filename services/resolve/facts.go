@@ -24,64 +24,79 @@ type taken struct {
 }
 
 // take reads the change's record, as strictly as registration did.
-func take(c catalog.Change) (t taken, err error) {
-	t.record = c.Record
-	switch c.Key.Kind {
-	case schemas.KindSkill:
-		t.facts, err = skillFacts(c)
-	case schemas.KindTool:
-		t.facts, err = toolFacts(c.Record)
-	case schemas.KindContextBuilder:
-		t.facts, t.record, err = builderFacts(c.Record)
-	case schemas.KindTemplate:
-		t.edges, err = templateEdges(c.Record)
-	case schemas.KindAgent:
-		err = json.Unmarshal(c.Record, &schemas.Agent{})
-	case schemas.KindGuardrail:
-		err = json.Unmarshal(c.Record, &schemas.Guardrail{})
-	}
+func take(c catalog.Change) (taken, error) {
+	t := taken{record: c.Record}
+	err := t.read(c)
 	if err != nil {
 		return taken{}, fmt.Errorf("read %s: %w", c.Key, err)
 	}
-	edges, err := graph.Derive(c.Key.Kind, c.Record)
-	t.edges = append(t.edges, edges...)
-	return t, err
+	return t, nil
 }
 
-func skillFacts(c catalog.Change) (facts, error) {
+func (t *taken) read(c catalog.Change) error {
+	switch c.Key.Kind {
+	case schemas.KindSkill:
+		return t.skill(c)
+	case schemas.KindTool:
+		var f schemas.Tool
+		err := t.known(c, &f)
+		t.facts = facts{domain: f.Domain, status: f.Status, class: f.ToolClass, provider: f.Provider}
+		return err
+	case schemas.KindContextBuilder:
+		return t.contextBuilder(c)
+	case schemas.KindTemplate:
+		return t.template(c)
+	case schemas.KindGuardrail:
+		return t.known(c, &schemas.Guardrail{})
+	default:
+		return t.known(c, &schemas.Agent{})
+	}
+}
+
+// known reads the fields that mean something in a record of the kind, and the
+// links that follow from them. Another field means nothing, whatever its name.
+func (t *taken) known(c catalog.Change, fields any) error {
+	if err := json.Unmarshal(c.Record, fields); err != nil {
+		return err
+	}
+	record, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	t.edges, err = graph.Derive(c.Key.Kind, record)
+	return err
+}
+
+func (t *taken) skill(c catalog.Change) error {
 	var s schemas.Skill
-	err := json.Unmarshal(c.Record, &s)
+	err := t.known(c, &s)
 	if s.Domain == "" {
 		s.Domain, _, _ = strings.Cut(c.Key.ID, ".")
 	}
-	return facts{domain: s.Domain, status: s.Status}, err
+	t.facts = facts{domain: s.Domain, status: s.Status}
+	return err
 }
 
-func toolFacts(record []byte) (facts, error) {
-	var t schemas.Tool
-	err := json.Unmarshal(record, &t)
-	return facts{domain: t.Domain, status: t.Status, class: t.ToolClass, provider: t.Provider}, err
-}
-
-// templateEdges lead from a template to the skills it names. The contract
-// shows no link to a template; a skill may name one, or one its skills.
-func templateEdges(record []byte) ([]graph.Edge, error) {
-	var t schemas.Template
-	err := json.Unmarshal(record, &t)
-	var edges []graph.Edge
-	for _, id := range t.SkillIDs {
-		edges = append(edges, graph.Edge{Predicate: graph.Skills, To: id})
-	}
-	return edges, err
-}
-
-// builderFacts also completes the record: the contract has a context type,
-// tools and instructions in each context builder.
-func builderFacts(record []byte) (facts, []byte, error) {
+// contextBuilder also completes the record: the contract has a context type,
+// tools and instructions in each that is resolved.
+func (t *taken) contextBuilder(c catalog.Change) error {
 	var b schemas.ContextBuilder
-	if err := json.Unmarshal(record, &b); err != nil {
-		return facts{}, nil, err
+	err := t.known(c, &b)
+	if err != nil {
+		return err
 	}
-	whole, err := complete(record, []member{{"context_type", `""`}, {"tool_ids", `[]`}, {"instructions", `""`}})
-	return facts{domain: b.Domain, contextType: b.ContextType}, whole, err
+	t.facts = facts{domain: b.Domain, contextType: b.ContextType}
+	t.record, err = complete(c.Record, []member{{"context_type", `""`}, {"tool_ids", `[]`}, {"instructions", `""`}})
+	return err
+}
+
+// template leads from the template to the skills it names. The contract shows
+// no link to a template; here a skill may name one, or one its skills.
+func (t *taken) template(c catalog.Change) error {
+	var f schemas.Template
+	err := t.known(c, &f)
+	for _, id := range f.SkillIDs {
+		t.edges = append(t.edges, graph.Edge{Predicate: graph.Skills, To: id})
+	}
+	return err
 }

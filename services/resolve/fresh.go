@@ -21,6 +21,9 @@ func (r *Resolver) current(ctx context.Context) error {
 }
 
 func (r *Resolver) reach(ctx context.Context, revision uint64) error {
+	if r.view.Revision() >= revision {
+		return nil // nearly always, and without a timer
+	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := r.view.WaitFor(waiting, revision); err != nil {
@@ -41,9 +44,12 @@ func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 }
 
 func (r *Resolver) indexCurrent(ctx context.Context) (stuck bool, err error) {
+	revision := bus.MinRevision(ctx)
+	if reached, stall, _ := r.feed.mark.get(); reached >= revision {
+		return stall != nil, nil
+	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	revision := bus.MinRevision(ctx)
 	err = r.feed.mark.waitFor(waiting, revision)
 	reached, stall, _ := r.feed.mark.get()
 	switch {
@@ -88,7 +94,7 @@ func (r *Resolver) unknown(kind, tenant string, ids []string) []string {
 	defer r.mu.RUnlock()
 	var unknown []string
 	for _, id := range ids {
-		if _, ok := r.reader().Find(kind, tenant, id); !ok {
+		if _, ok := r.reader.Find(kind, tenant, id); !ok {
 			unknown = append(unknown, id)
 		}
 	}

@@ -36,11 +36,12 @@ type Resolver struct {
 
 	// mu is held for writing while changes are taken in, so that who reads
 	// sees a record and its links at one revision.
-	mu    sync.RWMutex
-	view  *catalog.View
-	graph *graph.Graph
-	facts map[graph.Node]facts
-	aside map[graph.Node]uint64 // unreadable records, and their revisions
+	mu     sync.RWMutex
+	view   *catalog.View
+	graph  *graph.Graph
+	reader graph.Reader // of the graph; to be used while mu is held
+	facts  map[graph.Node]facts
+	aside  map[graph.Node]uint64 // unreadable records, and their revisions
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup
@@ -58,6 +59,7 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 		facts: map[graph.Node]facts{},
 		aside: map[graph.Node]uint64{},
 	}
+	r.reader = graph.Reader{Graph: r.graph, Has: r.has}
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	read := r.start(following, deps.Catalog, r.apply)

@@ -82,7 +82,7 @@ func (r *Resolver) ofSkill(ctx context.Context, who schemas.Asking, id string, a
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	node, ok := r.reader().Find(schemas.KindSkill, who.Tenant(), id)
+	node, ok := r.reader.Find(schemas.KindSkill, who.Tenant(), id)
 	if !ok {
 		return schemas.ErrSkillNotFound
 	}

@@ -26,7 +26,7 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 			continue
 		}
 		asked[id] = true
-		n, ok := r.reader().Find(schemas.KindTool, q.Tenant(), id)
+		n, ok := r.reader.Find(schemas.KindTool, q.Tenant(), id)
 		if !ok {
 			a.Missing = append(a.Missing, id)
 			continue
