@@ -116,7 +116,41 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: got %+v, want %q, degraded %q", row.name, got, row.want, row.degraded)
 		}
 	}
-	if err := ix.Apply(t.Context(), changes); !errors.Is(err, errAway) {
+	changes[1].Revision = 3
+	if err := ix.Apply(t.Context(), changes[1:]); !errors.Is(err, errAway) {
 		t.Errorf("apply without the model: got %v, want %v", err, errAway)
+	}
+}
+
+func TestModelComparesEachExample(t *testing.T) {
+	t.Parallel()
+	away := false
+	ix := open(t, model{&away})
+	c := index.Change{Revision: 1, Document: index.Document{
+		Kind: "skill", ID: "network.vlan",
+		Title: "VLAN", Body: "network switch network switch",
+		Examples: []string{"lan", "tea"},
+	}}
+	if err := ix.Apply(t.Context(), []index.Change{c}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{"switch": 1, "beverage": 1, "pizza": 0} {
+		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: query, TopK: 5})
+		if err != nil || len(got.Hits) != want {
+			t.Errorf("%q: got %+v, %v, want %d hits", query, got, err, want)
+		}
+	}
+}
+
+// mute returns fewer vectors than texts.
+type mute struct{ model }
+
+func (mute) Embed(context.Context, embed.Purpose, []string) ([][]float32, error) { return nil, nil }
+
+func TestVectorsAreCounted(t *testing.T) {
+	t.Parallel()
+	err := open(t, mute{}).Apply(t.Context(), []index.Change{{Document: index.Document{ID: "a.b"}, Revision: 1}})
+	if err == nil || !strings.Contains(err.Error(), "0 vectors") {
+		t.Errorf("apply with a vector missing: got %v, want an error that says so", err)
 	}
 }

@@ -49,13 +49,15 @@ func tenants(t testing.TB, s subject) {
 
 func fallback(t testing.TB, s subject) {
 	s.apply(catalog()...)
-	own := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 1)
+	global := put("kitchen.drinks", "Coffee list. Espresso and more", "All coffee", 20)
+	own := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 21)
 	own.Tenant = "acme"
-	s.apply(own)
+	s.apply(global, own)
 	for _, row := range []struct {
 		query, tenant, want, from string
 	}{
 		{"espresso coffee", "acme", "kitchen.coffee", "acme"},
+		{"espresso coffee", "initech", "kitchen.drinks", ""},
 		{"list vlans of the network", "acme", "network.list_vlans", ""},
 		{"list vlans of the network", "initech", "network.list_vlans", ""},
 		{"list vlans of the network", "", "network.list_vlans", ""},
