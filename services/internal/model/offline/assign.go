@@ -172,6 +172,8 @@ func favourAsked(all []match, s shape) {
 			m.score += m.whole
 		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.numeric():
 			m.score *= 0.7 // a number asks for a number beside it
+		case !inFocus && !inBy && m.role == asField && (s.intent == list || s.intent == breakdown || s.intent == top):
+			m.score *= 0.7 // it would say nothing
 		case inBy && m.role == asField:
 			m.score += 0.6 * m.whole
 		case inFocus && m.role == asArray && (s.counted || s.intent == share):
@@ -197,14 +199,28 @@ func distance(a, b match) int {
 func (r reading) unexplained(q []token, s shape) []int {
 	var out []int
 	for i, t := range q {
-		if !t.stop && r.by[i] < 0 && !s.consumed[i] && !fillers[t.stem] {
+		if !t.stop && r.by[i] < 0 && !s.consumed[i] && (!fillers[t.stem] || narrowing[t.stem] && predicated(q, i)) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// role gives the match of that role at token i.
+// predicated says whether the word at i ends what "are" says of something.
+func predicated(q []token, i int) bool {
+	last := i+1 == len(q) || q[i+1].stop || q[i+1].brk
+	for k := i - 1; k >= 0 && last; k-- {
+		if oneOf(q[k].low, "is|are|was|were") {
+			return true
+		}
+		if !q[k].stop && k < i-3 {
+			break
+		}
+	}
+	return false
+}
+
+// at gives the match of that role at token i.
 func (r reading) at(i int, roles ...role) (match, bool) {
 	if i < 0 || i >= len(r.by) || r.by[i] < 0 {
 		return match{}, false

@@ -118,6 +118,40 @@ func (f *field) identifying() bool {
 	return len(c.values) > 20 && 5*len(c.values) > 4*c.records
 }
 
+// polar gives the values by which a field of texts says yes and no.
+func (f *field) polar() (yes, no string, ok bool) {
+	if !f.textual() || f.column().distinct != 2 {
+		return "", "", false
+	}
+	for _, v := range f.values() {
+		low := strings.ToLower(v.text)
+		if affirmative[low] {
+			yes = v.text
+		}
+		if negative[low] {
+			no = v.text
+		}
+	}
+	return yes, no, yes != "" && no != ""
+}
+
+// find gives the value with that text.
+func (f *field) find(text string) []value {
+	i := slices.IndexFunc(f.values(), func(v value) bool { return v.text == text })
+	return f.values()[i : i+1]
+}
+
+// hollow says whether no record has a value.
+func (f *field) hollow() bool {
+	return !slices.ContainsFunc(f.types, func(t string) bool { return t != "null" })
+}
+
+// personal says whether the field is somebody's login, which is often called
+// after something else.
+func (f *field) personal() bool {
+	return slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && logins[p.stem] })
+}
+
 // commonness is a small advantage for values that many records have: of two
 // fields with the same value, the one that sorts records is meant.
 func (f *field) commonness(vs []value) float64 {

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"slices"
+	"strings"
 )
 
 // conds are the conditions that the question puts, leaving out the fields it
@@ -31,6 +32,9 @@ func (b *builder) conds(skip ...*field) []cond {
 			if c.op = b.state(m); c.op == "" {
 				continue
 			}
+			if text, ok := strings.CutPrefix(c.op, valueOp); ok {
+				c.op, c.values = "", m.field.find(text)
+			}
 		default:
 			continue
 		}
@@ -38,6 +42,10 @@ func (b *builder) conds(skip ...*field) []cond {
 	}
 	return out
 }
+
+// valueOp before a value's text is the state of a field that says yes and no in
+// words of its own.
+const valueOp = "value:"
 
 // state says what a field that is only named asks for: a flag that is on or
 // off, or that there is a value or none. "" when it is only a label.
@@ -52,6 +60,12 @@ func (b *builder) state(m match) string {
 		}
 		return "true"
 	}
+	if yes, no, ok := m.field.polar(); ok {
+		if denied {
+			return valueOp + no
+		}
+		return valueOp + yes
+	}
 	for _, o := range b.r.matches {
 		if o.field == m.field && (o.role == asValue || o.role == asNumber || o.role == asDate) {
 			return ""
@@ -59,6 +73,9 @@ func (b *builder) state(m match) string {
 	}
 	if denied {
 		return "unset"
+	}
+	if m.field.hollow() && b.s.intent.conditional() {
+		return "set"
 	}
 	for i, steps := m.start()-1, 0; i >= 0 && steps < 5; i, steps = i-1, steps+1 {
 		if oneOf(b.q[i].low, "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any") {

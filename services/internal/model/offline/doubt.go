@@ -1,6 +1,9 @@
 package offline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const unclearQuestion = "I cannot tell what is asked."
 
@@ -16,13 +19,16 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		if named(q, r, i) {
 			continue
 		}
-		ok, told := tolerable(q, i)
+		ok, told := tolerable(q, r, i)
 		switch {
 		case !ok, measures[q[i].stem], narrowing[q[i].stem]:
 			lost = append(lost, q[i].text)
 		case told:
 			ignored = append(ignored, q[i].text)
 		}
+	}
+	if m, ok := idle(r, s, p); ok {
+		return "I cannot tell what is asked of " + m.field.path + ".", nil
 	}
 	if len(ignored) > maxIgnored {
 		lost = ignored
@@ -31,6 +37,39 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		return "The data does not contain " + quoted(lost) + ".", nil
 	}
 	return "", ignored
+}
+
+// idle finds a field that the question names outside of what it counts and
+// that the plan does nothing with: something is asked of it.
+func idle(r reading, s shape, p plan) (match, bool) {
+	if !p.intent.conditional() {
+		return match{}, false
+	}
+	for _, m := range r.matches {
+		inFocus := s.focus[0] <= m.start() && m.end() <= s.focus[1]
+		if m.role != asField || inFocus || !m.plain || m.whole < 0.5 || p.uses(m.field) || beside(r, m) {
+			continue
+		}
+		return m, true
+	}
+	return match{}, false
+}
+
+// uses says whether the plan counts by f or puts a condition on it.
+func (p plan) uses(f *field) bool {
+	on := func(c cond) bool { return c.field == f }
+	return p.group == f || p.goal != nil && on(*p.goal) || slices.ContainsFunc(p.conds, on) || slices.ContainsFunc(p.also, on)
+}
+
+// beside says whether a value or a name of records stands next to m, which then
+// only says what that is: "the prow-build cluster".
+func beside(r reading, m match) bool {
+	for _, o := range r.matches {
+		if (o.role == asValue || o.role == asArray || o.role == asGeneric) && distance(o, m) <= 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // named says whether a parenthesis behind the word names what it means.
@@ -47,12 +86,12 @@ func named(q []token, r reading, i int) bool {
 // tolerable says whether the word at i, which nothing explains, may be left
 // out: it only describes what follows, or it is no name. told says whether the
 // answer should mention it.
-func tolerable(q []token, i int) (ok, told bool) {
+func tolerable(q []token, r reading, i int) (ok, told bool) {
 	t := q[i]
 	describes := i+1 < len(q) && !q[i+1].brk && !q[i+1].stop
 	switch {
 	case brands[t.low]:
-		return describes || i > 0 && (q[i-1].brk || q[i-1].word == t.word) || !afterPreposition(q, i), true
+		return describes && (explained(r, i+1) || fillers[q[i+1].stem]) || i > 0 && q[i-1].word == t.word, true
 	case t.ident:
 		return false, true
 	case t.text != t.low && !t.first:
@@ -63,9 +102,11 @@ func tolerable(q []token, i int) (ok, told bool) {
 	return !afterPreposition(q, i) && !determined(q, i), false
 }
 
+func explained(r reading, i int) bool { return r.by[i] >= 0 }
+
 // determined says whether an article stands before the word, as before nouns.
 func determined(q []token, i int) bool {
-	return i > 0 && oneOf(q[i-1].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those")
+	return i > 0 && oneOf(q[i-1].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those|do|does|did")
 }
 
 func afterPreposition(q []token, i int) bool {
@@ -94,7 +135,21 @@ func (b *builder) notFound(spans ...[2]int) string {
 			return "The data does not contain " + quoted(words) + "."
 		}
 	}
-	return unclearQuestion
+	return b.notThere(spans[0])
+}
+
+// notThere refuses for want of what the words of the span ask.
+func (b *builder) notThere(span [2]int) string {
+	var words []string
+	for i := span[0]; i < span[1]; i++ {
+		if !b.q[i].stop {
+			words = append(words, b.q[i].text)
+		}
+	}
+	if len(words) == 0 {
+		return unclearQuestion
+	}
+	return "The data does not contain " + quoted(words) + "."
 }
 
 // missing refuses when no array explains anything.

@@ -143,6 +143,7 @@ func (s *shape) asides(q []token) {
 func (s *shape) denials(q []token) {
 	on := false
 	for i, t := range q {
+		s.neg[i] = on && !t.brk && !oneOf(t.low, "and|but|that|which")
 		switch {
 		case s.consumed[i]:
 			on = false
@@ -151,7 +152,6 @@ func (s *shape) denials(q []token) {
 		case t.brk || oneOf(t.low, "and|but|that|which"):
 			on = false
 		}
-		s.neg[i] = on
 		if oneOf(t.low, "off|disabled|disable|deactivated|unset|inactive") && !s.consumed[i] {
 			s.off = true
 			s.consume(i, i+1)
@@ -184,7 +184,7 @@ func (s *shape) groups(q []token) {
 }
 
 func asksFields(q []token, s *shape) bool {
-	i, j := find(q, 0, "field|fields|column|columns|attribute|attributes|properties|property|schema|keys")
+	i, j := find(q, 0, "field|fields|column|columns|attribute|attributes|schema")
 	if i < 0 {
 		i, j = find(q, 0, "what information|details|info")
 	}
@@ -338,7 +338,7 @@ func numberAround(q []token, i int, s *shape) int {
 			continue
 		}
 		if n, err := strconv.Atoi(q[k].digits()); err == nil && n > 0 && n <= 1000 {
-			s.consume(k, k+1)
+			s.putAside(k, k+1)
 			return n
 		}
 	}
@@ -371,13 +371,17 @@ func asksCompare(q []token, s *shape) bool {
 }
 
 func asksAll(q []token, s *shape) bool {
-	if len(q) > 2 && oneOf(q[0].low, "are|is|do|does|have|has|did|were") && oneOf(q[1].low, "all|every|each|everything") {
-		s.intent = all
-		s.focus = phrase(q, 2)
-		s.by = [2]int{}
-		return true
+	if len(q) < 3 || !oneOf(q[0].low, "are|is|do|does|have|has|did|were") {
+		return false
 	}
-	return false
+	i, j := find(q, 1, "all|every|each|everything")
+	if i < 0 {
+		return false
+	}
+	s.intent = all
+	s.focus = phrase(q, j)
+	s.by = [2]int{}
+	return true
 }
 
 func asksCount(q []token, s *shape) bool {

@@ -67,6 +67,21 @@ var narrowing = stems(`idle encrypted unencrypted public private internal extern
 	archived duplicate tagged untagged monitored unmonitored replicated mirrored redundant degraded down rebooted
 	restarted upgraded outdated missing assigned unassigned attached unattached empty exposed`)
 
+// affirmative and negative are values that say yes and no.
+var (
+	affirmative = set("yes y true on enabled known present active ok supported required allowed available")
+	negative    = set("no n false off disabled unknown absent inactive unsupported optional denied unavailable none")
+)
+
+// logins are words of names of fields with logins.
+var logins = stems("user login username")
+
+// spellings are short forms that values have for words of a question.
+var spellings = map[string]string{
+	"windows": "win", "kubernetes": "k8s", "production": "prod", "development": "dev", "redhat": "rhel",
+	"postgresql": "postgres", "administrator": "admin", "configuration": "config",
+}
+
 // brands name clouds and bodies of an estate as a whole; before a noun they
 // may describe what is in it all.
 var brands = set(`gcp google aws amazon azure microsoft kubernetes k8s gke eks aks cncf cisa kev iam dns gcs s3 ec2 bigquery

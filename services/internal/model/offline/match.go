@@ -76,7 +76,7 @@ func parts(path string) []part {
 func nameMatches(q []token, ps []part, apart bool) []match {
 	var out []match
 	for i := range q {
-		if q[i].stop || !slices.ContainsFunc(ps, func(p part) bool { return alike(q[i].stem, p.stem) > 0 }) {
+		if q[i].stop || !begins(q, i, ps) {
 			continue
 		}
 		if len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
@@ -87,6 +87,15 @@ func nameMatches(q []token, ps []part, apart bool) []match {
 		}
 	}
 	return out
+}
+
+// begins says whether the word at i, alone or with the next, is in the name.
+func begins(q []token, i int, ps []part) bool {
+	joined := ""
+	if i+1 < len(q) && !q[i+1].brk {
+		joined = stem(q[i].low + q[i+1].low)
+	}
+	return slices.ContainsFunc(ps, func(p part) bool { return alike(q[i].stem, p.stem) > 0 || p.stem == joined })
 }
 
 // far is what a word counts less for each word between it and the others.
@@ -101,7 +110,12 @@ func nameMatchAt(q []token, ps []part, i int, apart bool) (match, bool) {
 			break
 		}
 		k, fit := bestPart(q[j], ps, used)
-		if k < 0 {
+		joined := k < 0 && j+1 < len(q) && !q[j].stop && !q[j+1].brk
+		if joined {
+			k, fit = bestPart(token{stem: stem(q[j].low + q[j+1].low)}, ps, used)
+			joined = k >= 0 && fit == 1
+		}
+		if k < 0 || fit < 1 && joined {
 			skipped++
 			if !q[j].stop || q[j].low == "and" {
 				gap++
@@ -113,6 +127,10 @@ func nameMatchAt(q []token, ps []part, i int, apart bool) (match, bool) {
 		gap, skipped = 0, 0
 		m.plain = m.plain && fit == 1
 		m.pos = append(m.pos, j)
+		if joined {
+			j++
+			m.pos = append(m.pos, j)
+		}
 		got += ps[k].weight * fit
 		if ps[k].leaf {
 			leaf += ps[k].weight

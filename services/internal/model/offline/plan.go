@@ -77,6 +77,9 @@ func (b *builder) plan() plan {
 		if by == nil && b.s.by[1] > 0 {
 			b.notByField(&p, target, records)
 		}
+		if b.byTwo() {
+			p.refuse = "I cannot tell the figures by two fields at a time; please ask by one of them."
+		}
 	case list:
 		b.listPlan(&p, target, records)
 	case top:
@@ -91,14 +94,32 @@ func (b *builder) plan() plan {
 	if p.intent == breakdown && p.refuse == "" {
 		b.breakdownPlan(&p)
 	}
+	if p.refuse == "" && !p.complete() {
+		p.refuse = b.notFound(b.s.focus)
+	}
 	return p
+}
+
+// complete says whether the plan has what its intent needs.
+func (p plan) complete() bool {
+	switch p.intent {
+	case distinct, list, breakdown, top:
+		return p.group != nil
+	case share, all:
+		return p.goal != nil
+	case compare:
+		return p.group != nil && len(p.pick) > 1
+	case metric:
+		return p.metric != ""
+	}
+	return true
 }
 
 // target is what a phrase asks for: the field that its last understood word
 // names, or records of the array.
 func (b *builder) target(span [2]int) (f *field, records bool) {
 	for i := span[1] - 1; i >= span[0]; i-- {
-		if m, ok := b.r.at(i, asField, asNumber); ok && m.whole >= 0.3 {
+		if m, ok := b.r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.3) {
 			return m.field, false
 		}
 		if _, ok := b.r.at(i, asArray, asGeneric, asValue); ok {
@@ -119,6 +140,10 @@ func (b *builder) anyField(conds []cond) *field {
 }
 
 func (b *builder) countPlan(p *plan, target *field, records bool) {
+	if b.headless() {
+		p.refuse = b.notThere(b.s.focus)
+		return
+	}
 	if slices.ContainsFunc(p.conds, func(c cond) bool { return c.field == target }) {
 		target, records = nil, true // "projects" that are "graduated", both in one field
 	}
@@ -154,6 +179,16 @@ func (b *builder) notByField(p *plan, target *field, records bool) {
 	}
 }
 
+// byTwo says whether a second field follows the one to count by.
+func (b *builder) byTwo() bool {
+	i := b.s.by[1]
+	if i == 0 || i+1 >= len(b.q) || b.q[i].low != "and" {
+		return false
+	}
+	_, ok := b.r.at(i+1, asField)
+	return ok
+}
+
 // asksWords says whether the phrase has words that carry meaning.
 func (b *builder) asksWords(span [2]int) bool {
 	for i := span[0]; i < span[1]; i++ {
@@ -162,6 +197,23 @@ func (b *builder) asksWords(span [2]int) bool {
 		}
 	}
 	return false
+}
+
+// headless says whether nothing explains the noun that is counted: the words of
+// the phrase before its first verb.
+func (b *builder) headless() bool {
+	nouns := 0
+	for i := b.s.focus[0]; i < b.s.focus[1]; i++ {
+		t := b.q[i]
+		if explained(b.r, i) {
+			return false
+		}
+		if fillers[t.stem] && !genericNouns[t.stem] {
+			break
+		}
+		nouns++
+	}
+	return nouns > 0
 }
 
 // takeGoal sets the last condition on presence or a flag aside, so that the
@@ -252,7 +304,7 @@ func (b *builder) topPlan(p *plan, target *field, records bool) {
 // of which it is asked.
 func (b *builder) goalPlan(p *plan) {
 	if len(p.conds) == 0 {
-		if b.s.intent == yesno && len(b.r.unexplained(b.q, b.s)) == 0 {
+		if b.s.intent == yesno && b.anyField(nil) == nil && len(b.r.unexplained(b.q, b.s)) == 0 {
 			return
 		}
 		p.refuse = b.notFound([2]int{0, len(b.q)})
@@ -301,8 +353,12 @@ func (b *builder) comparePlan(p *plan) {
 }
 
 func (b *builder) metricPlan(p *plan, target, by *field) {
-	if target == nil || !target.numeric() {
+	if target == nil {
 		p.refuse = b.notFound(b.s.focus)
+		return
+	}
+	if !target.numeric() {
+		p.refuse = b.notThere(b.s.focus)
 		return
 	}
 	p.metric = b.s.metric + ":" + target.path

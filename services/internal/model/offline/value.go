@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -18,18 +19,32 @@ const maxRun = 12
 func makeGrams(q []token) grams {
 	g := grams{map[string][][2]int{}, map[string][]int{}}
 	for i := range q {
-		var buf []byte
-		for j := i; j < len(q) && j < i+maxRun && (j == i || !q[j].brk); j++ {
-			buf = appendNorm(buf, q[j].text)
-			if wholeIdents(q, i, j+1) && !allStop(q[i:j+1]) {
-				g.runs[string(buf)] = append(g.runs[string(buf)], [2]int{i, j + 1})
-			}
-		}
+		g.addRuns(q, i)
 		if !q[i].stop && (!q[i].ident || alone(q, i)) && len(q[i].low) > 1 && q[i].digits() == "" {
 			g.stems[q[i].stem] = append(g.stems[q[i].stem], i)
+			if short, ok := spellings[q[i].low]; ok {
+				g.stems[stem(short)] = append(g.stems[stem(short)], i)
+			}
 		}
 	}
 	return g
+}
+
+// addRuns adds the runs that begin at token i, as written and in short forms.
+func (g grams) addRuns(q []token, i int) {
+	var full, short []byte
+	for j := i; j < len(q) && j < i+maxRun && (j == i || !q[j].brk); j++ {
+		full = appendNorm(full, q[j].text)
+		short = appendNorm(short, cmp.Or(spellings[q[j].low], q[j].text))
+		if !wholeIdents(q, i, j+1) || allStop(q[i:j+1]) {
+			continue
+		}
+		run := [2]int{i, j + 1}
+		g.runs[string(full)] = append(g.runs[string(full)], run)
+		if string(short) != string(full) {
+			g.runs[string(short)] = append(g.runs[string(short)], run)
+		}
+	}
 }
 
 // alone says whether the token is all of its written word.
@@ -70,12 +85,15 @@ func (f *field) valueMatches(q []token, g grams) []match {
 		}
 	}
 	for i, m := range parts {
-		if !slices.ContainsFunc(out, func(o match) bool { return slices.Contains(o.pos, i) }) {
+		if len(m.values) <= maxMeant && !slices.ContainsFunc(out, func(o match) bool { return slices.Contains(o.pos, i) }) {
 			out = append(out, *m)
 		}
 	}
 	for i := range out {
 		out[i].score += f.commonness(out[i].values)
+		if f.personal() {
+			out[i].score -= 0.5
+		}
 		if f.identifying() && len(out[i].pos) == 1 && !q[out[i].start()].ident {
 			out[i].score -= 0.2
 		}
@@ -87,6 +105,11 @@ const (
 	// fewValues is how many a column may have for its values to be compared
 	// word by word: more is a column of names, which are said as they are.
 	fewValues = 400
+	// maxPartly is how many a column may have for a word of a value to mean it.
+	maxPartly = 100
+	// maxMeant is how many values a word may mean: one in more of them says
+	// what the values are.
+	maxMeant = 12
 	// longText is the length beyond which a value is prose.
 	longText = 60
 )
@@ -113,7 +136,7 @@ func exact(f *field, v value, run [2]int) match {
 // once, some of them are noted in parts.
 func (f *field) looseMatches(q []token, g grams, v value, partly map[int]*match) []match {
 	words := nameParts(v.text)
-	mayPart := len(words) <= 3 && !f.identifying()
+	mayPart := len(words) <= 3 && !f.identifying() && f.column().distinct <= maxPartly
 	if len(words) == 0 || len(words) > 6 {
 		return nil
 	}

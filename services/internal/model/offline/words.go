@@ -48,6 +48,31 @@ func tokenize(s string) []token {
 	return joinPhrases(out)
 }
 
+func joinText(q []token) string {
+	words := make([]string, len(q))
+	for i, t := range q {
+		words[i] = t.text
+	}
+	return strings.Join(words, " ")
+}
+
+// phraseAt gives the one word for the n words that begin at i; 0 for none.
+func phraseAt(q []token, i int) (one string, n int) {
+	for n := 3; n >= 2; n-- {
+		if i+n > len(q) {
+			continue
+		}
+		words := make([]string, n)
+		for k := range words {
+			words[k] = q[i+k].low
+		}
+		if one, ok := phrases[strings.Join(words, " ")]; ok && !q[i+1].brk {
+			return one, n
+		}
+	}
+	return "", 0
+}
+
 // meanWhere lets "where" ask for a location.
 func meanWhere(t token) token {
 	if t.low == "where" {
@@ -61,17 +86,15 @@ func joinPhrases(q []token) []token {
 	var out []token
 	for i := 0; i < len(q); i++ {
 		t := q[i]
-		if i+1 < len(q) && !q[i+1].brk {
-			if one, ok := phrases[t.low+" "+q[i+1].low]; ok {
-				if t.low == "who" {
-					out = append(out, t)
-					t = q[i+1]
-				} else {
-					t.text += " " + q[i+1].text
-				}
-				t.low, t.stem, t.stop = one, stem(one), false
-				i++
+		if one, n := phraseAt(q, i); n > 0 {
+			if t.low == "who" {
+				out = append(out, t)
+				t = q[i+1]
+			} else {
+				t.text = joinText(q[i : i+n])
 			}
+			t.low, t.stem, t.stop = one, stem(one), false
+			i += n - 1
 		}
 		out = append(out, meanWhere(t))
 	}
