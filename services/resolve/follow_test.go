@@ -1,0 +1,232 @@
+package resolve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/embed"
+)
+
+func (w *world) health(ctx context.Context) (schemas.Health, error) {
+	w.t.Helper()
+	return bus.Health("resolve").Call(ctx, w.conn, schemas.Nothing{})
+}
+
+func TestHealthOfAWorkerThatHasReadAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	h, err := w.health(w.ctx())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Service != "resolve" || h.Status != schemas.StatusOK || len(h.Degraded) > 0 || h.Backends["index"] != "embedded:" {
+		t.Errorf("got %+v, want resolve to be ok with its backends", h)
+	}
+	if h.Revision != bus.MinRevision(w.ctx()) {
+		t.Errorf("got revision %d, want %d", h.Revision, bus.MinRevision(w.ctx()))
+	}
+}
+
+func TestRevisionThatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	ctx := bus.WithMinRevision(t.Context(), 1<<40)
+	calls := map[string]func() error{
+		"health": func() error { _, err := w.health(ctx); return err },
+		"by id": func() error {
+			_, err := bus.ResolveSkill.Call(ctx, w.conn, schemas.SkillQuery{SkillID: "net.vlan"})
+			return err
+		},
+		"by search": func() error {
+			_, err := bus.ResolveSkill.Call(ctx, w.conn, schemas.SkillQuery{Query: "audit"})
+			return err
+		},
+		"listing": func() error { _, err := bus.ListTools.Call(ctx, w.conn, schemas.ListQuery{}); return err },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := call()
+			if !errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint(1<<40)) {
+				t.Errorf("got %v, want %v naming the revision", err, schemas.ErrUnavailable)
+			}
+		})
+	}
+}
+
+// The request does not say what it must have seen: the log's leader does.
+func TestMissByIDIsDecidedByTheLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	for i := range 100 {
+		id, toolID := fmt.Sprintf("net.skill%d", i), fmt.Sprintf("p.s.tool%d", i)
+		w.put(tool, "acme", toolID, fmt.Sprintf(`{"tool_id":%q}`, toolID))
+		if _, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: []string{toolID}, Asking: asTenant("acme")}); err != nil {
+			t.Errorf("tool %d: %v", i, err)
+		}
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q}`, id))
+		if _, err := bus.ResolveSkill.Call(t.Context(), w.conn, schemas.SkillQuery{SkillID: id}); err != nil {
+			t.Errorf("skill %d: %v", i, err)
+		}
+	}
+}
+
+func TestUnreadableRecordIsSetAside(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"before the worker starts", "while it runs"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if when == "while it runs" {
+				w.serve()
+			}
+			w.records(record{skill, "", `{"skill_id":"net.good","tool_ids":["p.s.one"]}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
+			w.put(skill, "", "net.bad", `{"skill_id":`)
+			w.put(skill, "", "net.worse", `{"skill_id":7}`)
+			w.put(tool, "", "p.s.one", "\xff")
+			w.records(record{skill, "", `{"skill_id":"net.later","purpose":"come afterwards"}`})
+			if when != "while it runs" {
+				w.serve()
+			}
+			if p, err := w.parts("", "net.good"); err != nil || len(p.Tools) > 0 {
+				t.Errorf("a skill beside it: got %v, %v, want it without the unreadable tool", p, err)
+			}
+			if _, err := w.parts("", "net.bad"); !errors.Is(err, schemas.ErrSkillNotFound) {
+				t.Errorf("the unreadable skill: got %v, want %v", err, schemas.ErrSkillNotFound)
+			}
+			if hits, err := w.search("", "come afterwards", 1); err != nil || hits[0].SkillID != "net.later" {
+				t.Errorf("a record behind it: got %v, %v", hits, err)
+			}
+			h, err := w.health(w.ctx())
+			said := strings.Join(h.Degraded, "\n")
+			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(said, "3 records") || !strings.Contains(said, "net.bad") {
+				t.Errorf("health: got %+v, %v, want it to name 3 records", h, err)
+			}
+			w.records(record{skill, "", `{"skill_id":"net.bad"}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
+			w.remove(skill, "", "net.worse")
+			if h, err := w.health(w.ctx()); err != nil || h.Status != schemas.StatusOK {
+				t.Errorf("health once they are replaced: got %+v, %v", h, err)
+			}
+		})
+	}
+}
+
+// faulty is an embedder that is away at times.
+type faulty struct {
+	embed.Embedder
+	away atomic.Bool
+}
+
+func (f *faulty) Embed(ctx context.Context, p embed.Purpose, texts []string) ([][]float32, error) {
+	if f.away.Load() {
+		return nil, errors.New("the embedder is away")
+	}
+	return f.Embedder.Embed(ctx, p, texts)
+}
+
+func newFaulty(t testing.TB) *faulty {
+	t.Helper()
+	e, err := embed.Open(t.Context(), "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &faulty{Embedder: e}
+}
+
+func TestWithoutTheEmbedderRecordsAreReadOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	embedder := newFaulty(t)
+	embedder.away.Store(true)
+	w.serveWith(embedder)
+	if _, err := w.parts("", "net.vlan"); err != nil {
+		t.Errorf("by id while the embedder is away: %v", err)
+	}
+	if _, err := w.health(w.ctx()); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("health at a revision that search does not see: got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	if h, err := w.health(t.Context()); err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(h.Degraded[0], "the embedder is away") {
+		t.Errorf("health: got %+v, %v, want it to say that the embedder is away", h, err)
+	}
+	embedder.away.Store(false)
+	w.eventually(func() bool { _, err := w.health(w.ctx()); return err == nil })
+	if hits, err := w.search("", "audit virtual networks", 1); err != nil || hits[0].SkillID != "net.vlan" {
+		t.Errorf("search once the embedder is back: got %v, %v", hits, err)
+	}
+}
+
+func TestSearchGoesOnWhileTheEmbedderIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	embedder := newFaulty(t)
+	w.serveWith(embedder)
+	embedder.away.Store(true)
+	w.put(skill, "", "net.new", `{"skill_id":"net.new","purpose":"newly come"}`)
+	w.eventually(func() bool {
+		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "audit virtual networks"})
+		return err == nil && a.Hits.Degraded != "" && strings.Contains(string(a.Hits.Skills[0]), "net.vlan")
+	})
+}
+
+// eventually waits for the fact.
+func (w *world) eventually(fact func() bool) {
+	w.t.Helper()
+	ctx := w.soon()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !fact() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.t.Fatal("it does not come true")
+		}
+	}
+}
+
+func TestRestartBringsEverythingBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func() *world {
+		server, err := bus.StartServer(dir, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(server.Stop)
+		w := &world{t: t, server: server, conn: bustest.Dial(t, server)}
+		w.catalog = openCatalog(t, w.conn)
+		return w
+	}
+	first := start()
+	library(first)
+	first.records(record{tool, "", `{"tool_id":"p.s.one"}`},
+		record{skill, "", `{"skill_id":"net.vlan","purpose":"Audit virtual networks","tool_ids":["p.s.one"]}`})
+	first.remove(skill, "", "net.route")
+	first.server.Stop()
+
+	second := start()
+	second.serve()
+	if p, err := second.parts("", "net.vlan"); err != nil || len(p.Tools) != 1 {
+		t.Errorf("by id: got %v, %v, want the skill with its tool", p, err)
+	}
+	if hits, err := second.search("", "audit virtual networks", 1); err != nil || hits[0].SkillID != "net.vlan" {
+		t.Errorf("by search: got %v, %v", hits, err)
+	}
+	if _, err := second.parts("", "net.route"); !errors.Is(err, schemas.ErrSkillNotFound) {
+		t.Errorf("a removed skill: got %v, want %v", err, schemas.ErrSkillNotFound)
+	}
+}

@@ -1,0 +1,166 @@
+package resolve_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// pages lists skills, calling between after each page, and gives the ids page
+// by page.
+func (w *world) pages(tenant string, limit int, between func(page int)) [][]string {
+	w.t.Helper()
+	q := schemas.ListQuery{TenantID: asTenant(tenant).TenantID, Limit: &limit}
+	var pages [][]string
+	for {
+		list, err := bus.ListSkills.Call(w.ctx(), w.conn, q)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		pages = append(pages, ids(w.t, skill, list.Skills))
+		if list.NextCursor == nil {
+			return pages
+		}
+		q.Cursor = *list.NextCursor
+		between(len(pages))
+	}
+}
+
+func nothing(int) {}
+
+func TestListing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	for _, id := range []string{"d.1", "c.1", "b.1", "a.1"} {
+		w.put(skill, "", id, `{"skill_id":"`+id+`"}`)
+	}
+	w.put(skill, "", "c.old", `{"skill_id":"c.old","status":"retired"}`)
+	w.put(skill, "acme", "z.1", `{"skill_id":"z.1"}`)
+	rows := []struct {
+		name, tenant string
+		limit        int
+		want         [][]string
+	}{
+		{"ordered by id, active ones only", "", 10, [][]string{{"a.1", "b.1", "c.1", "d.1"}}},
+		{"in pages, the last of them shorter", "", 3, [][]string{{"a.1", "b.1", "c.1"}, {"d.1"}}},
+		{"a last page that is full has no cursor", "", 2, [][]string{{"a.1", "b.1"}, {"c.1", "d.1"}}},
+		{"the tenant's own collection", "acme", 10, [][]string{{"z.1"}}},
+		{"the global one when the tenant has none", "other", 3, [][]string{{"a.1", "b.1", "c.1"}, {"d.1"}}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(row.want, w.pages(row.tenant, row.limit, nothing)); diff != "" {
+				t.Errorf("pages differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCursorIsStableUnderWrites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	for _, id := range []string{"b.1", "d.1", "f.1", "h.1"} {
+		w.put(skill, "", id, `{"skill_id":"`+id+`"}`)
+	}
+	got := w.pages("acme", 2, func(int) {
+		w.put(skill, "", "a.1", `{"skill_id":"a.1"}`)     // before the cursor: not seen
+		w.put(skill, "", "e.1", `{"skill_id":"e.1"}`)     // behind it: seen
+		w.remove(skill, "", "d.1")                        // the cursor's own id
+		w.put(skill, "acme", "g.1", `{"skill_id":"g.1"}`) // the tenant has its own now
+	})
+	want := [][]string{{"b.1", "d.1"}, {"e.1", "f.1"}, {"h.1"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pages differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestPageEndsBeforeItIsTooLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	var want [][]string
+	for _, size := range []int{300, 200, 100, 900, 600, 10} { // in KiB
+		id := fmt.Sprintf("a.%d", len(want))
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"pad":%q}`, id, strings.Repeat("x", size<<10)))
+		want = append(want, []string{id})
+	}
+	want = [][]string{{"a.0", "a.1"}, {"a.2"}, {"a.3"}, {"a.4"}, {"a.5"}}
+	if diff := cmp.Diff(want, w.pages("", 100, nothing)); diff != "" {
+		t.Errorf("pages differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestListingFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.records(
+		record{skill, "", `{"skill_id":"net.audit"}`}, record{skill, "", `{"skill_id":"billing.check","domain":"billing"}`},
+		record{tool, "", `{"tool_id":"p.s.one","tool_class":"net","provider":"p","domain":"d"}`},
+		record{tool, "", `{"tool_id":"p.s.two","tool_class":"log","provider":"p"}`},
+		record{tool, "", `{"tool_id":"q.s.one","tool_class":"net","provider":"q"}`},
+		record{tool, "acme", `{"tool_id":"r.s.one","tool_class":"net","provider":"r"}`},
+	)
+	w.serve()
+	rows := []struct {
+		name  string
+		query schemas.ListQuery
+		want  []string // of skills, then of tools
+	}{
+		{"by domain, which is the id's first segment by default", schemas.ListQuery{Domain: "net"}, []string{"net.audit"}},
+		{"by domain of tools", schemas.ListQuery{Domain: "d"}, []string{"p.s.one"}},
+		{"by provider", schemas.ListQuery{Provider: "q"}, []string{"billing.check", "net.audit", "q.s.one"}},
+		{"by class and provider", schemas.ListQuery{ToolClass: "net", Provider: "p"}, []string{"billing.check", "net.audit", "p.s.one"}},
+		{"the global ones where none of the tenant's fits",
+			schemas.ListQuery{ToolClass: "log", TenantID: asTenant("acme").TenantID}, []string{"billing.check", "net.audit", "p.s.two"}},
+		{"nothing fits", schemas.ListQuery{Domain: "none"}, []string{}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			skills, err := bus.ListSkills.Call(w.ctx(), w.conn, row.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools, err := bus.ListTools.Call(w.ctx(), w.conn, row.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := append(ids(t, skill, skills.Skills), ids(t, tool, tools.Tools)...)
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("listing differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBadCursor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	for name, cursor := range map[string]string{
+		"not base64":       "!!",
+		"no id":            base64.RawURLEncoding.EncodeToString([]byte("g")),
+		"no collection":    base64.RawURLEncoding.EncodeToString([]byte("xa.1")),
+		"not valid UTF-8":  base64.RawURLEncoding.EncodeToString([]byte("g\xff")),
+		"padded by others": base64.URLEncoding.EncodeToString([]byte("ga.12")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := bus.ListSkills.Call(t.Context(), w.conn, schemas.ListQuery{Cursor: cursor})
+			var e *schemas.Error
+			if !errors.Is(err, schemas.ErrMalformed) || !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != "cursor" {
+				t.Errorf("got %v, want %v naming cursor", err, schemas.ErrMalformed)
+			}
+		})
+	}
+}

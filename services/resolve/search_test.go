@@ -1,0 +1,192 @@
+package resolve_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// library has skills and agents of two domains, global and of a tenant.
+func library(w *world) {
+	w.records(
+		record{skill, "", `{"skill_id":"net.vlan","display_name":"VLAN audit","purpose":"Audit virtual networks of switches","extra":{"kept":true},"score":7}`},
+		record{skill, "", `{"skill_id":"net.route","display_name":"Route tracing","purpose":"Trace routes between routers"}`},
+		record{skill, "", `{"skill_id":"billing.invoice","display_name":"Invoice check","purpose":"Check invoices of customers","example_queries":["why was I charged twice"]}`},
+		record{skill, "", `{"skill_id":"net.draft","display_name":"VLAN audit draft","purpose":"Audit virtual networks of switches","status":"draft"}`},
+		record{skill, "acme", `{"skill_id":"acme.invoice","display_name":"Invoice check of Acme","purpose":"Check invoices of Acme"}`},
+		record{agent, "", `{"agent_id":"network","display_name":"Network agent","capabilities":["audit switches","trace routes"],"skill_ids":["net.vlan","net.route"]}`},
+		record{agent, "", `{"agent_id":"billing","display_name":"Billing agent","capabilities":["check invoices"]}`},
+	)
+}
+
+// searched is a hit as the tests look at it.
+type searched struct {
+	SkillID string          `json:"skill_id"`
+	Score   float64         `json:"score"`
+	Extra   map[string]bool `json:"extra"`
+}
+
+func (w *world) search(tenant, query string, topK ...int) ([]searched, error) {
+	w.t.Helper()
+	q := schemas.SkillQuery{Query: query, Asking: asTenant(tenant)}
+	if len(topK) > 0 {
+		q.TopK = &topK[0]
+	}
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]searched, len(a.Hits.Skills))
+	for i, record := range a.Hits.Skills {
+		if err := json.Unmarshal(record, &hits[i]); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return hits, nil
+}
+
+func TestSkillSearch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	rows := []struct {
+		name, tenant, query string
+		want                string // the best; empty: not found
+	}{
+		{"by words of the purpose", "", "audit the virtual networks", "net.vlan"},
+		{"by an example query", "", "I was charged twice, why", "billing.invoice"},
+		{"the tenant's own first", "acme", "check an invoice", "acme.invoice"},
+		{"the global ones where the tenant has none that fit", "acme", "trace routes between routers", "net.route"},
+		{"without a tenant the global ones alone", "", "check invoices of Acme", "billing.invoice"},
+		{"an off-topic query finds nothing", "", "xylophone zebra quasar", ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			hits, err := w.search(row.tenant, row.query)
+			if row.want == "" {
+				if !errors.Is(err, schemas.ErrSkillNotFound) {
+					t.Errorf("got %v, %v, want %v", hits, err, schemas.ErrSkillNotFound)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if hits[0].SkillID != row.want {
+				t.Errorf("got %v, want %s first", hits, row.want)
+			}
+			for i, h := range hits {
+				if h.SkillID == "net.draft" {
+					t.Errorf("found an inactive skill: %v", hits)
+				}
+				if h.Score < 0 || h.Score > 1 || i > 0 && h.Score > hits[i-1].Score {
+					t.Errorf("scores are not descending in [0,1]: %v", hits)
+				}
+			}
+		})
+	}
+}
+
+func TestSkillHitIsTheRecordWithItsScore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	hits, err := w.search("", "audit virtual networks", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(hits) != 1 {
+		t.Fatalf("got %d hits, want top_k of 1", len(hits))
+	}
+	// The record has a score of its own, 7, which is not the search's.
+	if h := hits[0]; h.Score > 1 || !h.Extra["kept"] {
+		t.Errorf("got %+v, want a score in [0,1] and the record's other fields", h)
+	}
+}
+
+func TestSearchIsExplained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	ask := asTenant("acme")
+	ask.Explain = true
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "check an invoice", Asking: ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []schemas.Explanation{{Kind: skill, ID: "acme.invoice", Scope: schemas.ScopeTenant, Via: "search", TextRank: 1, VectorRank: 1}}
+	if diff := cmp.Diff(want, a.Hits.Explain); diff != "" {
+		t.Errorf("explanations differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	got, err := bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "who can audit switches"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Score <= 0 || got.Score > 1 {
+		t.Errorf("got score %v, want one in (0,1]", got.Score)
+	}
+	got.Score, got.Record = 0, nil
+	want := schemas.AgentAnswer{
+		AgentID:       "network",
+		Capabilities:  []string{"audit switches", "trace routes"},
+		OwnedSkillIDs: []string{"net.vlan", "net.route"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("agent differs (-want +got):\n%s", diff)
+	}
+	_, err = bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "xylophone zebra quasar"})
+	if !errors.Is(err, schemas.ErrAgentNotFound) {
+		t.Errorf("off-topic: got %v, want %v", err, schemas.ErrAgentNotFound)
+	}
+}
+
+func TestRemovedSkillIsNotFoundAnyMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	w.remove(skill, "", "net.vlan")
+	if hits, err := w.search("", "audit virtual networks"); !errors.Is(err, schemas.ErrSkillNotFound) {
+		t.Errorf("search: got %v, %v, want %v", hits, err, schemas.ErrSkillNotFound)
+	}
+	if _, err := w.parts("", "net.vlan"); !errors.Is(err, schemas.ErrSkillNotFound) {
+		t.Errorf("by id: got %v, want %v", err, schemas.ErrSkillNotFound)
+	}
+}
+
+// Both workers of the queue group answer some of the requests, and neither was
+// asked whether it has read as far.
+func TestWhatWasWrittenIsReadFromEitherWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	w.serve()
+	for i := range 100 {
+		id := fmt.Sprintf("net.skill%d", i)
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"purpose":"purpose%d unheard of"}`, id, i))
+		if _, err := w.parts("", id); err != nil {
+			t.Errorf("%s by id: %v", id, err)
+		}
+		hits, err := w.search("", fmt.Sprintf("purpose%d", i), 1)
+		if err != nil || hits[0].SkillID != id {
+			t.Errorf("%s by search: got %v, %v", id, hits, err)
+		}
+	}
+}

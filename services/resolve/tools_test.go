@@ -1,0 +1,91 @@
+package resolve_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+func toolbox(w *world) {
+	w.records(
+		record{tool, "", `{"tool_id":"p.s.one","tool_class":"net","provider":"p","of":"global"}`},
+		record{tool, "", `{"tool_id":"q.s.two","tool_class":"net","provider":"q","of":"global"}`},
+		record{tool, "", `{"tool_id":"p.s.three","tool_class":"log","provider":"p","of":"global"}`},
+		record{tool, "", `{"tool_id":"p.s.old","tool_class":"net","provider":"p","status":"retired","of":"global"}`},
+		record{tool, "acme", `{"tool_id":"q.s.two","tool_class":"net","provider":"q","of":"acme"}`},
+	)
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	toolbox(w)
+	w.serve()
+	rows := []struct {
+		name, tenant   string
+		ask            []string
+		found, missing []string
+		err            error
+	}{
+		{"in the order asked", "", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of global", "p.s.one of global"}, nil, nil},
+		{"the ids not found are named", "", []string{"x.y.z", "p.s.one", "a.b.c"}, []string{"p.s.one of global"}, []string{"x.y.z", "a.b.c"}, nil},
+		{"an id asked twice is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"}, []string{"p.s.one of global"}, []string{"x.y.z"}, nil},
+		{"each id means the tenant's tool, or the global one", "acme", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of acme", "p.s.one of global"}, nil, nil},
+		{"an inactive tool is found by id", "", []string{"p.s.old"}, []string{"p.s.old of global"}, nil, nil},
+		{"none found", "", []string{"x.y.z"}, nil, nil, schemas.ErrToolNotFound},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			a, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: row.ask, Asking: asTenant(row.tenant)})
+			if !errors.Is(err, row.err) {
+				t.Fatalf("got %v, want %v", err, row.err)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(row.found, ids(t, tool, a.Tools)); diff != "" {
+				t.Errorf("tools differ (-want +got):\n%s", diff)
+			}
+			if len(row.missing)+len(a.Missing) > 0 && !cmp.Equal(row.missing, a.Missing) {
+				t.Errorf("missing differs (-want +got):\n%s", cmp.Diff(row.missing, a.Missing))
+			}
+		})
+	}
+}
+
+func TestToolClass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	toolbox(w)
+	w.serve()
+	rows := []struct {
+		name, tenant, class, provider string
+		want                          []string
+		err                           error
+	}{
+		{"all active tools of the class, by id", "", "net", "", []string{"p.s.one of global", "q.s.two of global"}, nil},
+		{"only the provider's", "", "net", "q", []string{"q.s.two of global"}, nil},
+		{"the tenant's own alone when it has some", "acme", "net", "", []string{"q.s.two of acme"}, nil},
+		{"the global ones where the tenant has none", "acme", "log", "", []string{"p.s.three of global"}, nil},
+		{"an unknown class", "", "none", "", nil, schemas.ErrToolNotFound},
+		{"a provider without such tools", "", "log", "q", nil, schemas.ErrToolNotFound},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			q := schemas.ToolClassQuery{ToolClass: row.class, Provider: row.provider, Asking: asTenant(row.tenant)}
+			a, err := bus.ResolveToolClass.Call(w.ctx(), w.conn, q)
+			if !errors.Is(err, row.err) {
+				t.Fatalf("got %v, want %v", err, row.err)
+			}
+			if diff := cmp.Diff(row.want, ids(t, tool, a.Tools)); err == nil && diff != "" {
+				t.Errorf("tools differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
