@@ -29,6 +29,17 @@ type Sender interface {
 // the stream: nil with done, an error before the first event with the error
 // alone, a later one with an error event and done.
 func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
+	return s.ServeBody(svc, func(ctx context.Context, body []byte, to Sender) error {
+		req, err := schemas.Decode[Req](body, s.Invalid)
+		if err != nil {
+			return err
+		}
+		return handle(ctx, req, to)
+	})
+}
+
+// ServeBody is Serve for a handle that reads the request itself.
+func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	return svc.add(s.Subject, func(ctx context.Context, r micro.Request) {
 		ctx, stop := received(ctx, r.Headers().Get, s.Timeout)
 		defer stop()
@@ -37,7 +48,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 		w := &session{conn: svc.conn, reply: r.Reply(), body: r.Data(), whole: make(chan struct{}), cancel: cancel}
 		err := w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
 		if err == nil {
-			err = s.run(ctx, w, handle)
+			err = w.run(ctx, handle)
 		}
 		w.close()
 		if errors.Is(context.Cause(ctx), errLeft) {
@@ -47,8 +58,8 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 	})
 }
 
-// run reads the request and handles it, with a sign of life now and then.
-func (s Stream[Req]) run(ctx context.Context, w *session, handle func(context.Context, Req, Sender) error) (err error) {
+// run handles the request, with a sign of life now and then.
+func (w *session) run(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
 	var alive sync.WaitGroup
 	beating, stop := context.WithCancel(ctx)
 	alive.Go(func() { w.beat(beating) })
@@ -62,18 +73,15 @@ func (s Stream[Req]) run(ctx context.Context, w *session, handle func(context.Co
 	if err := w.arrived(ctx); err != nil {
 		return err
 	}
-	req, err := schemas.Decode[Req](w.body, s.Invalid)
-	if err != nil {
-		return err
-	}
-	w.body = nil // the decoded request keeps what it needs
-	return handle(ctx, req, w)
+	body := w.body
+	w.body = nil // a long answer does not hold on to the request
+	return handle(ctx, body, w)
 }
 
 // end says how the stream ended.
 func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *session, err error) {
 	if err != nil && ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), err)
+		err = context.Cause(ctx) // whatever failed, it failed because of this
 	}
 	switch {
 	case err == nil:
@@ -102,7 +110,7 @@ type session struct {
 
 	body  []byte        // complete when whole is closed
 	size  int           // of a body in chunks; 0 when it came with the request
-	parts []byte        // of it, so far
+	got   int           // of it, so far
 	whole chan struct{} // closed when the body is complete
 
 	mu       sync.Mutex
@@ -138,7 +146,7 @@ func (w *session) announced(size string, most int) (err error) {
 	case w.size > most:
 		return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, w.size))
 	}
-	w.parts = make([]byte, 0, w.size)
+	w.body = make([]byte, 0, w.size)
 	return nil
 }
 
@@ -147,12 +155,11 @@ func (w *session) told(msg *nats.Msg) {
 	switch {
 	case noResponders(msg), msg.Header.Get(HeaderCancel) != "":
 		w.cancel(errLeft)
-	case len(w.parts)+len(msg.Data) > w.size || len(msg.Data) == 0:
+	case w.got+len(msg.Data) > w.size || len(msg.Data) == 0:
 		w.cancel(schemas.ErrMalformed.Because("the chunks are not the bytes that " + HeaderBodySize + " announced"))
 	default:
-		w.parts = append(w.parts, msg.Data...)
-		if len(w.parts) == w.size {
-			w.body = w.parts
+		w.body = append(w.body, msg.Data...)
+		if w.got += len(msg.Data); w.got == w.size {
 			close(w.whole)
 		}
 	}

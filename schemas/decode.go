@@ -14,17 +14,25 @@ import (
 var decodeOptions = json.JoinOptions(jsontext.AllowDuplicateNames(false))
 
 // Decode reads body as a T and validates it. What is wrong comes back as
-// invalid, naming the field and what was expected. A T with an UnmarshalJSON of
-// its own checks the syntax itself, so that a large body is read once.
+// invalid, naming the field and what was expected.
 func Decode[T any](body []byte, invalid *Error) (T, error) {
-	var v T
-	if err := unmarshal(body, &v); err != nil {
-		return v, invalid.explain(err)
+	v, err := Read[T](body, invalid)
+	if err != nil {
+		return v, err
 	}
 	if c, ok := any(&v).(interface{ Validate() error }); ok {
 		if err := c.Validate(); err != nil {
 			return v, err
 		}
+	}
+	return v, nil
+}
+
+// Read is Decode without the validation.
+func Read[T any](body []byte, invalid *Error) (T, error) {
+	var v T
+	if err := unmarshal(body, &v); err != nil {
+		return v, invalid.explain(err)
 	}
 	return v, nil
 }

@@ -1,0 +1,97 @@
+// Package analyze answers questions about an estate: a model talks, and every
+// figure comes from two tools that compute on the estate itself.
+package analyze
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cairn/bus"
+	"cairn/schemas"
+	"cairn/services/internal/estate"
+	"cairn/services/internal/model"
+)
+
+// Deps is what an analysis needs.
+type Deps struct {
+	Conn   *bus.Conn // to the rendering agent
+	Model  model.Model
+	Render string // subject of the rendering agent; empty: the model's words are the answer
+	Memory int    // bytes of estates kept for the next question
+}
+
+// Serve answers analyses on s.
+func Serve(s *bus.Service, d Deps) error {
+	a := analyzer{Deps: d, estates: newCache(d.Memory)}
+	return errors.Join(
+		bus.Analyze.ServeBody(s, a.analyze),
+		bus.Health("analyze").Serve(s, a.health),
+	)
+}
+
+type analyzer struct {
+	Deps
+	estates *cache
+}
+
+// analyze answers the question in body.
+func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error {
+	ask, text, err := read(body)
+	if err != nil {
+		return err
+	}
+	e, err := a.estates.open(text)
+	if err != nil {
+		return schemas.ErrInternal.Because("context: " + err.Error())
+	}
+	l := &loop{model: a.Model, tools: tools{e}, to: to, silent: a.Render != "", talk: conversation(ask, e)}
+	if err := l.run(ctx); err != nil {
+		return explained(ctx, err)
+	}
+	if a.Render != "" {
+		if err := a.render(ctx, ask, l, to); err != nil {
+			return err
+		}
+	}
+	return l.sendUsage(ask.Include)
+}
+
+// explained is what a failure of the model means to the caller. The contract
+// makes each of them a 500, an absent model included.
+func explained(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, model.ErrUnavailable), errors.Is(err, model.ErrTooLong):
+		return fmt.Errorf("%w: %w", schemas.ErrInternal.Because("model call failed: "+err.Error()), err)
+	default:
+		return err
+	}
+}
+
+// conversation is what the model is told: the rules of the mode, the outline
+// of the estate, and what was said so far.
+func conversation(ask schemas.Analysis, e *estate.Estate) model.Conversation {
+	talk := model.Conversation{System: systemPrompt(ask.Mode, e), Tools: offered, Estate: e}
+	for _, said := range ask.History() {
+		role := model.User
+		if said.R == 1 {
+			role = model.Assistant
+		}
+		talk.Messages = append(talk.Messages, model.Message{Role: role, Text: said.C})
+	}
+	talk.Messages = append(talk.Messages, model.Message{Role: model.User, Text: ask.Query})
+	return talk
+}
+
+// health says whether the model can answer.
+func (a analyzer) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+	h := schemas.Health{Service: "analyze", Status: schemas.StatusOK, Version: bus.Version,
+		Backends: map[string]string{"model": a.Model.Name()}}
+	if err := a.Model.Check(ctx); err != nil {
+		h.Status = schemas.StatusDegraded
+		h.Degraded = []string{"model: " + err.Error()}
+	}
+	return h, nil
+}

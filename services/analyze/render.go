@@ -1,0 +1,69 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// renderTimeout bounds the rendering of one finished analysis.
+const renderTimeout = 60 * time.Second
+
+// render hands the finished analysis to the rendering agent and sends on its
+// text. When the agent is away, or fails before its first word, the plain
+// answer goes out as a direct_response.
+func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to bus.Sender) error {
+	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
+	finished := schemas.Rendering{
+		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolResults: l.results,
+		Prompt: ask.Prompt, Profile: ask.Profile,
+	}
+	spoken := false
+	for event, err := range agent.Call(ctx, a.Conn, finished) {
+		if err == nil && event.Type == schemas.EventError {
+			err = agentError(event.Data)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && spoken:
+			return schemas.ErrUnavailable.Because("rendering agent: " + err.Error())
+		case err != nil:
+			return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), err))
+		case event.Type != schemas.EventTextDelta:
+			continue
+		}
+		spoken = true
+		var delta schemas.TextDelta
+		if err := json.Unmarshal(event.Data, &delta); err != nil {
+			return schemas.ErrUnavailable.Because("rendering agent: a text_delta that cannot be read: " + err.Error())
+		}
+		if err := to.Send(schemas.EventTextDelta, delta); err != nil {
+			return err
+		}
+	}
+	if !spoken {
+		return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("it said nothing")))
+	}
+	return nil
+}
+
+func directResponse(text string, err error) schemas.DirectResponse {
+	return schemas.DirectResponse{
+		Text: text, Code: schemas.ErrAnalysisUnavailable.Code, Reason: "rendering agent unavailable: " + err.Error(),
+	}
+}
+
+// agentError is the failure that the agent's own error event tells of.
+func agentError(data []byte) error {
+	var e schemas.StreamError
+	if err := json.Unmarshal(data, &e); err != nil || e.Message == "" {
+		return errors.New(string(data))
+	}
+	return errors.New(e.Message)
+}

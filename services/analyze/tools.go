@@ -1,0 +1,93 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/services/internal/estate"
+	"cairn/services/internal/model"
+)
+
+// The tools a model is offered. What a JSON Schema could bound is said in
+// words too: Ollama passes on neither minimum nor default.
+var offered = []model.Tool{{
+	Name: "inspect_schema",
+	Description: "What one data array of the estate looks like: its fields, how many records it has, one sample record. " +
+		"Use it before computing on an array whose fields you do not know.",
+	Parameters: []byte(`{"type":"object","required":["data_key"],"properties":{
+		"data_key":{"type":"string","description":"name of the data array, as listed"}}}`),
+}, {
+	Name: "compute_stats",
+	Description: "Counts and other figures over the records of one data array. total is over all records that match the filter, " +
+		"groups the same per value of group_by (missing and null values group under \"null\").",
+	Parameters: []byte(`{"type":"object","required":["data_key"],"properties":{
+		"data_key":{"type":"string","description":"name of the data array, as listed"},
+		"group_by":{"type":"string","description":"field to group by, dots lead into objects; empty for the total only"},
+		"filter":{"type":"object","description":"field: value pairs that must all hold, values equal in type; or field: {operator: value} with ne, gt, gte, lt, lte, in (array), contains, exists (true or false)"},
+		"metrics":{"type":"array","items":{"type":"string"},"description":"count (default), or sum:field avg:field min:field max:field distinct:field p50:field p95:field"}}}`),
+}}
+
+// tools computes on one estate.
+type tools struct{ estate *estate.Estate }
+
+// toolError is a result that lets the model correct itself.
+type toolError struct {
+	Error     string   `json:"error"`
+	Available []string `json:"available,omitempty"`
+}
+
+// run answers a call. A model's mistake is a result, not an error.
+func (t tools) run(call model.Call) (jsontext.Value, error) {
+	var result any
+	var err error
+	switch call.Name {
+	case "inspect_schema":
+		result, err = t.inspect(call.Input)
+	case "compute_stats":
+		result, err = t.stats(call.Input)
+	default:
+		result = toolError{Error: fmt.Sprintf("no tool is called %q", call.Name), Available: names(offered)}
+	}
+	if err != nil {
+		result = mistake(err)
+	}
+	return json.Marshal(result, json.Deterministic(true))
+}
+
+func (t tools) inspect(input []byte) (any, error) {
+	var ask struct {
+		DataKey string `json:"data_key"`
+	}
+	if err := json.Unmarshal(input, &ask); err != nil {
+		return nil, fmt.Errorf("inspect_schema takes {data_key: string}: %w", err)
+	}
+	return t.estate.Inspect(ask.DataKey)
+}
+
+func (t tools) stats(input []byte) (any, error) {
+	var ask estate.Query
+	if err := json.Unmarshal(input, &ask); err != nil {
+		return nil, fmt.Errorf("compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: %w", err)
+	}
+	return t.estate.Stats(ask)
+}
+
+// mistake says what was wrong with a call.
+func mistake(err error) any {
+	var unknown *estate.UnknownKeyError
+	if errors.As(err, &unknown) {
+		return unknown
+	}
+	return toolError{Error: err.Error()}
+}
+
+func names(list []model.Tool) []string {
+	out := make([]string, len(list))
+	for i, t := range list {
+		out[i] = t.Name
+	}
+	return out
+}
