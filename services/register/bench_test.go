@@ -1,0 +1,43 @@
+package register_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+)
+
+// BenchmarkRegister has 32 callers register skills of a usual size, each
+// answered when it is on disk and visible to search; ns/op is the time from
+// one answer to the next.
+func BenchmarkRegister(b *testing.B) {
+	server, _, _ := serve(b)
+	serveResolve(b, server)
+	caller := bustest.Dial(b, server)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range 32 {
+		wg.Go(func() {
+			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
+				reply, err := bus.RegisterSkill.Forward(b.Context(), caller, skill(n))
+				if err != nil || strings.Contains(string(reply.Body), "indexed") {
+					b.Errorf("got %s, %v, want it to be indexed", reply.Body, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+}
+
+func skill(n int64) []byte {
+	text := fmt.Sprintf("Audits device %d of the network and reports what differs from its plan. ", n)
+	return fmt.Appendf(nil, `{"record":{"skill_id":"net.audit%d","display_name":"Audit %d","purpose":%q,"description":%q,"capabilities":["audit","report"]}}`,
+		n, n, text, strings.Repeat(text, 8))
+}

@@ -1,0 +1,268 @@
+package register_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+	"cairn/services/register"
+	"cairn/services/resolve"
+)
+
+// serve answers the registration endpoints with a catalog of its own.
+func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
+	t.Helper()
+	server, conn := bustest.Start(t)
+	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := register.Serve(bustest.Service(t, conn, "register"), c, register.Confirmed(conn)); err != nil {
+		t.Fatal(err)
+	}
+	return server, conn, c
+}
+
+// serveResolve starts the worker that confirms registrations.
+func serveResolve(t testing.TB, server *bus.Server) {
+	t.Helper()
+	conn := bustest.Dial(t, server)
+	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedder, err := embed.Open(t.Context(), "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix, err := index.Open("embedded:", embedder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := resolve.Open(t.Context(), resolve.Deps{Catalog: c, Index: ix, Feed: true, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Close()
+		if err := ix.Close(); err != nil {
+			t.Errorf("close the index: %v", err)
+		}
+	})
+	if err := r.Serve(bustest.Service(t, conn, "resolve")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// post sends a body as a client does.
+type post func(ctx context.Context, c *bus.Conn, body []byte) (bus.Reply, error)
+
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	_, conn, c := serve(t)
+	rows := []struct {
+		name   string
+		post   post
+		body   string
+		answer string // without indexed
+		key    catalog.Key
+		want   string // the record
+	}{
+		{"a skill is stored with its unknown fields and its domain", bus.RegisterSkill.Forward,
+			`{"record":{"skill_id":"net.audit","more":{"big":9007199254740993,"html":"<b>"}}}`, `{"skill_id":"net.audit"}`,
+			catalog.Key{Kind: schemas.KindSkill, ID: "net.audit"},
+			`{"skill_id":"net.audit","more":{"big":9007199254740993,"html":"<b>"},"domain":"net"}`},
+		{"a skill with its domain is stored as it was sent", bus.RegisterSkill.Forward,
+			`{"record": {"domain": "net", "skill_id": "net.b"}}`, `{"skill_id":"net.b"}`,
+			catalog.Key{Kind: schemas.KindSkill, ID: "net.b"}, `{"domain": "net", "skill_id": "net.b"}`},
+		{"a domain of null is the default", bus.RegisterSkill.Forward,
+			`{"record":{"skill_id":"net.c","domain":null,"tenant_id":null}}`, `{"skill_id":"net.c"}`,
+			catalog.Key{Kind: schemas.KindSkill, ID: "net.c"}, `{"skill_id":"net.c","tenant_id":null,"domain":"net"}`},
+		{"a record belongs to its tenant", bus.RegisterTool.Forward,
+			`{"tool_data":{"tool_id":"p.s.one","tenant_id":"acme"}}`, `{"tool_id":"p.s.one"}`,
+			catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "p.s.one"}, `{"tool_id":"p.s.one","tenant_id":"acme"}`},
+		{"an agent is stored with the skills it owns", bus.RegisterAgent.Forward,
+			`{"agent_data":{"agent_id":"a","skill_ids":["old.one"]},"skill_ids":["net.audit"]}`, `{"agent_id":"a"}`,
+			catalog.Key{Kind: schemas.KindAgent, ID: "a"}, `{"agent_id":"a","skill_ids":["net.audit"]}`},
+		{"an agent that owns nothing says so", bus.RegisterAgent.Forward,
+			`{"agent_data":{"agent_id":"b","skill_ids":["old.one"]},"skill_ids":[]}`, `{"agent_id":"b"}`,
+			catalog.Key{Kind: schemas.KindAgent, ID: "b"}, `{"agent_id":"b","skill_ids":[]}`},
+		{"an agent's own skill_ids stay when the request has none", bus.RegisterAgent.Forward,
+			`{"agent_data":{"agent_id":"c","skill_ids":["net.audit"]}}`, `{"agent_id":"c"}`,
+			catalog.Key{Kind: schemas.KindAgent, ID: "c"}, `{"agent_id":"c","skill_ids":["net.audit"]}`},
+		{"a context builder", bus.RegisterContextBuilder.Forward,
+			`{"cb_data":{"context_builder_id":"cb"}}`, `{"context_builder_id":"cb"}`,
+			catalog.Key{Kind: schemas.KindContextBuilder, ID: "cb"}, `{"context_builder_id":"cb"}`},
+		{"a guardrail", bus.RegisterGuardrail.Forward,
+			`{"guardrail_data":{"guardrail_id":"g"}}`, `{"guardrail_id":"g"}`,
+			catalog.Key{Kind: schemas.KindGuardrail, ID: "g"}, `{"guardrail_id":"g"}`},
+		{"a template", bus.RegisterTemplate.Forward,
+			`{"template_data":{"template_id":"t"}}`, `{"template_id":"t"}`,
+			catalog.Key{Kind: schemas.KindTemplate, ID: "t"}, `{"template_id":"t"}`},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			reply, err := row.post(t.Context(), conn, []byte(row.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := strings.TrimSuffix(row.answer, "}") + `,"indexed":false}` // nobody is there to confirm
+			if diff := cmp.Diff(answer, string(reply.Body)); diff != "" {
+				t.Errorf("answer differs (-want +got):\n%s", diff)
+			}
+			e, err := c.Get(t.Context(), row.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(row.want, string(e.Record)); diff != "" {
+				t.Errorf("record differs (-want +got):\n%s", diff)
+			}
+			if reply.Revision != e.Revision {
+				t.Errorf("got revision %d, want that of the record, %d", reply.Revision, e.Revision)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	_, conn, _ := serve(t)
+	long := strings.Repeat("🙂", 256)
+	rows := []struct {
+		name  string
+		post  post
+		body  string
+		field string
+	}{
+		{"a skill without an id", bus.RegisterSkill.Forward, `{"record":{}}`, "record.skill_id"},
+		{"no record at all", bus.RegisterSkill.Forward, `{}`, "record.skill_id"},
+		{"a record of null", bus.RegisterSkill.Forward, `{"record":null}`, "record.skill_id"},
+		{"a skill id of one segment", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net"}}`, "record.skill_id"},
+		{"a domain that is not the id's", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","domain":"x"}}`, "record.domain"},
+		{"capabilities that are no array", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","capabilities":"x"}}`, "record.capabilities"},
+		{"the tenant that is reserved", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","tenant_id":"_global"}}`, "record.tenant_id"},
+		{"a tool id of two segments", bus.RegisterTool.Forward, `{"tool_data":{"tool_id":"a.b"}}`, "tool_data.tool_id"},
+		{"an empty id among an agent's skills", bus.RegisterAgent.Forward, `{"agent_data":{"agent_id":"a"},"skill_ids":[""]}`, "skill_ids[0]"},
+		{"a kind that is not there", bus.Unregister.Forward, `{"kind":"playbook","id":"a"}`, "kind"},
+		{"no object", bus.RegisterTemplate.Forward, `[]`, "body"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := row.post(t.Context(), conn, []byte(row.body))
+			var e *schemas.Error
+			if !errors.Is(err, schemas.ErrInvalidRegistration) || !errors.As(err, &e) || len(e.Fields) == 0 || e.Fields[0].Field != row.field {
+				t.Errorf("got %v, want %v naming %s", err, schemas.ErrInvalidRegistration, row.field)
+			}
+		})
+	}
+	t.Run("the longest ids are no reason", func(t *testing.T) {
+		t.Parallel()
+		body := `{"guardrail_data":{"guardrail_id":"` + long + `","tenant_id":"` + long + `"}}`
+		if _, err := bus.RegisterGuardrail.Forward(t.Context(), conn, []byte(body)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestUnregister(t *testing.T) {
+	t.Parallel()
+	server, conn, _ := serve(t)
+	serveResolve(t, server)
+	put := func(purpose string) {
+		t.Helper()
+		body := `{"record":{"skill_id":"net.audit","purpose":"` + purpose + `"}}`
+		if _, err := bus.RegisterSkill.Forward(t.Context(), conn, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func() error {
+		_, err := bus.ResolveSkill.Call(t.Context(), conn, schemas.SkillQuery{SkillID: "net.audit"})
+		return err
+	}
+	remove := func() {
+		t.Helper()
+		answer, err := bus.Unregister.Call(t.Context(), conn, schemas.Unregister{Kind: schemas.KindSkill, ID: "net.audit"})
+		if err != nil || answer.Indexed != nil {
+			t.Fatalf("unregister: got %+v, %v", answer, err)
+		}
+	}
+	remove() // an absent one
+	put("one")
+	remove()
+	if err := find(); !errors.Is(err, schemas.ErrSkillNotFound) {
+		t.Errorf("after it was removed: got %v, want %v", err, schemas.ErrSkillNotFound)
+	}
+	remove()
+	put("two")
+	if err := find(); err != nil {
+		t.Errorf("after it was registered again: %v", err)
+	}
+}
+
+func TestRegistrationIsVisibleToSearchWhenItIsAnswered(t *testing.T) {
+	t.Parallel()
+	server, conn, _ := serve(t)
+	serveResolve(t, server)
+	for _, purpose := range []string{"water the plants", "feed the cat", "water the plants"} {
+		body := `{"record":{"skill_id":"home.chore","purpose":"` + purpose + `"}}`
+		reply, err := bus.RegisterSkill.Forward(t.Context(), conn, []byte(body))
+		if err != nil || string(reply.Body) != `{"skill_id":"home.chore"}` {
+			t.Fatalf("register: got %s, %v, want it to be indexed", reply.Body, err)
+		}
+		found, err := bus.ResolveSkill.Call(t.Context(), conn, schemas.SkillQuery{Query: purpose})
+		if err != nil || !strings.Contains(string(found.Hits.Skills[0]), purpose) {
+			t.Errorf("search %q: got %v, %v", purpose, found.Hits, err)
+		}
+	}
+}
+
+func TestWithoutASearchWorkerARecordIsDurableAtOnce(t *testing.T) {
+	t.Parallel()
+	_, conn, _ := serve(t)
+	began := time.Now()
+	got, err := bus.RegisterTool.Call(t.Context(), conn, schemas.RegisterTool{
+		ToolData: schemas.Record[schemas.Tool]{Fields: schemas.Tool{ToolID: "p.s.one"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Indexed == nil || *got.Indexed {
+		t.Errorf("got %+v, want indexed to be false", got)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %v although nobody was there to wait for", took)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	server, conn, _ := serve(t)
+	ask := func() schemas.Health {
+		t.Helper()
+		h, err := bus.Health("register").Call(t.Context(), conn, schemas.Nothing{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	if h := ask(); h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 {
+		t.Errorf("without a search worker: got %+v, want one thing degraded", h)
+	}
+	serveResolve(t, server)
+	if h := ask(); h.Status != schemas.StatusOK || h.Service != "register" {
+		t.Errorf("with a search worker: got %+v, want ok", h)
+	}
+}
