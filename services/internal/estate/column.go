@@ -57,13 +57,18 @@ func (e *Estate) column(a *array, path string) Column {
 	if c := e.profile(a).columns[path]; c != nil {
 		return *c
 	}
-	var n fieldNode
+	n := a.scan(path)
+	return n.column(path, len(a.starts))
+}
+
+// scan asks each record for the one field.
+func (a *array) scan(path string) (n fieldNode) {
 	for record := range a.records() {
 		if v, ok := record.field(path); ok {
 			n.see(v)
 		}
 	}
-	return n.column(path, len(a.starts))
+	return n
 }
 
 // counter counts distinct strings, numbers and booleans.

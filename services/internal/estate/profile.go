@@ -90,31 +90,47 @@ func columnShare(a *array) int { return len(a.text) + 256 }
 // profile lists the tree's fields.
 func (t *fieldTree) profile(a *array) *profile {
 	p := &profile{more: t.more, columns: map[string]*Column{}}
-	l := lister{profile: p, at: map[string]int{}, left: columnShare(a), records: len(a.starts)}
+	l := lister{profile: p, array: a, at: map[string]int{}, left: columnShare(a)}
 	l.list(&t.root, "")
+	for i, path := range l.ambiguous {
+		if i == maxAmbiguous {
+			break
+		}
+		n := a.scan(path)
+		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(n.types), Count: n.count}
+		l.keep(path, &n)
+	}
 	return p
 }
 
+// maxAmbiguous is for how many paths that are names, too, each record is asked
+// what it means by them. Of further ones the field is that of all meanings.
+const maxAmbiguous = 20
+
 type lister struct {
 	*profile
-	at      map[string]int // where in fields a path is
-	left    int
-	records int
+	array     *array
+	at        map[string]int // where in fields a path is
+	left      int
+	ambiguous []string
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
 	for _, c := range n.children {
 		path := prefix + c.name
-		if len(path) > maxPathBytes {
+		at, twice := l.at[path]
+		switch {
+		case len(path) > maxPathBytes:
 			l.more = true
 			continue
-		}
-		at, twice := l.at[path]
-		if twice { // a.b is a name here and a path there; only each record can tell.
-			l.fields[at].Types = typeNames(c.types | typeBits(l.fields[at].Types))
-			l.fields[at].Count = min(l.records, l.fields[at].Count+c.count)
-			l.columns[path] = nil
-		} else {
+		case twice:
+			f := &l.fields[at]
+			f.Types, f.Count = typeNames(c.types|typeBits(f.Types)), min(len(l.array.starts), f.Count+c.count)
+			delete(l.columns, path)
+			if !slices.Contains(l.ambiguous, path) {
+				l.ambiguous = append(l.ambiguous, path)
+			}
+		default:
 			l.at[path] = len(l.fields)
 			l.fields = append(l.fields, Field{Path: path, Types: typeNames(c.types), Count: c.count})
 			l.keep(path, c)
@@ -124,7 +140,7 @@ func (l *lister) list(n *fieldNode, prefix string) {
 }
 
 func (l *lister) keep(path string, n *fieldNode) {
-	column := n.column(path, l.records)
+	column := n.column(path, len(l.array.starts))
 	size := valueSize * (cap(column.Values) + cap(column.Elements))
 	if size <= l.left {
 		l.left -= size
