@@ -52,7 +52,7 @@ type Change struct {
 	Removed  bool
 }
 
-// Query asks for the TopK best documents of one kind.
+// Query asks for the TopK best documents of one kind; below 1 that is none.
 type Query struct {
 	Kind   string
 	Tenant string // empty: the global collection only

@@ -14,7 +14,7 @@ func relevant(found []part, space embed.Space, limit int) []Hit {
 		return nil
 	}
 	hits := fuse(found)
-	hits = hits[:min(limit, len(hits))]
+	hits = hits[:min(max(0, limit), len(hits))]
 	for i := range hits {
 		hits[i].Score *= sure
 	}

@@ -25,7 +25,7 @@ func Run(t *testing.T, open func(testing.TB) index.Index) {
 		{"each sentence of a query finds its own", foundBySentence},
 		{"an example query finds its document", foundByExample},
 		{"a query about something else finds nothing", offTopic},
-		{"an empty index, and an empty query, find nothing", nothing},
+		{"an empty index, an empty query and no TopK find nothing", nothing},
 		{"no more than the best TopK are found", limited},
 		{"scores are from 0 to 1 and descend, ranks count from 1", scored},
 		{"an update replaces the document", updated},
@@ -94,11 +94,16 @@ func offTopic(t testing.TB, s subject) {
 	}
 }
 
-func nothing(t testing.TB, s subject) {
+func nothing(_ testing.TB, s subject) {
 	s.wants("list vlans")
 	s.apply(catalog()...)
 	s.wants("")
 	s.wants(" \n\t")
+	for _, k := range []int{0, -1} {
+		if got := s.search(index.Query{Kind: "skill", Text: "list vlans", TopK: k}); len(got.Hits) > 0 {
+			s.t.Errorf("top %d: got %v, want nothing", k, ids(got))
+		}
+	}
 }
 
 func limited(t testing.TB, s subject) {
