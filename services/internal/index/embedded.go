@@ -149,13 +149,13 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	space, degraded := e.embedder.Space(), ""
 	if err != nil {
-		vectors, degraded = make([][]float32, len(asked)), TextOnly
+		vectors, space, degraded = make([][]float32, len(asked)), embed.Space{}, TextOnly
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, tenant := range []string{q.Tenant, ""} {
-		hits := e.pools[place{q.Kind, tenant}].search(asked, vectors)
-		if hits := relevant(hits, space, q.TopK); len(hits) > 0 {
+		found := e.pools[place{q.Kind, tenant}].search(asked, vectors)
+		if hits := relevant(found, space, q.TopK); len(hits) > 0 {
 			return Result{Hits: hits, Tenant: tenant, Degraded: degraded}, nil
 		}
 	}

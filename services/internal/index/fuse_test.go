@@ -75,12 +75,13 @@ func TestRelevant(t *testing.T) {
 		space embed.Space
 		want  float64 // the best score; 0: nothing is relevant
 	}{
-		{"a model is as sure as its cosine", []part{near}, embed.Space{Floor: 0.3}, 0.36},
-		{"a model below its floor", []part{near}, embed.Space{Floor: 0.4}, 0},
-		{"a lexical space asks the words, too", []part{near}, embed.Space{Lexical: true}, 0.3},
-		{"a lexical space below its floor", []part{near}, embed.Space{Lexical: true, Floor: 0.4}, 0},
-		{"no word in common", []part{{vector: list("a", 0.9)}}, embed.Space{Lexical: true}, 0},
-		{"no vectors: the share of the words", []part{words}, embed.Space{Floor: 0.9}, 0.25},
+		{"a model is as sure as its cosine", []part{near}, embed.Space{Name: "m", Floor: 0.3}, 0.36},
+		{"a model below its floor", []part{near}, embed.Space{Name: "m", Floor: 0.4}, 0},
+		{"a model that finds nothing near", []part{words}, embed.Space{Name: "m"}, 0},
+		{"a lexical space asks the words, too", []part{near}, embed.Space{Name: "l", Lexical: true}, 0.3},
+		{"a lexical space below its floor", []part{near}, embed.Space{Name: "l", Lexical: true, Floor: 0.4}, 0},
+		{"no word in common", []part{{vector: list("a", 0.9)}}, embed.Space{Name: "l", Lexical: true}, 0},
+		{"no vectors: the share of the words", []part{words}, embed.Space{}, 0.25},
 		{"the part that is answered best", []part{words, {text: list("a", 2.0), coverage: 0.5}}, embed.Space{}, 0.5},
 		{"nothing found", []part{{}}, embed.Space{}, 0},
 		{"nothing to search in", nil, embed.Space{}, 0},

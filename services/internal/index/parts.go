@@ -14,8 +14,11 @@ const (
 )
 
 // parts returns what a query asks for: the whole of it first, then its
-// sentences when it has several.
+// sentences when it has several. An empty query asks for nothing.
 func parts(query string) []string {
+	if strings.TrimSpace(query) == "" {
+		return nil
+	}
 	all := []string{query}
 	found := sentences(query)
 	if len(found) < 2 {

@@ -26,12 +26,18 @@ func TestParts(t *testing.T) {
 			[]string{"list all the vlans", "- restart the old hosts"},
 		},
 		{"marks in a row", "List all the VLANs?! Restart the old hosts...", []string{"List all the VLANs?!", "Restart the old hosts..."}},
-		{"nothing", "", nil},
 	} {
 		want := append([]string{row.query}, row.want...)
 		if diff := cmp.Diff(want, parts(row.query)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
+	}
+}
+
+func TestPartsOfNothing(t *testing.T) {
+	t.Parallel()
+	if got := parts(" \n\t"); len(got) > 0 {
+		t.Errorf("got %q, want none", got)
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // relevant returns the best documents for a query, or none when nothing has to
-// do with it. The parts are those of the query, the whole of it first.
+// do with it. The parts are those of the query, the whole of it first. A space
+// without a name means that there are no vectors.
 func relevant(found []part, space embed.Space, limit int) []Hit {
 	sure := confidence(found, space)
 	if sure == 0 {
@@ -36,15 +37,13 @@ func confidence(found []part, space embed.Space) float64 {
 // is only half of the truth, the share of the words that are found the other;
 // no words in common is no answer.
 func (p part) confidence(space embed.Space) float64 {
-	if len(p.vector) == 0 {
+	switch {
+	case space.Name == "":
 		return p.coverage
-	}
-	cosine := p.vector[0].score
-	if cosine < space.Floor {
+	case len(p.vector) == 0 || p.vector[0].score < space.Floor:
 		return 0
+	case space.Lexical:
+		return math.Sqrt(p.vector[0].score * p.coverage)
 	}
-	if space.Lexical {
-		return math.Sqrt(cosine * p.coverage)
-	}
-	return cosine
+	return p.vector[0].score
 }
