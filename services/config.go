@@ -14,20 +14,30 @@ type Config struct {
 	Model  string        // offline: | ollama://host:11434/qwen3:8b
 	Render string        // subject of the rendering agent; empty: none
 	TagTTL time.Duration // how long a tag lives
-	Slots  int           // requests at a time, per service
-	Drain  time.Duration // how long requests in flight may take at the end
-	Log    *slog.Logger
+
+	// TagMemory keeps tags off the disk: they end with the NATS server.
+	TagMemory bool
+	// Replicas is the number of NATS servers that keep each record and tag; 0:
+	// as the buckets are, and 1 for new ones.
+	Replicas     int
+	Slots        int           // requests at a time, per service
+	Analyses     int           // analyses at a time, per worker
+	EstateMemory int           // bytes of estates kept for the next question
+	Drain        time.Duration // how long requests in flight may take at the end
+	Log          *slog.Logger
 }
 
 // Defaults is what runs without any server beside it.
 func Defaults() Config {
 	return Config{
-		Index:  "embedded:",
-		Embed:  "lexical:",
-		Model:  "offline:",
-		TagTTL: 30 * time.Minute,
-		Slots:  256,
-		Drain:  25 * time.Second,
-		Log:    slog.Default(),
+		Index:        "embedded:",
+		Embed:        "lexical:",
+		Model:        "offline:",
+		TagTTL:       30 * time.Minute,
+		Slots:        1024,
+		Analyses:     32,
+		EstateMemory: 256 << 20,
+		Drain:        25 * time.Second,
+		Log:          slog.Default(),
 	}
 }

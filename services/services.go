@@ -3,5 +3,185 @@
 // to their backends.
 package services
 
-// Roles are the services there are, in the order in which they start.
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"cairn/bus"
+	"cairn/services/analyze"
+	"cairn/services/internal/catalog"
+	"cairn/services/register"
+	"cairn/services/resolve"
+	"cairn/services/tags"
+)
+
+// Roles are the services there are, in the order in which they stop.
 func Roles() []string { return []string{"tags", "register", "resolve", "analyze"} }
+
+// Run does the work of c.Roles on conn until ctx ends, then answers what is in
+// flight and returns nil. It waits for a NATS server that is away. ready is
+// called once, when all roles serve.
+func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
+	w := &wiring{conn: conn, Config: c}
+	if len(w.Roles) == 0 {
+		w.Roles = Roles()
+	}
+	defer w.stop()
+	if err := w.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// wiring is what the roles of one process share, and how they end.
+type wiring struct {
+	Config
+	conn *bus.Conn
+
+	once    sync.Once
+	catalog *catalog.Catalog
+	opened  error
+
+	mu       sync.Mutex
+	services []*bus.Service
+	closers  []func()
+}
+
+// start brings up all roles at once.
+func (w *wiring) start(ctx context.Context) error {
+	for _, role := range w.Roles {
+		if !slices.Contains(Roles(), role) {
+			return fmt.Errorf("no service is called %q; want one of %v", role, Roles())
+		}
+	}
+	if err := w.conn.WaitConnected(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, role := range w.Roles {
+		group.Go(func() error {
+			if err := w.serve(ctx, role); err != nil {
+				return fmt.Errorf("service %s: %w", role, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// serve brings up one role. What it asks for is taken in before the service is
+// known on the bus: no request comes to a worker that is not ready.
+func (w *wiring) serve(ctx context.Context, role string) error {
+	switch role {
+	case "tags":
+		return w.tags(ctx)
+	case "register":
+		return w.register(ctx)
+	case "resolve":
+		return w.resolve(ctx)
+	default:
+		return w.analyze(ctx)
+	}
+}
+
+func (w *wiring) tags(ctx context.Context) error {
+	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{Replicas: w.Replicas, Memory: w.TagMemory})
+	if err != nil {
+		return err
+	}
+	return w.run("tags", w.Slots, func(s *bus.Service) error { return tags.Serve(s, store, w.TagTTL) })
+}
+
+func (w *wiring) register(ctx context.Context) error {
+	log, err := w.log(ctx)
+	if err != nil {
+		return err
+	}
+	return w.run("register", w.Slots, func(s *bus.Service) error {
+		return register.Serve(s, log, register.Confirmed(w.conn))
+	})
+}
+
+func (w *wiring) resolve(ctx context.Context) error {
+	log, err := w.log(ctx)
+	if err != nil {
+		return err
+	}
+	ix, err := openIndex(ctx, w.Config)
+	if err != nil {
+		return err
+	}
+	w.atEnd(func() { _ = ix.Close() }) // a view: nothing in it can be lost
+	resolver, err := resolve.Open(ctx, resolve.Deps{
+		Catalog: log, Index: ix, Feed: true, Log: w.Log,
+		Backends: map[string]string{"index": w.Index, "embed": w.Embed},
+	})
+	if err != nil {
+		return err
+	}
+	w.atEnd(resolver.Close)
+	return w.run("resolve", w.Slots, resolver.Serve)
+}
+
+func (w *wiring) analyze(ctx context.Context) error {
+	m, err := openModel(ctx, w.Model)
+	if err != nil {
+		return err
+	}
+	return w.run("analyze", w.Analyses, func(s *bus.Service) error {
+		return analyze.Serve(s, analyze.Deps{Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory})
+	})
+}
+
+// log is the catalog, opened once for all roles of the process.
+func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
+	w.once.Do(func() { w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Replicas) })
+	return w.catalog, w.opened
+}
+
+// run starts a service with at most slots requests at a time.
+func (w *wiring) run(name string, slots int, serve func(*bus.Service) error) error {
+	s, err := bus.Start(w.conn, name, slots, w.Log)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.services = append(w.services, s)
+	w.mu.Unlock()
+	return serve(s)
+}
+
+func (w *wiring) atEnd(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closers = append(w.closers, f)
+}
+
+// stop drains all services together, then closes what they used, last opened
+// first.
+func (w *wiring) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
+	defer cancel()
+	var stopping sync.WaitGroup
+	errs := make([]error, len(w.services))
+	for i, s := range w.services {
+		stopping.Go(func() { errs[i] = s.Stop(ctx) })
+	}
+	stopping.Wait()
+	if err := errors.Join(errs...); err != nil {
+		w.Log.Warn("services stopped", "err", err)
+	}
+	for _, f := range slices.Backward(w.closers) {
+		f()
+	}
+}
