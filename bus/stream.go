@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	// heartbeat is how often a worker shows that its stream is alive.
-	heartbeat = 2 * time.Second
+	// heartbeat is how often a worker shows that its stream is alive. One that
+	// reaches nobody ends the work: a caller that leaves before it knows where
+	// to say so is found out within the second.
+	heartbeat = 500 * time.Millisecond
 	// silence is how long a caller waits for any sign of life.
-	silence = 3 * heartbeat
+	silence = 6 * time.Second
 	// grace is how long a caller waits past the deadline, so that the worker's
 	// own word on the timeout arrives.
 	grace = 2 * time.Second
