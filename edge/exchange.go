@@ -133,10 +133,10 @@ func (x *exchange) write(status int, media []string, body []byte) {
 	_, _ = x.w.Write(body) // fails when the client left, and then nobody is told
 }
 
-// fail answers with err.
+// fail answers with err, if there can still be an answer.
 func (x *exchange) fail(err error) {
 	x.err = err
-	if x.left(err) {
+	if x.status != 0 || x.left(err) {
 		x.status = statusLeft
 		return
 	}

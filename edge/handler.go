@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,11 +31,13 @@ type edge struct {
 	origins  *http.CrossOriginProtection
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
+	silence  time.Duration // of a stream before a comment
 }
 
 func newEdge(stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: c.Log, stopping: stopping,
+		silence: cmp.Or(c.KeepAlive, keepAlive),
 		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:   map[*mux.Route]*route{},
 		origins: http.NewCrossOriginProtection(),
@@ -76,7 +79,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	x := &exchange{edge: e, w: w, r: r}
 	x.name()
-	x.ctx = withRequestID(r, x.id)
+	x.ctx = bus.WithRequestID(r.Context(), x.id)
 	x.handle()
 	x.log(began)
 	if x.status == statusLeft {

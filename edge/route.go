@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"context"
 	"net/http"
 	"reflect"
 
@@ -111,9 +110,4 @@ func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) err
 	x.edge.sawRevision(reply.Revision)
 	x.reply(reply)
 	return nil
-}
-
-// withRequestID is the context of a request.
-func withRequestID(r *http.Request, id string) context.Context {
-	return bus.WithRequestID(r.Context(), id)
 }

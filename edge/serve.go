@@ -29,6 +29,9 @@ type Config struct {
 	Drain time.Duration
 	// AnalyzeTimeout bounds an analysis; 0: as the contract has it.
 	AnalyzeTimeout time.Duration
+	// KeepAlive is how long a stream may be silent before a comment shows that
+	// it lives; 0: 10 seconds.
+	KeepAlive time.Duration
 }
 
 // Serve answers HTTP requests until ctx ends, then those in flight, and

@@ -21,6 +21,8 @@ const (
 	keepAlive = 10 * time.Second
 	// ahead is how many events may wait for the client.
 	ahead = 64
+	// enough is the most that is gathered for one write, in bytes.
+	enough = 32 << 10
 )
 
 // events answers with the events of s.
@@ -75,40 +77,37 @@ type stream struct {
 // pass writes what comes until the stream ends. The error is for an answer
 // that did not begin, or of a client that left.
 func (s *stream) pass(come <-chan happening) error {
-	silence := time.NewTimer(keepAlive)
+	silence := time.NewTimer(s.x.edge.silence)
 	defer silence.Stop()
 	for {
-		var err error
 		select {
 		case h, open := <-come:
-			switch {
-			case !open:
-				return s.broken(context.Canceled)
-			case h.err != nil:
+			if !open {
+				h.err = context.Canceled
+			}
+			if h.err != nil {
 				return s.broken(h.err)
 			}
+			done := h.event.Type == schemas.EventDone
 			s.event(h.event)
-			if len(come) == 0 || h.event.Type == schemas.EventDone || len(s.buffer) > 32<<10 {
-				err = s.flush()
-			}
-			if err == nil && h.event.Type == schemas.EventDone {
-				return nil
+			if err := s.flushUnless(len(come) > 0 && !done); err != nil || done {
+				return err
 			}
 		case <-silence.C:
 			s.buffer = append(s.buffer, ": alive\n\n"...)
-			err = s.flush()
+			if err := s.flush(); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return context.Canceled
-		}
-		silence.Reset(keepAlive)
+		silence.Reset(s.x.edge.silence)
 	}
 }
 
 // broken ends the stream with err: as the answer when none began, and else as
 // the last events.
 func (s *stream) broken(err error) error {
-	if s.x.status == 0 || s.x.left(err) {
+	began := s.x.status != 0 || len(s.buffer) > 0
+	if !began || s.x.left(err) {
 		return err
 	}
 	e := s.x.visible(err)
@@ -145,6 +144,15 @@ func oneLine(data []byte) []byte {
 		}
 		return r
 	}, data)
+}
+
+// flushUnless leaves events that others follow at once to be sent with them,
+// while they are few.
+func (s *stream) flushUnless(more bool) error {
+	if more && len(s.buffer) < enough {
+		return nil
+	}
+	return s.flush()
 }
 
 // flush sends the buffer, after the head when it is the first.

@@ -1,0 +1,374 @@
+package edge_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// echo answers e with answer, and notes what was asked as JSON.
+func echo[Req, Res any](t testing.TB, f *front, e bus.Endpoint[Req, Res], asked func(string), answer Res) {
+	t.Helper()
+	must(t, e.Serve(f.service, func(_ context.Context, req Req) (Res, error) {
+		body, err := json.Marshal(req, json.Deterministic(true))
+		asked(string(body))
+		return answer, err
+	}))
+}
+
+func TestRoutesReachTheirSubjects(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, method, path, body string
+		stub                     func(t testing.TB, f *front, asked func(string))
+		status                   int
+		asked, answer            string
+	}{
+		{"a tag is written", "POST", "/tags/write", `{"request_id":"r","flow":"f","tags":{"a":1}}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.WriteTag, asked, schemas.TagWritten{RequestID: "r", Flow: "f"})
+			}, 201, `{"request_id":"r","flow":"f","tags":{"a":1}}`, `{"request_id":"r","flow":"f"}`},
+		{"a tag is read", "GET", "/tags/r", "",
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ReadTag, asked, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}})
+			}, 200, `{"request_id":"r"}`, `{"tags":{"request_id":"r","flow":"f","tags":{}}}`},
+		{"a tag named write is read", "GET", "/tags/write", "",
+			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.ReadTag, asked, schemas.TagFound{}) },
+			200, `{"request_id":"write"}`, `{"tags":{"request_id":"","flow":"","tags":{}}}`},
+		{"a tag is removed", "DELETE", "/tags/r", "",
+			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.DeleteTag, asked, schemas.Nothing{}) },
+			204, `{"request_id":"r"}`, ``},
+
+		{"a skill is registered, unknown fields kept", "POST", "/register/skill", `{"record":{"skill_id":"a.b","x":[1]}}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.RegisterSkill, asked, schemas.SkillRegistered{SkillID: "a.b"})
+			}, 200, `{"record":{"skill_id":"a.b","x":[1]}}`, `{"skill_id":"a.b"}`},
+		{"an agent is registered", "POST", "/register/agent", `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.RegisterAgent, asked, schemas.AgentRegistered{AgentID: "a"})
+			}, 200, `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`, `{"agent_id":"a"}`},
+		{"a tool is registered", "POST", "/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.RegisterTool, asked, schemas.ToolRegistered{ToolID: "a.b.c"})
+			}, 200, `{"tool_data":{"tool_id":"a.b.c"}}`, `{"tool_id":"a.b.c"}`},
+		{"a context builder is registered", "POST", "/register/context_builder", `{"cb_data":{"context_builder_id":"c"}}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.RegisterContextBuilder, asked, schemas.ContextBuilderRegistered{ContextBuilderID: "c"})
+			}, 200, `{"cb_data":{"context_builder_id":"c"}}`, `{"context_builder_id":"c"}`},
+		{"a guardrail is registered", "POST", "/register/guardrail", `{"guardrail_data":{"guardrail_id":"g"}}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.RegisterGuardrail, asked, schemas.GuardrailRegistered{GuardrailID: "g"})
+			}, 200, `{"guardrail_data":{"guardrail_id":"g"}}`, `{"guardrail_id":"g"}`},
+		{"a template is registered", "POST", "/register/template", `{"template_data":{"template_id":"t"}}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.RegisterTemplate, asked, schemas.TemplateRegistered{TemplateID: "t"})
+			}, 200, `{"template_data":{"template_id":"t"}}`, `{"template_id":"t"}`},
+		{"a record is removed", "DELETE", "/register/skill/a.b%2Fc?tenant_id=t", "",
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.Unregister, asked, schemas.Unregistered{})
+			},
+			204, `{"kind":"skill","id":"a.b/c","tenant_id":"t"}`, ``},
+
+		{"a skill is resolved", "POST", "/resolve/skill", `{"skill_id":"a.b"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveSkill, asked, schemas.SkillAnswer{Hits: &schemas.SkillHits{Degraded: "<&>"}})
+			}, 200, `{"skill_id":"a.b"}`, `{"skills":[],"degraded":"<&>"}`},
+		{"an agent is resolved", "POST", "/resolve/agent", `{"query":"q"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveAgent, asked, schemas.AgentAnswer{AgentID: "a", Score: 0.5})
+			}, 200, `{"query":"q"}`, `{"agent_id":"a","capabilities":[],"owned_skill_ids":[],"score":0.5}`},
+		{"a context is resolved", "POST", "/resolve/context", `{"skill_id":"a.b"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveContext, asked, schemas.ContextAnswer{})
+			},
+			200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
+		{"context builders are resolved", "POST", "/resolve/context_builders", `{"skill_id":"a.b"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveContextBuilders, asked, schemas.ContextAnswer{})
+			}, 200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
+		{"tools are resolved", "POST", "/resolve/tools", `{"tool_ids":["a.b.c"]}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveTools, asked, schemas.ToolsAnswer{})
+			},
+			200, `{"tool_ids":["a.b.c"]}`, `{"tools":[],"missing":[]}`},
+		{"a tool class is resolved", "POST", "/resolve/tool_class", `{"tool_class":"c"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveToolClass, asked, schemas.ToolClassAnswer{})
+			}, 200, `{"tool_class":"c"}`, `{"tools":[]}`},
+		{"a template is resolved", "POST", "/resolve/template", `{"skill_id":"a.b"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveTemplate, asked, schemas.TemplateAnswer{Template: []byte(`{}`)})
+			}, 200, `{"skill_id":"a.b"}`, `{"template":{}}`},
+		{"guardrails are resolved", "POST", "/resolve/guardrail", `{"skill_id":"a.b"}`,
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ResolveGuardrail, asked, schemas.GuardrailAnswer{})
+			}, 200, `{"skill_id":"a.b"}`, `{"guardrails":[]}`},
+
+		{"skills are listed", "GET", "/skills", "",
+			func(t testing.TB, f *front, asked func(string)) {
+				echo(t, f, bus.ListSkills, asked, schemas.SkillList{})
+			},
+			200, `{}`, `{"skills":[],"next_cursor":null}`},
+		{"tools are listed", "GET", "/tools?tenant_id=t&domain=d%20e&provider=p&tool_class=c&limit=7&cursor=%22x%22", "",
+			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.ListTools, asked, schemas.ToolList{}) },
+			200, `{"tenant_id":"t","domain":"d e","provider":"p","tool_class":"c","limit":7,"cursor":"\"x\""}`, `{"tools":[],"next_cursor":null}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := open(t)
+			var asked string
+			c.stub(t, f, func(body string) { asked = body })
+			got := f.ask(t, c.method, c.path, strings.NewReader(c.body))
+			if diff := cmp.Diff([]any{c.status, c.asked, c.answer}, []any{got.status, asked, got.body}); diff != "" {
+				t.Errorf("status, what the worker was asked, answer: -want +got\n%s", diff)
+			}
+			if media := got.header.Get("Content-Type"); c.status != 204 && media != "application/json" {
+				t.Errorf("content type %q", media)
+			}
+		})
+	}
+}
+
+func TestRequestIDsInPaths(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	must(t, bus.ReadTag.Serve(f.service, func(_ context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+		return schemas.TagFound{Tags: schemas.Tag{RequestID: k.RequestID}}, nil
+	}))
+	for escaped, want := range map[string]string{
+		"a%2Fb": "a/b", "%2F": "/", "..": "..", ".": ".", "%2E%2E": "..", "a%3Fb": "a?b", "a%23b": "a#b", "a%20b": "a b",
+		"a+b": "a+b", "%25": "%", "%252F": "%2F", "*>.": "*>.", "%2A%3E%2E": "*>.", "a;b": "a;b", "a&b=c": "a&b=c",
+		"%F0%9F%A6%8A": "🦊", "%22%5C": `"\`, "%0A%00": "\n\x00", "a:b@c": "a:b@c", "[x]": "[x]", "é": "é",
+		strings.Repeat("%F0%9F%A6%8A", 256): strings.Repeat("🦊", 256),
+	} {
+		got := f.ask(t, "GET", "/tags/"+escaped, nil)
+		var found schemas.TagFound
+		if err := json.Unmarshal([]byte(got.body), &found); err != nil || found.Tags.RequestID != want {
+			t.Errorf("/tags/%s: %d, asked for %q, want %q", escaped, got.status, found.Tags.RequestID, want)
+		}
+	}
+	for _, bad := range []string{strings.Repeat("%F0%9F%A6%8A", 257), strings.Repeat("x", 257), "%FF", "a%C3", "r?request_id=s"} {
+		got := f.ask(t, "GET", "/tags/"+bad, nil)
+		e := got.problem(t)
+		if got.status != 400 || e.Code != "CE-001" || len(e.Fields) != 1 || e.Fields[0].Field != "request_id" {
+			t.Errorf("/tags/%.40s: %d %s, want 400 CE-001 naming request_id", bad, got.status, got.body)
+		}
+	}
+}
+
+func TestHTTPErrors(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for _, c := range []struct {
+		name, method, path string
+		headers            []string
+		status             int
+		code, field        string
+	}{
+		{"a limit that is no number", "GET", "/skills?limit=abc", nil, 400, "CE-001", "limit"},
+		{"an empty limit", "GET", "/tools?limit=", nil, 400, "CE-001", "limit"},
+		{"a limit beyond integers", "GET", "/tools?limit=99999999999999999999", nil, 400, "CE-001", "limit"},
+		{"an unknown parameter", "GET", "/skills?limt=5", nil, 400, "CE-001", "limt"},
+		{"a parameter twice", "GET", "/skills?cursor=a&cursor=a", nil, 400, "CE-001", "cursor"},
+		{"a query that cannot be read", "GET", "/skills?a%zz=1", nil, 400, "CE-001", "query"},
+		{"a parameter that is not UTF-8", "GET", "/skills?domain=%ff", nil, 400, "CE-001", "domain"},
+		{"an unknown parameter of a removal", "DELETE", "/register/skill/a.b?tenant=t", nil, 400, "CE-061", "tenant"},
+		{"a revision that is no number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001", "Cairn-Min-Revision"},
+		{"a negative revision", "GET", "/tools", []string{"Cairn-Min-Revision: -1"}, 400, "CE-001", "Cairn-Min-Revision"},
+
+		{"a method that the path has not", "PUT", "/tags/write", nil, 405, "CE-003", ""},
+		{"a GET of what is posted", "GET", "/resolve/skill", nil, 405, "CE-003", ""},
+		{"a GET of an analysis", "GET", "/api/v1/analyze", nil, 405, "CE-003", ""},
+		{"a method of one's own", "BREW", "/health", nil, 405, "CE-003", ""},
+
+		{"an unknown path", "GET", "/nothing", nil, 404, "CE-004", ""},
+		{"the root", "GET", "/", nil, 404, "CE-004", ""},
+		{"a slash too many at the end", "GET", "/health/", nil, 404, "CE-004", ""},
+		{"a slash after an id", "GET", "/tags/r/", nil, 404, "CE-004", ""},
+		{"no id", "GET", "/tags/", nil, 404, "CE-004", ""},
+		{"a slash too many in between", "POST", "/resolve//skill", nil, 404, "CE-004", ""},
+		{"another case", "GET", "/Health", nil, 404, "CE-004", ""},
+		{"OPTIONS of an unknown path", "OPTIONS", "/nothing", nil, 404, "CE-004", ""},
+		{"playbooks", "POST", "/search/playbooks", nil, 501, "CE-005", ""},
+		{"knowledge", "POST", "/answer/knowledge", nil, 501, "CE-005", ""},
+		{"domain knowledge", "POST", "/resolve/domain_knowledge", nil, 501, "CE-005", ""},
+
+		{"a page of another site", "POST", "/register/skill", []string{"Sec-Fetch-Site: cross-site"}, 403, "CE-007", ""},
+		{"a page of another origin", "DELETE", "/tags/r", []string{"Origin: https://example.com"}, 403, "CE-007", ""},
+		{"an analysis by a page of another site", "POST", "/api/v1/analyze", []string{"Sec-Fetch-Site: cross-site"}, 403, "AN-403", ""},
+
+		{"no worker", "POST", "/resolve/skill", nil, 503, "CE-011", ""},
+		{"no worker for an analysis", "POST", "/api/v1/analyze", nil, 503, "AN-503", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := f.ask(t, c.method, c.path, nil, append(c.headers, "X-Request-Id: me")...)
+			e := got.problem(t)
+			path, _, _ := strings.Cut(c.path, "?")
+			want := schemas.Error{
+				Type: "/docs#" + c.code, Title: schemas.Declared(c.code).Title, Status: c.status, Code: c.code, Instance: path, RequestID: "me",
+				Detail: e.Detail, Fields: e.Fields,
+			}
+			if diff := cmp.Diff(want, e); diff != "" || got.status != c.status {
+				t.Errorf("%d: -want +got\n%s", got.status, diff)
+			}
+			if c.field != "" && (len(e.Fields) != 1 || e.Fields[0].Field != c.field) {
+				t.Errorf("named %v, want %s", e.Fields, c.field)
+			}
+			if got.header.Get("Content-Type") != "application/json" {
+				t.Errorf("content type %q", got.header.Get("Content-Type"))
+			}
+			if again := got.header.Get("Retry-After"); (again != "") != (c.status == 503) {
+				t.Errorf("Retry-After %q with %d", again, c.status)
+			}
+		})
+	}
+}
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for path, want := range map[string]string{
+		"/health":              "GET, HEAD, OPTIONS",
+		"/tags/write":          "DELETE, GET, HEAD, POST, OPTIONS",
+		"/tags/r":              "DELETE, GET, HEAD, OPTIONS",
+		"/register/skill":      "POST, OPTIONS",
+		"/register/skill/a.b":  "DELETE, OPTIONS",
+		"/api/v1/analyze":      "POST, OPTIONS",
+		"/resolve/skill?x=y#z": "POST, OPTIONS",
+	} {
+		if got := f.ask(t, "OPTIONS", path, nil); got.status != 204 || got.header.Get("Allow") != want || got.body != "" {
+			t.Errorf("OPTIONS %s: %d, Allow %q, want %q", path, got.status, got.header.Get("Allow"), want)
+		}
+		if got := f.ask(t, "PATCH", path, nil); got.status != 405 || got.header.Get("Allow") != want {
+			t.Errorf("PATCH %s: %d, Allow %q, want %q", path, got.status, got.header.Get("Allow"), want)
+		}
+	}
+	if got := f.ask(t, "HEAD", "/health", nil); got.status != 200 || got.body != "" || got.header.Get("Content-Length") == "0" {
+		t.Errorf("HEAD /health: %+v", got)
+	}
+}
+
+func TestWorkerErrors(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	failures := map[string]error{
+		"exists": schemas.ErrTagExists, "gone": schemas.ErrTagNotFound, "late": context.DeadlineExceeded,
+		"full": schemas.ErrTooManyRequests.Because("wait"), "odd": http.ErrNoLocation,
+	}
+	must(t, bus.WriteTag.Serve(f.service, func(_ context.Context, w schemas.TagWrite) (res schemas.TagWritten, err error) {
+		if w.RequestID == "panic" {
+			panic("a worker's mistake")
+		}
+		return schemas.TagWritten{RequestID: w.RequestID}, failures[w.RequestID]
+	}))
+	for _, c := range []struct {
+		name, body string
+		status     int
+		code       string
+		again      string
+	}{
+		{"second write of the same request_id", `{"request_id":"exists"}`, 409, "CE-021", ""},
+		{"not found", `{"request_id":"gone"}`, 404, "CE-022", ""},
+		{"too many requests", `{"request_id":"full"}`, 429, "CE-008", "1"},
+		{"too late", `{"request_id":"late"}`, 504, "CE-012", ""},
+		{"an error of no row", `{"request_id":"odd"}`, 500, "CE-010", ""},
+		{"a worker that panics", `{"request_id":"panic"}`, 500, "CE-010", ""},
+		{"no JSON", `{"request_id":`, 400, "CE-001", ""},
+		{"an empty body", ``, 400, "CE-001", ""},
+		{"a wrong type", `{"request_id":5}`, 400, "CE-001", ""},
+		{"all well after all that", `{"request_id":"fine"}`, 201, "", ""},
+	} {
+		got := f.ask(t, "POST", "/tags/write", strings.NewReader(c.body))
+		if e := got.problem(t); got.status != c.status || e.Code != c.code || got.header.Get("Retry-After") != c.again {
+			t.Errorf("%s: %d %s, want %d %s", c.name, got.status, got.body, c.status, c.code)
+		}
+		if strings.Contains(got.body, http.ErrNoLocation.Error()) || strings.Contains(got.body, "mistake") {
+			t.Errorf("%s: the inner error is shown: %s", c.name, got.body)
+		}
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	var seen string
+	must(t, bus.ReadTag.Serve(f.service, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+		seen = bus.RequestID(ctx)
+		return schemas.TagFound{}, nil
+	}))
+	for _, sane := range []string{"x", "a-b_c:1/2", strings.Repeat("x", 128)} {
+		got := f.ask(t, "GET", "/tags/r", nil, "X-Request-Id: "+sane).header.Get("X-Request-Id")
+		if diff := cmp.Diff([]string{sane, sane}, []string{got, seen}); diff != "" {
+			t.Errorf("returned and on the bus: -want +got\n%s", diff)
+		}
+	}
+	known := map[string]bool{}
+	for _, headers := range [][]string{nil, {"X-Request-Id: "}, {"X-Request-Id: a b"}, {"X-Request-Id: é"},
+		{"X-Request-Id: " + strings.Repeat("x", 129)}, {"X-Request-Id: a", "X-Request-Id: b"}} {
+		got := f.ask(t, "GET", "/tags/r", nil, headers...).header.Get("X-Request-Id")
+		if got != seen || len(got) < 16 || known[got] {
+			t.Errorf("%v: made %q, on the bus %q", headers, got, seen)
+		}
+		known[got] = true
+	}
+}
+
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	var least []uint64
+	revision := uint64(7)
+	must(t,
+		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
+			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: schemas.Registered{Revision: revision}}, nil
+		}),
+		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (schemas.ToolsAnswer, error) {
+			least = append(least, bus.MinRevision(ctx))
+			return schemas.ToolsAnswer{}, nil
+		}),
+		bus.ListTools.Serve(f.service, func(ctx context.Context, _ schemas.ListQuery) (schemas.ToolList, error) {
+			least = append(least, bus.MinRevision(ctx))
+			return schemas.ToolList{}, nil
+		}))
+	register := func() string {
+		return f.ask(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)).header.Get("Cairn-Revision")
+	}
+	resolve := func(headers ...string) {
+		f.ask(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), headers...)
+	}
+	resolve()
+	if got := register(); got != "7" {
+		t.Errorf("Cairn-Revision %q, want 7", got)
+	}
+	resolve()
+	revision = 5
+	register()
+	f.ask(t, "GET", "/tools", nil)
+	resolve("Cairn-Min-Revision: 3")
+	resolve("Cairn-Min-Revision: 900")
+	resolve()
+	if diff := cmp.Diff([]uint64{0, 7, 7, 7, 900, 7}, least); diff != "" {
+		t.Errorf("least revisions asked for: -want +got\n%s", diff)
+	}
+}
+
+func TestLargeReplies(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	big := strings.Repeat("0123456789abcdef", 1<<16-64) // nearly 1 MiB
+	must(t, bus.ResolveTemplate.Serve(f.service, func(context.Context, schemas.SkillRef) (schemas.TemplateAnswer, error) {
+		return schemas.TemplateAnswer{Template: []byte(`{"x":"` + big + `"}`)}, nil
+	}))
+	got := f.ask(t, "POST", "/resolve/template", strings.NewReader(`{"skill_id":"a.b"}`))
+	if want := `{"template":{"x":"` + big + `"}}`; got.body != want {
+		t.Errorf("an answer of %d bytes came as %d", len(want), len(got.body))
+	}
+}

@@ -1,0 +1,168 @@
+package edge_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/edge"
+	"cairn/schemas"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// front is an edge that serves, with a stub service behind it.
+type front struct {
+	url     string
+	conn    *bus.Conn
+	service *bus.Service
+	client  *http.Client
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when Serve has returned
+}
+
+// open starts an edge on a server of its own.
+func open(t testing.TB, change ...func(*edge.Config)) *front {
+	t.Helper()
+	server, conn := bustest.Start(t)
+	f := serve(t, conn, change...)
+	f.service = bustest.Service(t, bustest.Dial(t, server), "stub")
+	return f
+}
+
+// serve starts an edge on conn and stops it with the test.
+func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := edge.Config{Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler), Drain: 5 * time.Second}
+	for _, c := range change {
+		c(&config)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	f := &front{
+		url: "http://" + listener.Addr().String(), conn: conn, stop: stop, stopped: make(chan struct{}),
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+	go func() {
+		defer close(f.stopped)
+		if err := edge.Serve(ctx, config); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		stop()
+		<-f.stopped
+	})
+	return f
+}
+
+// dial is a bare connection to the edge.
+func (f *front) dial(t testing.TB) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	return conn
+}
+
+// lockedBuffer takes writes from several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// answer is what the edge said.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends a request; headers are given as "Name: value".
+func (f *front) ask(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, f.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+	}
+	res, err := f.client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	said, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s %s: read the answer: %v", method, path, err)
+	}
+	return answer{res.StatusCode, res.Header, string(said)}
+}
+
+// problem is the error body of the answer.
+func (a answer) problem(t testing.TB) schemas.Error {
+	t.Helper()
+	var e schemas.Error
+	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
+		t.Fatalf("error body %q: %v", a.body, err)
+	}
+	return e
+}
+
+// must fails the test on an error of its own preparations.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// soon waits until what is true, for at most a while.
+func soon(t testing.TB, what string, limit time.Duration, is func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within %s: %s", limit, what)
+		case <-tick.C:
+		}
+	}
+}

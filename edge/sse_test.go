@@ -1,0 +1,265 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/edge"
+	"cairn/schemas"
+)
+
+const question = `{"query":"q","context":"{}","target":"H"}`
+
+// analyses answers analyses with handle.
+func analyses(t testing.TB, f *front, handle func(context.Context, bus.Sender) error) {
+	t.Helper()
+	must(t, bus.Analyze.Serve(f.service, func(ctx context.Context, _ schemas.Analysis, s bus.Sender) error { return handle(ctx, s) }))
+}
+
+func TestStreamOnTheWire(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	analyses(t, f, func(_ context.Context, s bus.Sender) error {
+		return errors.Join(
+			s.Send(schemas.EventToolUse, schemas.ToolUse{ToolCallID: "1", Name: "inspect_schema", Input: []byte("{\n\"data_key\": \"x\"\r\n}")}),
+			s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a < b > c & \"d\"\né"}))
+	})
+	got := f.ask(t, "POST", "/api/v1/analyze", strings.NewReader(question))
+	want := `id: 1
+event: tool_use
+data: {"tool_call_id":"1","name":"inspect_schema","input":{"data_key":"x"}}
+
+id: 2
+event: text_delta
+data: {"text":"a < b > c & \"d\"\né"}
+
+id: 3
+event: done
+data: {}
+
+`
+	if diff := cmp.Diff(want, got.body); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
+		if got.header.Get(name) != want {
+			t.Errorf("%s %q, want %q", name, got.header.Get(name), want)
+		}
+	}
+}
+
+func TestErrorsOfAnalyses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		body   string
+		handle func(context.Context, bus.Sender) error
+		status int
+		code   string // in the error body, or in the error event
+	}{
+		{"no JSON", `{`, nil, 400, "AN-400"},
+		{"no query", `{"query":"","context":"{}","target":"H"}`, nil, 400, "AN-400"},
+		{"an internal error before the first event", question,
+			func(context.Context, bus.Sender) error { return errors.New("secret") }, 500, "AN-500"},
+		{"a known error before the first event", question,
+			func(context.Context, bus.Sender) error { return schemas.ErrUnavailable.Because("the model is away") }, 503, "AN-503"},
+		{"too many requests", question,
+			func(context.Context, bus.Sender) error { return schemas.ErrTooManyRequests }, 429, "AN-429"},
+		{"a panic before the first event", question,
+			func(context.Context, bus.Sender) error { panic("secret") }, 500, "AN-500"},
+		{"a timeout before the first event", question,
+			func(ctx context.Context, _ bus.Sender) error { <-ctx.Done(); return ctx.Err() }, 504, "AN-504"},
+		{"an error after the first event", question,
+			func(_ context.Context, s bus.Sender) error {
+				return errors.Join(s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}), errors.New("secret"))
+			}, 200, "AN-500"},
+		{"a timeout after the first event", question,
+			func(ctx context.Context, s bus.Sender) error {
+				must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}))
+				<-ctx.Done()
+				return ctx.Err()
+			}, 200, "AN-504"},
+		{"a panic after the first event", question,
+			func(_ context.Context, s bus.Sender) error {
+				must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}))
+				panic("secret")
+			}, 200, "AN-500"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := open(t, func(c *edge.Config) { c.AnalyzeTimeout = 200 * time.Millisecond })
+			analyses(t, f, c.handle)
+			got := f.ask(t, "POST", "/api/v1/analyze", strings.NewReader(c.body))
+			if got.status != c.status || !strings.Contains(got.body, `"code":"`+c.code+`"`) {
+				t.Errorf("%d %s, want %d %s", got.status, got.body, c.status, c.code)
+			}
+			if strings.Contains(got.body, "secret") {
+				t.Errorf("the inner error is shown: %s", got.body)
+			}
+			if c.status == 200 && (strings.Count(got.body, "event: done") != 1 || strings.Count(got.body, "event: error") != 1) {
+				t.Errorf("want one error and one done:\n%s", got.body)
+			}
+		})
+	}
+}
+
+// reading is a stream as it arrives.
+type reading struct {
+	res   *http.Response
+	lines *bufio.Scanner
+}
+
+// stream asks for an analysis and reads the head of the answer.
+func (f *front) stream(t testing.TB, ctx context.Context) reading {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
+	must(t, err)
+	res, err := f.client.Do(req)
+	must(t, err)
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return reading{res, bufio.NewScanner(res.Body)}
+}
+
+// until reads up to the line.
+func (r reading) until(t testing.TB, line string) {
+	t.Helper()
+	for r.lines.Scan() {
+		if r.lines.Text() == line {
+			return
+		}
+	}
+	t.Fatalf("the stream ended before %q: %v", line, r.lines.Err())
+}
+
+func TestEventsArriveAsTheyCome(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	next := make(chan struct{})
+	analyses(t, f, func(_ context.Context, s bus.Sender) error {
+		for i := range 3 {
+			must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
+			<-next
+		}
+		return nil
+	})
+	r := f.stream(t, t.Context())
+	for i := range 3 {
+		r.until(t, fmt.Sprintf(`data: {"text":"%d"}`, i))
+		next <- struct{}{}
+	}
+	r.until(t, "event: done")
+}
+
+func TestManyEventsArriveInOrder(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	const many = 20_000
+	analyses(t, f, func(_ context.Context, s bus.Sender) (err error) {
+		for i := range many {
+			err = errors.Join(err, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
+		}
+		return err
+	})
+	var want strings.Builder
+	for i := range many {
+		fmt.Fprintf(&want, "id: %d\nevent: text_delta\ndata: {\"text\":\"%d\"}\n\n", i+1, i)
+	}
+	fmt.Fprintf(&want, "id: %d\nevent: done\ndata: {}\n\n", many+1)
+	if got := f.ask(t, "POST", "/api/v1/analyze", strings.NewReader(question)); got.body != want.String() {
+		t.Errorf("%d bytes, want %d", len(got.body), want.Len())
+	}
+}
+
+func TestSilenceIsBrokenByComments(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.KeepAlive = 20 * time.Millisecond })
+	next := make(chan struct{})
+	analyses(t, f, func(_ context.Context, s bus.Sender) error {
+		<-next
+		must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}))
+		<-next
+		return schemas.ErrUnavailable
+	})
+	r := f.stream(t, t.Context()) // the head comes without an event
+	r.until(t, ": alive")
+	r.until(t, ": alive")
+	next <- struct{}{}
+	r.until(t, "id: 1")
+	r.until(t, ": alive")
+	next <- struct{}{}
+	r.until(t, "event: error")
+	r.until(t, "event: done")
+}
+
+func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.KeepAlive = 20 * time.Millisecond })
+	next := make(chan struct{})
+	analyses(t, f, func(context.Context, bus.Sender) error {
+		<-next
+		return schemas.ErrUnavailable.Because("the model is away")
+	})
+	r := f.stream(t, t.Context())
+	r.until(t, ": alive")
+	close(next)
+	r.until(t, "id: 1")
+	r.until(t, "event: error")
+	r.until(t, `data: {"code":"AN-503","message":"dependency unavailable: the model is away"}`)
+	r.until(t, "id: 2")
+	r.until(t, "event: done")
+	r.until(t, "data: {}")
+}
+
+func TestWorkIsCancelledWhenTheClientLeaves(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for _, speaks := range []bool{true, false} {
+		t.Run(fmt.Sprintf("after the first event: %t", speaks), func(t *testing.T) {
+			f.service = bustest.Service(t, f.conn, "stub")
+			began, ended := make(chan struct{}), make(chan struct{})
+			analyses(t, f, func(ctx context.Context, s bus.Sender) error {
+				if speaks {
+					must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}))
+				}
+				close(began)
+				<-ctx.Done()
+				close(ended)
+				return ctx.Err()
+			})
+			ctx, leave := context.WithCancel(t.Context())
+			left := make(chan error, 1)
+			go func() {
+				req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
+				if err == nil {
+					var res *http.Response
+					if res, err = f.client.Do(req); err == nil {
+						_, err = io.Copy(io.Discard, res.Body)
+						_ = res.Body.Close()
+					}
+				}
+				left <- err
+			}()
+			<-began
+			leave()
+			select {
+			case <-ended:
+			case <-time.After(time.Second):
+				t.Error("the worker is still at work after a second")
+			}
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("the client got %v", err)
+			}
+		})
+	}
+}
