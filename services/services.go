@@ -134,7 +134,9 @@ func (w *wiring) resolve(ctx context.Context) error {
 }
 
 func (w *wiring) analyze(ctx context.Context) error {
-	m, err := openModel(ctx, w.Model)
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	w.atEnd(end)
+	m, err := openModel(living, w.Model)
 	if err != nil {
 		return err
 	}
