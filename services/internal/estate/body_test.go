@@ -100,3 +100,12 @@ func TestSplitBodyOfEstates(t *testing.T) {
 		}
 	}
 }
+
+func TestShortContextHoldsNoLargeBody(t *testing.T) {
+	t.Parallel()
+	body := `{"context":"[\n]","padding":"` + strings.Repeat("x", 1<<20) + `"}`
+	got, err := estate.SplitBody([]byte(body))
+	if err != nil || string(got.Context) != "[\n]" || cap(got.Context) > 1<<10 {
+		t.Errorf("context %q with room for %d bytes, error %v", got.Context, cap(got.Context), err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -44,7 +45,6 @@ type array struct {
 	starts  []uint32 // where in text the elements start
 	objects int      // how many elements are objects
 	level   int      // how many names the key is made of
-	gone    bool     // the name came again and this one does not count
 	profile *profile
 }
 
@@ -64,7 +64,7 @@ func Parse(text []byte) (*Estate, error) {
 		return Parse(valid(text))
 	}
 	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
-	e.adopt(f.arrays)
+	e.adopt(slices.DeleteFunc(f.arrays, func(a *array) bool { return a == nil }))
 	return e, nil
 }
 
@@ -74,7 +74,7 @@ const arraySize = 256
 func (e *Estate) adopt(arrays []*array) {
 	for _, a := range arrays {
 		// Where a.b may mean two arrays the name with the dot in it goes first.
-		if b := e.byKey[a.key]; !a.gone && (b == nil || a.level < b.level) {
+		if b := e.byKey[a.key]; b == nil || a.level < b.level {
 			e.byKey[a.key] = a
 		}
 	}

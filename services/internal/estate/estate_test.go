@@ -142,6 +142,14 @@ func TestManyArraysAreCut(t *testing.T) {
 	}
 }
 
+func TestRepeatedNamesUseUpNoKeys(t *testing.T) {
+	t.Parallel()
+	text := `{"x":[],` + strings.Repeat(`"a":{"b":[1]},"c":[1],`, 12_000) + `"a":[{}]}`
+	if got := parse(t, text).Keys(); !cmp.Equal(got, []string{"a", "x", "c"}) {
+		t.Errorf("keys %q, want a, x and c", got)
+	}
+}
+
 func TestUnknownKey(t *testing.T) {
 	t.Parallel()
 	e := parse(t, `{"hosts":[{}],"net":{"vlans":[{}]}}`)

@@ -11,7 +11,8 @@ const (
 // finder is a scanner that notes the data arrays it comes through.
 type finder struct {
 	scanner
-	arrays []*array
+	arrays []*array // nil where one has been dropped
+	kept   int      // how many are not nil
 	cut    bool
 	key    []byte // of the object or array being read
 }
@@ -36,7 +37,7 @@ func (f *finder) find(i, level int) int {
 }
 
 func (f *finder) noteArray(i, level int) int {
-	if len(f.arrays) == maxArrays || len(f.key) > maxKeyBytes {
+	if f.kept == maxArrays || len(f.key) > maxKeyBytes {
 		f.cut = true
 		return f.array(i, level)
 	}
@@ -52,6 +53,7 @@ func (f *finder) noteArray(i, level int) int {
 	}
 	a.text = f.text[i:end:end]
 	f.arrays = append(f.arrays, a)
+	f.kept++
 	return end
 }
 
@@ -86,7 +88,10 @@ func (f *finder) findMembers(i, level int) int {
 
 // drop forgets the arrays of a member that comes again: the last one counts.
 func (f *finder) drop(from, to int) {
-	for _, a := range f.arrays[from:to] {
-		a.gone = true
+	for i := from; i < to; i++ {
+		if f.arrays[i] != nil {
+			f.arrays[i] = nil
+			f.kept--
+		}
 	}
 }

@@ -156,6 +156,29 @@ func TestStatsOfSeveralMetrics(t *testing.T) {
 			`"p50:n.v":{"groups":{"null":4,"x":1},"total":3}},"group_count":2}`)
 }
 
+func TestStatsJoinsNullWithTheStringNull(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`[{"g":null,"n":5},{"g":"null","n":1},{"n":9}]`:                             "15 1 9 5 3",
+		`[{"g":null,"n":1},{"g":"null","n":9}]`:                                     "10 1 9 5 2",
+		`[{"g":null},{"g":"null","n":-2}]`:                                          "-2 -2 -2 -2 1",
+		`[{"g":null,"n":3},{"g":"null"}]`:                                           "3 3 3 3 1",
+		`[{"g":"null","n":1e16},{"g":"null","n":1},{"g":"null","n":1},{"n":-1e16}]`: "2 -10000000000000000 10000000000000000 1 3",
+	} {
+		s, err := parse(t, text).Stats(query(t, `{"group_by":"g","metrics":["sum:n","min:n","max:n","p50:n","distinct:n"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Groups[0].Value.String()
+		for _, name := range []string{"min:n", "max:n", "p50:n", "distinct:n"} {
+			got += " " + s.Metrics[name].Groups[0].Value.String()
+		}
+		if len(s.Groups) != 1 || got != want {
+			t.Errorf("%s: sum, min, max, p50, distinct are %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestStatsNumbersBeyondFloat(t *testing.T) {
 	t.Parallel()
 	stats(t, `[{"n":1e999},{"n":1e308},{"n":1e308}]`, `{"metrics":["sum:n","count","max:n"]}`,

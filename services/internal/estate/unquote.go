@@ -41,10 +41,10 @@ func (s *scanner) unquote(i int) (content []byte, end int) {
 		n += copy(dst[n:], src[i:stop])
 		switch i = stop; s.at(i) {
 		case '"':
-			if n < len(dst)/2 {
+			if n < len(dst)/2 { // Most of it was room for what follows the string.
 				dst = bytes.Clone(dst[:n])
 			}
-			return valid(dst[:n:n]), i + 1
+			return valid(dst[:n]), i + 1
 		case '\\':
 			if s.escape(i) < 0 {
 				return nil, -1
