@@ -22,6 +22,9 @@ type stats struct {
 // absent is the group of the records without a value.
 const absent = "null"
 
+// none is how many records have no value, or an empty list or object.
+func (s stats) none() float64 { return s.Groups[absent] + s.Groups["[]"] + s.Groups["{}"] }
+
 // group is one line of a result.
 type group struct {
 	label string
@@ -99,9 +102,9 @@ func (p plan) met(s stats) float64 {
 	}
 	switch c.op {
 	case "set":
-		return s.Total - s.Groups[absent]
+		return s.Total - s.none()
 	case "unset":
-		return s.Groups[absent]
+		return s.none()
 	case "false":
 		if n, ok := s.Groups["false"]; ok || s.Groups["true"]+s.Groups[absent] != s.Total {
 			return n
@@ -269,6 +272,9 @@ func (p plan) sayYesNo(s stats) string {
 	word := "Yes"
 	if n == 0 {
 		word = "No"
+	}
+	if n == 1 {
+		rest = strings.Replace(rest, " have ", " has ", 1)
 	}
 	return fmt.Sprintf("%s: %s %s%s%s.", word, number(n), p.noun(n), p.where(), rest)
 }

@@ -7,6 +7,7 @@ import (
 
 // reading is one understanding of a question: what of it speaks of an array.
 type reading struct {
+	q       []token
 	array   *array
 	matches []match // no two take the same token
 	by      []int   // for each token the match that explains it, or -1
@@ -70,11 +71,11 @@ func read(q []token, s shape, a *array, g grams) reading {
 
 // choose takes, of all that could be meant, the matches that explain the most.
 func choose(q []token, s shape, a *array, all []match) reading {
-	all = slices.DeleteFunc(all, func(m match) bool { return slices.ContainsFunc(m.pos, func(i int) bool { return s.aside[i] }) })
 	favourNeighbours(all)
+	all = slices.DeleteFunc(all, func(m match) bool { return s.tooWeak(m) })
 	favourAsked(all, s)
 	slices.SortStableFunc(all, func(x, y match) int { return cmp.Compare(y.score, x.score) })
-	r := reading{array: a, by: make([]int, len(q))}
+	r := reading{q: q, array: a, by: make([]int, len(q))}
 	for i := range r.by {
 		r.by[i] = -1
 	}
@@ -83,6 +84,25 @@ func choose(q []token, s shape, a *array, all []match) reading {
 	}
 	r.score += r.headBonus(s) - penalty*float64(len(r.unexplained(q, s)))
 	return r
+}
+
+// tooWeak says whether m touches what is expressly not meant, or is a small
+// part of a name, which may be chance. In what is asked for a part is enough.
+func (s shape) tooWeak(m match) bool {
+	if slices.ContainsFunc(m.pos, func(i int) bool { return s.aside[i] }) {
+		return true
+	}
+	if m.bland && m.score < 0.8 {
+		return true
+	}
+	inFocus, inBy := s.asks(m)
+	return m.role == asField && m.whole < 0.35 && !inFocus && !inBy || m.role == asArray && m.whole < 0.2
+}
+
+// asks says whether m begins in what is asked for, and in what it is asked by.
+func (s shape) asks(m match) (inFocus, inBy bool) {
+	in := func(span [2]int) bool { return span[0] <= m.start() && m.start() < span[1] }
+	return in(s.focus), in(s.by)
 }
 
 // headBonus favours the array whose records are what is asked for.
@@ -165,8 +185,7 @@ func favourNeighbours(all []match) {
 func favourAsked(all []match, s shape) {
 	for i := range all {
 		m := &all[i]
-		inFocus := s.focus[0] <= m.start() && m.end() <= s.focus[1]
-		inBy := s.by[0] <= m.start() && m.end() <= s.by[1]
+		inFocus, inBy := s.asks(*m)
 		switch {
 		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.flag():
 			m.score += m.whole

@@ -25,7 +25,7 @@ const maxGroups = 900
 // apart says whether the goal needs a call of its own: there are several
 // goals, or too many groups to find one among them.
 func (p plan) apart() bool {
-	return p.goal != nil && (len(p.also) > 0 || p.goal.op == "during" || p.goal.field.column().distinct > maxGroups)
+	return p.goal != nil && (len(p.also) > 0 || p.goal.op == "during" || p.goal.op == "truthy" || p.goal.field.column().distinct > maxGroups)
 }
 
 // input is a call of compute_stats for the plan's records, by group unless it
@@ -62,6 +62,8 @@ func (c cond) filter() json.RawMessage {
 	switch c.op {
 	case "true", "false":
 		return json.RawMessage(c.op)
+	case "truthy":
+		return json.RawMessage(`{"ne":false,"exists":true}`)
 	case "unset":
 		return c.unset()
 	case "set":

@@ -57,7 +57,7 @@ func (a *array) readFields() []*field {
 	var out []*field
 	all := a.estate.Fields(a.key)
 	for _, f := range all {
-		if spokenFor(f, all) || !f.Scalar() && !slices.Contains(f.Types, "null") && !slices.Contains(f.Types, "object") {
+		if spokenFor(f, all) {
 			continue
 		}
 		fd := &field{path: f.Path, parts: parts(f.Path), types: f.Types}
@@ -141,6 +141,9 @@ func (f *field) find(text string) []value {
 	return f.values()[i : i+1]
 }
 
+// sparse says whether some records have no value.
+func (f *field) sparse() bool { return f.column().nulls+f.column().missing > 0 }
+
 // hollow says whether no record has a value.
 func (f *field) hollow() bool {
 	return !slices.ContainsFunc(f.types, func(t string) bool { return t != "null" })
@@ -182,6 +185,9 @@ func (a *array) identity() *field {
 	}
 	var best *field
 	for _, f := range a.fields() {
+		if len(f.parts) == 1 && f.parts[0].stem == lastWord(a.key) {
+			return f
+		}
 		if f.textual() && !strings.Contains(f.path, ".") {
 			if c := f.column(); len(c.values) == c.records && c.records > 0 && best == nil {
 				best = f

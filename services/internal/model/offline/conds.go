@@ -26,7 +26,7 @@ func (b *builder) conds(skip ...*field) []cond {
 		case asDate:
 			c.op, c.num, c.until = m.date.op, m.date.from, m.date.until
 		case asField:
-			if slices.Contains(skip, m.field) && !(m.field.flag() && b.s.intent.conditional()) || m.whole < 0.5 || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
+			if slices.Contains(skip, m.field) && (b.s.intent == count && !m.field.flag() || !b.s.intent.conditional()) || m.whole < 0.5 || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
 				continue
 			}
 			if c.op = b.state(m); c.op == "" {
@@ -51,7 +51,7 @@ const valueOp = "value:"
 // off, or that there is a value or none. "" when it is only a label.
 func (b *builder) state(m match) string {
 	denied := b.s.neg[m.start()]
-	if v, ok := b.stated(m); ok && m.field.flag() {
+	if v, ok := b.stated(m); ok && m.field.has("boolean") {
 		return v
 	}
 	if m.field.flag() {
@@ -59,6 +59,9 @@ func (b *builder) state(m match) string {
 			return "false"
 		}
 		return "true"
+	}
+	if m.field.has("boolean") && !m.field.anyDate() {
+		return map[bool]string{true: "false", false: "truthy"}[denied]
 	}
 	if yes, no, ok := m.field.polar(); ok {
 		if denied {
@@ -74,7 +77,7 @@ func (b *builder) state(m match) string {
 	if denied {
 		return "unset"
 	}
-	if m.field.hollow() && b.s.intent.conditional() {
+	if (m.field.hollow() || m.field.dated() && m.field.sparse()) && b.s.intent.conditional() {
 		return "set"
 	}
 	for i, steps := m.start()-1, 0; i >= 0 && steps < 5; i, steps = i-1, steps+1 {
@@ -101,7 +104,7 @@ func (b *builder) stated(m match) (string, bool) {
 
 // comparison finds how the number of m is compared: at least, more than, ….
 func (b *builder) comparison(m match) string {
-	for i := max(0, m.start()-3); i < m.end(); i++ {
+	for i := max(0, m.start()-3); i <= m.end(); i++ {
 		for _, c := range comparisons {
 			if from, _ := find(b.q[:min(len(b.q), m.end()+2)], i, c.words); from == i {
 				b.s.consume(from, from+2)

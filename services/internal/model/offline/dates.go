@@ -85,6 +85,11 @@ func (f *field) dated() bool {
 	return len(vs) > 0 && f.textual() && isoDate.MatchString(vs[0].text)
 }
 
+// anyDate says whether dates are among the field's values.
+func (f *field) anyDate() bool {
+	return slices.ContainsFunc(f.values(), func(v value) bool { return isoDate.MatchString(v.text) })
+}
+
 // dateMatches ties the dates of the question to the date field that it names;
 // without a name, to the only one there is.
 func (a *array) dateMatches(q []token, named []match) []match {

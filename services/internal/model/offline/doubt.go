@@ -46,8 +46,8 @@ func idle(r reading, s shape, p plan) (match, bool) {
 		return match{}, false
 	}
 	for _, m := range r.matches {
-		inFocus := s.focus[0] <= m.start() && m.end() <= s.focus[1]
-		if m.role != asField || inFocus || !m.plain || m.whole < 0.5 || p.uses(m.field) || beside(r, m) {
+		inFocus := s.focus[0] <= m.start() && m.start() < s.focus[1] && !r.verbIn(m.start(), m.end())
+		if m.role != asField || inFocus || m.whole < 0.35 || r.onlyFillers(m) || p.uses(m.field) || beside(r, m) {
 			continue
 		}
 		return m, true
@@ -65,11 +65,27 @@ func (p plan) uses(f *field) bool {
 // only says what that is: "the prow-build cluster".
 func beside(r reading, m match) bool {
 	for _, o := range r.matches {
-		if (o.role == asValue || o.role == asArray || o.role == asGeneric) && distance(o, m) <= 1 {
+		if d := distance(o, m); o.role != asField && o.role != asNumber && d >= 0 && d <= 1 && !r.verbBetween(o, m) {
 			return true
 		}
 	}
 	return false
+}
+
+// onlyFillers says whether m explains nothing that needs explaining.
+func (r reading) onlyFillers(m match) bool {
+	return !slices.ContainsFunc(m.pos, func(i int) bool { return !fillers[r.q[i].stem] })
+}
+
+// verbBetween says whether "are" or "have" joins the two.
+func (r reading) verbBetween(a, b match) bool {
+	return r.verbIn(min(a.end(), b.end()), max(a.start(), b.start()))
+}
+
+func (r reading) verbIn(from, to int) bool {
+	return slices.ContainsFunc(r.q[from:max(from, to)], func(t token) bool {
+		return oneOf(t.low, "is|are|was|were|have|has|do|does|without|no|not")
+	})
 }
 
 // named says whether a parenthesis behind the word names what it means.
@@ -97,16 +113,21 @@ func tolerable(q []token, r reading, i int) (ok, told bool) {
 	case t.text != t.low && !t.first:
 		return describes && t.text == strings.ToUpper(t.text), true
 	case describes:
-		return true, afterPreposition(q, i) || determined(q, i)
+		return true, afterPreposition(q, i) || determined(q, r, i)
 	}
-	return !afterPreposition(q, i) && !determined(q, i), false
+	return !afterPreposition(q, i) && !determined(q, r, i), false
 }
 
 func explained(r reading, i int) bool { return r.by[i] >= 0 }
 
-// determined says whether an article stands before the word, as before nouns.
-func determined(q []token, i int) bool {
-	return i > 0 && oneOf(q[i-1].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those|do|does|did")
+// determined says whether an article or a verb that takes an object stands
+// before the word and what describes it, as before nouns.
+func determined(q []token, r reading, i int) bool {
+	k := i - 1
+	for k > 0 && !q[k].stop && !explained(r, k) && !q[k].brk {
+		k--
+	}
+	return k >= 0 && oneOf(q[k].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those|do|does|did|have|has|had|with|without")
 }
 
 func afterPreposition(q []token, i int) bool {

@@ -26,7 +26,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	about than then so if any all each every per how many much what which who whom whose where when why can could would
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither same other
-	others another more most less least fewer fewest some such tell give show list before after since during until find get let know see want need
+	others another more most less least fewer fewest some such tell give show list before after since during until never find get let know see want need
 	thanks hello hi hey ok okay versus vs against compared instead rather while`)
 
 // fillers are words that name no particular data: they may stay unexplained.
@@ -43,6 +43,12 @@ var fillers = stems(`entry entries record item row element thing object one ones
 	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
 	currently host hosted manage managed say based be been support supported fall
 	actual know look like much date attach attached apply applied define defined specify specified`)
+
+// verbs end the noun phrase before them.
+var verbs = set(`sit sits live lives run runs running carry carries hold holds own owns belong belongs cover covers come comes
+	offer offers publish publishes provide provides support supports affect affects contain contains include includes serve
+	serves go goes represent exist exists reside appear appears lean rely get gets sell make makes listed located deployed
+	installed created added released made used published configured hosted stored kept set owned provided offered tracked`)
 
 // nouns that stand for a record of whatever array is meant.
 var genericNouns = stems(`entry record item row element thing object one ones`)
@@ -72,6 +78,10 @@ var (
 	affirmative = set("yes y true on enabled known present active ok supported required allowed available")
 	negative    = set("no n false off disabled unknown absent inactive unsupported optional denied unavailable none")
 )
+
+// bland are values that are also plain words: they are meant beside the name of
+// their field only.
+var bland = set("default other others none known unknown general various normal all any total")
 
 // logins are words of names of fields with logins.
 var logins = stems("user login username")
@@ -126,6 +136,7 @@ var synonyms = groups(`
 	vulnerability flaw weakness
 	ransomware ransom
 	percent percentage
+	repository repo
 	location ward room building floor rack hall
 	department dept unit
 	application app service
@@ -188,4 +199,4 @@ func alike(q, name string) float64 {
 // vague are words of names that say little on their own.
 var vague = stems(`is has name id type config configuration metadata label labels value state status spec info data key
 	enabled used default extra attributes properties constraint details settings options count total number date time list
-	group level policy`)
+	group level policy url uri link`)

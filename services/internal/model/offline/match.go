@@ -25,6 +25,7 @@ type match struct {
 	field  *field
 	values []value  // asValue
 	num    string   // asNumber
+	bland  bool     // asValue: a word such as "default"
 	date   dateSpan // asDate
 	pos    []int    // the tokens it explains, ascending
 	score  float64

@@ -68,7 +68,7 @@ func (a *array) sorter() *field {
 func (p plan) text(arrays []*array, results []json.RawMessage) string {
 	switch {
 	case p.refuse != "":
-		return p.refuse + "\n\n" + holdings(arrays)
+		return p.refuse + "\n\n" + p.alternatives(arrays)
 	case p.intent == overview:
 		return overviewText(arrays, results)
 	case p.intent == fields:
@@ -77,29 +77,49 @@ func (p plan) text(arrays []*array, results []json.RawMessage) string {
 	return p.answer(results)
 }
 
+// alternatives says what can be asked instead: of the array that the question
+// is about, or else of all.
+func (p plan) alternatives(arrays []*array) string {
+	if p.array == nil || p.refuse == unclearQuestion {
+		return holdings(arrays)
+	}
+	return fmt.Sprintf("Of the %s it holds: %s.\n%s", p.noun(2), p.array.fieldNames(30), p.array.example())
+}
+
 // holdings lists what the data holds, without figures, and a question that it
 // can answer.
 func holdings(arrays []*array) string {
 	var b strings.Builder
 	b.WriteString("The data holds:\n")
 	for _, a := range arrays[:min(len(arrays), 40)] {
-		var names []string
-		all := a.fields()
-		for _, f := range all[:min(len(all), 12)] {
+		fmt.Fprintf(&b, "- %s: %s\n", a.key, a.fieldNames(12))
+	}
+	return b.String() + arrays[0].example()
+}
+
+// fieldNames lists up to n fields. Names with digits are left out: they look
+// like figures.
+func (a *array) fieldNames(n int) string {
+	var names []string
+	for _, f := range a.fields() {
+		switch {
+		case strings.ContainsAny(f.path, "0123456789"):
+		case len(names) == n:
+			return strings.Join(names, ", ") + ", …"
+		default:
 			names = append(names, f.path)
 		}
-		if len(all) > 12 {
-			names = append(names, "…")
-		}
-		fmt.Fprintf(&b, "- %s: %s\n", a.key, strings.Join(names, ", "))
 	}
-	p := plan{array: arrays[0]}
-	if f := arrays[0].sorter(); f != nil {
-		fmt.Fprintf(&b, "You could ask: How many %s are there per %s?", p.noun(2), f.path)
-	} else {
-		fmt.Fprintf(&b, "You could ask: How many %s are there?", p.noun(2))
+	return strings.Join(names, ", ")
+}
+
+// example is a question about the array that the planner understands.
+func (a *array) example() string {
+	p := plan{array: a}
+	if f := a.sorter(); f != nil {
+		return fmt.Sprintf("You could ask: How many %s are there per %s?", p.noun(2), f.path)
 	}
-	return b.String()
+	return fmt.Sprintf("You could ask: How many %s are there?", p.noun(2))
 }
 
 // overviewText says, for each array, how many records there are and of what

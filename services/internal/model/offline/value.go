@@ -77,6 +77,7 @@ func (f *field) valueMatches(q []token, g grams) []match {
 			continue
 		}
 		if runs, ok := g.runs[string(buf)]; ok && !onlyDigits(v.text) {
+			runs = sameDigits(q, runs, v.text, buf)
 			for _, r := range runs {
 				out = append(out, exact(f, v, r))
 			}
@@ -114,6 +115,21 @@ const (
 	longText = 60
 )
 
+// sameDigits keeps, for a value of digits and punctuation, the runs that are
+// written like it: 2024 is not 2.0.24.
+func sameDigits(q []token, runs [][2]int, text string, norm []byte) [][2]int {
+	if strings.Trim(string(norm), "0123456789") != "" {
+		return runs
+	}
+	var out [][2]int
+	for _, r := range runs {
+		if q[r[0]].raw == text && q[r[1]-1].word == q[r[0]].word {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // onlyDigits says whether a value is a small number written as text: it is
 // asked for beside the name of its field.
 func onlyDigits(text string) bool {
@@ -126,8 +142,10 @@ func exact(f *field, v value, run [2]int) match {
 		m.pos = append(m.pos, i)
 	}
 	m.score = 1.1 * float64(len(m.pos))
-	if len(m.pos) == 1 && fillers[stem(strings.ToLower(v.text))] {
-		m.score *= 0.5 // "Other", "default"
+	if len(m.pos) == 1 {
+		if m.bland = bland[strings.ToLower(v.text)]; m.bland {
+			m.score *= 0.5
+		}
 	}
 	return m
 }

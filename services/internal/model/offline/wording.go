@@ -9,13 +9,23 @@ import (
 func (p plan) noun(n float64) string {
 	key := p.array.key[strings.LastIndex(p.array.key, ".")+1:]
 	name := strings.Join(nameParts(key), " ")
-	if n == 1 && strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss") {
-		name = strings.TrimSuffix(name, "s")
-		if strings.HasSuffix(name, "ie") {
-			name = strings.TrimSuffix(name, "ie") + "y"
-		}
+	if n == 1 {
+		return singular(name)
 	}
 	return name
+}
+
+// singular is the form of an English noun for one.
+func singular(name string) string {
+	for plural, one := range map[string]string{"ies": "y", "ches": "ch", "shes": "sh", "xes": "x", "sses": "ss"} {
+		if stem, ok := strings.CutSuffix(name, plural); ok {
+			return stem + one
+		}
+	}
+	if strings.HasSuffix(name, "ss") || strings.HasSuffix(name, "us") {
+		return name
+	}
+	return strings.TrimSuffix(name, "s")
 }
 
 // where names the plan's conditions: " with role test and arch x64".
@@ -37,7 +47,7 @@ func (c cond) phrase() string {
 	switch c.op {
 	case "true", "false":
 		return c.field.path + " = " + c.op
-	case "set":
+	case "set", "truthy":
 		return "a " + c.field.path
 	case "unset":
 		return "no " + c.field.path
@@ -66,7 +76,7 @@ func (c cond) predicate() string {
 	switch c.op {
 	case "true", "false":
 		return "have " + c.field.path + " = " + c.op
-	case "set":
+	case "set", "truthy":
 		return "have a value of " + c.field.path
 	case "unset":
 		return "have no value of " + c.field.path

@@ -11,6 +11,7 @@ import (
 // "europe-west4-a" is three, glued to each other.
 type token struct {
 	text  string // as written
+	raw   string // the whole written word that it is part of
 	low   string
 	stem  string
 	word  int  // which written word it belongs to
@@ -36,7 +37,7 @@ func tokenize(s string) []token {
 		for i, part := range splitPunct(core) {
 			low := strings.ToLower(part)
 			out = append(out, token{
-				text: part, low: low, stem: stem(low), word: w, ident: ident,
+				text: part, raw: core, low: low, stem: stem(low), word: w, ident: ident,
 				first: first && i == 0, brk: brk && i == 0, paren: i == 0 && strings.HasPrefix(field, "("),
 				stop: !ident && stopWords[low] && part != strings.ToUpper(part) || low == "i" || low == "a" && !ident,
 			})
