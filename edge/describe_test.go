@@ -1,0 +1,197 @@
+package edge
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// described is what the edge says of its routes, and the document decoded.
+func described(t *testing.T) (description, map[string]any) {
+	t.Helper()
+	d, err := describe(routes(bus.Analyze))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(d.openAPI, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return d, doc
+}
+
+func TestDocumentIsOpenAPI(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	file, err := os.ReadFile("testdata/openapi-3.1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meta jsonschema.Schema
+	if err := json.Unmarshal(file, &meta); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := meta.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(doc); err != nil {
+		t.Error(err)
+	}
+	delete(doc, "info")
+	if resolved.Validate(doc) == nil {
+		t.Error("a document without info passes: nothing is checked")
+	}
+}
+
+func TestDocumentHasEveryRoute(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	var want, got []string
+	for _, r := range routes(bus.Analyze) {
+		want = append(want, r.method+" "+r.path)
+	}
+	names := map[string]bool{}
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			got = append(got, strings.ToUpper(method)+" "+path)
+			names[op.(map[string]any)["operationId"].(string)] = true
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		t.Errorf("routes %v\ndocument %v", want, got)
+	}
+	if len(names) != len(got) {
+		t.Errorf("%d operations have %d names", len(got), len(names))
+	}
+}
+
+func TestReferencesLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	var follow func(v any)
+	follow = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				follow(e)
+			}
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok && at(doc, ref) == nil {
+				t.Errorf("%s leads nowhere", ref)
+			}
+			for _, e := range v {
+				follow(e)
+			}
+		}
+	}
+	follow(doc)
+}
+
+// at is what the reference points to.
+func at(doc map[string]any, ref string) any {
+	var v any = doc
+	for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		m, _ := v.(map[string]any)
+		v = m[step]
+	}
+	return v
+}
+
+func TestExamplesAreValid(t *testing.T) {
+	t.Parallel()
+	used := 0
+	for _, r := range routes(bus.Analyze) {
+		if r.request == nil || r.inURL {
+			continue
+		}
+		used++
+		body := []byte(requestExamples[r.path])
+		types := schemas.NewDefinitions("#/$defs/")
+		root, err := types.Of(r.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.Defs = types.Schemas
+		resolved, err := root.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(body, &v); err != nil {
+			t.Errorf("%s: %v", r.path, err)
+			continue
+		}
+		if err := resolved.Validate(v); err != nil {
+			t.Errorf("%s: the schema refuses the example: %v", r.path, err)
+		}
+		req := reflect.New(r.request).Interface()
+		if err := json.Unmarshal(body, req); err != nil {
+			t.Errorf("%s: %v", r.path, err)
+		}
+		if err := req.(interface{ Validate() error }).Validate(); err != nil {
+			t.Errorf("%s: %v", r.path, err)
+		}
+	}
+	if used != len(requestExamples) {
+		t.Errorf("%d examples for %d routes", len(requestExamples), used)
+	}
+}
+
+func TestPageExplainsEveryErrorAndRoute(t *testing.T) {
+	t.Parallel()
+	d, _ := described(t)
+	page := string(d.page)
+	for _, e := range schemas.Table() {
+		if _, anchor, _ := strings.Cut(e.Type, "#"); !strings.Contains(page, `id="`+anchor+`"`) {
+			t.Errorf("%s has no place on the page", e.Type)
+		}
+	}
+	for _, r := range routes(bus.Analyze) {
+		if !strings.Contains(page, `<b>`+r.method+`</b> <code>`+r.path+`</code>`) {
+			t.Errorf("%s %s is not on the page", r.method, r.path)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		anchor, local := strings.CutPrefix(link[1], "#")
+		if local && !strings.Contains(page, `id="`+strings.ReplaceAll(anchor, "%20", " ")+`"`) {
+			t.Errorf("the link %s leads nowhere", link[1])
+		}
+		if !local && link[1] != "/openapi.json" {
+			t.Errorf("the page links to %s", link[1])
+		}
+	}
+	for _, outside := range []string{"src=", "@import", "url(", "<script", "ZgotmplZ"} {
+		if strings.Contains(page, outside) {
+			t.Errorf("the page has %q", outside)
+		}
+	}
+}
+
+func TestEveryRouteDocumentsItsSuccess(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	for _, r := range routes(bus.Analyze) {
+		responses := at(doc, "#/paths").(map[string]any)[r.path].(map[string]any)[strings.ToLower(r.method)].(map[string]any)["responses"].(map[string]any)
+		if responses[strconv.Itoa(r.status)] == nil {
+			t.Errorf("%s %s: %d is not documented", r.method, r.path, r.status)
+		}
+		for _, e := range r.errors {
+			if responses[strconv.Itoa(e.Status)] == nil {
+				t.Errorf("%s %s: %s is not documented", r.method, r.path, e.Code)
+			}
+		}
+	}
+}

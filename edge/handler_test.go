@@ -1,0 +1,61 @@
+package edge
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestPanics needs a route that panics, which the table has not.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		answer func(*exchange) error
+		status int // 0: the connection is cut
+		logged string
+	}{
+		{"before the answer", func(*exchange) error { panic("oh") }, 500, "oh"},
+		{"within the answer", func(x *exchange) error {
+			x.w.Header().Set("Content-Length", "10")
+			x.write(200, nil, []byte("half"))
+			panic("oh")
+		}, 0, "oh"},
+		{"to cut the connection", func(*exchange) error { panic(http.ErrAbortHandler) }, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var lines bytes.Buffer
+			e := newEdge(t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
+			e.table[e.mux.Path("/panic").Methods(http.MethodGet)] = &route{action: action{answer: c.answer}}
+			server := httptest.NewServer(e)
+			status, body := asked(t, server, "/panic")
+			server.Close() // and wait for the handler
+			if status != c.status || status == 500 && !strings.Contains(body, "CE-010") || strings.Contains(body, "oh") {
+				t.Errorf("%d %q, want %d", status, body, c.status)
+			}
+			if got := lines.String(); strings.Contains(got, "request_id=") != (c.logged != "") || !strings.Contains(got, c.logged) {
+				t.Errorf("logged %q", got)
+			}
+		})
+	}
+}
+
+// asked is the answer to a GET; status 0 when it did not come whole.
+func asked(t *testing.T, server *httptest.Server, path string) (int, string) {
+	t.Helper()
+	res, err := server.Client().Get(server.URL + path)
+	if err != nil {
+		return 0, ""
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return res.StatusCode, string(body)
+}
