@@ -1,16 +1,17 @@
 package analyze
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/model"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxTurns bounds how often a model may come back with tool calls: real
@@ -59,7 +60,10 @@ func (l *loop) turn(ctx context.Context) (model.Message, error) {
 		case err != nil:
 			return said, err
 		case part.Call != nil:
-			said.Calls = append(said.Calls, *part.Call)
+			l.usage.ToolCalls++
+			call := *part.Call
+			call.ID = cmp.Or(call.ID, fmt.Sprintf("call_%d", l.usage.ToolCalls))
+			said.Calls = append(said.Calls, call)
 		case part.Usage != nil:
 			l.usage.PromptTokens += part.Usage.PromptTokens
 			l.usage.AnswerTokens += part.Usage.AnswerTokens
@@ -95,7 +99,6 @@ func (l *loop) use(ctx context.Context, call model.Call) error {
 	if err != nil {
 		return err
 	}
-	l.usage.ToolCalls++
 	l.results = append(l.results, result)
 	l.talk.Messages = append(l.talk.Messages,
 		model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: []byte(result)})

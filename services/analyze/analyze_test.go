@@ -1,0 +1,226 @@
+package analyze_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/analyze"
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/offline"
+	"cairn/services/internal/model/ollama"
+	"cairn/services/internal/model/ollamatest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const pumps = `{"site":{"pumps":[{"id":"p1","state":"on"},{"id":"p2","state":"off"},{"id":"p3","state":"on"}]}}`
+
+// serve starts the service with a model and a rendering agent's subject.
+func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
+	t.Helper()
+	s := bustest.Service(t, conn, "analyze")
+	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scripted is a model that plays turns.
+func scripted(t *testing.T, turns ...ollamatest.Turn) (model.Model, *ollamatest.Server) {
+	t.Helper()
+	server := ollamatest.New(t, turns...)
+	m, err := ollama.Open(t.Context(), server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, server
+}
+
+func ask(query string) schemas.Analysis {
+	return schemas.Analysis{Query: query, Context: pumps, Target: "H"}
+}
+
+// stream is the events of an analysis, one a line, and the error at its end.
+func stream(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (string, error) {
+	var lines []string
+	for event, err := range bus.Analyze.Call(ctx, conn, a) {
+		if err != nil {
+			return strings.Join(lines, "\n"), err
+		}
+		lines = append(lines, event.Type+" "+string(event.Data))
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func TestModelsTalk(t *testing.T) {
+	t.Parallel()
+	count := ollamatest.Use("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`)
+	for _, row := range []struct {
+		name  string
+		turns []ollamatest.Turn
+		want  []string
+	}{
+		{"tools first, then text, then done",
+			[]ollamatest.Turn{count, ollamatest.Say("Two ", "are on.")},
+			[]string{
+				`tool_use {"tool_call_id":"call_compute_stats","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
+				`tool_result {"tool_call_id":"call_compute_stats","result":{"groups":{"on":2,"off":1},"total":3}}`,
+				`text_delta {"text":"Two "}`, `text_delta {"text":"are on."}`, `done {}`,
+			}},
+		{"an array's schema",
+			[]ollamatest.Turn{ollamatest.Use("inspect_schema", `{"data_key":"site.pumps"}`), ollamatest.Say("ok")},
+			[]string{`"result":{"fields":["id","state"],"count":3,"sample":{"id":"p1","state":"on"}}`}},
+		{"an unknown array names those there are",
+			[]ollamatest.Turn{ollamatest.Use("inspect_schema", `{"data_key":"pumps"}`), ollamatest.Say("ok")},
+			[]string{`"available":["site.pumps"]`}},
+		{"an unknown metric names those there are",
+			[]ollamatest.Turn{ollamatest.Use("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), ollamatest.Say("ok")},
+			[]string{`"result":{"error":"`, `p50`}},
+		{"an input of the wrong type is the model's to mend",
+			[]ollamatest.Turn{ollamatest.Use("compute_stats", `{"data_key":7}`), ollamatest.Say("ok")},
+			[]string{`"result":{"error":"compute_stats takes {data_key: string`, `text_delta {"text":"ok"}`}},
+		{"a failure after the first event is an event",
+			[]ollamatest.Turn{count, {Status: 500, Error: "boom"}},
+			[]string{`tool_result`, `error {"code":"AN-500"`, `done {}`}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn := bustest.Open(t)
+			m, _ := scripted(t, row.turns...)
+			serve(t, conn, m, "")
+			got, err := stream(t.Context(), conn, ask("how many pumps are on?"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range row.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("got\n%s\nwant %s in it", got, want)
+				}
+			}
+			if strings.Count(got, "done {}") != 1 {
+				t.Errorf("got\n%s\nwant one done", got)
+			}
+		})
+	}
+}
+
+func TestModelIsToldWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, server := scripted(t, ollamatest.Say("one"))
+	serve(t, conn, m, "")
+	a := ask("")
+	a.Target = "br"
+	a.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{
+		"10": {R: 0, C: "and off?"}, "2": {R: 1, C: "Two."}, "1": {R: 0, C: "how many are on?"},
+	}}
+	if _, err := stream(t.Context(), conn, a); err != nil {
+		t.Fatal(err)
+	}
+	var roles, texts []string
+	for _, m := range server.Requests()[0].Messages {
+		roles, texts = append(roles, m.Role), append(texts, m.Content)
+	}
+	if got, want := strings.Join(roles, " "), "system user assistant user"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := strings.Join(texts[1:], "|"), "how many are on?|Two.|and off?"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, want := range []string{"no recommendations", "site.pumps"} {
+		if !strings.Contains(texts[0], want) {
+			t.Errorf("the system prompt lacks %q:\n%s", want, texts[0])
+		}
+	}
+	if strings.Contains(texts[0], "p2") {
+		t.Errorf("the system prompt holds records:\n%s", texts[0])
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, _ := scripted(t, ollamatest.Turn{Status: 404, Error: "model not found"})
+	serve(t, conn, m, "")
+	for _, row := range []struct {
+		name, context string
+		want          *schemas.Error
+		says          string
+	}{
+		{"a context that is no JSON", "{", schemas.ErrAnalysisInternal, "context: "},
+		{"no context", "", schemas.ErrAnalysisMalformed, "context: required"},
+		{"a model that cannot be called", pumps, schemas.ErrAnalysisInternal, "model call failed"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			a := ask("how many?")
+			a.Context = row.context
+			got, err := stream(t.Context(), conn, a)
+			if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) || got != "" {
+				t.Errorf("got %q, %v; want %v saying %q", got, err, row.want, row.says)
+			}
+		})
+	}
+}
+
+func TestModelWithoutEndIsEnded(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	lost := make([]ollamatest.Turn, 16)
+	for i := range lost {
+		lost[i] = ollamatest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
+	}
+	m, _ := scripted(t, lost...)
+	serve(t, conn, m, "")
+	got, err := stream(t.Context(), conn, ask("how many?"))
+	if err != nil || !strings.Contains(got, `asked for tools 16 times`) || !strings.HasSuffix(got, "done {}") {
+		t.Errorf("got\n%s\n%v", got, err)
+	}
+}
+
+func TestCallerThatLeavesStopsTheModel(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, server := scripted(t, ollamatest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
+	serve(t, conn, m, "")
+	for range bus.Analyze.Call(t.Context(), conn, ask("how many?")) {
+		break
+	}
+	select {
+	case <-server.Left():
+	case <-time.After(time.Second):
+		t.Fatal("the model talks on a second after the caller left")
+	}
+}
+
+// gate lets n pieces through.
+func gate(n int) <-chan struct{} {
+	g := make(chan struct{}, n)
+	for range n {
+		g <- struct{}{}
+	}
+	return g
+}
+
+func TestOfflineAnswersWithUsage(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serve(t, conn, offline.New(), "")
+	a := ask("How many pumps are there?")
+	a.Include = []string{"usage"}
+	got, err := stream(t.Context(), conn, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(got, "\n")
+	if !strings.Contains(got, "3") || !strings.HasPrefix(lines[len(lines)-2], `usage {"prompt_tokens":`) {
+		t.Errorf("got\n%s", got)
+	}
+}

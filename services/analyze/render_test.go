@@ -1,0 +1,69 @@
+package analyze_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/model/ollamatest"
+)
+
+const agentSubject = "agents.ui.render"
+
+func TestRenderingAgentSpeaks(t *testing.T) {
+	t.Parallel()
+	say := func(to bus.Sender, text string) error {
+		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
+	}
+	for _, row := range []struct {
+		name  string
+		agent func(schemas.Rendering, bus.Sender) error // nil: there is none
+		want  []string
+	}{
+		{"its words are the answer", func(r schemas.Rendering, to bus.Sender) error {
+			return say(to, "<"+r.Answer+"/"+r.Mode+"/"+string(r.Profile)+">")
+		}, []string{`text_delta {"text":"<Two are on./standard/{\"theme\":\"dark\"}>"}`, `done {}`}},
+		{"without one the plain answer is", nil,
+			[]string{`direct_response {"text":"Two are on.","code":"AN-503","reason":"rendering agent unavailable: `, `done {}`}},
+		{"so it is when the agent fails before its first word", func(schemas.Rendering, bus.Sender) error {
+			return errors.New("no paint")
+		}, []string{`direct_response {"text":"Two are on."`, `done {}`}},
+		{"so it is when the agent says nothing", func(schemas.Rendering, bus.Sender) error { return nil },
+			[]string{`direct_response {"text":"Two are on."`, `done {}`}},
+		{"a later failure is an error", func(_ schemas.Rendering, to bus.Sender) error {
+			return errors.Join(say(to, "Tw"), errors.New("no paint"))
+		}, []string{`text_delta {"text":"Tw"}`, `error {"code":"AN-503"`, `done {}`}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn := bustest.Open(t)
+			m, _ := scripted(t, ollamatest.Say("Two ", "are on."))
+			serve(t, conn, m, agentSubject)
+			if row.agent != nil {
+				agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
+				err := agent.Serve(bustest.Service(t, conn, "ui"), func(_ context.Context, r schemas.Rendering, to bus.Sender) error {
+					return row.agent(r, to)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := ask("how many are on?")
+			a.Profile = []byte(`{"theme":"dark"}`)
+			got, err := stream(t.Context(), conn, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range row.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("got\n%s\nwant %s in it", got, want)
+				}
+			}
+		})
+	}
+}
