@@ -40,8 +40,8 @@ type Stats struct {
 	Groups     Groups             `json:"groups"`
 	Total      Number             `json:"total"`
 	Metrics    map[string]Figures `json:"metrics,omitempty"` // the further ones by name
-	GroupCount int                `json:"group_count,omitempty"`
-	Truncated  bool               `json:"truncated,omitempty"`
+	GroupCount int                `json:"group_count,omitzero"`
+	Truncated  bool               `json:"truncated,omitzero"`
 	Note       string             `json:"note,omitempty"` // what may be wrong with the query
 
 	// Records is how many records match the filter, whatever the metrics.
