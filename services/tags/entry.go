@@ -1,11 +1,15 @@
 package tags
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
 )
 
 // operation is the header by which ADR-8 marks what is not a value.
@@ -42,4 +46,22 @@ func (s *Store) last(ctx context.Context, id string) (entry, error) {
 // there. The clocks of hosts are taken to agree to within that second.
 func (e entry) alive() bool {
 	return e.sequence > 0 && !e.removed && time.Now().Before(e.deadline)
+}
+
+// encode is tag as JSON. Reflection on a map takes longer than all else that a
+// write does here; names and values were checked when they were decoded.
+func encode(tag schemas.Tag) []byte {
+	b := quoted([]byte(`{"request_id":`), tag.RequestID)
+	b = quoted(append(b, `,"flow":`...), tag.Flow)
+	b = append(b, `,"tags":{`...)
+	for name, value := range tag.Tags {
+		b = quoted(b, name)
+		b = append(append(append(b, ':'), value...), ',')
+	}
+	return append(bytes.TrimSuffix(b, []byte(",")), "}}"...)
+}
+
+func quoted(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // only text that is not UTF-8 has an error
+	return b
 }

@@ -16,11 +16,6 @@ import (
 )
 
 const (
-	// Bucket is the name of the KV bucket of the records.
-	Bucket   = "tags"
-	stream   = "KV_" + Bucket
-	subjects = "$KV." + Bucket + "."
-
 	// markerTTL is how long a deletion is remembered: the least that a server
 	// takes. Nobody watches the bucket, so nobody needs it longer.
 	markerTTL = time.Second
@@ -28,68 +23,11 @@ const (
 	checkTimeout = 2 * time.Second
 )
 
-// Settings say how safely records are kept.
-type Settings struct {
-	// Replicas is the number of servers that keep each record; 0 is 1.
-	Replicas int
-	// Memory keeps records off the disk: they end with the server.
-	Memory bool
-}
-
 // Store keeps records in a KV bucket in which each key has a time to live. It
 // may be used concurrently and needs no closing.
 type Store struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
-}
-
-// Open creates the bucket, or brings one that exists up to date.
-func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
-	s, err := js.CreateOrUpdateStream(ctx, config(settings))
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
-	}
-	return &Store{js, s}, nil
-}
-
-// config is the stream of a KV bucket (ADR-8) with these departures.
-func config(settings Settings) jetstream.StreamConfig {
-	c := jetstream.StreamConfig{
-		Name:              stream,
-		Description:       "tags of requests in flight, by base64url of the request_id",
-		Subjects:          []string{subjects + ">"},
-		MaxMsgsPerSubject: 1,
-		MaxMsgs:           -1,
-		MaxBytes:          -1,
-		MaxMsgSize:        -1,
-		MaxConsumers:      -1,
-		Storage:           jetstream.FileStorage,
-		Replicas:          max(settings.Replicas, 1),
-		Discard:           jetstream.DiscardNew,
-		Duplicates:        2 * time.Minute,
-		AllowRollup:       true,
-		DenyDelete:        true,
-		// ADR-43. Limit markers (SubjectDeleteMarkerTTL) would leave a message
-		// for watchers behind each record that expires; without them a key is
-		// free at once, and an expiry is one removal.
-		AllowMsgTTL: true,
-		// A direct get may be answered by a replica that has not yet applied
-		// an acknowledged write. Without it nats.go (jetstream/stream.go,
-		// getMsg) asks $JS.API.STREAM.MSG.GET, which only the stream's leader
-		// answers (nats-server, jetstream_api.go, jsMsgGetRequest).
-		AllowDirect: false,
-	}
-	switch {
-	case settings.Memory:
-		c.Storage = jetstream.MemoryStorage
-	case c.Replicas == 1:
-		// A record of a request in flight may be lost with the machine, so the
-		// server need not sync each one although it syncs the catalog's
-		// (nats-server, filestore.go, UpdateConfig). It takes this mode for a
-		// stream of one replica only; more replicas are the safety otherwise.
-		c.PersistMode = jetstream.AsyncPersistMode
-	}
-	return c
 }
 
 // subject is where the record of the id is. Any id has one, and no two the
@@ -101,12 +39,8 @@ func subject(id string) string {
 // create stores tag for ttl, or answers ErrTagExists. It is one round trip,
 // unless something is or was there.
 func (s *Store) create(ctx context.Context, tag schemas.Tag, ttl time.Duration) error {
-	record, err := json.Marshal(tag)
-	if err != nil {
-		return fmt.Errorf("encode tag %q: %w", tag.RequestID, err)
-	}
 	msg := nats.NewMsg(subject(tag.RequestID))
-	msg.Data = record
+	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	for last := uint64(0); ; {
 		err := s.publish(ctx, msg, last)
@@ -128,8 +62,25 @@ func (s *Store) create(ctx context.Context, tag schemas.Tag, ttl time.Duration) 
 // if there is none.
 func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) error {
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
-	_, err := s.js.PublishMsg(ctx, msg)
-	return err
+	reply, err := s.js.Conn().RequestMsgWithContext(ctx, msg)
+	if errors.Is(err, nats.ErrNoResponders) {
+		_, err = s.js.PublishMsg(ctx, msg) // waits for a stream that has no leader
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	// PublishMsg would read the whole acknowledgement, by reflection.
+	var ack struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply.Data, &ack); err != nil {
+		return fmt.Errorf("read the acknowledgement: %w", err)
+	}
+	if ack.Error != nil {
+		return ack.Error
+	}
+	return nil
 }
 
 // outdated reports whether a write was refused because its subject has moved
