@@ -71,7 +71,7 @@ func TestModelsTalk(t *testing.T) {
 			[]ollamatest.Turn{count, ollamatest.Say("Two ", "are on.")},
 			[]string{
 				`tool_use {"tool_call_id":"call_compute_stats","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
-				`tool_result {"tool_call_id":"call_compute_stats","result":{"groups":{"on":2,"off":1},"total":3}}`,
+				`tool_result {"tool_call_id":"call_compute_stats","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2}}`,
 				`text_delta {"text":"Two "}`, `text_delta {"text":"are on."}`, `done {}`,
 			}},
 		{"an array's schema",
