@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"cairn/schemas"
+)
+
+// ask asks a question about an estate.
+type ask struct {
+	client
+	estate string
+	mode   string
+	json   bool
+}
+
+func askCommand() *cobra.Command {
+	a := &ask{}
+	cmd := &cobra.Command{
+		Use:   "ask --estate FILE QUESTION",
+		Short: "Ask a question about an estate",
+		Long: `Ask sends an estate (a JSON file with arrays of hosts, volumes, networks, …) with
+a question, and prints the answer as it comes. The tool calls from which its
+figures come go to stderr. Ctrl-C cancels, also on the server.`,
+		Example: `  cairn ask --estate deploy/examples/estate.json "how many hosts are there per site?"
+  cairn ask --estate estate.json --mode broad "what is in this estate?"
+  inventory | cairn ask --estate - "which hosts run an old kernel?"
+  cairn ask --estate estate.json --json "how many volumes?"    # an event a line`,
+		Args: wants("one QUESTION", 1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			estate, err := a.read(cmd.InOrStdin())
+			if err != nil {
+				return misused(cmd, err)
+			}
+			question := schemas.Analysis{Query: args[0], Context: string(estate), Target: schemas.TargetH, Mode: a.mode}
+			return a.run(cmd.Context(), question, a.printer(cmd.OutOrStdout(), cmd.ErrOrStderr()))
+		},
+	}
+	a.flag(cmd)
+	cmd.Flags().StringVar(&a.estate, "estate", "", "JSON `FILE` of the estate; - is stdin")
+	cmd.Flags().StringVar(&a.mode, "mode", schemas.ModeStandard, "`MODE`: standard, or broad for facts alone")
+	jsonFlag(cmd, &a.json)
+	return cmd
+}
+
+func (a *ask) read(stdin io.Reader) ([]byte, error) {
+	switch a.estate {
+	case "":
+		return nil, fmt.Errorf("--estate is required: a JSON file, or - for stdin")
+	case "-":
+		return io.ReadAll(stdin)
+	default:
+		return os.ReadFile(a.estate)
+	}
+}
+
+// run asks the question and hands the events to take.
+func (a *ask) run(ctx context.Context, question schemas.Analysis, take func(event) error) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		_, err := a.client.read(res)
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	for e, err := range events(res.Body) {
+		if err != nil {
+			return a.away(err)
+		}
+		if err := take(e); err != nil || e.kind == schemas.EventDone {
+			return err
+		}
+	}
+	return a.away(io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"cairn/schemas"
+)
+
+const (
+	// answerTime bounds a request that is no stream.
+	answerTime = 30 * time.Second
+	// connections is how many requests the client has in flight, at most.
+	connections = 32
+)
+
+// client asks Cairn over HTTP.
+type client struct {
+	url string
+}
+
+var transport = &http.Transport{MaxIdleConnsPerHost: connections, Proxy: http.ProxyFromEnvironment}
+
+func (c *client) flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:8080", "`URL` of Cairn")
+}
+
+// answer is a response whose status says success.
+type answer struct {
+	body   []byte
+	header http.Header
+}
+
+// post asks with v as JSON.
+func (c *client) post(ctx context.Context, path string, v any) (answer, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	res, err := c.open(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return answer{}, err
+	}
+	return c.read(res)
+}
+
+// read is the whole of res, which is closed; an error when its status says so.
+func (c *client) read(res *http.Response) (answer, error) {
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	switch {
+	case err != nil:
+		return answer{}, c.away(err)
+	case res.StatusCode >= 300:
+		return answer{}, refused(res, body)
+	}
+	return answer{body, res.Header}, nil
+}
+
+// open sends a request and gives the response as it begins. The caller closes it.
+func (c *client) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.url, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("--url: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, c.away(err)
+	}
+	return res, nil
+}
+
+// refused is what the response says went wrong, as a row of the schemas table
+// where it is one.
+func refused(res *http.Response, body []byte) error {
+	var e schemas.Error
+	if json.Unmarshal(body, &e) == nil && e.Code != "" {
+		return &e
+	}
+	text := strings.TrimSpace(string(body[:min(200, len(body))]))
+	return fmt.Errorf("%s answers %s, which is not Cairn: %s", res.Request.URL.Host, res.Status, text)
+}
+
+// away is an exchange that failed, in words.
+func (c *client) away(err error) error {
+	var op *net.OpError
+	var bad *url.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("no Cairn answers at %s (%w); start one with \"cairn up\", or name one with --url", c.url, op.Err)
+	case errors.As(err, &bad):
+		err = bad.Err
+	}
+	return fmt.Errorf("ask %s: %w", c.url, err)
+}

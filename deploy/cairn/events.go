@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tmaxmax/go-sse"
+
+	"cairn/schemas"
+)
+
+// maxEvent is the longest event, in bytes: what one message on the bus holds.
+const maxEvent = 8 << 20
+
+// event is one event of an answer.
+type event struct {
+	kind string
+	data []byte
+}
+
+// events reads the events of an answer.
+func events(r io.Reader) iter.Seq2[event, error] {
+	return func(yield func(event, error) bool) {
+		for e, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+			if !yield(event{e.Type, []byte(e.Data)}, err) {
+				return
+			}
+		}
+	}
+}
+
+// printer takes the events of one answer: for programs a line each, for people
+// the text, with the tool calls beside it.
+func (a *ask) printer(out, errOut io.Writer) func(event) error {
+	var failed error
+	if a.json {
+		return func(e event) error {
+			if e.kind == schemas.EventError {
+				failed = errSaid
+			}
+			line := struct {
+				Event string         `json:"event"`
+				Data  jsontext.Value `json:"data"`
+			}{e.kind, e.data}
+			return errors.Join(writeLine(out, line), ended(e, failed))
+		}
+	}
+	p := &reader{out: out, errOut: errOut}
+	return func(e event) error {
+		if err := p.take(e); err != nil {
+			return err
+		}
+		return ended(e, p.failed)
+	}
+}
+
+// ended is how the answer went, once it is over.
+func ended(e event, failed error) error {
+	if e.kind == schemas.EventDone {
+		return failed
+	}
+	return nil
+}
+
+// reader shows an answer to a person.
+type reader struct {
+	out, errOut io.Writer
+	open        bool // the last line is not ended
+	failed      error
+}
+
+func (p *reader) take(e event) error {
+	switch e.kind {
+	case schemas.EventTextDelta:
+		return decoded(e, p.say)
+	case schemas.EventToolUse:
+		return decoded(e, p.use)
+	case schemas.EventToolResult:
+		return decoded(e, p.result)
+	case schemas.EventDirectResponse:
+		return decoded(e, p.direct)
+	case schemas.EventError:
+		return decoded(e, func(s schemas.StreamError) error {
+			p.failed = errors.New(s.Code + " " + s.Message)
+			return nil
+		})
+	case schemas.EventDone:
+		return p.endLine()
+	default:
+		return nil
+	}
+}
+
+func decoded[T any](e event, take func(T) error) error {
+	var v T
+	if err := json.Unmarshal(e.data, &v); err != nil {
+		return fmt.Errorf("read the event %s: %w", e.kind, err)
+	}
+	return take(v)
+}
+
+func (p *reader) say(d schemas.TextDelta) error {
+	p.open = !strings.HasSuffix(d.Text, "\n")
+	_, err := io.WriteString(p.out, d.Text)
+	return err
+}
+
+func (p *reader) direct(d schemas.DirectResponse) error {
+	if err := p.aside("the rendering agent cannot be used: " + d.Reason); err != nil {
+		return err
+	}
+	return p.say(schemas.TextDelta{Text: d.Text})
+}
+
+func (p *reader) use(u schemas.ToolUse) error {
+	return p.aside(u.Name + " " + string(u.Input))
+}
+
+func (p *reader) result(r schemas.ToolResult) error {
+	return p.aside("  → " + brief(r.Result))
+}
+
+// aside says something that is not part of the answer.
+func (p *reader) aside(text string) error {
+	if err := p.endLine(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.errOut, dimmed(p.errOut, text))
+	return err
+}
+
+func (p *reader) endLine() error {
+	if !p.open {
+		return nil
+	}
+	p.open = false
+	_, err := io.WriteString(p.out, "\n")
+	return err
+}
+
+// briefLength is how much of a tool's result is shown, in bytes.
+const briefLength = 160
+
+// brief is JSON, cut where it gets long.
+func brief(v jsontext.Value) string {
+	if len(v) <= briefLength {
+		return string(v)
+	}
+	return strings.ToValidUTF8(string(v[:briefLength]), "") + "…"
+}

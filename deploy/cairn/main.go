@@ -1,0 +1,90 @@
+// Command cairn is all of Cairn in one program: the services and the edge, in
+// one process or in many, and the clients that register, resolve and ask.
+// One file holds one command.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal finds the default, and kills
+	os.Exit(run(ctx, newRoot(os.Getenv)))
+}
+
+// exitInterrupted is what shells say of a program that an interrupt ended.
+const exitInterrupted = 130
+
+// run executes root and answers with the exit code. What went wrong is one line.
+func run(ctx context.Context, root *cobra.Command) int {
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case !errors.Is(err, errSaid):
+		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", err) // there is nobody else to tell
+	}
+	return 1
+}
+
+// errSaid ends a command that has itself said what went wrong.
+var errSaid = errors.New("said already")
+
+// newRoot is the command line; settings that are not given as flags are asked
+// of getenv.
+func newRoot(getenv func(string) string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cairn",
+		Short: "Knowledge and answers for agents: skills to find, estates to ask about",
+		Long: `Cairn keeps the knowledge that agents need at runtime (skills, agents, tools,
+context builders, guardrails, templates), finds the right of it for a question,
+and answers questions about infrastructure estates.
+
+Every flag can also be set in the environment: --http is CAIRN_HTTP,
+--log-level is CAIRN_LOG_LEVEL. A flag wins over the environment, and an empty
+variable counts as absent.`,
+		Example: `  cairn up                                             # everything, in this process
+  cairn register deploy/examples/knowledge             # teach it
+  cairn resolve "which volumes are nearly full?"       # find a skill
+  cairn resolve storage.volume_capacity                # a skill with all that serves it
+  cairn ask --estate deploy/examples/estate.json "how many hosts per site?"`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return fromEnv(cmd.Flags(), getenv)
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })
+	root.AddCommand(upCommand(), edgeCommand(), workerCommand(),
+		registerCommand(), resolveCommand(), askCommand(), statusCommand(), versionCommand())
+	for _, cmd := range root.Commands() {
+		nameTwins(cmd.Flags())
+	}
+	return root
+}
+
+// misused is err for a command that was not called as it can be.
+func misused(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
+}
+
+// wants checks the number of arguments; most below 0 is any number.
+func wants(what string, least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		return misused(cmd, fmt.Errorf("want %s, got %d arguments %q", what, len(args), args))
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "answer in JSON, for programs")
+}
+
+// writeJSON writes v indented.
+func writeJSON(w io.Writer, v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
+}
+
+// writeLine writes v on one line.
+func writeLine(w io.Writer, v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
+}
+
+// terminal reports whether a person reads w.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// dimmed is text that stands back on a terminal, and plain text elsewhere.
+func dimmed(w io.Writer, text string) string {
+	if !terminal(w) || os.Getenv("NO_COLOR") != "" {
+		return text
+	}
+	return "\x1b[2m" + text + "\x1b[0m"
+}
+
+// table is text in columns, for people.
+type table struct {
+	out  io.Writer
+	text bytes.Buffer
+	tabs *tabwriter.Writer
+}
+
+func newTable(out io.Writer) *table {
+	t := &table{out: out}
+	t.tabs = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
+	return t
+}
+
+// row adds a line. A line of one cell does not widen any column.
+func (t *table) row(cells ...string) {
+	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer takes all
+}
+
+// write writes the table; no line ends in spaces.
+func (t *table) write() error {
+	_ = t.tabs.Flush() // a buffer takes all
+	for line := range strings.Lines(t.text.String()) {
+		if _, err := io.WriteString(t.out, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

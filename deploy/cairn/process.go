@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cairn/services"
+)
+
+// process has the settings of every process that serves.
+type process struct {
+	level  slog.Level
+	format string
+	drain  time.Duration
+}
+
+func (p *process) flags(f *pflag.FlagSet) {
+	f.TextVar(&p.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged, on stderr: debug, info, warn or error")
+	f.StringVar(&p.format, "log-format", "text", "`FORM` of the log: text or json")
+	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "how long requests in flight may take when the process is told to stop")
+}
+
+// logger makes the log, and makes it the default.
+func (p *process) logger(w io.Writer) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{Level: p.level}
+	var log *slog.Logger
+	switch p.format {
+	case "text":
+		log = slog.New(slog.NewTextHandler(w, options))
+	case "json":
+		log = slog.New(slog.NewJSONHandler(w, options))
+	default:
+		return nil, fmt.Errorf("--log-format: want text or json, got %q", p.format)
+	}
+	slog.SetDefault(log)
+	return log, nil
+}
+
+// backends are the settings of the services.
+type backends struct {
+	services.Config
+	estates int // MiB of them kept
+}
+
+func (b *backends) flags(f *pflag.FlagSet) {
+	b.Config = services.Defaults()
+	c := &b.Config
+	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index; embedded: is in memory, from the log")
+	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model; lexical: needs no server")
+	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, or offline:, which plans by rules and needs no model")
+	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
+	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
+	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
+	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
+	f.IntVar(&c.Analyses, "analyses", c.Analyses, "analyses at a time; one more is answered 503")
+	f.IntVar(&b.estates, "estate-memory", c.EstateMemory>>20, "`MIB` of estates that are kept for the next question about them")
+}
+
+// settings are those of the services, for a process with the log.
+func (b *backends) settings(p process, log *slog.Logger) services.Config {
+	c := b.Config
+	c.EstateMemory, c.Log, c.Drain = b.estates<<20, log, p.drain
+	return c
+}
+
+// edgeFlags are the settings of the edge.
+type edgeFlags struct {
+	http     string
+	insecure bool
+	patience time.Duration
+}
+
+func (e *edgeFlags) flags(f *pflag.FlagSet) {
+	f.StringVar(&e.http, "http", "127.0.0.1:8080", "`ADDRESS` for HTTP; port 0 takes a free one")
+	f.BoolVar(&e.insecure, "insecure", false, "allow addresses that other machines reach: nobody is asked who they are")
+	f.DurationVar(&e.patience, "analyze-timeout", 120*time.Second, "how long an analysis may take")
+}
+
+// listen takes the HTTP address.
+func (e *edgeFlags) listen() (net.Listener, error) {
+	if err := guard("http", e.http, e.insecure); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", e.http)
+	if err != nil {
+		return nil, fmt.Errorf("--http: %w", err)
+	}
+	return l, nil
+}
+
+// guard refuses an address that other machines reach, unless that is wanted:
+// there is no authentication.
+func guard(flag, address string, insecure bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--%s: want host:port: %w", flag, err)
+	}
+	if ip := net.ParseIP(host); insecure || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("--%s %s can be reached by other machines, and there is no authentication; allow it with --insecure", flag, address)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+	"cairn/services"
+)
+
+// reportTime is how long the start waits to hear how the services are.
+const reportTime = 2 * time.Second
+
+// report says what runs, where, with which backends, and what is missing.
+func (u *up) report(ctx context.Context, out io.Writer, conn *bus.Conn, http, nats string) {
+	t := newTable(out)
+	line := func(what, value, remark string) { t.row("  "+what, value, remark) }
+	t.row("Cairn " + bus.Version + " is up.")
+	t.row()
+	line("http", http, "try "+http+"/docs")
+	line("nats", cmp.Or(nats, "inside this process"), "")
+	line("data", cmp.Or(u.data, "nowhere: it ends with this process"), "")
+	line("services", strings.Join(services.Roles(), " "), "")
+	line("index", redacted(u.backends.Index), "")
+	line("embed", redacted(u.backends.Embed), "")
+	line("model", redacted(u.backends.Model), u.chosen)
+	if u.backends.Render != "" {
+		line("render", u.backends.Render, "")
+	}
+	for _, missing := range degraded(ctx, conn, services.Roles()) {
+		line("degraded", missing, "")
+	}
+	t.row()
+	t.row("Ctrl-C stops.")
+	_ = t.write() // a lost report changes nothing
+}
+
+// degraded is what the services of the names do without, one sentence each.
+func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
+	ctx, cancel := context.WithTimeout(ctx, reportTime)
+	defer cancel()
+	var missing []string
+	for _, name := range names {
+		h, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{})
+		if err != nil {
+			missing = append(missing, name+": "+err.Error())
+		}
+		for _, sentence := range h.Degraded {
+			missing = append(missing, name+": "+sentence)
+		}
+	}
+	return missing
+}
+
+// redacted is a URL, or several with commas between, without passwords.
+func redacted(raw string) string {
+	list := strings.Split(raw, ",")
+	for i, one := range list {
+		if u, err := url.Parse(one); err == nil && u.User != nil {
+			list[i] = u.Redacted()
+		}
+	}
+	return strings.Join(list, ",")
+}

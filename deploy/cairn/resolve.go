@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"cairn/schemas"
+)
+
+// resolve asks for knowledge.
+type resolve struct {
+	client
+	as      map[string]*bool // by what the argument is; at most one is true
+	tenant  string
+	topK    int
+	explain bool
+	json    bool
+}
+
+// What the argument of resolve can be.
+const (
+	asSkill = "skill"
+	asQuery = "query"
+	asAgent = "agent"
+	asTool  = "tool"
+	asClass = "tool-class"
+)
+
+func resolveCommand() *cobra.Command {
+	r := &resolve{as: map[string]*bool{}}
+	cmd := &cobra.Command{
+		Use:   "resolve QUERY|ID",
+		Short: "Find skills for a query, or a skill with all that serves it by its id",
+		Long: `Resolve finds the skills that fit a query, best first, or gives the skill of an id
+with its context builders, tools, guardrails and template.
+
+An argument that is one word of two or more parts with dots between, such as
+storage.volume_capacity, is taken as a skill's id; anything else is a query.
+--skill and --query decide it instead. --agent finds the agent that fits a query,
+--tool gives a tool by id and --tool-class all tools of a class.
+
+With --tenant, the tenant's own records come first and the global ones where it
+has none; guardrails of both always apply. Without, only global ones are seen.`,
+		Example: `  cairn resolve "which volumes are nearly full?" --tenant acme
+  cairn resolve storage.volume_capacity --tenant acme --explain
+  cairn resolve --agent "write a query for disk usage"
+  cairn resolve --tool-class inventory.read
+  cairn resolve --json --top-k 1 "open change requests" | jq -r '.skills[0].skill_id'`,
+		Args: wants("one QUERY or ID", 1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.run(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	r.flags(cmd)
+	return cmd
+}
+
+func (r *resolve) flags(cmd *cobra.Command) {
+	r.flag(cmd)
+	f := cmd.Flags()
+	for _, as := range []struct{ name, usage string }{
+		{asSkill, "the argument is the id of a skill"},
+		{asQuery, "the argument is a query for skills"},
+		{asAgent, "the argument is a query for an agent"},
+		{asTool, "the argument is the id of a tool"},
+		{asClass, "the argument is a class of tools"},
+	} {
+		r.as[as.name] = f.Bool(as.name, false, as.usage)
+	}
+	cmd.MarkFlagsMutuallyExclusive(asSkill, asQuery, asAgent, asTool, asClass)
+	f.StringVar(&r.tenant, "tenant", "", "`TENANT` for whom; empty: the global collection alone")
+	f.IntVar(&r.topK, "top-k", schemas.DefaultTopK, "how many skills a query finds at most, 1 to 100")
+	f.BoolVar(&r.explain, "explain", false, "also say from which collection and by which link each part came")
+	jsonFlag(cmd, &r.json)
+}
+
+// kind is what the argument is, and whether that was guessed.
+func (r *resolve) kind(arg string) (as string, guessed bool) {
+	for name, chosen := range r.as {
+		if *chosen {
+			return name, false
+		}
+	}
+	if looksLikeID(arg) {
+		return asSkill, true
+	}
+	return asQuery, true
+}
+
+// looksLikeID reports whether text is one word of several parts with dots between.
+func looksLikeID(text string) bool {
+	return strings.Contains(text, ".") && !strings.ContainsFunc(text, unicode.IsSpace) &&
+		!strings.Contains("."+text+".", "..")
+}
+
+func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
+	as, guessed := r.kind(arg)
+	path, question, show := r.question(as, arg)
+	got, err := r.post(ctx, path, question)
+	switch {
+	case guessed && as == asSkill && errors.Is(err, schemas.ErrSkillNotFound):
+		return fmt.Errorf("%w: %q was taken as the id of a skill; to search for it: --query", err, arg)
+	case err != nil:
+		return err
+	case r.json:
+		return writeJSON(out, jsontext.Value(got.body))
+	default:
+		return show(out, got.body)
+	}
+}
+
+// question is what to ask, where, and how to show the answer.
+func (r *resolve) question(as, arg string) (path string, question any, show func(io.Writer, []byte) error) {
+	who := schemas.Asking{Explain: r.explain}
+	if r.tenant != "" {
+		who.TenantID = &r.tenant
+	}
+	switch as {
+	case asSkill:
+		return "/resolve/skill", schemas.SkillQuery{SkillID: arg, Asking: who}, showPackage
+	case asAgent:
+		return "/resolve/agent", schemas.AgentQuery{Query: arg, Asking: who}, showAgent
+	case asTool:
+		return "/resolve/tools", schemas.ToolsQuery{ToolIDs: []string{arg}, Asking: who}, showTools
+	case asClass:
+		return "/resolve/tool_class", schemas.ToolClassQuery{ToolClass: arg, Asking: who}, showTools
+	default:
+		return "/resolve/skill", schemas.SkillQuery{Query: arg, TopK: &r.topK, Asking: who}, showHits
+	}
+}

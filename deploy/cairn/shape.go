@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// shape is how records of a kind are registered.
+type shape struct {
+	kind   string
+	member string             // of the request, that holds the record
+	check  func([]byte) error // says what is wrong with a request
+}
+
+var shapes = []shape{
+	{schemas.KindSkill, "record", check[schemas.RegisterSkill]},
+	{schemas.KindAgent, "agent_data", check[schemas.RegisterAgent]},
+	{schemas.KindTool, "tool_data", check[schemas.RegisterTool]},
+	{schemas.KindContextBuilder, "cb_data", check[schemas.RegisterContextBuilder]},
+	{schemas.KindGuardrail, "guardrail_data", check[schemas.RegisterGuardrail]},
+	{schemas.KindTemplate, "template_data", check[schemas.RegisterTemplate]},
+}
+
+func check[T any](body []byte) error {
+	_, err := schemas.Decode[T](body, schemas.ErrInvalidRegistration)
+	return err
+}
+
+// id is the field that names a record of the shape.
+func (s shape) id() string { return s.kind + "_id" }
+
+// record is one record to register.
+type record struct {
+	Source string // where it was written: file:line
+	Kind   string
+	ID     string
+	tenant jsontext.Value
+	check  func([]byte) error
+	body   []byte // of the request
+	wrong  error  // why it cannot be sent
+}
+
+// object is a JSON object whose members are not read yet.
+type object map[string]jsontext.Value
+
+// lenient leaves it to the service to refuse a member that appears twice.
+var lenient = jsontext.AllowDuplicateNames(true)
+
+// newRecord reads a record, bare or as a registration's body. One that names no
+// tenant gets the given one, unless that is empty.
+func newRecord(source string, text jsontext.Value, tenant string) record {
+	r := record{Source: source}
+	r.wrong = r.read(text, tenant)
+	return r
+}
+
+func (r *record) read(text jsontext.Value, tenant string) error {
+	var whole object
+	if err := json.Unmarshal(text, &whole, lenient); err != nil {
+		return fmt.Errorf("want a record, which is an object, got %.40s", text)
+	}
+	s, wrapped, err := shapeOf(whole)
+	if err != nil {
+		return err
+	}
+	inner, rest := text, object{}
+	if wrapped {
+		inner, rest = whole[s.member], whole
+	}
+	rest[s.member], r.tenant = withTenant(inner, tenant)
+	r.Kind, r.check = s.kind, s.check
+	r.ID = stringOf(inner, s.id())
+	r.body, err = json.Marshal(rest, json.Deterministic(true), lenient)
+	return err
+}
+
+// shapeOf tells by its members what whole is, and whether it is the body of a
+// registration rather than a bare record. A skill may name its template.
+func shapeOf(whole object) (s shape, wrapped bool, err error) {
+	bare := shapesWhere(func(s shape) bool { return whole[s.id()] != nil })
+	if len(bare) > 1 && bare[0].kind == schemas.KindSkill && bare[1].kind == schemas.KindTemplate {
+		bare = bare[:1]
+	}
+	bodies := shapesWhere(func(s shape) bool { return whole[s.member].Kind() == '{' })
+	switch {
+	case len(bare) == 1:
+		return bare[0], false, nil
+	case len(bare) == 0 && len(bodies) == 1:
+		return bodies[0], true, nil
+	case len(bare)+len(bodies) == 0:
+		return s, false, errors.New("no member tells its kind: want an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; it has " +
+			strings.Join(slices.Sorted(maps.Keys(whole)), ", "))
+	default:
+		return s, false, errors.New("its kind is not clear, it has the ids or bodies of several; write it as one body, such as {\"agent_data\": {…}}")
+	}
+}
+
+func shapesWhere(holds func(shape) bool) []shape {
+	return slices.DeleteFunc(slices.Clone(shapes), func(s shape) bool { return !holds(s) })
+}
+
+// withTenant is the record with the tenant it has, or else the given one.
+func withTenant(inner jsontext.Value, tenant string) (text, has jsontext.Value) {
+	var o object
+	if json.Unmarshal(inner, &o, lenient) != nil || tenant == "" || o["tenant_id"] != nil {
+		return inner, o["tenant_id"]
+	}
+	o["tenant_id"], _ = jsontext.AppendQuote(nil, tenant)
+	text, _ = json.Marshal(o, json.Deterministic(true), lenient) // what could be read can be written
+	return text, o["tenant_id"]
+}
+
+func stringOf(o jsontext.Value, member string) string {
+	var m object
+	var s string
+	_ = json.Unmarshal(o, &m, lenient) // what is no string names nothing
+	_ = json.Unmarshal(m[member], &s)
+	return s
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// part is what is shown of a record of any kind.
+type part struct {
+	SkillID          string   `json:"skill_id"`
+	ContextBuilderID string   `json:"context_builder_id"`
+	GuardrailID      string   `json:"guardrail_id"`
+	TemplateID       string   `json:"template_id"`
+	ToolID           string   `json:"tool_id"`
+	ContextType      string   `json:"context_type"`
+	ToolClass        string   `json:"tool_class"`
+	DisplayName      string   `json:"display_name"`
+	Purpose          string   `json:"purpose"`
+	Description      string   `json:"description"`
+	Instructions     string   `json:"instructions"`
+	ToolIDs          []string `json:"tool_ids"`
+	Score            float64  `json:"score"`
+}
+
+// id is the part's id: a skill's own comes before that of its template.
+func (p part) id() string {
+	return cmp.Or(p.SkillID, p.ContextBuilderID, p.GuardrailID, p.ToolID, p.TemplateID)
+}
+
+// about is one line about the part.
+func (p part) about() string {
+	text := cmp.Or(p.Purpose, p.Description, p.Instructions, p.DisplayName)
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// reasons are the explanations of an answer, by id.
+type reasons map[string]schemas.Explanation
+
+func reasonsOf(e schemas.Explained) reasons {
+	r := reasons{}
+	for _, why := range e.Explain {
+		r[why.Kind+" "+why.ID] = why
+	}
+	return r
+}
+
+// of says where the part of the kind came from; empty when that was not asked.
+func (r reasons) of(kind, id string) string {
+	why, ok := r[kind+" "+id]
+	if !ok {
+		return ""
+	}
+	text := why.Scope + ", via " + why.Via
+	if why.TextRank > 0 {
+		text += fmt.Sprintf(", %d by words", why.TextRank)
+	}
+	if why.VectorRank > 0 {
+		text += fmt.Sprintf(", %d by meaning", why.VectorRank)
+	}
+	return "[" + text + "]"
+}
+
+// parts reads records; what is no record shows as an empty part.
+func parts(values ...jsontext.Value) []part {
+	list := make([]part, len(values))
+	for i, v := range values {
+		_ = json.Unmarshal(v, &list[i]) // unknown fields may be of any type; what can be read is shown
+	}
+	return list
+}
+
+// showHits shows what a search found.
+func showHits(out io.Writer, body []byte) error {
+	var hits schemas.SkillHits
+	if err := json.Unmarshal(body, &hits); err != nil {
+		return err
+	}
+	why := reasonsOf(hits.Explained)
+	t := newTable(out)
+	t.row("SCORE", "SKILL", "PURPOSE")
+	for _, p := range parts(hits.Skills...) {
+		t.row(fmt.Sprintf("%.3f", p.Score), p.id(), joined(p.about(), why.of(schemas.KindSkill, p.id())))
+	}
+	if hits.Degraded != "" {
+		t.row("degraded: " + hits.Degraded)
+	}
+	return t.write()
+}
+
+// showPackage shows a skill with all that serves it, as a tree.
+func showPackage(out io.Writer, body []byte) error {
+	var p schemas.SkillPackage
+	if err := json.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	skill := parts(p.Manifest)[0]
+	t := &tree{newTable(out), reasonsOf(p.Explained)}
+	t.row(joined(p.SkillID, t.why.of(schemas.KindSkill, p.SkillID)))
+	t.row("  " + skill.about())
+	template := parts(p.Template)
+	if template[0].id() == "" {
+		template = nil
+	}
+	t.branch("context builders", schemas.KindContextBuilder, parts(p.ContextBuilders...))
+	t.branch("tools", schemas.KindTool, parts(p.Tools...))
+	t.branch("guardrails", schemas.KindGuardrail, parts(p.Guardrails...))
+	t.branch("template", schemas.KindTemplate, template)
+	return t.write()
+}
+
+// showAgent shows the agent that was found.
+func showAgent(out io.Writer, body []byte) error {
+	var a schemas.AgentAnswer
+	if err := json.Unmarshal(body, &a); err != nil {
+		return err
+	}
+	t := newTable(out)
+	t.row(joined(a.AgentID, reasonsOf(a.Explained).of(schemas.KindAgent, a.AgentID)))
+	t.row("  score", fmt.Sprintf("%.3f", a.Score))
+	for i, c := range a.Capabilities {
+		t.row("  "+first(i, "capabilities"), c)
+	}
+	for i, id := range a.OwnedSkillIDs {
+		t.row("  "+first(i, "owns"), id)
+	}
+	return t.write()
+}
+
+// showTools shows tools.
+func showTools(out io.Writer, body []byte) error {
+	var a schemas.ToolsAnswer
+	if err := json.Unmarshal(body, &a); err != nil {
+		return err
+	}
+	why := reasonsOf(a.Explained)
+	t := newTable(out)
+	t.row("TOOL", "CLASS", "DESCRIPTION")
+	for _, p := range parts(a.Tools...) {
+		t.row(p.ToolID, p.ToolClass, joined(p.about(), why.of(schemas.KindTool, p.ToolID)))
+	}
+	return t.write()
+}
+
+// tree is a table of a skill and its parts.
+type tree struct {
+	*table
+	why reasons
+}
+
+// branch writes the parts of a kind.
+func (t *tree) branch(title, kind string, list []part) {
+	t.row("  "+title, first(len(list), "none"))
+	for i, p := range list {
+		stem := "  ├─ "
+		if i == len(list)-1 {
+			stem = "  └─ "
+		}
+		remark := p.about()
+		if kind == schemas.KindContextBuilder && len(p.ToolIDs) > 0 {
+			remark = joined(remark, "→ "+strings.Join(p.ToolIDs, ", "))
+		}
+		t.row(stem+p.id(), joined(cmp.Or(p.ContextType, p.ToolClass), remark, t.why.of(kind, p.id())))
+	}
+}
+
+// first is text for the first of a list, and nothing for the others.
+func first(i int, text string) string {
+	if i == 0 {
+		return text
+	}
+	return ""
+}
+
+// joined puts the texts that there are beside each other.
+func joined(texts ...string) string {
+	var list []string
+	for _, text := range texts {
+		if text != "" {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, "  ")
+}

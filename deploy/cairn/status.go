@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"cairn/schemas"
+)
+
+// status asks how Cairn is.
+type status struct {
+	client
+	json bool
+}
+
+func statusCommand() *cobra.Command {
+	s := &status{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "How Cairn is",
+		Long: `Status says how Cairn and each of its services are, with which backends, what is
+degraded, and up to which revision of the catalog they have read. The exit code
+is 1 when Cairn is down, and 0 when it is degraded.`,
+		Example: "  cairn status\n  cairn status --json | jq .status",
+		Args:    wants("nothing more", 0, 0),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	s.flag(cmd)
+	jsonFlag(cmd, &s.json)
+	return cmd
+}
+
+func (s *status) run(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	res, err := s.open(ctx, http.MethodGet, "/health", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return s.away(err)
+	}
+	var h schemas.Health
+	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
+		return refused(res, text) // also a 503 has the health as its body
+	}
+	if s.json {
+		err = writeJSON(out, jsontext.Value(text))
+	} else {
+		err = printHealth(out, h)
+	}
+	if err == nil && h.Status == schemas.StatusDown {
+		return errSaid
+	}
+	return err
+}
+
+// printHealth writes h for people.
+func printHealth(out io.Writer, h schemas.Health) error {
+	t := newTable(out)
+	t.row(h.Service, h.Status, h.Version)
+	for _, s := range h.Services {
+		t.row("  "+s.Service, s.Status, particulars(s))
+	}
+	for _, sentence := range h.Degraded {
+		t.row("degraded: " + sentence)
+	}
+	return t.write()
+}
+
+// particulars are the backends of h, by name, and its revision.
+func particulars(h schemas.Health) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(h.Backends)) {
+		list = append(list, name+" "+h.Backends[name])
+	}
+	if h.Revision > 0 {
+		list = append(list, fmt.Sprint("revision ", h.Revision))
+	}
+	return strings.Join(list, ", ")
+}

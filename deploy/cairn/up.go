@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"cairn/bus"
+	"cairn/edge"
+	"cairn/services"
+)
+
+// up is everything in one process.
+type up struct {
+	process
+	edgeFlags
+	nats     string
+	data     string
+	backends backends
+	chosen   string // why the model is the one it is; empty when it was named
+}
+
+func upCommand() *cobra.Command {
+	u := &up{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run everything in this process",
+		Long: `Up runs an embedded NATS server with JetStream, all services and the HTTP edge
+in this process, and says where. Nothing else is needed.
+
+Without --model, an Ollama that runs on its usual port (or at OLLAMA_HOST) is
+used when it has a model that can call tools; else offline:, which plans by
+rules. Further workers and edges can join on the NATS address.
+
+Ctrl-C, or SIGTERM, takes no more requests and answers those in flight; a second
+one ends the process at once.`,
+		Example: `  cairn up
+  cairn up --data /var/lib/cairn --model ollama://127.0.0.1:11434/qwen3:8b
+  cairn up --http 0.0.0.0:8080 --insecure            # for everyone on the network
+  cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # leaves no trace; a free port`,
+		Args: wants("nothing more", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	u.edgeFlags.flags(f)
+	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "`ADDRESS` for NATS; empty: only this process reaches it")
+	f.StringVar(&u.data, "data", "data", "`FOLDER` where everything is kept; empty: nowhere, it ends with the process")
+	u.backends.flags(f)
+	f.Lookup("model").DefValue = ""
+	u.backends.Model = ""
+	u.process.flags(f)
+	return cmd
+}
+
+func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
+	log, err := u.logger(errOut)
+	if err != nil {
+		return err
+	}
+	if u.nats != "" {
+		if err := guard("nats-listen", u.nats, u.insecure); err != nil {
+			return err
+		}
+	}
+	listener, err := u.listen()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the edge has closed it, if it ran
+	free, err := own(u.data)
+	if err != nil {
+		return err
+	}
+	defer free()
+	u.chooseModel(ctx)
+	return u.serve(ctx, listener, log, out)
+}
+
+// chooseModel takes the model that is at hand, unless one is named.
+func (u *up) chooseModel(ctx context.Context) {
+	if u.backends.Model != "" {
+		return
+	}
+	found, ok := services.FindModel(ctx)
+	if ok {
+		u.backends.Model, u.chosen = found, "found; another: --model"
+		return
+	}
+	u.backends.Model, u.chosen = services.Defaults().Model, "plans by rules: no Ollama with a model that calls tools was found"
+}
+
+// serve runs everything until ctx ends.
+func (u *up) serve(ctx context.Context, listener net.Listener, log *slog.Logger, out io.Writer) error {
+	server, err := bus.StartServer(u.data, u.nats)
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	conn, err := server.Open("cairn-up")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	e := edge.Config{Listener: listener, Conn: conn, Log: log, Drain: u.drain, AnalyzeTimeout: u.patience}
+	err = together(ctx, conn, u.backends.settings(u.process, log), e, func() {
+		u.report(ctx, out, conn, "http://"+listener.Addr().String(), server.URL())
+		context.AfterFunc(ctx, func() {
+			_, _ = fmt.Fprintln(out, "Stopping: requests in flight are answered first. Once more ends at once.")
+		})
+	})
+	if err == nil {
+		_, err = fmt.Fprintln(out, "Stopped.")
+	}
+	return err
+}
+
+// own makes the data folder this process's alone until the answer is called.
+func own(dir string) (func(), error) {
+	if dir == "" {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	taken, err := lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--data: %w", err)
+	case !taken:
+		return nil, errors.New("--data: another process uses " + dir)
+	}
+	return func() { _ = lock.Unlock() }, nil // the system frees it with the process anyway
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus"
+)
+
+// build is what is known of this program.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+}
+
+func versionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Which Cairn this is",
+		Example: "  cairn version\n  cairn version --json",
+		Args:    wants("nothing more", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := thisBuild()
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), b)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s %s (%s, %s)\n", b.Version, b.Commit, b.Go, b.System)
+			return err
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func thisBuild() build {
+	b := build{Version: bus.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Commit = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return b
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus"
+	"cairn/services"
+)
+
+// natsTime is how long a worker waits for its NATS server before it gives up;
+// whoever started it starts it again.
+const natsTime = 30 * time.Second
+
+// worker is one process of services.
+type worker struct {
+	process
+	nats     string
+	backends backends
+}
+
+func workerCommand() *cobra.Command {
+	w := &worker{}
+	roles := strings.Join(services.Roles(), ", ")
+	cmd := &cobra.Command{
+		Use:   "worker [ROLE…]",
+		Short: "Run services alone: all, or those of the roles",
+		Long: `Worker runs services on a NATS server: ` + roles + `.
+Workers of a role share its requests, so more of them answer more; they need
+nothing of each other and may be stopped at any time.`,
+		Example: `  cairn worker                                            # all roles
+  cairn worker resolve --nats nats://nats:4222            # one more to resolve
+  cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
+		ValidArgs: services.Roles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w.backends.Roles = args
+			return w.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	natsFlag(cmd.Flags(), &w.nats)
+	w.backends.flags(cmd.Flags())
+	cmd.Flags().IntVar(&w.backends.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and 1 at first")
+	w.process.flags(cmd.Flags())
+	return cmd
+}
+
+func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
+	for _, role := range w.backends.Roles {
+		if !slices.Contains(services.Roles(), role) {
+			return fmt.Errorf("there is no role %q; want %s", role, strings.Join(services.Roles(), ", "))
+		}
+	}
+	log, err := w.logger(errOut)
+	if err != nil {
+		return err
+	}
+	conn, err := bus.Open(w.nats, "cairn-worker")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	log.Info("connecting", "nats", redacted(w.nats))
+	if err := await(ctx, conn, w.nats); err != nil {
+		return err
+	}
+	return services.Run(ctx, conn, w.backends.settings(w.process, log), func() {
+		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), redacted(w.nats))
+		for _, missing := range degraded(ctx, conn, w.roles()) {
+			_, _ = fmt.Fprintln(out, "degraded:", missing)
+		}
+	})
+}
+
+func (w *worker) roles() []string {
+	if len(w.backends.Roles) == 0 {
+		return services.Roles()
+	}
+	return w.backends.Roles
+}
+
+// await returns when the server answers.
+func await(ctx context.Context, conn *bus.Conn, url string) error {
+	limited, cancel := context.WithTimeout(ctx, natsTime)
+	defer cancel()
+	err := conn.WaitConnected(limited)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("no NATS server answers at %s", redacted(url))
+	}
+	return err
+}
