@@ -2,8 +2,6 @@ package estate
 
 import (
 	"encoding/json"
-	"math"
-	"slices"
 )
 
 // MaxValues is how many distinct values a Column holds; of more, the most
@@ -69,56 +67,4 @@ func (a *array) scan(path string) (n fieldNode) {
 		}
 	}
 	return n
-}
-
-// counter counts distinct strings, numbers and booleans.
-type counter struct {
-	list    []Value // in order of appearance
-	last    int     // the one counted last: records often come sorted
-	strings map[string]int
-	others  map[string]int
-}
-
-func (c *counter) add(v value) {
-	k := v.kind()
-	places := &c.others
-	switch k {
-	case kindString:
-		places = &c.strings
-	case kindNumber, kindBoolean:
-	default:
-		return
-	}
-	label, name := v.label(), kindNames[k]
-	if c.last < len(c.list) && c.list[c.last].Text == string(label) && c.list[c.last].Type == name {
-		c.list[c.last].Count++
-		return
-	}
-	at, ok := (*places)[string(label)]
-	if !ok {
-		if *places == nil {
-			*places = map[string]int{}
-		}
-		at = len(c.list)
-		c.list = append(c.list, Value{Text: share(label), Type: name})
-		(*places)[c.list[at].Text] = at
-	}
-	c.list[at].Count++
-	c.last = at
-}
-
-// top returns the values, the most frequent first.
-func (c *counter) top() []Value {
-	// Sorting numbers made of count and place is many times faster than
-	// sorting the values.
-	order := make([]uint64, len(c.list))
-	for i, v := range c.list {
-		order[i] = uint64(math.MaxUint32-v.Count)<<32 | uint64(i)
-	}
-	slices.Sort(order)
-	values := make([]Value, min(len(c.list), MaxValues))
-	for i := range values {
-		values[i] = c.list[uint32(order[i])]
-	}
-	return values
 }
