@@ -107,13 +107,13 @@ func (r route) group() string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.path, "/"), "/")
 	switch {
 	case r.status == http.StatusNotImplemented:
-		return "not implemented"
+		return "unimplemented"
 	case first == "api":
 		return "analysis"
 	case first == "skills" || first == "tools":
 		return "listings"
 	case first == "health" || r.subject == "":
-		return "about Cairn"
+		return "about"
 	default:
 		return first
 	}

@@ -31,8 +31,18 @@ func (SkillAnswer) standsFor() []reflect.Type {
 	return []reflect.Type{reflect.TypeFor[SkillPackage](), reflect.TypeFor[SkillHits]()}
 }
 
-// records are the fields of replies that hold records as they were registered.
+// SkillHit is a skill record as a search returns it.
+type SkillHit struct {
+	Skill
+	Score float64 `json:"score" doc:"in [0,1], comparable between calls"`
+}
+
+// records are the fields of replies that hold records as they were registered,
+// by name, or by type and name.
 var records = map[string]reflect.Type{
+	"SkillHits.skills":        reflect.TypeFor[SkillHit](),
+	"TemplateAnswer.template": reflect.TypeFor[Template](),
+
 	"manifest":         reflect.TypeFor[Skill](),
 	"skills":           reflect.TypeFor[Skill](),
 	"record":           reflect.TypeFor[Agent](),
@@ -132,28 +142,34 @@ func (d *Definitions) complete(s *jsonschema.Schema, t reflect.Type, f reflect.S
 	if p.Ref != "" {
 		p.Types = nil
 	}
-	if err := d.holdsRecords(p, f); err != nil {
-		return err
-	}
-	owner := t
-	for _, i := range f.Index[:len(f.Index)-1] {
-		owner = owner.Field(i).Type
+	keys := []string{name, ownerOf(t, f).Name() + "." + name}
+	for _, key := range keys {
+		if err := d.holdsRecords(p, f, records[key]); err != nil {
+			return err
+		}
 	}
 	p.Description = f.Tag.Get("doc")
-	for _, key := range []string{name, owner.Name() + "." + name} {
+	for _, key := range keys {
 		if limit := limits[key]; limit != nil {
 			limit(p)
 		}
 	}
-	if optional[owner.Name()+"."+name] {
+	if optional[keys[1]] {
 		s.Required = without(s.Required, name)
 	}
 	return nil
 }
 
-// holdsRecords names the kind of record in a property, when it holds any.
-func (d *Definitions) holdsRecords(p *jsonschema.Schema, f reflect.StructField) error {
-	kind := records[jsonName(f)]
+// ownerOf is the struct that declares the field f of t: t, or one within it.
+func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
+	for _, i := range f.Index[:len(f.Index)-1] {
+		t = t.Field(i).Type
+	}
+	return t
+}
+
+// holdsRecords says of a property which kind of record it holds, when it does.
+func (d *Definitions) holdsRecords(p *jsonschema.Schema, f reflect.StructField, kind reflect.Type) error {
 	value := reflect.TypeFor[jsontext.Value]()
 	if kind == nil || f.Type != value && (f.Type.Kind() != reflect.Slice || f.Type.Elem() != value) {
 		return nil

@@ -53,7 +53,9 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Prompt.m":         func(s *jsonschema.Schema) { s.PropertyNames = &jsonschema.Schema{Pattern: "^[0-9]+$"} },
 	"Utterance.r":      enum(0, 1),
 
-	"Health.status": enum(StatusOK, StatusDegraded, StatusDown),
+	"SkillPackage.template": isObject,
+	"ToolUse.input":         isObject,
+	"Health.status":         enum(StatusOK, StatusDegraded, StatusDown),
 }
 
 // optional are the members without which a request is valid, though a reply
@@ -86,6 +88,8 @@ func tenantID(s *jsonschema.Schema) {
 	reserved := any(GlobalTenant)
 	s.Not = &jsonschema.Schema{Const: &reserved}
 }
+
+func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
 func oneOfKinds(s *jsonschema.Schema) {
 	for _, kind := range Kinds() {

@@ -3,6 +3,7 @@ package schemas_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,9 @@ func TestSchemasOfReplies(t *testing.T) {
 		if got.Ref == "" {
 			t.Errorf("%s has no named schema", what)
 		}
+	}
+	if got := d.Schemas["SkillHit"].Required; !slices.Equal(got, []string{"skill_id", "score"}) {
+		t.Errorf("a hit always has %v", got)
 	}
 	if got := d.Schemas["SkillPackage"].Properties["explain"].Description; got == "" {
 		t.Error("a promoted field has lost its description")
