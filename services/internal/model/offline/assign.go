@@ -228,12 +228,9 @@ func (r reading) unexplained(q []token, s shape) []int {
 // predicated says whether the word at i ends what "are" says of something.
 func predicated(q []token, i int) bool {
 	last := i+1 == len(q) || q[i+1].stop || q[i+1].brk
-	for k := i - 1; k >= 0 && last; k-- {
+	for k := i - 1; k >= 0 && last && q[k].stop; k-- {
 		if oneOf(q[k].low, "is|are|was|were") {
 			return true
-		}
-		if !q[k].stop && k < i-3 {
-			break
 		}
 	}
 	return false

@@ -57,6 +57,13 @@ func (c cond) unset() json.RawMessage {
 	return json.RawMessage(`{"exists":false}`)
 }
 
+// others are the values of the field that the condition does not name.
+func (c cond) others() []value {
+	return slices.DeleteFunc(slices.Clone(c.field.values()), func(v value) bool {
+		return slices.ContainsFunc(c.values, func(o value) bool { return o.text == v.text })
+	})
+}
+
 // filter writes the condition as compute_stats understands it.
 func (c cond) filter() json.RawMessage {
 	switch c.op {
@@ -73,6 +80,9 @@ func (c cond) filter() json.RawMessage {
 	case "eq":
 		return c.field.number(c.num)
 	case "ne":
+		if len(c.values) > 1 {
+			return cond{values: c.others()}.filter()
+		}
 		return json.RawMessage(fmt.Sprintf(`{"ne":%s}`, c.values[0].raw))
 	case "gt", "gte", "lt", "lte":
 		return json.RawMessage(fmt.Sprintf(`{%q:%s}`, c.op, c.field.number(c.num)))

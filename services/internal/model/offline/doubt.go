@@ -30,6 +30,9 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 	if m, ok := idle(r, s, p); ok {
 		return "I cannot tell what is asked of " + m.field.path + ".", nil
 	}
+	if p.intent.conditional() && len(lost) == 0 && s.denies(q) && !p.denies(s) {
+		return "I cannot tell what must not be.", nil
+	}
 	if len(ignored) > maxIgnored {
 		lost = ignored
 	}
@@ -37,6 +40,22 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		return "The data does not contain " + quoted(lost) + ".", nil
 	}
 	return "", ignored
+}
+
+// denies says whether the question denies something that carries meaning.
+func (s shape) denies(q []token) bool {
+	for i, no := range s.neg {
+		if no && !q[i].stop && !s.aside[i] && !fillers[q[i].stem] {
+			return true
+		}
+	}
+	return false
+}
+
+// denies says whether a condition of the plan comes from what is denied.
+func (p plan) denies(s shape) bool {
+	denied := func(c cond) bool { return s.neg[c.at-1] || strings.Contains(strings.ToLower(c.labels()), "no") }
+	return p.goal != nil && denied(*p.goal) || slices.ContainsFunc(p.conds, denied) || slices.ContainsFunc(p.also, denied)
 }
 
 // idle finds a field that the question names outside of what it counts and
@@ -108,7 +127,7 @@ func tolerable(q []token, r reading, i int) (ok, told bool) {
 	switch {
 	case brands[t.low]:
 		return describes && (explained(r, i+1) || fillers[q[i+1].stem]) || i > 0 && q[i-1].word == t.word, true
-	case t.ident:
+	case t.ident, predicated(q, i):
 		return false, true
 	case t.text != t.low && !t.first:
 		return describes && t.text == strings.ToUpper(t.text), true

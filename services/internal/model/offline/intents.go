@@ -69,7 +69,7 @@ func asksShare(q []token, s *shape) bool {
 }
 
 var metrics = map[string]string{
-	"average": "avg", "mean": "avg", "avg": "avg", "median": "p50", "sum": "sum", "combined": "sum", "minimum": "min",
+	"average": "avg", "mean": "avg", "avg": "avg", "median": "p50", "sum": "sum", "combined": "sum", "total": "sum", "minimum": "min",
 	"maximum": "max", "smallest": "min", "lowest": "min", "largest": "max", "highest": "max", "biggest": "max", "min": "min", "max": "max",
 }
 
@@ -78,14 +78,17 @@ func asksMetric(q []token, s *shape) bool {
 		s.intent, s.metric = metric, "sum"
 		s.focus = [2]int{i + 1, phrase(q, j)[1]}
 		if oneOf(q[j-1].low, "much") {
-			s.focus[0] = j
+			if s.focus = phrase(q, j); s.focus[0] == s.focus[1] {
+				s.focus = [2]int{j, len(q)}
+			}
 			s.consume(i, j)
 		}
 		return true
 	}
+	how, _ := find(q, 0, "how many")
 	for i, t := range q {
 		m, ok := metrics[t.low]
-		if !ok {
+		if !ok || t.low == "total" && (how >= 0 || i+1 == len(q) || q[i+1].brk || oneOf(q[i+1].low, "number|count|of|the")) {
 			continue
 		}
 		j := i + 1

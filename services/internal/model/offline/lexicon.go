@@ -47,7 +47,7 @@ var fillers = stems(`entry entries record item row element thing object one ones
 // verbs end the noun phrase before them.
 var verbs = set(`sit sits live lives run runs running carry carries hold holds own owns belong belongs cover covers come comes
 	offer offers publish publishes provide provides support supports affect affects contain contains include includes serve
-	serves go goes represent exist exists reside appear appears lean rely get gets sell make makes listed located deployed
+	serves expire expires go goes represent exist exists reside appear appears lean rely get gets sell make makes listed located deployed
 	installed created added released made used published configured hosted stored kept set owned provided offered tracked`)
 
 // nouns that stand for a record of whatever array is meant.
@@ -166,7 +166,7 @@ var synonyms = groups(`
 var phrases = map[string]string{
 	"operating system": "os", "operating systems": "os", "end of life": "eol", "data center": "location", "data centers": "location",
 	"who hosts": "provider", "who host": "provider", "hosted by": "provider", "long term": "lts", "virtual machine": "vm",
-	"virtual machines": "vm", "known exploited": "exploited", "ip addresses": "ip", "ip address": "ip",
+	"virtual machines": "vm", "backed up": "backup", "known exploited": "exploited", "ip addresses": "ip", "ip address": "ip",
 }
 
 // groups numbers the synonym groups: for each stem, the groups it is in.
@@ -186,6 +186,9 @@ func alike(q, name string) float64 {
 	if q == name {
 		return 1
 	}
+	if derived(q, name) {
+		return 0.6
+	}
 	for _, a := range synonyms[q] {
 		for _, b := range synonyms[name] {
 			if a == b {
@@ -194,6 +197,18 @@ func alike(q, name string) float64 {
 		}
 	}
 	return 0
+}
+
+// endings make nouns of verbs: who assigns, the assignee, the assignment.
+var endings = set("er or e ee r ion ation ment")
+
+// derived says whether one stem is the other with such an ending.
+func derived(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	rest, ok := strings.CutPrefix(b, a)
+	return ok && len(a) >= 4 && endings[rest] && !fillers[a]
 }
 
 // vague are words of names that say little on their own.

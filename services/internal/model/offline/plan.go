@@ -199,6 +199,12 @@ func (b *builder) asksWords(span [2]int) bool {
 	return false
 }
 
+// asksAmount says whether "how much" or "how long" is asked, not a sum.
+func (b *builder) asksAmount() bool {
+	i, _ := find(b.q, 0, "how")
+	return i >= 0
+}
+
 // headless says whether nothing explains the noun that is counted: the words of
 // the phrase before its first verb.
 func (b *builder) headless() bool {
@@ -220,7 +226,7 @@ func (b *builder) headless() bool {
 // result shows it beside its opposite.
 func (p *plan) takeGoal() {
 	for i := len(p.conds) - 1; i >= 0; i-- {
-		if c := p.conds[i]; c.op == "true" || c.op == "false" || c.op == "set" || c.op == "unset" {
+		if c := p.conds[i]; c.op == "ne" && len(c.values) > 1 || c.op == "true" || c.op == "false" || c.op == "set" || c.op == "unset" {
 			p.goal, p.group = &c, c.field
 			p.conds = slices.Delete(slices.Clone(p.conds), i, i+1)
 			return
@@ -239,6 +245,9 @@ func (p *plan) presence() *cond {
 }
 
 func (b *builder) listPlan(p *plan, target *field, records bool) {
+	if target != nil && slices.ContainsFunc(p.conds, func(c cond) bool { return c.field == target && len(c.values) == 1 }) {
+		target, records = nil, true
+	}
 	if target != nil && !target.flag() {
 		p.group = target
 		return
@@ -353,7 +362,17 @@ func (b *builder) comparePlan(p *plan) {
 }
 
 func (b *builder) metricPlan(p *plan, target, by *field) {
-	if target == nil {
+	_, records := b.target(b.s.focus)
+	switch {
+	case records && by != nil && by.numeric() && (b.s.metric == "max" || b.s.metric == "min"):
+		p.intent, p.least = top, b.s.metric == "min"
+		p.group, p.metric = p.array.identity(), b.s.metric+":"+by.path
+		return
+	case records && b.s.metric == "sum" && !b.asksAmount():
+		p.intent = count
+		p.takeGoal()
+		return
+	case target == nil:
 		p.refuse = b.notFound(b.s.focus)
 		return
 	}

@@ -3,6 +3,7 @@ package offline
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -83,7 +84,7 @@ func (p plan) alternatives(arrays []*array) string {
 	if p.array == nil || p.refuse == unclearQuestion {
 		return holdings(arrays)
 	}
-	return fmt.Sprintf("Of the %s it holds: %s.\n%s", p.noun(2), p.array.fieldNames(30), p.array.example())
+	return fmt.Sprintf("Of these records it holds: %s.\n%s", p.array.fieldNames(30), example(append([]*array{p.array}, arrays...)))
 }
 
 // holdings lists what the data holds, without figures, and a question that it
@@ -94,7 +95,7 @@ func holdings(arrays []*array) string {
 	for _, a := range arrays[:min(len(arrays), 40)] {
 		fmt.Fprintf(&b, "- %s: %s\n", a.key, a.fieldNames(12))
 	}
-	return b.String() + arrays[0].example()
+	return b.String() + example(arrays)
 }
 
 // fieldNames lists up to n fields. Names with digits are left out: they look
@@ -113,8 +114,10 @@ func (a *array) fieldNames(n int) string {
 	return strings.Join(names, ", ")
 }
 
-// example is a question about the array that the planner understands.
-func (a *array) example() string {
+// example is a question about the first of the arrays whose name has no digits.
+func example(arrays []*array) string {
+	i := slices.IndexFunc(arrays, func(a *array) bool { return !strings.ContainsAny(a.key, "0123456789") })
+	a := arrays[max(i, 0)]
 	p := plan{array: a}
 	if f := a.sorter(); f != nil {
 		return fmt.Sprintf("You could ask: How many %s are there per %s?", p.noun(2), f.path)
