@@ -3,6 +3,7 @@ package edge_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -137,4 +138,21 @@ func post(b *testing.B, client *http.Client, url, body string) {
 	if err != nil || res.StatusCode >= 300 {
 		b.Errorf("%s: %d, %v", url, res.StatusCode, err)
 	}
+}
+
+// BenchmarkStream follows analyses of a thousand events each.
+func BenchmarkStream(b *testing.B) {
+	const events = 1000
+	f := open(b)
+	must(b, bus.Analyze.Serve(f.service, func(_ context.Context, _ schemas.Analysis, s bus.Sender) (err error) {
+		for range events {
+			err = errors.Join(err, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a few words "}))
+		}
+		return err
+	}))
+	b.ReportAllocs()
+	for b.Loop() {
+		post(b, f.client, f.url+"/api/v1/analyze", question)
+	}
+	b.ReportMetric(events*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }

@@ -1,0 +1,163 @@
+package edge
+
+import (
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// operation is the route as OpenAPI describes it.
+func (r route) operation(types *schemas.Definitions) (object, error) {
+	op := object{
+		"operationId": strings.Trim(notInName.ReplaceAllString(strings.ToLower(r.method+r.path), "_"), "_"),
+		"summary":     r.summary,
+		"tags":        []string{r.group()},
+	}
+	if r.subject != "" {
+		op["x-nats-subject"] = r.subject
+	}
+	parameters, err := r.parameters(types)
+	if err != nil {
+		return nil, err
+	}
+	op["parameters"] = parameters
+	if r.request != nil && !r.inURL {
+		ref, err := types.Of(r.request)
+		if err != nil {
+			return nil, err
+		}
+		op["requestBody"] = object{"required": true, "content": object{"application/json": withExample(ref, requestExamples[r.path])}}
+	}
+	op["responses"], err = r.responses(types)
+	return op, err
+}
+
+func withExample(schema any, example string) object {
+	media := object{"schema": schema}
+	if example != "" {
+		media["example"] = jsontext.Value(example)
+	}
+	return media
+}
+
+func (r route) parameters(types *schemas.Definitions) ([]object, error) {
+	list := []object{{"$ref": "#/components/parameters/RequestID"}}
+	if r.fresh {
+		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
+	}
+	if !r.inURL {
+		return list, nil
+	}
+	if _, err := types.Of(r.request); err != nil {
+		return nil, err
+	}
+	for _, p := range parametersOf(r.request) {
+		schema := types.Schemas[r.request.Name()].Properties[p.name]
+		in := "query"
+		if strings.Contains(r.path, "{"+p.name+"}") {
+			in = "path"
+		}
+		list = append(list, object{"name": p.name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
+	}
+	return list, nil
+}
+
+func (r route) responses(types *schemas.Definitions) (object, error) {
+	all := object{}
+	failure, err := types.Of(reflect.TypeFor[schemas.Error]())
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range r.failures() {
+		status := strconv.Itoa(e.Status)
+		said := e.Code + " " + e.Title
+		if before, ok := all[status].(object); ok {
+			said = before["description"].(string) + "; " + said
+		}
+		all[status] = object{
+			"description": said,
+			"headers":     object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}},
+			"content":     object{"application/json": object{"schema": failure}},
+		}
+	}
+	success, err := r.success(types)
+	if err != nil || success == nil {
+		return all, err
+	}
+	all[strconv.Itoa(r.status)] = success
+	if r.reply == reflect.TypeFor[schemas.Health]() {
+		all["503"] = success
+	}
+	return all, nil
+}
+
+// success describes the answer when all goes well; nil for a route on which nothing does.
+func (r route) success(types *schemas.Definitions) (object, error) {
+	head := object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}}
+	answer := object{"description": r.summary, "headers": head}
+	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface{ CatalogRevision() uint64 }]()) {
+		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
+	}
+	switch {
+	case r.status == http.StatusNotImplemented:
+		return nil, nil
+	case r.status == http.StatusNoContent:
+	case r.reply != nil:
+		ref, err := types.Of(r.reply)
+		if err != nil {
+			return nil, err
+		}
+		answer["content"] = object{"application/json": object{"schema": ref}}
+	case r.media == "text/event-stream":
+		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": streamExample}}
+		answer["x-events"] = eventReferences()
+	default:
+		answer["content"] = object{r.media: object{"schema": object{}}}
+	}
+	return answer, nil
+}
+
+func eventReferences() object {
+	all := object{}
+	for _, e := range eventTypes {
+		all[e.Name] = object{"$ref": "#/components/schemas/" + e.Data.Name()}
+	}
+	return all
+}
+
+// failures are the errors that the route can answer with: its own, and those
+// that follow from what it does.
+func (r route) failures() []*schemas.Error {
+	var list []*schemas.Error
+	if r.status == http.StatusNotImplemented {
+		return []*schemas.Error{schemas.ErrNotImplemented}
+	}
+	if r.request != nil {
+		list = append(list, r.invalid)
+	}
+	list = append(list, r.errors...)
+	if r.request != nil && !r.inURL {
+		list = append(list, schemas.ErrTooLarge)
+	}
+	if r.method != http.MethodGet {
+		list = append(list, schemas.ErrForbidden)
+	}
+	if r.subject != "" {
+		list = append(list, schemas.ErrInternal, schemas.ErrUnavailable, schemas.ErrTimeout)
+	}
+	if r.say != nil {
+		for i := range list {
+			list[i] = r.say(list[i])
+		}
+	}
+	return list
+}
