@@ -1,0 +1,44 @@
+# Cairn. "make" alone says what there is.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.0.0)
+LDFLAGS := -X cairn/bus.Version=$(VERSION)
+# How long all tests of one package may take.
+TIMEOUT ?= 10m
+# How often each benchmark runs, and which.
+COUNT ?= 3
+BENCH ?= .
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test test-real cover lint check bench
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+build: ## build bin/cairn
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/cairn ./deploy/cairn
+
+run: build ## run everything in one process on 127.0.0.1:8080, kept in ./data; FLAGS="…" for more
+	bin/cairn up $(FLAGS)
+
+test: ## run the tests, with the race detector
+	go test -race -timeout $(TIMEOUT) ./...
+
+test-real: ## run the tests that need a server: CAIRN_TEST_OLLAMA=URL, CAIRN_TEST_ELASTICSEARCH=URL
+	go test -count=1 -timeout $(TIMEOUT) -run Real ./...
+
+cover: ## say how much of the code the tests run
+	go test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=cover.out ./...
+	go tool cover -func=cover.out | tail -n 1
+
+lint: ## look for mistakes: gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l bus deploy edge schemas services test); \
+	if [ -n "$$unformatted" ]; then echo "not as gofmt writes it:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+check: lint test ## all that must hold before a change is taken; the rules of imports and sizes are tests
+
+bench: ## run the benchmarks, beside those of the run before; BENCH=name COUNT=n
+	@[ ! -f bench.out ] || mv bench.out bench.before.out
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./... > bench.out || { cat bench.out; exit 1; }
+	@if [ -f bench.before.out ]; then go tool benchstat before=bench.before.out now=bench.out; else go tool benchstat now=bench.out; fi

@@ -1,0 +1,62 @@
+// Package bench measures Cairn as its users meet it: the built binary, over
+// HTTP, each time beside what the same work costs without it. Both sides are
+// asked in turns by one load generator, so that a busy machine slows both; the
+// ratios are medians over the turns, and say more than the times.
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// turns is how often each side is asked; odd, for the median.
+const turns = 9
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(rivalVariable); name != "" {
+		os.Exit(runRival(name))
+	}
+	code := m.Run()
+	if built.folder != "" {
+		_ = os.RemoveAll(built.folder) // a temporary folder; the system clears it too
+	}
+	os.Exit(code)
+}
+
+// evaluation is the path of a file of the evaluation data.
+func evaluation(b *testing.B, name ...string) string {
+	b.Helper()
+	folder := os.Getenv("CAIRN_EVAL")
+	if folder == "" {
+		b.Skip("CAIRN_EVAL names no folder of evaluation data")
+	}
+	return filepath.Join(append([]string{folder}, name...)...)
+}
+
+// must ends the benchmark on an error of its own preparations.
+func must(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2]
+}
+
+// report is the medians of both sides, and of their ratio turn by turn.
+func report(b *testing.B, unit string, cairn, rival []float64) {
+	b.Helper()
+	ratios := make([]float64, len(cairn))
+	for i := range cairn {
+		ratios[i] = cairn[i] / rival[i]
+	}
+	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(median(cairn), "cairn-"+unit)
+	b.ReportMetric(median(rival), "rival-"+unit)
+	b.ReportMetric(median(ratios), unit+"-ratio")
+}

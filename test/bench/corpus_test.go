@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// registered is how many runs of the whole corpus are measured.
+const registered = 3
+
+// BenchmarkRegisterCorpus is the time that the command line takes to register
+// all skills of the corpus with a Cairn that has none.
+func BenchmarkRegisterCorpus(b *testing.B) {
+	corpus := evaluation(b, "retrieval", "corpus.jsonl")
+	var took []float64
+	for range registered {
+		b.Run("", func(b *testing.B) { took = append(took, registerAll(b, up(b), corpus)) })
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(took), "register-s")
+}
+
+func registerAll(b *testing.B, at, corpus string) float64 {
+	b.Helper()
+	began := time.Now()
+	if out, err := exec.Command(binary(b), "register", "--url", "http://"+at, corpus).CombinedOutput(); err != nil {
+		b.Fatalf("cairn register: %v\n%s", err, out)
+	}
+	return time.Since(began).Seconds()
+}
+
+// BenchmarkSearch is how long the searches of the dev split take over the
+// whole corpus.
+func BenchmarkSearch(b *testing.B) {
+	at := up(b)
+	registerAll(b, at, evaluation(b, "retrieval", "corpus.jsonl"))
+	queries := searches(b, evaluation(b, "retrieval", "queries-dev.jsonl"))
+	s := side{path: "/resolve/skill", status: http.StatusOK, body: func(n int) []byte { return queries[n%len(queries)] }}
+	for _, c := range []struct {
+		name        string
+		connections int
+	}{{"connections=1", 1}, {"connections=32", 32}} {
+		b.Run(c.name, func(b *testing.B) {
+			searching := newSide(b, at, c.connections, s)
+			searching.turn(b, len(queries))
+			r := searching.turn(b, 4*len(queries))
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(p50(r), "p50-µs")
+			b.ReportMetric(p99(r), "p99-µs")
+			b.ReportMetric(r.rate(), "req/s")
+		})
+	}
+}
+
+// searches are the requests of the queries in the file.
+func searches(b *testing.B, path string) [][]byte {
+	b.Helper()
+	file, err := os.Open(path)
+	must(b, err)
+	defer func() { _ = file.Close() }()
+	var list [][]byte
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var q struct {
+			Query string `json:"query"`
+		}
+		must(b, json.Unmarshal(lines.Bytes(), &q))
+		body, err := json.Marshal(q)
+		must(b, err)
+		list = append(list, body)
+	}
+	must(b, lines.Err())
+	return list
+}

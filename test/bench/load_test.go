@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// client is one keep-alive connection. It does as little as HTTP allows: what
+// is measured is the server.
+type client struct {
+	conn net.Conn
+	in   *bufio.Reader
+	out  bytes.Buffer
+}
+
+func dial(b *testing.B, at string) *client {
+	b.Helper()
+	conn, err := net.Dial("tcp", at)
+	must(b, err)
+	b.Cleanup(func() { _ = conn.Close() })
+	return &client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+}
+
+// send writes a request.
+func (c *client) send(path string, body []byte) error {
+	c.out.Reset()
+	c.out.WriteString("POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ")
+	c.out.WriteString(strconv.Itoa(len(body)) + "\r\n\r\n")
+	c.out.Write(body)
+	_, err := c.conn.Write(c.out.Bytes())
+	return err
+}
+
+// post sends a request and reads the whole answer.
+func (c *client) post(path string, body []byte, status int) error {
+	if err := c.send(path, body); err != nil {
+		return err
+	}
+	res, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != status {
+		said, _ := io.ReadAll(res.Body)
+		return fmt.Errorf("%s: %d %s", path, res.StatusCode, said)
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return err
+}
+
+// side is one of the two that are compared.
+type side struct {
+	path    string
+	status  int
+	body    func(n int) []byte
+	clients []*client
+	asked   int // requests so far
+}
+
+func newSide(b *testing.B, at string, connections int, s side) *side {
+	b.Helper()
+	for range connections {
+		s.clients = append(s.clients, dial(b, at))
+	}
+	return &s
+}
+
+// result is what a turn gave.
+type result struct {
+	took    []time.Duration // sorted
+	elapsed time.Duration
+}
+
+func (r result) at(share float64) float64 {
+	return float64(r.took[int(share*float64(len(r.took)-1))].Nanoseconds()) / 1000
+}
+
+func (r result) rate() float64 { return float64(len(r.took)) / r.elapsed.Seconds() }
+
+// turn asks n requests over all connections.
+func (s *side) turn(b *testing.B, n int) result {
+	b.Helper()
+	each := n / len(s.clients)
+	took := make([][]time.Duration, len(s.clients))
+	bodies := make([][][]byte, len(s.clients))
+	for i := range s.clients {
+		for range each {
+			bodies[i] = append(bodies[i], s.body(s.asked))
+			s.asked++
+		}
+	}
+	began := time.Now()
+	var asking sync.WaitGroup
+	for i, c := range s.clients {
+		asking.Go(func() {
+			for _, body := range bodies[i] {
+				sent := time.Now()
+				if err := c.post(s.path, body, s.status); err != nil {
+					b.Error(err)
+					return
+				}
+				took[i] = append(took[i], time.Since(sent))
+			}
+		})
+	}
+	asking.Wait()
+	elapsed := time.Since(began)
+	if b.Failed() {
+		b.FailNow()
+	}
+	return result{slices.Sorted(slices.Values(slices.Concat(took...))), elapsed}
+}
+
+// compare asks both sides n requests a turn, in turns, after one that does not
+// count.
+func compare(b *testing.B, n int, cairn, rival *side) (c, r []result) {
+	b.Helper()
+	cairn.turn(b, n)
+	rival.turn(b, n)
+	for i := range turns {
+		if i%2 == 0 {
+			c, r = append(c, cairn.turn(b, n)), append(r, rival.turn(b, n))
+		} else {
+			r, c = append(r, rival.turn(b, n)), append(c, cairn.turn(b, n))
+		}
+	}
+	return c, r
+}
+
+func each(results []result, figure func(result) float64) []float64 {
+	figures := make([]float64, len(results))
+	for i, r := range results {
+		figures[i] = figure(r)
+	}
+	return figures
+}
+
+func p50(r result) float64 { return r.at(0.50) }
+func p99(r result) float64 { return r.at(0.99) }

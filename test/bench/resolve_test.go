@@ -1,0 +1,39 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// knowledge is a skill with what serves it, as bodies by path.
+var knowledge = [][2]string{
+	{"/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.list","tool_class":"inventory","provider":"netbox","description":"Lists the VLANs of a site"}}`},
+	{"/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.get","tool_class":"inventory","provider":"netbox","description":"One VLAN by number"}}`},
+	{"/register/context_builder", `{"cb_data":{"context_builder_id":"network.inventory","domain":"network","description":"Sites and VLANs","context_type":"inventory","tool_ids":["netbox.vlans.list","netbox.vlans.get"],"instructions":"List the site's VLANs first."}}`},
+	{"/register/guardrail", `{"guardrail_data":{"guardrail_id":"read_only","rule":"Never change a device."}}`},
+	{"/register/template", `{"template_data":{"template_id":"network.table","layout":"table"}}`},
+	{"/register/skill", `{"record":{"skill_id":"network.find_vlans","domain":"network","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","description":"Answers where a VLAN is and what it is for","capabilities":["list VLANs","locate a VLAN"],"context_descriptions":["site: where to look"],"output_type":"table","status":"active","template_id":"network.table"}}`},
+}
+
+// BenchmarkResolveByID compares a skill resolved by its id with the least that
+// HTTP over NATS can be. The rival's answer is the request: the package that
+// Cairn answers with is extra.
+func BenchmarkResolveByID(b *testing.B) {
+	at := up(b)
+	teacher := dial(b, at)
+	for _, k := range knowledge {
+		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
+	}
+	bare := rival(b, "echo tcp")
+	body := func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }
+	for _, connections := range []int{1, 32} {
+		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {
+			cairn := newSide(b, at, connections, side{path: "/resolve/skill", status: 200, body: body})
+			echo := newSide(b, bare, connections, side{path: "/", status: 200, body: body})
+			c, r := compare(b, 1000+200*connections, cairn, echo)
+			report(b, "p50-µs", each(c, p50), each(r, p50))
+			report(b, "req/s", each(c, result.rate), each(r, result.rate))
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// BenchmarkTagWrite compares the tag store with one written on Redis that
+// syncs as often (append-only file, every second).
+func BenchmarkTagWrite(b *testing.B) {
+	stored := rival(b, "redis "+redisServer(b))
+	at := up(b)
+	body := func(n int) []byte {
+		return fmt.Appendf(nil, `{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
+	}
+	cairn := newSide(b, at, 32, side{path: "/tags/write", status: 201, body: body})
+	rival := newSide(b, stored, 32, side{path: "/tags/write", status: 201, body: body})
+	c, r := compare(b, 16_000, cairn, rival)
+	report(b, "p50-µs", each(c, p50), each(r, p50))
+	report(b, "p99-µs", each(c, p99), each(r, p99))
+	report(b, "req/s", each(c, result.rate), each(r, result.rate))
+}
+
+// redisServer starts a Redis of the benchmark's own, and is its address.
+func redisServer(b *testing.B) string {
+	b.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		b.Skip("redis-server is not installed")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(b, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	must(b, l.Close())
+	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", b.TempDir(),
+		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+	must(b, cmd.Start())
+	b.Cleanup(func() {
+		stop(cmd)
+		_ = cmd.Wait() // how it ended is not what is measured
+	})
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	db := redis.NewClient(&redis.Options{Addr: at})
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(b.Context(), startTime)
+	defer cancel()
+	for db.Ping(ctx).Err() != nil {
+		select {
+		case <-ctx.Done():
+			b.Fatal("redis-server does not answer")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return at
+}

@@ -1,0 +1,189 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+)
+
+// client asks a system. $ in what it is given stands for its word.
+type client struct {
+	*system
+	word string
+	http *http.Client
+	base string // of the edge that is asked
+}
+
+func newClient(t testing.TB, s *system) *client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 32}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &client{
+		system: s, word: fmt.Sprintf("w%da", words.Add(1)), base: s.edge,
+		http: &http.Client{Transport: transport, Timeout: 2 * time.Minute},
+	}
+}
+
+// at is the client of another edge of the same system.
+func (c *client) at(edge string) *client {
+	other := *c
+	other.base = edge
+	return &other
+}
+
+func (c *client) named(text string) string { return strings.ReplaceAll(text, "$", c.word) }
+
+// answer is what the edge said.
+type answer struct {
+	path   string
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends "METHOD /path" with a body; headers are given as "Name: value".
+func (c *client) ask(t testing.TB, request, body string, headers ...string) answer {
+	t.Helper()
+	a, err := c.try(t.Context(), request, body, headers...)
+	if err != nil {
+		t.Fatalf("%s: %v", request, err)
+	}
+	return a
+}
+
+func (c *client) try(ctx context.Context, request, body string, headers ...string) (answer, error) {
+	res, err := c.send(ctx, request, strings.NewReader(c.named(body)), headers...)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	said, err := io.ReadAll(res.Body)
+	return answer{res.Request.URL.EscapedPath(), res.StatusCode, res.Header, string(said)}, err
+}
+
+// send sends a request; the caller closes the body of the response.
+func (c *client) send(ctx context.Context, request string, body io.Reader, headers ...string) (*http.Response, error) {
+	method, path, _ := strings.Cut(request, " ")
+	req, err := http.NewRequestWithContext(ctx, method, c.base+c.named(path), body)
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	return c.http.Do(req)
+}
+
+// row is a sentence of the contracts, and what shows that it holds.
+type row struct {
+	name    string
+	request string // "METHOD /path"
+	body    string
+	status  int
+	// want is the answer: its JSON, or an error's code and the fields it names.
+	want string
+	// has is a part of the answer's JSON, as contains has it.
+	has string
+}
+
+// rows asks one row after the other.
+func (c *client) rows(t *testing.T, rows []row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			c.ask(t, r.request, r.body).expect(t, r.status, c.named(r.want), c.named(r.has))
+		})
+	}
+}
+
+// do asks a row that must go well, to prepare for others.
+func (c *client) do(t testing.TB, request, body string) answer {
+	t.Helper()
+	a := c.ask(t, request, body)
+	if a.status >= 300 {
+		t.Fatalf("%s %s: %d %s", request, c.named(body), a.status, a.body)
+	}
+	return a
+}
+
+func (a answer) expect(t testing.TB, status int, want, has string) {
+	t.Helper()
+	switch {
+	case a.status != status:
+		t.Errorf("status %d, want %d: %s", a.status, status, brief(a.body))
+	case status == http.StatusNoContent:
+		if a.body != "" {
+			t.Errorf("a body: %q", a.body)
+		}
+	case a.header.Get("Content-Type") != "application/json":
+		t.Errorf("content type %q", a.header.Get("Content-Type"))
+	case status >= 400:
+		a.fails(t, want)
+	default:
+		if want != "" {
+			if diff := cmp.Diff(value(t, want), value(t, a.body)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		}
+		if has != "" {
+			if diff := contains(value(t, a.body), value(t, has)); diff != "" {
+				t.Errorf("%s: %s", diff, brief(a.body))
+			}
+		}
+	}
+}
+
+// fails checks an error body: want is its code, and the fields it names.
+func (a answer) fails(t testing.TB, want string) {
+	t.Helper()
+	var e struct {
+		Type, Title, Detail, Instance, Code string
+		Status                              int
+		RequestID                           string `json:"request_id"`
+		Errors                              []struct{ Field, Message string }
+	}
+	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
+		t.Fatalf("error body %q: %v", a.body, err)
+	}
+	got := []string{e.Code}
+	for _, f := range e.Errors {
+		got = append(got, f.Field)
+		if f.Message == "" {
+			t.Errorf("no message for %s", f.Field)
+		}
+	}
+	slices.Sort(got[1:])
+	if expected := strings.Fields(want); !slices.Equal(got, expected) {
+		t.Errorf("%q, want %q: %s", got, expected, a.body)
+	}
+	if e.Status != a.status || e.Type == "" || e.Title == "" {
+		t.Errorf("type %q, title %q, status %d in an answer with %d", e.Type, e.Title, e.Status, a.status)
+	}
+	if id := a.header.Get(bus.HeaderRequestID); id == "" || e.RequestID != id {
+		t.Errorf("request_id %q, in the header %q", e.RequestID, id)
+	}
+	if e.Instance != a.path {
+		t.Errorf("instance %q, want %q", e.Instance, a.path)
+	}
+}
+
+// brief is text, cut where it gets long.
+func brief(text string) string {
+	if len(text) > 2000 {
+		return text[:2000] + "…"
+	}
+	return text
+}

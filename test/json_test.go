@@ -1,0 +1,68 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// value is text as JSON.
+func value(t testing.TB, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("JSON %q: %v", brief(text), err)
+	}
+	return v
+}
+
+// text is v as JSON.
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // what tests write can be written
+	}
+	return string(b)
+}
+
+// contains says what of part is not in whole, "" when all is: members of
+// objects at any depth, and arrays element by element, none more.
+func contains(whole, part any) string { return missing("", whole, part) }
+
+func missing(at string, whole, part any) string {
+	switch part := part.(type) {
+	case map[string]any:
+		object, ok := whole.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("%s is %v, want an object", at, whole)
+		}
+		for name, want := range part {
+			got, ok := object[name]
+			if !ok {
+				return fmt.Sprintf("no %s.%s", at, name)
+			}
+			if diff := missing(at+"."+name, got, want); diff != "" {
+				return diff
+			}
+		}
+		return ""
+	case []any:
+		array, ok := whole.([]any)
+		if !ok || len(array) != len(part) {
+			return fmt.Sprintf("%s is %v, want %d elements: %v", at, whole, len(part), part)
+		}
+		for i, want := range part {
+			if diff := missing(fmt.Sprintf("%s[%d]", at, i), array[i], want); diff != "" {
+				return diff
+			}
+		}
+		return ""
+	default:
+		if !cmp.Equal(whole, part) {
+			return fmt.Sprintf("%s is %v, want %v", at, whole, part)
+		}
+		return ""
+	}
+}

@@ -1,0 +1,139 @@
+package test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cairn/bus"
+	"cairn/edge"
+	"cairn/services"
+)
+
+// system is a Cairn that runs.
+type system struct {
+	edge      string // URL
+	impatient string // URL of the edge that cuts analyses off; empty: there is none
+	nats      string // URL
+	data      string
+	server    *bus.Server
+	workers   []*process // where they are processes
+	edges     []*process
+
+	once    sync.Once
+	halt    func() error
+	stopped error
+}
+
+// stop ends the system in order; a second call answers as the first.
+func (s *system) stop() error {
+	s.once.Do(func() {
+		s.stopped = s.halt()
+		s.server.Stop()
+	})
+	return s.stopped
+}
+
+// crash ends the NATS server under the system.
+func (s *system) crash() { s.server.Stop() }
+
+// revive starts the NATS server again where it was.
+func (s *system) revive() error {
+	server, err := bus.StartServer(s.data, s.nats[len("nats://"):])
+	if err != nil {
+		return err
+	}
+	s.server = server
+	return nil
+}
+
+// serverOf starts the NATS server of a system.
+func serverOf(c setup) (*system, error) {
+	server, err := bus.StartServer(c.data, "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return &system{server: server, nats: server.URL(), data: c.data}, nil
+}
+
+// together runs everything in this process, as cairn up does.
+func together(c setup) (*system, error) {
+	s, err := serverOf(c)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := s.server.Open("test-up")
+	if c.tcp {
+		conn, err = bus.Open(s.nats, "test-up")
+	}
+	if err != nil {
+		s.server.Stop()
+		return nil, err
+	}
+	serving, leave := context.WithCancel(context.Background())
+	working, rest := context.WithCancel(context.Background())
+	var edges, work errgroup.Group
+	s.halt = func() error {
+		leave()
+		err := edges.Wait()
+		rest()
+		err = errors.Join(err, work.Wait())
+		conn.Close()
+		return err
+	}
+	if err := awaitServices(working, conn, c, &work); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	if s.edge, err = serve(serving, &edges, conn, 0); err == nil && c.patience > 0 {
+		s.impatient, err = serve(serving, &edges, conn, c.patience)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// awaitServices runs all services in g and returns when they serve.
+func awaitServices(ctx context.Context, conn *bus.Conn, c setup, g *errgroup.Group) error {
+	if c.idle {
+		return nil
+	}
+	config := services.Defaults()
+	config.Log, config.Render, config.Model = slog.New(slog.DiscardHandler), c.render, modelURL(c)
+	if c.tagTTL > 0 {
+		config.TagTTL = c.tagTTL
+	}
+	up, failed := make(chan struct{}), make(chan error, 1)
+	g.Go(func() error {
+		err := services.Run(ctx, conn, config, func() { close(up) })
+		failed <- err
+		return err
+	})
+	select {
+	case <-up:
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("services ended before they served: %w", err)
+	}
+}
+
+// serve runs an edge in g and answers with its URL.
+func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, patience time.Duration) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	g.Go(func() error {
+		return edge.Serve(ctx, edge.Config{
+			Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler),
+			Drain: services.Defaults().Drain, AnalyzeTimeout: patience,
+		})
+	})
+	return "http://" + listener.Addr().String(), nil
+}
