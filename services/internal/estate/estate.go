@@ -1,8 +1,12 @@
 // Package estate holds an estate context, JSON text of up to 10 MiB, and the
 // two computations on it: what a data array looks like (Inspect) and figures
-// about its records (Stats). Nothing is built from the text but a list of its
-// arrays: each computation reads the text of its one array again, which is
-// faster than keeping a tree and needs a tenth of its memory.
+// about its records (Stats). It also takes apart the request body that carries
+// the context (SplitBody).
+//
+// No tree is built: Parse checks the text and notes where the arrays and their
+// records start, and each computation reads the text of its one array again.
+// That is faster than keeping a tree and takes a fraction of its memory. Only
+// the fields and their distinct values are kept, once someone asks for them.
 package estate
 
 import (
