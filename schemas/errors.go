@@ -113,9 +113,9 @@ func (e *Error) With(fields ...FieldError) *Error {
 }
 
 // Analysis is e in the words of the analysis contract: the AN- row with the
-// same status, keeping detail and fields.
+// same status, keeping detail and fields. Without such a row it is e.
 func (e *Error) Analysis() *Error {
-	row := ErrAnalysisInternal
+	row := e
 	for _, d := range declared {
 		if d.Status == e.Status && strings.HasPrefix(d.Code, "AN-") {
 			row = d

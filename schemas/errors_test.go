@@ -1,0 +1,52 @@
+package schemas_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/schemas"
+)
+
+func TestErrorsAreComparedByTheirCode(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("write: %w", schemas.ErrTagExists.Because("since noon"))
+	if !errors.Is(err, schemas.ErrTagExists) || errors.Is(err, schemas.ErrTagNotFound) {
+		t.Errorf("%v is not told from other errors", err)
+	}
+	if schemas.ErrTagExists.Detail != "" {
+		t.Error("a detail has changed the table")
+	}
+}
+
+func TestErrorBody(t *testing.T) {
+	t.Parallel()
+	e := schemas.ErrMalformed.With(schemas.FieldError{Field: "top_k", Message: "want an integer"})
+	got, err := json.Marshal(e)
+	want := `{"type":"/docs#CE-001","title":"malformed request","status":400,"code":"CE-001",` +
+		`"errors":[{"field":"top_k","message":"want an integer"}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v\nwant %s", got, err, want)
+	}
+}
+
+func TestAnalysisHasItsOwnRows(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ in, want *schemas.Error }{
+		{schemas.ErrMalformed, schemas.ErrAnalysisMalformed},
+		{schemas.ErrTooLarge, schemas.ErrAnalysisTooLarge},
+		{schemas.ErrTooManyRequests, schemas.ErrAnalysisTooManyRequests},
+		{schemas.ErrInternal, schemas.ErrAnalysisInternal},
+		{schemas.ErrUnavailable, schemas.ErrAnalysisUnavailable},
+		{schemas.ErrTimeout, schemas.ErrAnalysisTimeout},
+		{schemas.ErrAnalysisTimeout, schemas.ErrAnalysisTimeout},
+		{schemas.ErrMethodNotAllowed, schemas.ErrMethodNotAllowed},
+	} {
+		got := row.in.Because("so").Analysis()
+		if !errors.Is(got, row.want) || got.Detail != "so" {
+			t.Errorf("%v: got %v, want %v", row.in, got, row.want)
+		}
+	}
+}
