@@ -47,7 +47,7 @@ const (
 func (r reading) atBest(q []token, s shape) float64 {
 	free := 0
 	for i, t := range q {
-		if !t.stop && !s.consumed[i] && !fillers[t.stem] && r.by[i] < 0 {
+		if !t.stop && !s.consumed[i] && !fillers[t.low] && r.by[i] < 0 {
 			free++
 		}
 	}
@@ -64,7 +64,11 @@ func read(q []token, s shape, a *array, g grams) reading {
 	named := a.fieldMatches(q)
 	all := slices.Concat(a.arrayMatches(q), named, a.dateMatches(q, named), a.kindMatches(q))
 	for _, f := range a.fields() {
-		all = append(all, f.valueMatches(q, g)...)
+		for _, m := range f.valueMatches(q, g) {
+			if len(m.pos) > 1 || q[m.start()].stem != lastWord(a.key) {
+				all = append(all, m)
+			}
+		}
 	}
 	return choose(q, s, a, all)
 }
@@ -218,7 +222,7 @@ func distance(a, b match) int {
 func (r reading) unexplained(q []token, s shape) []int {
 	var out []int
 	for i, t := range q {
-		if !t.stop && r.by[i] < 0 && !s.consumed[i] && (!fillers[t.stem] || narrowing[t.stem] && predicated(q, i)) {
+		if !t.stop && r.by[i] < 0 && !s.consumed[i] && (!fillers[t.low] || narrowing[t.stem] && predicated(q, i)) {
 			out = append(out, i)
 		}
 	}
@@ -229,7 +233,7 @@ func (r reading) unexplained(q []token, s shape) []int {
 func predicated(q []token, i int) bool {
 	last := i+1 == len(q) || q[i+1].stop || q[i+1].brk
 	for k := i - 1; k >= 0 && last && q[k].stop; k-- {
-		if oneOf(q[k].low, "is|are|was|were") {
+		if oneOf(q[k].low, "is|are|was|were|been|being") {
 			return true
 		}
 	}

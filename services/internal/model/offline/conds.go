@@ -26,7 +26,7 @@ func (b *builder) conds(skip ...*field) []cond {
 		case asDate:
 			c.op, c.num, c.until = m.date.op, m.date.from, m.date.until
 		case asField:
-			if slices.Contains(skip, m.field) && (b.s.intent == count && !m.field.flag() || !b.s.intent.conditional()) || m.whole < 0.5 || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
+			if slices.Contains(skip, m.field) && (b.s.intent == count && !m.field.flag() || !b.s.intent.conditional()) || m.whole < 0.5 && !m.speaksFor() || slices.ContainsFunc(out, func(o cond) bool { return o.field == m.field }) {
 				continue
 			}
 			if c.op = b.state(m); c.op == "" {
@@ -46,6 +46,16 @@ func (b *builder) conds(skip ...*field) []cond {
 // valueOp before a value's text is the state of a field that says yes and no in
 // words of its own.
 const valueOp = "value:"
+
+// speaksFor says whether a part of the field's name is enough: it says yes or
+// no of what the word names.
+func (m match) speaksFor() bool {
+	if !m.plain || m.whole < 0.25 {
+		return false
+	}
+	_, _, polar := m.field.polar()
+	return polar
+}
 
 // state says what a field that is only named asks for: a flag that is on or
 // off, or that there is a value or none. "" when it is only a label.

@@ -20,6 +20,9 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 			continue
 		}
 		ok, told := tolerable(q, r, i)
+		if r.ofField(q, s, i) {
+			ok = false
+		}
 		switch {
 		case !ok, measures[q[i].stem], narrowing[q[i].stem]:
 			lost = append(lost, q[i].text)
@@ -42,10 +45,18 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 	return "", ignored
 }
 
+// ofField says whether the word at i says something of the field named before
+// it, as a value of it does that is not there: "with user jenkins".
+func (r reading) ofField(q []token, s shape, i int) bool {
+	m, named := r.at(i-1, asField)
+	inFocus := i > s.focus[0] && i <= s.focus[1]
+	return named && m.field.textual() && !q[i].brk && !inFocus && !appendix[q[i].stem]
+}
+
 // denies says whether the question denies something that carries meaning.
 func (s shape) denies(q []token) bool {
 	for i, no := range s.neg {
-		if no && !q[i].stop && !s.aside[i] && !fillers[q[i].stem] {
+		if no && !q[i].stop && !s.aside[i] && !fillers[q[i].low] {
 			return true
 		}
 	}
@@ -93,7 +104,7 @@ func beside(r reading, m match) bool {
 
 // onlyFillers says whether m explains nothing that needs explaining.
 func (r reading) onlyFillers(m match) bool {
-	return !slices.ContainsFunc(m.pos, func(i int) bool { return !fillers[r.q[i].stem] })
+	return !slices.ContainsFunc(m.pos, func(i int) bool { return !fillers[r.q[i].low] })
 }
 
 // verbBetween says whether "are" or "have" joins the two.
@@ -126,7 +137,7 @@ func tolerable(q []token, r reading, i int) (ok, told bool) {
 	describes := i+1 < len(q) && !q[i+1].brk && !q[i+1].stop
 	switch {
 	case brands[t.low]:
-		return describes && (explained(r, i+1) || fillers[q[i+1].stem]) || i > 0 && q[i-1].word == t.word, true
+		return describes && (explained(r, i+1) || fillers[q[i+1].low]) || i > 0 && q[i-1].word == t.word, true
 	case t.ident, predicated(q, i):
 		return false, true
 	case t.text != t.low && !t.first:
@@ -167,7 +178,7 @@ func (b *builder) notFound(spans ...[2]int) string {
 	for _, sp := range append(spans, [2]int{0, len(b.q)}) {
 		var words []string
 		for i := sp[0]; i < sp[1]; i++ {
-			if t := b.q[i]; b.r.by[i] < 0 && !t.stop && !b.s.consumed[i] && (!fillers[t.stem] || measures[t.stem]) {
+			if t := b.q[i]; b.r.by[i] < 0 && !t.stop && !b.s.consumed[i] && (!fillers[t.low] || measures[t.stem]) {
 				words = append(words, t.text)
 			}
 		}
@@ -196,7 +207,7 @@ func (b *builder) notThere(span [2]int) string {
 func missing(q []token, s shape, r reading) string {
 	var words []string
 	for i, t := range q {
-		if !t.stop && !s.consumed[i] && !fillers[t.stem] {
+		if !t.stop && !s.consumed[i] && !fillers[t.low] {
 			words = append(words, t.text)
 		}
 	}

@@ -110,7 +110,7 @@ func phrase(q []token, i int) [2]int {
 		i++
 	}
 	j := i
-	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low]) {
+	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low] && !(q[j].low == "host" && strings.HasSuffix(q[j-1].low, "s"))) {
 		j++
 	}
 	return [2]int{i, j}

@@ -50,7 +50,7 @@ func asksOverview(q []token, s *shape) bool {
 // onlyGeneric says whether no word of q but fillers carries meaning.
 func onlyGeneric(q []token) bool {
 	for _, t := range q {
-		if !t.stop && !fillers[t.stem] {
+		if !t.stop && !fillers[t.low] {
 			return false
 		}
 	}
@@ -91,11 +91,11 @@ func asksMetric(q []token, s *shape) bool {
 		if !ok || t.low == "total" && (how >= 0 || i+1 == len(q) || q[i+1].brk || oneOf(q[i+1].low, "number|count|of|the")) {
 			continue
 		}
+		if w, _ := find(q[:i], 0, "which|who"); w >= 0 {
+			return false
+		}
 		j := i + 1
 		if j < len(q) && oneOf(q[j].low, "number|count|share|amount") {
-			if w, _ := find(q[:i], 0, "which|who"); w >= 0 {
-				return false
-			}
 			if j++; j < len(q) && q[j].low == "of" {
 				j++
 			}
@@ -250,6 +250,11 @@ func asksBreakdown(q []token, s *shape) bool {
 	}
 	if s.by[1] > 0 {
 		s.intent = breakdown
+		return true
+	}
+	if i, j := find(q, 1, "with|and counts|numbers|count"); i > 0 {
+		s.intent, s.focus = breakdown, phrase(q, 0)
+		s.consume(i, j)
 		return true
 	}
 	return false

@@ -20,6 +20,18 @@ func stems(s string) map[string]bool {
 	return out
 }
 
+// forms makes a set of the words of s and their inflections.
+func forms(s string) map[string]bool {
+	out := set(s)
+	for _, w := range strings.Fields(s) {
+		base := strings.TrimSuffix(w, "e")
+		for _, form := range []string{w + "s", base + "ed", base + "ing", strings.TrimSuffix(w, "y") + "ies", strings.TrimSuffix(w, "y") + "ied"} {
+			out[form] = true
+		}
+	}
+	return out
+}
+
 // stopWords carry grammar only.
 var stopWords = set(`a an the of in on at to for from by with and or is are was were be been being do does did has have had
 	having there their its it this that these those we us our ours you your i me my they them he she as into onto over under
@@ -30,7 +42,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	thanks hello hi hey ok okay versus vs against compared instead rather while`)
 
 // fillers are words that name no particular data: they may stay unexplained.
-var fillers = stems(`entry entries record item row element thing object one ones inventory estate data dataset datasets database
+var fillers = forms(`entry entries record item row element thing object one ones inventory estate data dataset datasets database
 	catalog catalogue environment infrastructure fleet organization organisation company landscape overall total number count
 	amount list listing live sit run running use using used carry hold own belong track tracked represent cover come
 	offer publish mark marked flag flagged hand handed go make made set configure configured configuration report reported
@@ -53,6 +65,9 @@ var verbs = set(`sit sits live lives run runs running carry carries hold holds o
 // nouns that stand for a record of whatever array is meant.
 var genericNouns = stems(`entry record item row element thing object one ones`)
 
+// appendix are nouns that add nothing to the name of a field before them.
+var appendix = stems("account section block setting settings machine node host part entry address details information")
+
 // measures are properties people ask for: one the data does not hold makes
 // the question one that the data cannot answer.
 var measures = stems(`price cost costs pricing spend spending budget bill euro dollar usd eur load utilization utilisation usage
@@ -62,6 +77,7 @@ var measures = stems(`price cost costs pricing spend spending budget bill euro d
 	patch patches patched alert alerts incident incidents ticket tickets outage outages sla health age birthday weather population
 	headcount memory ram cpu disk battery humidity discount invoice rating cheap cheapest expensive fastest slowest response
 	requests errors error packet packets loss voltage length weight height color colour download downloads view stars rank
+	year years month months week weeks quarter ago yesterday
 	monthly yearly hourly hour weekly annual daily expire expires expiry certificate certificates depreciation compliance`)
 
 // narrowing adjectives restrict what is counted, so they cannot be left out.

@@ -152,6 +152,9 @@ func (b *builder) countPlan(p *plan, target *field, records bool) {
 		p.intent = count
 	case target != nil && target.numeric() && b.s.intent == count:
 		p.intent, p.metric = metric, "sum:"+target.path
+	case target != nil && (target.has("array") || target.has("object")):
+		p.refuse = b.notThere(b.s.focus)
+		return
 	case target != nil:
 		p.intent, p.group = distinct, target
 	case records, len(p.conds) > 0 && !b.asksWords(b.s.focus):
@@ -169,7 +172,7 @@ func (b *builder) countPlan(p *plan, target *field, records bool) {
 // condition, "by continent" cannot be answered.
 func (b *builder) notByField(p *plan, target *field, records bool) {
 	for i := b.s.by[0]; i < b.s.by[1]; i++ {
-		if _, ok := b.r.at(i, asValue); !ok && !b.q[i].stop && !fillers[b.q[i].stem] {
+		if _, ok := b.r.at(i, asValue); !ok && !b.q[i].stop && !fillers[b.q[i].low] {
 			p.refuse = b.notFound(b.s.by)
 			return
 		}
@@ -192,7 +195,7 @@ func (b *builder) byTwo() bool {
 // asksWords says whether the phrase has words that carry meaning.
 func (b *builder) asksWords(span [2]int) bool {
 	for i := span[0]; i < span[1]; i++ {
-		if t := b.q[i]; !t.stop && !fillers[t.stem] {
+		if t := b.q[i]; !t.stop && !fillers[t.low] {
 			return true
 		}
 	}
@@ -214,7 +217,7 @@ func (b *builder) headless() bool {
 		if explained(b.r, i) {
 			return false
 		}
-		if fillers[t.stem] && !genericNouns[t.stem] {
+		if fillers[t.low] && !genericNouns[t.stem] {
 			break
 		}
 		nouns++
@@ -245,7 +248,7 @@ func (p *plan) presence() *cond {
 }
 
 func (b *builder) listPlan(p *plan, target *field, records bool) {
-	if target != nil && slices.ContainsFunc(p.conds, func(c cond) bool { return c.field == target && len(c.values) == 1 }) {
+	if target != nil && slices.ContainsFunc(p.conds, func(c cond) bool { return c.field == target && len(c.values) < 2 }) {
 		target, records = nil, true
 	}
 	if target != nil && !target.flag() {
@@ -324,6 +327,12 @@ func (b *builder) goalPlan(p *plan) {
 		return
 	}
 	slices.SortStableFunc(p.conds, func(x, y cond) int { return cmp.Compare(x.at, y.at) })
+	if among, _ := find(b.q, 0, "among|amongst|within"); among >= 0 && b.s.intent == share {
+		i := slices.IndexFunc(p.conds, func(c cond) bool { return c.at > among })
+		if i > 0 {
+			p.conds = slices.Concat(p.conds[i:], p.conds[:i])
+		}
+	}
 	last := len(p.conds) - 1
 	goal := p.conds[last]
 	p.goal, p.group = &goal, goal.field
@@ -374,6 +383,10 @@ func (b *builder) metricPlan(p *plan, target, by *field) {
 		return
 	case target == nil:
 		p.refuse = b.notFound(b.s.focus)
+		return
+	}
+	if !target.numeric() && (b.s.metric == "max" || b.s.metric == "min") && by == nil {
+		p.intent, p.group, p.least = top, target, b.s.metric == "min"
 		return
 	}
 	if !target.numeric() {

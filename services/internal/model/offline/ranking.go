@@ -5,11 +5,11 @@ import "strconv"
 // asksTop understands "which X has the most Y", "the most common X", "top 5 X".
 func asksTop(q []token, s *shape) bool {
 	for i, t := range q {
-		if !oneOf(t.low, "most|top|fewest|least|highest|largest|biggest") || i > 0 && oneOf(q[i-1].low, "at") {
+		if !oneOf(t.low, "most|top|fewest|least|highest|largest|biggest|lowest|smallest") || i > 0 && oneOf(q[i-1].low, "at") {
 			continue
 		}
 		s.intent = top
-		s.least = oneOf(t.low, "fewest|least")
+		s.least = oneOf(t.low, "fewest|least|lowest|smallest")
 		s.consume(i, i+1)
 		s.topN = numberAround(q, i, s)
 		j := i + 1

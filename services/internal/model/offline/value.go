@@ -97,6 +97,9 @@ func (f *field) valueMatches(q []token, g grams) []match {
 		}
 		if f.identifying() && len(out[i].pos) == 1 && !q[out[i].start()].ident {
 			out[i].score -= 0.2
+			if strings.EqualFold(f.path, "name") {
+				out[i].score += 0.15
+			}
 		}
 	}
 	return out
@@ -166,7 +169,7 @@ func (f *field) looseMatches(q []token, g grams, v value, partly map[int]*match)
 		}
 		for _, i := range at {
 			m.pos = append(m.pos, i)
-			if mayPart && !fillers[q[i].stem] && !(brands[q[i].low] && strings.Contains(v.text, " ")) {
+			if mayPart && !fillers[q[i].low] && !(brands[q[i].low] && strings.Contains(v.text, " ")) {
 				notePart(partly, f, v, i, len(words))
 			}
 		}
