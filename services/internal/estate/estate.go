@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -40,6 +41,7 @@ type Estate struct {
 	size   int
 
 	profiled sync.Once
+	left     atomic.Int64 // bytes that columns may yet take
 }
 
 // An array is a data array: one that is reached from the top through objects.
@@ -93,9 +95,10 @@ func (e *Estate) adopt(arrays []*array) {
 		}
 	}
 	e.arrays = append(e.arrays, others...)
-	e.size = cap(e.text)
+	e.left.Store(int64(columnShare(len(e.text))))
+	e.size = cap(e.text) + columnShare(len(e.text))
 	for _, a := range e.arrays {
-		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + e.profileSize(a)
+		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + e.fieldsSize(a)
 	}
 }
 

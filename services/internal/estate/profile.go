@@ -21,8 +21,8 @@ const (
 type profile struct {
 	fields []Field
 	more   bool // there are more fields than listed
-	// columns holds those that fit into the array's share of memory and can be
-	// told from the path alone; the others are read when asked for.
+	// columns holds those that fit into the estate's share of memory and can
+	// be told from the path alone; the others are read when asked for.
 	columns map[string]*Column
 }
 
@@ -64,7 +64,7 @@ func (e *Estate) read(a *array) *profile {
 		t = newFieldTree(e.fieldBound(), true)
 		t.readAll(a)
 	}
-	return t.profile(a)
+	return t.profile(a, &e.left)
 }
 
 func (e *Estate) fieldBound() int {
@@ -78,19 +78,20 @@ const (
 	valueSize = 48
 )
 
-// profileSize is what the profile of a may come to hold, in bytes.
-func (e *Estate) profileSize(a *array) int {
+// fieldsSize is what the fields of a may come to hold, in bytes.
+func (e *Estate) fieldsSize(a *array) int {
 	const leastField = len(`"":0,`)
-	return columnShare(a) + fieldSize*min(e.fieldBound(), len(a.text)/leastField)
+	return fieldSize * min(e.fieldBound(), len(a.text)/leastField)
 }
 
-// columnShare is how many bytes the columns of a may keep.
-func columnShare(a *array) int { return len(a.text) + 256 }
+// columnShare is how many bytes the columns of an estate of n bytes may keep:
+// enough for any but those made to need more.
+func columnShare(n int) int { return n + 64<<10 }
 
 // profile lists the tree's fields.
-func (t *fieldTree) profile(a *array) *profile {
+func (t *fieldTree) profile(a *array, left *atomic.Int64) *profile {
 	p := &profile{more: t.more, columns: map[string]*Column{}}
-	l := lister{profile: p, array: a, at: map[string]int{}, left: columnShare(a)}
+	l := lister{profile: p, array: a, at: map[string]int{}, left: left}
 	l.list(&t.root, "")
 	for i, path := range l.ambiguous {
 		if i == maxAmbiguous {
@@ -111,7 +112,7 @@ type lister struct {
 	*profile
 	array     *array
 	at        map[string]int // where in fields a path is
-	left      int
+	left      *atomic.Int64  // bytes that columns may yet take
 	ambiguous []string
 }
 
@@ -142,8 +143,9 @@ func (l *lister) list(n *fieldNode, prefix string) {
 func (l *lister) keep(path string, n *fieldNode) {
 	column := n.column(path, len(l.array.starts))
 	size := valueSize * (cap(column.Values) + cap(column.Elements))
-	if size <= l.left {
-		l.left -= size
-		l.columns[path] = &column
+	if l.left.Add(-int64(size)) < 0 {
+		l.left.Add(int64(size))
+		return
 	}
+	l.columns[path] = &column
 }
