@@ -1,11 +1,13 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 )
 
 // The headers of Cairn's messages.
@@ -73,13 +75,10 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	return msg
 }
 
-// received is parent with what the headers of a request say; the caller's
-// patience is bounded by most.
+// received is parent with what the headers of a request say. A request without
+// a name gets one; the caller's patience is bounded by most.
 func received(parent context.Context, header func(string) string, most time.Duration) (context.Context, context.CancelFunc) {
-	ctx := parent
-	if id := header(HeaderRequestID); id != "" {
-		ctx = WithRequestID(ctx, id)
-	}
+	ctx := WithRequestID(parent, cmp.Or(header(HeaderRequestID), nuid.Next()))
 	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
 		ctx = WithMinRevision(ctx, revision)
 	}
