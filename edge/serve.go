@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"cairn/bus"
@@ -46,14 +47,17 @@ func Serve(ctx context.Context, c Config) error {
 	}
 	base, end := context.WithCancel(context.Background())
 	defer end()
+	var silent unasked
 	server := &http.Server{
 		Handler:           newEdge(base, c),
+		ConnState:         silent.note,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerBytes,
 		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
+	server.RegisterOnShutdown(silent.close)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {
@@ -66,6 +70,25 @@ func Serve(ctx context.Context, c Config) error {
 		return err
 	}
 	return nil
+}
+
+// unasked are the connections on which nothing was asked yet. Browsers keep
+// some in store, and a server that shuts down waits for them.
+type unasked struct{ conns sync.Map }
+
+func (u *unasked) note(c net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		u.conns.Store(c, nil)
+	} else {
+		u.conns.Delete(c)
+	}
+}
+
+func (u *unasked) close() {
+	u.conns.Range(func(c, _ any) bool {
+		_ = c.(net.Conn).Close() // it is going away either way
+		return true
+	})
 }
 
 // drain answers what is in flight; what takes longer than it may is told so.

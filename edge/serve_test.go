@@ -57,6 +57,19 @@ func TestDrainAnswersWhatIsInFlight(t *testing.T) {
 	<-f.stopped
 }
 
+func TestDrainDoesNotWaitForConnectionsInStore(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Drain = time.Minute })
+	f.dial(t)
+	f.ask(t, "GET", "/docs", nil) // on a connection accepted after it
+	f.stop()
+	select {
+	case <-f.stopped:
+	case <-time.After(3 * time.Second):
+		t.Error("the edge waits for a connection on which nothing is asked")
+	}
+}
+
 func TestDrainEndsWhatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Drain = 50 * time.Millisecond })
