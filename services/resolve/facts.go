@@ -1,10 +1,12 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -56,6 +58,9 @@ func (t *taken) read(c catalog.Change) error {
 // known reads the fields that mean something in a record of the kind, and the
 // links that follow from them. Another field means nothing, whatever its name.
 func (t *taken) known(c catalog.Change, fields any) error {
+	if jsontext.Value(c.Record).Kind() != jsontext.KindBeginObject {
+		return errors.New("not a JSON object") // null would pass for an empty one
+	}
 	if err := json.Unmarshal(c.Record, fields); err != nil {
 		return err
 	}

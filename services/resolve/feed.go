@@ -61,7 +61,7 @@ func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 
 // failed notes that the index is stuck; it is logged when it begins to be.
 func (f *feed) failed(err error) {
-	reached, stuck, _ := f.mark.get()
+	reached, stuck := f.mark.get()
 	if stuck == nil {
 		f.log.Warn("the index is behind", "revision", reached, "err", err)
 	}

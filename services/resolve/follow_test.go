@@ -96,6 +96,7 @@ func TestUnreadableRecordIsSetAside(t *testing.T) {
 			w.records(record{skill, "", `{"skill_id":"net.good","tool_ids":["p.s.one"]}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
 			w.put(skill, "", "net.bad", `{"skill_id":`)
 			w.put(skill, "", "net.worse", `{"skill_id":7}`)
+			w.put(skill, "", "net.null", `null`)
 			w.put(tool, "", "p.s.one", "\xff")
 			w.records(record{skill, "", `{"skill_id":"net.later","purpose":"come afterwards"}`})
 			if when != "while it runs" {
@@ -112,11 +113,12 @@ func TestUnreadableRecordIsSetAside(t *testing.T) {
 			}
 			h, err := w.health(w.ctx())
 			said := strings.Join(h.Degraded, "\n")
-			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(said, "3 records") || !strings.Contains(said, "net.bad") {
-				t.Errorf("health: got %+v, %v, want it to name 3 records", h, err)
+			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(said, "4 records") || !strings.Contains(said, "net.bad") {
+				t.Errorf("health: got %+v, %v, want it to name 4 records", h, err)
 			}
 			w.records(record{skill, "", `{"skill_id":"net.bad"}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
 			w.remove(skill, "", "net.worse")
+			w.remove(skill, "", "net.null")
 			if h, err := w.health(w.ctx()); err != nil || h.Status != schemas.StatusOK {
 				t.Errorf("health once they are replaced: got %+v, %v", h, err)
 			}

@@ -45,13 +45,13 @@ func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 
 func (r *Resolver) indexCurrent(ctx context.Context) (stuck bool, err error) {
 	revision := bus.MinRevision(ctx)
-	if reached, stall, _ := r.feed.mark.get(); reached >= revision {
+	if reached, stall := r.feed.mark.get(); reached >= revision {
 		return stall != nil, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err = r.feed.mark.waitFor(waiting, revision)
-	reached, stall, _ := r.feed.mark.get()
+	reached, stall := r.feed.mark.get()
 	switch {
 	case err == nil:
 		return stall != nil, nil

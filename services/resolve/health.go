@@ -29,7 +29,7 @@ func (r *Resolver) health(ctx context.Context, _ schemas.Nothing) (schemas.Healt
 		Revision: r.view.Revision(),
 	}
 	if r.feed != nil {
-		reached, _, _ := r.feed.mark.get()
+		reached, _ := r.feed.mark.get()
 		h.Revision = min(h.Revision, reached)
 	}
 	if stuck && h.Revision < bus.MinRevision(ctx) {
@@ -46,7 +46,7 @@ func (r *Resolver) health(ctx context.Context, _ schemas.Nothing) (schemas.Healt
 func (r *Resolver) degraded() []string {
 	var said []string
 	if r.feed != nil {
-		if reached, stuck, _ := r.feed.mark.get(); stuck != nil {
+		if reached, stuck := r.feed.mark.get(); stuck != nil {
 			said = append(said, fmt.Sprintf("search sees the catalog up to revision %d: %v", reached, stuck))
 		}
 	}

@@ -23,18 +23,24 @@ func (m *mark) set(reached uint64, stuck error) {
 	m.changed = make(chan struct{})
 }
 
-// get is the present state, and what closes when it changes.
-func (m *mark) get() (reached uint64, stuck error, changed <-chan struct{}) {
+// get is how far the view has come, and why it is stuck there; nil: it is not.
+func (m *mark) get() (reached uint64, stuck error) {
+	reached, _, stuck = m.watch()
+	return reached, stuck
+}
+
+// watch is get, with what closes when the answer changes.
+func (m *mark) watch() (reached uint64, changed <-chan struct{}, stuck error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.reached, m.stuck, m.changed
+	return m.reached, m.changed, m.stuck
 }
 
 // waitFor returns nil once the revision is reached, why that is not going to
 // happen soon, or ctx's error.
 func (m *mark) waitFor(ctx context.Context, revision uint64) error {
 	for {
-		reached, stuck, changed := m.get()
+		reached, changed, stuck := m.watch()
 		if reached >= revision {
 			return nil
 		}
