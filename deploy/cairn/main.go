@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,9 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal finds the default, and kills
 	os.Exit(run(ctx, newRoot(os.Getenv)))
 }
+
+// The help lists the commands in the order of newRoot: what serves comes first.
+func init() { cobra.EnableCommandSorting = false }
 
 // exitInterrupted is what shells say of a program that an interrupt ended.
 const exitInterrupted = 130
@@ -32,10 +36,13 @@ func run(ctx context.Context, root *cobra.Command) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case !errors.Is(err, errSaid):
-		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", err) // there is nobody else to tell
+		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", oneLine(err)) // there is nobody else to tell
 	}
 	return 1
 }
+
+// oneLine is the text of err without line breaks.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // errSaid ends a command that has itself said what went wrong.
 var errSaid = errors.New("said already")

@@ -53,7 +53,7 @@ func summarize(records []record, outcomes []outcome) summary {
 }
 
 func newRefusal(r record, err error) refusal {
-	f := refusal{Source: r.Source, Kind: r.Kind, ID: r.ID, Message: err.Error()}
+	f := refusal{Source: r.Source, Kind: r.Kind, ID: r.ID, Message: oneLine(err)}
 	var e *schemas.Error
 	if errors.As(err, &e) {
 		f.Code, f.Fields = e.Code, e.Fields

@@ -56,8 +56,7 @@ one ends the process at once.`,
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "`ADDRESS` for NATS; empty: only this process reaches it")
 	f.StringVar(&u.data, "data", "data", "`FOLDER` where everything is kept; empty: nowhere, it ends with the process")
 	u.backends.flags(f)
-	f.Lookup("model").DefValue = ""
-	u.backends.Model = ""
+	u.backends.Model, f.Lookup("model").DefValue = "", "found, or offline:"
 	u.process.flags(f)
 	return cmd
 }

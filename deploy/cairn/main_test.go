@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asCairn in the environment makes the test binary the program itself.
+const asCairn = "CAIRN_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCairn) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is cairn with args. It sees nothing of this process's settings.
+func program(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = []string{asCairn + "=1", "OLLAMA_HOST=127.0.0.1:1", "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH")}
+	return cmd
+}
+
+// result is what a program said, and how it ended.
+type result struct {
+	out, err string
+	code     int
+}
+
+// do runs cairn with args, in this process, with stdin to read.
+func do(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	root := newRoot(func(string) string { return "" })
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	code := run(ctx, root)
+	return result{out.String(), errOut.String(), code}
+}
+
+// running is a cairn that serves.
+type running struct {
+	*exec.Cmd
+	http string // its URL
+	out  *buffer
+	done chan error
+}
+
+var addressed = regexp.MustCompile(`http://[0-9.:]+`)
+
+// serve starts cairn with args and returns when it says where it is.
+func serve(t *testing.T, args ...string) *running {
+	t.Helper()
+	p := &running{Cmd: program(context.Background(), args...), out: newBuffer(), done: make(chan error, 1)}
+	p.Stdout, p.Stderr = p.out, p.out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.Wait() }()
+	t.Cleanup(func() {
+		_ = p.Process.Kill() // it has ended, or is of no use any more
+		<-p.done
+	})
+	p.says(t, "Ctrl-C stops.")
+	p.http = addressed.FindString(p.out.String())
+	return p
+}
+
+// alone serves everything with settings that no other test meets.
+func alone(t *testing.T, args ...string) *running {
+	t.Helper()
+	return serve(t, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}, args...)...)
+}
+
+// says waits until the process has said text.
+func (p *running) says(t *testing.T, text string) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for !strings.Contains(p.out.String(), text) {
+		select {
+		case <-p.out.more:
+		case err := <-p.done:
+			p.done <- err
+			t.Fatalf("ended (%v) before it said %q:\n%s", err, text, p.out)
+		case <-deadline:
+			t.Fatalf("did not say %q:\n%s", text, p.out)
+		}
+	}
+}
+
+// ends waits for the process, and gives its exit code; -1 is a signal.
+func (p *running) ends(t *testing.T) int {
+	t.Helper()
+	select {
+	case err := <-p.done:
+		p.done <- err
+		return p.ProcessState.ExitCode()
+	case <-time.After(30 * time.Second):
+		t.Fatalf("did not end:\n%s", p.out)
+		return 0
+	}
+}
+
+func (p *running) signal(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// buffer keeps what a process says, and tells when there is more.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newBuffer() *buffer { return &buffer{more: make(chan struct{}, 1)} }
+
+var _ io.Writer = (*buffer)(nil)
+var _ fmt.Stringer = (*buffer)(nil)
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.more <- struct{}{}:
+	default:
+	}
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+var natsRequest = regexp.MustCompile(`(?m)^nats req (--replies 0 )?(\S+) '(.*)'$`)
+
+// natsCommands asks what the README asks with the nats command.
+func natsCommands(t *testing.T, readme string) {
+	s := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
+	if got := do(t, "", "register", "--url", s.http, "../examples/knowledge"); got.code != 0 {
+		t.Fatal(got)
+	}
+	nc, err := nats.Connect(regexp.MustCompile(`nats://[0-9.:]+`).FindString(s.out.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	requests := natsRequest.FindAllStringSubmatch(readme, -1)
+	if len(requests) < 2 {
+		t.Errorf("the README has %d requests to NATS", len(requests))
+	}
+	for _, r := range requests {
+		last := asked(t, nc, r[2], r[3], r[1] != "")
+		if code := last.Header.Get(micro.ErrorCodeHeader); code != "" {
+			t.Errorf("%s: %s %s", r[0], code, last.Data)
+		}
+	}
+}
+
+// asked asks as the nats command does, and gives the answer: of a stream the last.
+func asked(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats.Msg {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	inbox, err := nc.SubscribeSync(nc.NewRespInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishRequest(subject, inbox.Subject, []byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	for said := ""; ; {
+		msg, err := inbox.NextMsgWithContext(ctx)
+		if err != nil {
+			t.Fatalf("%s, after %q: %v", subject, said, err)
+		}
+		event := msg.Header.Get(bus.HeaderEvent)
+		said += event + " "
+		if !stream || event == schemas.EventDone || msg.Header.Get(micro.ErrorCodeHeader) != "" {
+			if stream && !strings.Contains(said, schemas.EventTextDelta) {
+				t.Errorf("%s: %s; want text", subject, said)
+			}
+			return msg
+		}
+	}
+}
