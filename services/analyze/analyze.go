@@ -70,10 +70,10 @@ func explained(ctx context.Context, err error) error {
 	}
 }
 
-// conversation is what the model is told: the rules of the mode, the outline
-// of the estate, and what was said so far.
+// conversation is what the model is told: the rules of the mode, the estate,
+// and what was said so far.
 func conversation(ask schemas.Analysis, e *estate.Estate) model.Conversation {
-	talk := model.Conversation{System: systemPrompt(ask.Mode, e), Tools: offered, Estate: e}
+	talk := model.Conversation{Rules: rulesOf(ask.Mode), Tools: offered, Estate: e}
 	for _, said := range ask.History() {
 		role := model.User
 		if said.R == 1 {

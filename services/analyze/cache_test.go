@@ -8,8 +8,8 @@ import (
 
 func TestCache(t *testing.T) {
 	t.Parallel()
-	text := func(n int) []byte { return fmt.Appendf(nil, `{"a":[%d%s]}`, n, strings.Repeat(" ", 1000)) }
-	c := newCache(100_000)
+	text := func(n int) []byte { return fmt.Appendf(nil, `{"a":[%d%s]}`, n, strings.Repeat(" ", 10_000)) }
+	c := newCache(8 << 20)
 	first, err := c.open(text(1))
 	if err != nil {
 		t.Fatal(err)

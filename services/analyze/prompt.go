@@ -1,13 +1,6 @@
 package analyze
 
-import (
-	"cairn/schemas"
-	"cairn/services/internal/estate"
-)
-
-// outlineSize bounds what the model is told of the estate, in bytes: about
-// 2,000 tokens, so that a small context window has room for the talk.
-const outlineSize = 8 << 10
+import "cairn/schemas"
 
 const rules = `You answer questions of infrastructure engineers about their estate.
 The estate's records are in data arrays that you cannot read; you have two tools that can.
@@ -22,11 +15,10 @@ const standardRules = `Answer first, in one or two sentences with the figures; t
 const broadRules = `State facts only, in plain prose: no recommendations, no findings, no lists of advice, no headings.
 `
 
-// systemPrompt is what the model is told before the conversation.
-func systemPrompt(mode string, e *estate.Estate) string {
-	manner := standardRules
+// rulesOf is what the model is told of answering in the mode.
+func rulesOf(mode string) string {
 	if mode == schemas.ModeBroad {
-		manner = broadRules
+		return rules + broadRules
 	}
-	return rules + manner + "\nThe data arrays:\n" + e.Outline(outlineSize)
+	return rules + standardRules
 }

@@ -26,13 +26,25 @@ type Model interface {
 
 // Conversation is all that a model is told.
 type Conversation struct {
-	System   string
+	Rules    string // how to answer
 	Messages []Message
 	Tools    []Tool
-	// Estate is what the tools compute on. Only the offline planner looks at
-	// it, for the names of columns and values; a language model sees the
-	// outline in System.
+	// Estate is what the tools compute on. Only the offline planner looks into
+	// it, for the names of columns and values; a language model sees its outline.
 	Estate *estate.Estate
+}
+
+// outlineSize bounds what a model is told of the estate, in bytes: about 2,000
+// tokens, so that a small context window has room for the talk.
+const outlineSize = 8 << 10
+
+// System is what a language model is told first: the rules and the outline of
+// the estate. The outline reads the whole of it, so it is made when asked for.
+func (c Conversation) System() string {
+	if c.Estate == nil {
+		return c.Rules
+	}
+	return c.Rules + "\nThe data arrays:\n" + c.Estate.Outline(outlineSize)
 }
 
 // Role says who wrote a message.

@@ -113,7 +113,7 @@ func pieces(text string) []string { return strings.SplitAfter(text, " ") }
 
 // usage counts words: the planner has no tokens of its own.
 func usage(c model.Conversation, out string) *model.Usage {
-	n := len(strings.Fields(c.System))
+	n := len(strings.Fields(c.Rules))
 	for _, m := range c.Messages {
 		n += len(strings.Fields(m.Text))
 	}

@@ -40,8 +40,8 @@ func (m *Model) request(c model.Conversation, can *abilities) (*api.ChatRequest,
 
 func messagesOf(c model.Conversation) ([]api.Message, error) {
 	messages := make([]api.Message, 0, len(c.Messages)+1)
-	if c.System != "" {
-		messages = append(messages, api.Message{Role: "system", Content: c.System})
+	if system := c.System(); system != "" {
+		messages = append(messages, api.Message{Role: "system", Content: system})
 	}
 	for _, m := range c.Messages {
 		calls, err := callsOf(m.Calls)
