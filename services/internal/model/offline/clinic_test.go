@@ -9,9 +9,11 @@ import (
 )
 
 // clinic is an invented estate: switches, VLANs, pods and medical devices.
-func clinic(tb testing.TB) *estate.Estate {
+func clinic(tb testing.TB) *estate.Estate { return invented(tb, "testdata/clinic.json") }
+
+func invented(tb testing.TB, path string) *estate.Estate {
 	tb.Helper()
-	text, err := os.ReadFile("testdata/clinic.json")
+	text, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
 	}

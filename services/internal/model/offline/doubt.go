@@ -65,7 +65,9 @@ func (s shape) denies(q []token) bool {
 
 // denies says whether a condition of the plan comes from what is denied.
 func (p plan) denies(s shape) bool {
-	denied := func(c cond) bool { return s.neg[c.at-1] || strings.Contains(strings.ToLower(c.labels()), "no") }
+	denied := func(c cond) bool {
+		return s.neg[c.at-1] || slices.ContainsFunc(nameParts(c.labels()), func(w string) bool { return w == "no" || w == "not" || w == "none" })
+	}
 	return p.goal != nil && denied(*p.goal) || slices.ContainsFunc(p.conds, denied) || slices.ContainsFunc(p.also, denied)
 }
 
@@ -142,10 +144,23 @@ func tolerable(q []token, r reading, i int) (ok, told bool) {
 		return false, true
 	case t.text != t.low && !t.first:
 		return describes && t.text == strings.ToUpper(t.text), true
+	case describes && participle(t.low):
+		return false, true
 	case describes:
 		return true, afterPreposition(q, i) || determined(q, r, i)
 	}
 	return !afterPreposition(q, i) && !determined(q, r, i), false
+}
+
+// participle says whether a word before a noun says in what state things are,
+// by its ending: such a word narrows what is meant.
+func participle(low string) bool {
+	for _, ending := range []string{"ed", "ing", "able", "ible", "less"} {
+		if strings.HasSuffix(low, ending) && len(low) > len(ending)+2 {
+			return true
+		}
+	}
+	return false
 }
 
 func explained(r reading, i int) bool { return r.by[i] >= 0 }
@@ -154,10 +169,10 @@ func explained(r reading, i int) bool { return r.by[i] >= 0 }
 // before the word and what describes it, as before nouns.
 func determined(q []token, r reading, i int) bool {
 	k := i - 1
-	for k > 0 && !q[k].stop && !explained(r, k) && !q[k].brk {
+	for k > 0 && !q[k].stop && !explained(r, k) && !q[k].brk && !transitive[q[k].low] {
 		k--
 	}
-	return k >= 0 && oneOf(q[k].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those|do|does|did|have|has|had|with|without")
+	return k >= 0 && (transitive[q[k].low] || oneOf(q[k].low, "a|an|the|our|my|your|any|many|no|of|every|each|these|those|do|does|did|have|has|had|with|without"))
 }
 
 func afterPreposition(q []token, i int) bool {

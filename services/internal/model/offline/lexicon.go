@@ -54,13 +54,16 @@ var fillers = forms(`entry entries record item row element thing object one ones
 	general generally particular specifically respectively exactly total altogether occur happen share percentage percent
 	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
 	currently host hosted manage managed say based be been support supported fall
-	actual know look like much date attach attached apply applied define defined specify specified`)
+	actual know look like much date attach attached relate involve concern connect link apply applied define defined specify specified`)
 
 // verbs end the noun phrase before them.
 var verbs = set(`sit sits live lives run runs running carry carries hold holds own owns belong belongs cover covers come comes
 	offer offers publish publishes provide provides support supports affect affects contain contains include includes serve
 	serves expire expires go goes represent exist exists reside appear appears lean rely get gets sell make makes listed located deployed
 	installed created added released made used published configured hosted stored kept set owned provided offered tracked`)
+
+// transitive are the verbs whose object follows them.
+var transitive = set("run runs running carry carries hold holds own owns cover covers offer offers publish publishes provide provides support supports contain contains include includes serve serves")
 
 // nouns that stand for a record of whatever array is meant.
 var genericNouns = stems(`entry record item row element thing object one ones`)

@@ -103,7 +103,7 @@ func joinPhrases(q []token) []token {
 }
 
 var contractions = strings.NewReplacer(
-	"’", "'", "n't", " not", "N'T", " not", "'s ", " ", "'re ", " are ", "=", " = ", "/machine", " machine",
+	"’", "'", "n't", " not", "N'T", " not", "'s ", " ", "'re ", " are ", "=", " = ",
 )
 
 func isEdge(r rune) bool {

@@ -1,0 +1,105 @@
+package offline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"cairn/services/internal/estate"
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/offline"
+)
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	m := offline.New()
+	if got := m.Name(); got != "offline:" {
+		t.Errorf("name %q", got)
+	}
+	if err := m.Check(t.Context()); err != nil {
+		t.Errorf("check: %v", err)
+	}
+}
+
+func TestAnswerComesInPiecesAndUsageLast(t *testing.T) {
+	t.Parallel()
+	var parts []model.Part
+	for p, err := range offline.New().Next(t.Context(), conversation(clinic(t), "How many nurses are there?")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) < 5 {
+		t.Fatalf("%d parts, want the text in pieces", len(parts))
+	}
+	for _, p := range parts[:len(parts)-1] {
+		if p.Text == "" || p.Call != nil || p.Usage != nil {
+			t.Errorf("part %+v, want text", p)
+		}
+	}
+	if last := parts[len(parts)-1]; last.Usage == nil || last.Usage.AnswerTokens == 0 {
+		t.Errorf("last part %+v, want usage", last)
+	}
+}
+
+func TestEndedContextEndsTheAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	n := 0
+	for _, err := range offline.New().Next(ctx, conversation(clinic(t), "How many nurses are there?")) {
+		cancel()
+		n, last = n+1, err
+	}
+	if n != 2 || !errors.Is(last, context.Canceled) {
+		t.Errorf("%d parts, then %v; want one, then the context's error", n, last)
+	}
+}
+
+func TestFiguresComeFromResults(t *testing.T) {
+	t.Parallel()
+	c := conversation(clinic(t), "How many switches do we have?")
+	for range 2 {
+		_, call := next(t, c)
+		if call == nil {
+			t.Fatal("no call")
+		}
+		c.Messages = append(c.Messages, model.Message{
+			Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: json.RawMessage(`{"groups":{},"total":4711}`),
+		})
+	}
+	if got, _ := next(t, c); got != "4711 switches." {
+		t.Errorf("got %q, want the result's figure", got)
+	}
+}
+
+func TestFailedToolGivesNoFigures(t *testing.T) {
+	t.Parallel()
+	c := conversation(clinic(t), "How many switches do we have?")
+	for range 2 {
+		_, call := next(t, c)
+		c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Result: json.RawMessage(`{"error":"gone"}`)})
+	}
+	if got, _ := next(t, c); strings.ContainsAny(got, "0123456789") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestEstateWithoutArrays(t *testing.T) {
+	t.Parallel()
+	e, err := estate.Parse([]byte(`{"name":"nothing"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := next(t, conversation(e, "How many hosts are there?")); got != "The data holds no arrays of records." {
+		t.Errorf("got %q", got)
+	}
+}
+
+func conversation(e *estate.Estate, question string) model.Conversation {
+	return model.Conversation{Estate: e, Messages: []model.Message{{Role: model.User, Text: question}}}
+}
