@@ -60,8 +60,8 @@ func (e *edge) health(ctx context.Context) schemas.Health {
 	}
 	asking.Wait()
 	summarize(&h)
-	if !slices.Contains(silent, false) {
-		h.Status, h.Degraded = schemas.StatusDown, []string{"NATS does not answer"}
+	if !slices.Contains(silent, false) { // not even that there are no workers: NATS itself is stuck
+		h.Status, h.Degraded = schemas.StatusDown, []string{"nothing on NATS answers"}
 	}
 	return h
 }

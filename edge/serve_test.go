@@ -209,6 +209,20 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+func TestHealthWhenNothingAnswers(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for _, name := range []string{"tags", "register", "resolve", "analyze"} {
+		must(t, bus.Health(name).Serve(f.service, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+			<-ctx.Done()
+			return schemas.Health{}, ctx.Err()
+		}))
+	}
+	if a := f.ask(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, "nothing on NATS answers") {
+		t.Errorf("%d %s, want 503", a.status, a.body)
+	}
+}
+
 func TestKeptConnectionsServeManyRequests(t *testing.T) {
 	t.Parallel()
 	f := open(t)
