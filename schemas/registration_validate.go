@@ -9,7 +9,7 @@ import (
 func (r *RegisterSkill) Validate() error {
 	s := r.Record.Fields
 	c := record("record", KindSkill, s.SkillID, s.TenantID)
-	if first, _, _ := strings.Cut(s.SkillID, "."); s.Domain != "" && s.Domain != first {
+	if first, _, _ := strings.Cut(s.SkillID, "."); s.SkillID != "" && s.Domain != "" && s.Domain != first {
 		c.fail("record.domain", "must equal the first segment of skill_id, %q, got %q", first, s.Domain)
 	}
 	c.ids("record.context_builder_ids", s.ContextBuilderIDs)
