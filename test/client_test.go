@@ -2,8 +2,8 @@ package test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -19,7 +19,7 @@ import (
 // client asks a system. $ in what it is given stands for its word.
 type client struct {
 	*system
-	word string
+	word string // that nobody else has, and that is like no other
 	http *http.Client
 	base string // of the edge that is asked
 }
@@ -28,7 +28,7 @@ func newClient(t testing.TB, s *system) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &client{
-		system: s, word: fmt.Sprintf("w%da", words.Add(1)), base: s.edge,
+		system: s, word: strings.ToLower(rand.Text()[:12]), base: s.edge,
 		http: &http.Client{Transport: transport, Timeout: 2 * time.Minute},
 	}
 }
@@ -44,6 +44,7 @@ func (c *client) named(text string) string { return strings.ReplaceAll(text, "$"
 
 // answer is what the edge said.
 type answer struct {
+	word   string // of who asked
 	path   string
 	status int
 	header http.Header
@@ -67,7 +68,7 @@ func (c *client) try(ctx context.Context, request, body string, headers ...strin
 	}
 	defer func() { _ = res.Body.Close() }()
 	said, err := io.ReadAll(res.Body)
-	return answer{res.Request.URL.EscapedPath(), res.StatusCode, res.Header, string(said)}, err
+	return answer{c.word, res.Request.URL.EscapedPath(), res.StatusCode, res.Header, string(said)}, err
 }
 
 // send sends a request; the caller closes the body of the response.
@@ -104,7 +105,7 @@ func (c *client) rows(t *testing.T, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			c.ask(t, r.request, r.body).expect(t, r.status, c.named(r.want), c.named(r.has))
+			c.ask(t, r.request, r.body).expect(t, r.status, r.want, r.has)
 		})
 	}
 }
@@ -119,8 +120,10 @@ func (c *client) do(t testing.TB, request, body string) answer {
 	return a
 }
 
+// expect compares the answer with a row's.
 func (a answer) expect(t testing.TB, status int, want, has string) {
 	t.Helper()
+	want, has = strings.ReplaceAll(want, "$", a.word), strings.ReplaceAll(has, "$", a.word)
 	switch {
 	case a.status != status:
 		t.Errorf("status %d, want %d: %s", a.status, status, brief(a.body))
@@ -186,4 +189,11 @@ func brief(text string) string {
 		return text[:2000] + "…"
 	}
 	return text
+}
+
+// plain is the client for texts in which $ is itself.
+func (c *client) plain() *client {
+	other := *c
+	other.word = "$"
+	return &other
 }

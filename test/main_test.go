@@ -1,11 +1,3 @@
-// Package test is how we know that Cairn does what its contracts say: their
-// rows, asked over HTTP and over NATS of the whole system. Each test runs
-// twice with the same code: on everything in one process, and on the built
-// program as processes of their own around one NATS server.
-//
-// Systems are shared, so that all tests run at once. In what a test sends and
-// expects, $ stands for a word that no other test has: its ids, its domain,
-// its tenant begin with it.
 package test
 
 import (
@@ -13,13 +5,20 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
+// TestMain runs all tests, and sees to it that nothing of them is left running.
+//
+// The rows of the contracts are asked of the whole system, over HTTP and over
+// NATS. Each test runs twice with the same code: on everything in one process,
+// and on the built program as processes of their own around one NATS server.
+// Systems are shared, so that all tests run at once. In what a test sends and
+// expects, $ stands for a word that no other test has: its ids, its domain,
+// its tenant begin with it.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(&whole{m}) }
 
 // whole is all tests, and what they leave running ended after them.
@@ -121,8 +120,6 @@ func end() error {
 	endModel()
 	return errors.Join(all...)
 }
-
-var words atomic.Int64
 
 // everywhere runs check on the shared system of each topology, as a client
 // with a word of its own.

@@ -1,0 +1,169 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTagLifecycle(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const tag = `{"request_id":"$","flow":"analysis","tags":{"phase":"routing","domain":null,"n":[1,{"deep":"> <"}]}}`
+		c.rows(t, []row{
+			{"an absent tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
+			{"a tag is stored", "POST /tags/write", tag, 201, `{"request_id":"$","flow":"analysis"}`, ""},
+			{"it is read as it was written", "GET /tags/$", "", 200, `{"tags":` + tag + `}`, ""},
+			{"a second write of the same request_id is refused", "POST /tags/write", `{"request_id":"$","flow":"other","tags":{}}`, 409, "CE-021", ""},
+			{"the same write again is refused too", "POST /tags/write", tag, 409, "CE-021", ""},
+			{"and the tag is unchanged", "GET /tags/$", "", 200, `{"tags":` + tag + `}`, ""},
+			{"a stored tag is removed", "DELETE /tags/$", "", 204, "", ""},
+			{"a removed tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
+			{"removing an absent tag is no error", "DELETE /tags/$", "", 204, "", ""},
+			{"removing one that never was is no error", "DELETE /tags/$never", "", 204, "", ""},
+			{"a removed request_id can be written again", "POST /tags/write", `{"request_id":"$","flow":"again","tags":{}}`, 201, `{"request_id":"$","flow":"again"}`, ""},
+			{"and holds what was written last", "GET /tags/$", "", 200, `{"tags":{"request_id":"$","flow":"again","tags":{}}}`, ""},
+		})
+	})
+}
+
+func TestTagRequests(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const write = "POST /tags/write"
+		c.rows(t, []row{
+			{"a request_id is required", write, `{"flow":"f","tags":{}}`, 400, "CE-001 request_id", ""},
+			{"and not empty", write, `{"request_id":"","flow":"f","tags":{}}`, 400, "CE-001 request_id", ""},
+			{"and a string", write, `{"request_id":7,"flow":"f","tags":{}}`, 400, "CE-001 request_id", ""},
+			{"flow is a string", write, `{"request_id":"$a","flow":{},"tags":{}}`, 400, "CE-001 flow", ""},
+			{"tags are an object", write, `{"request_id":"$a","flow":"f","tags":[]}`, 400, "CE-001 tags", ""},
+			{"a member may come once", write, `{"request_id":"$a","request_id":"$b"}`, 400, "CE-001 request_id", ""},
+			{"an array is no tag", write, `[]`, 400, "CE-001 body", ""},
+			{"no JSON is no tag", write, `{"request_id":`, 400, "CE-001", ""},
+			{"nothing is no tag", write, ``, 400, "CE-001", ""},
+			{"nothing was stored", "GET /tags/$a", "", 404, "CE-022", ""},
+			{"a tag lives at least a second", write, `{"request_id":"$a","ttl_seconds":0}`, 400, "CE-001 ttl_seconds", ""},
+			{"not less than nothing", write, `{"request_id":"$a","ttl_seconds":-1}`, 400, "CE-001 ttl_seconds", ""},
+			{"whole seconds", write, `{"request_id":"$a","ttl_seconds":1.5}`, 400, "CE-001 ttl_seconds", ""},
+			{"a number of them", write, `{"request_id":"$a","ttl_seconds":"5"}`, 400, "CE-001 ttl_seconds", ""},
+			{"30 minutes may be asked for", write, `{"request_id":"$a","ttl_seconds":1800}`, 201, `{"request_id":"$a","flow":""}`, ""},
+			{"but not more than the setting", write, `{"request_id":"$b","ttl_seconds":1801}`, 400, "CE-001 ttl_seconds", ""},
+			{"a tag without flow and tags has empty ones", "GET /tags/$a", "", 200, `{"tags":{"request_id":"$a","flow":"","tags":{}}}`, ""},
+		})
+	})
+}
+
+func TestTagRequestIDs(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		for _, id := range []string{
+			"*>. /", "..", ".", "/", "%2F", "%", "a b", " ", "a.b.c", "$KV.tags.>", "_global", "?x=y#z", "+",
+			"日本語 🙂 é", "e\u0301", "tab\tand\nline", "\u0000", `"quoted\"`, strings.Repeat("é", 256),
+		} {
+			t.Run(brief(id), func(t *testing.T) {
+				path := "/tags/" + escaped(id)
+				body := text(map[string]any{"request_id": id, "flow": id, "tags": map[string]any{id: id}})
+				c := c.plain()
+				c.ask(t, "POST /tags/write", body).expect(t, 201, text(map[string]string{"request_id": id, "flow": id}), "")
+				c.ask(t, "GET "+path, "").expect(t, 200, `{"tags":`+body+`}`, "")
+				c.ask(t, "POST /tags/write", body).expect(t, 409, "CE-021", "")
+				c.ask(t, "DELETE "+path, "").expect(t, 204, "", "")
+				c.ask(t, "GET "+path, "").expect(t, 404, "CE-022", "")
+			})
+		}
+		long := strings.Repeat("é", 257)
+		c.rows(t, []row{
+			{"257 characters are too many to write", "POST /tags/write", `{"request_id":"` + long + `"}`, 400, "CE-001 request_id", ""},
+			{"or to read", "GET /tags/" + escaped(long), "", 400, "CE-001 request_id", ""},
+			{"or to remove", "DELETE /tags/" + escaped(long), "", 400, "CE-001 request_id", ""},
+			{"a path that is no text names nothing", "GET /tags/%FF", "", 400, "CE-001 request_id", ""},
+		})
+	})
+}
+
+// escaped is every byte of s that is no letter or digit percent-encoded.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}
+
+func TestTagIsWrittenOnce(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const writers = 24
+		answers := make(chan answer, writers)
+		for i := range writers {
+			go func() {
+				a, err := c.try(context.Background(), "POST /tags/write", fmt.Sprintf(`{"request_id":"$","flow":"f%d","tags":{"n":%d}}`, i, i))
+				if err != nil {
+					t.Errorf("write %d: %v", i, err)
+				}
+				answers <- a
+			}()
+		}
+		var first []answer
+		for range writers {
+			if a := <-answers; a.status == http.StatusCreated {
+				first = append(first, a)
+			} else {
+				a.expect(t, 409, "CE-021", "")
+			}
+		}
+		if len(first) != 1 {
+			t.Fatalf("%d of %d writes were accepted, want 1: %v", len(first), writers, first)
+		}
+		c.ask(t, "GET /tags/$", "").expect(t, 200, "", `{"tags":`+first[0].body+`}`)
+	})
+}
+
+func TestTagExpires(t *testing.T) {
+	for name, r := range map[string]struct {
+		setup *setup
+		body  string
+		ttl   time.Duration
+	}{
+		"ttl_seconds shortens the time to live":             {usual, `{"request_id":"$","flow":"f","ttl_seconds":1}`, time.Second},
+		"without ttl_seconds it lives as long as it is set": {scripted, `{"request_id":"$","flow":"f"}`, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, r.setup, func(t *testing.T, c *client) {
+				sent := time.Now()
+				c.do(t, "POST /tags/write", r.body)
+				written := time.Now()
+				c.ask(t, "GET /tags/$", "").expect(t, 200, `{"tags":{"request_id":"$","flow":"f","tags":{}}}`, "")
+				soon(t, "the tag expires", 20*time.Second, func() bool { return c.ask(t, "GET /tags/$", "").status != 200 })
+				if lived := time.Since(sent); lived < r.ttl {
+					t.Errorf("gone after %v, want at least %v", lived, r.ttl)
+				}
+				if lived := time.Since(written); lived > r.ttl+time.Second {
+					t.Errorf("there for %v, want at most a second more than %v", lived, r.ttl)
+				}
+				c.rows(t, []row{
+					{"an expired tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
+					{"an expired request_id can be written again", "POST /tags/write", r.body, 201, `{"request_id":"$","flow":"f"}`, ""},
+				})
+			})
+		})
+	}
+}
+
+// soon waits until what is true, for at most a while.
+func soon(t testing.TB, what string, limit time.Duration, is func() bool) {
+	t.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within %s: %s", limit, what)
+		case <-tick.C:
+		}
+	}
+}
