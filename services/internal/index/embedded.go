@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"cairn/services/internal/embed"
@@ -56,58 +55,17 @@ func (e *embedded) Apply(ctx context.Context, changes []Change) error {
 // prepare does what takes long and needs no lock. What is not to be found has
 // no content.
 func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, error) {
-	space := e.embedder.Space()
-	var texts []string
-	for _, c := range changes {
-		if c.found() {
-			texts = append(texts, c.texts(space)...)
-		}
-	}
-	vectors, err := e.embed(ctx, embed.Document, texts)
+	vectors, err := embedChanges(ctx, e.embedder, changes)
 	if err != nil {
 		return nil, err
 	}
 	contents := make([]*content, len(changes))
 	for i, c := range changes {
-		if !c.found() {
-			continue
+		if c.found() {
+			contents[i] = &content{embed.Words(c.Title), embed.Words(c.body()), vectors[i]}
 		}
-		n := len(c.texts(space))
-		contents[i] = &content{embed.Words(c.Title), embed.Words(c.body()), vectors[:n]}
-		vectors = vectors[n:]
 	}
 	return contents, nil
-}
-
-// texts returns what a document has vectors of: all its text, and each example
-// by itself. Lexical vectors do better with the examples among the text.
-func (d Document) texts(space embed.Space) []string {
-	if space.Lexical {
-		return []string{d.Title + "\n" + d.body()}
-	}
-	return append([]string{d.Title + "\n" + d.Body}, d.Examples...)
-}
-
-// body returns all text but the title.
-func (d Document) body() string {
-	return strings.Join(append([]string{d.Body}, d.Examples...), "\n")
-}
-
-// found reports whether searches are to find the document.
-func (c Change) found() bool {
-	return !c.Removed && (c.Status == "" || c.Status == "active")
-}
-
-// embed returns as many vectors as there are texts, or an error.
-func (e *embedded) embed(ctx context.Context, purpose embed.Purpose, texts []string) ([][]float32, error) {
-	if len(texts) == 0 {
-		return nil, nil
-	}
-	vectors, err := e.embedder.Embed(ctx, purpose, texts)
-	if err == nil && len(vectors) != len(texts) {
-		err = fmt.Errorf("embed %d texts: got %d vectors", len(texts), len(vectors))
-	}
-	return vectors, err
 }
 
 func (e *embedded) commit(changes []Change, contents []*content) {
@@ -143,7 +101,7 @@ func (e *embedded) pool(at place) *pool {
 
 func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	asked := parts(q.Text)
-	vectors, err := e.embed(ctx, embed.Query, asked)
+	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, ctx.Err())
 	}
