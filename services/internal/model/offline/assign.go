@@ -135,6 +135,12 @@ func firstLook(q []token, arrays []*array) *array {
 	if s.intent == overview || refersBack(q) {
 		return nil
 	}
+	if named := namedArrays(q, s, arrays); len(named) > 0 {
+		arrays = named
+	}
+	if len(arrays) == 1 {
+		return arrays[0] // no fields need to be read for this
+	}
 	var best reading
 	for _, a := range arrays {
 		if r := readNames(q, s, a); len(r.matches) > 0 && (best.array == nil || r.score > best.score) {
@@ -142,6 +148,25 @@ func firstLook(q []token, arrays []*array) *array {
 		}
 	}
 	return best.array
+}
+
+// namedArrays are the arrays that the question may name: those whose own names
+// explain about as much of it as any does.
+func namedArrays(q []token, s shape, arrays []*array) []*array {
+	scores := make([]float64, len(arrays))
+	for i, a := range arrays {
+		if r := choose(q, s, a, a.arrayMatches(q)); slices.ContainsFunc(r.matches, func(m match) bool { return m.role == asArray }) {
+			scores[i] = r.score
+		}
+	}
+	best := slices.Max(scores)
+	var out []*array
+	for i, a := range arrays {
+		if best > 0.5 && scores[i] >= best-0.5 {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // take adds m when none of its tokens is explained yet.
