@@ -12,11 +12,11 @@ import (
 
 // stats is the result of compute_stats, as it stands in the conversation.
 type stats struct {
-	Groups     map[string]float64 `json:"groups"`
-	Total      float64            `json:"total"`
-	Truncated  bool               `json:"truncated"`
-	GroupCount int                `json:"group_count"`
-	Error      any                `json:"error"`
+	Groups     map[string]float64
+	Total      float64
+	known      bool // there is a total: an average of nothing has none
+	Truncated  bool
+	GroupCount int
 }
 
 // absent is the group of the records without a value.
@@ -61,9 +61,28 @@ func (p plan) answer(results []json.RawMessage) string {
 	return text
 }
 
-func readStats(raw json.RawMessage) (s stats, ok bool) {
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil && s.Error == nil
+// readStats reads a result; figures that are null are left out.
+func readStats(raw json.RawMessage) (stats, bool) {
+	var in struct {
+		Groups     map[string]*float64 `json:"groups"`
+		Total      *float64            `json:"total"`
+		Truncated  bool                `json:"truncated"`
+		GroupCount int                 `json:"group_count"`
+		Error      any                 `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil || in.Error != nil {
+		return stats{}, false
+	}
+	s := stats{Groups: map[string]float64{}, Truncated: in.Truncated, GroupCount: in.GroupCount}
+	for label, n := range in.Groups {
+		if n != nil {
+			s.Groups[label] = *n
+		}
+	}
+	if in.Total != nil {
+		s.Total, s.known = *in.Total, true
+	}
+	return s, true
 }
 
 func (p plan) say(s stats) string {
@@ -306,6 +325,9 @@ func (p plan) sayCompare(s stats) string {
 
 func (p plan) sayMetric(s stats) string {
 	name, field, _ := strings.Cut(p.metric, ":")
+	if !s.known {
+		return fmt.Sprintf("None of the %s%s has a number in %s.", p.noun(2), p.where(), field)
+	}
 	if p.group != nil {
 		return fmt.Sprintf("%s of %s:\n%s", name, field, p.sayBreakdown(s))
 	}

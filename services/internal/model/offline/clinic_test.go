@@ -59,6 +59,7 @@ func TestQuestions(t *testing.T) {
 		{"How many scanners are there?", "2 medical devices"},
 		{"How many devices are made by Philips or Siemens?", "4 medical devices"},
 		{"What is the average port count of the switches?", "40: the average of portCount"},
+		{"What is the average battery percentage of MRI scanners?", "None of the medical devices with deviceType MRI scanner has a number in batteryPercent."},
 		{"What is the highest number of restarts?", "17: the largest of status.restarts"},
 		{"What's the total number of restarts in the payments namespace?", "19: the sum of status.restarts"},
 		{"Which switch has the most ports?", "sw-ber-07, sw-lis-06: max portCount 52"},

@@ -35,7 +35,7 @@ type question struct {
 }
 
 // minimum is the share of the questions that must be right.
-const minimum = 0.6
+const minimum = 0.9
 
 func TestEvaluation(t *testing.T) {
 	t.Parallel()

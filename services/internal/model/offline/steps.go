@@ -131,8 +131,8 @@ func overviewText(arrays []*array, results []json.RawMessage) string {
 	var b strings.Builder
 	b.WriteString("The data in numbers:\n")
 	for i, raw := range results[:min(len(results), len(arrays))] {
-		var s stats
-		if json.Unmarshal(raw, &s) != nil || s.Error != nil {
+		s, ok := readStats(raw)
+		if !ok {
 			continue
 		}
 		p := plan{array: arrays[i]}
