@@ -2,6 +2,7 @@ package tags_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -242,6 +243,28 @@ func TestTagExpiresWithinASecondOfItsDeadline(t *testing.T) {
 				t.Errorf("read a record with time left: %v", err)
 			}
 		})
+	}
+}
+
+// A message without a time to live is never swept, and its deadline is the
+// moment at which it was stored.
+func TestRecordPastItsDeadlineIsGoneBeforeItIsSwept(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serve(t, conn)
+	c := client{t, conn}
+	key := base64.RawURLEncoding.EncodeToString([]byte("r1"))
+	if _, err := conn.JetStream().Publish(t.Context(), "$KV.tags."+key, []byte(`{"request_id":"r1"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(c); !errors.Is(err, schemas.ErrTagNotFound) {
+		t.Errorf("read: got %v, want %v", err, schemas.ErrTagNotFound)
+	}
+	if err := write(c); err != nil {
+		t.Errorf("write: %v", err)
+	}
+	if err := again(c); !errors.Is(err, schemas.ErrTagExists) {
+		t.Errorf("write again: got %v, want %v", err, schemas.ErrTagExists)
 	}
 }
 
