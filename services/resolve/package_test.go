@@ -184,6 +184,12 @@ func TestSkillPackage(t *testing.T) {
 				{tmpl, "acme", `{"template_id":"z","skill_ids":["net.audit"]}`},
 			},
 			want: parts{Skill: "net.audit", Template: "z"}},
+		{name: "a global template that names the skill is hidden by the tenant's of the same id", tenant: "acme",
+			records: []record{
+				{skill, "", `{"skill_id":"net.audit"}`}, {tmpl, "", `{"template_id":"t","skill_ids":["net.audit"]}`},
+				{tmpl, "acme", `{"template_id":"t"}`},
+			},
+			want: parts{Skill: "net.audit"}},
 		{name: "an inactive skill is found by id",
 			records: []record{{skill, "", `{"skill_id":"net.audit","status":"draft"}`}},
 			want:    parts{Skill: "net.audit"}},

@@ -45,26 +45,31 @@ func openCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
 }
 
 // serve starts a resolve worker on a connection of its own.
-func (w *world) serve() *resolve.Resolver {
+func (w *world) serve() {
 	w.t.Helper()
 	embedder, err := embed.Open(w.t.Context(), "lexical:")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.serveWith(embedder)
+	w.serveWith(embedder)
 }
 
-func (w *world) serveWith(e embed.Embedder) *resolve.Resolver {
+func (w *world) serveWith(e embed.Embedder) {
 	w.t.Helper()
 	ix, err := index.Open("embedded:", e)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.start(ix, true)
+}
+
+func (w *world) start(ix index.Index, feed bool) {
+	w.t.Helper()
 	conn := bustest.Dial(w.t, w.server)
 	r, err := resolve.Open(w.soon(), resolve.Deps{
 		Catalog:  openCatalog(w.t, conn),
 		Index:    ix,
-		Feed:     true,
+		Feed:     feed,
 		Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
 		Log:      slog.New(slog.DiscardHandler),
 	})
@@ -80,7 +85,6 @@ func (w *world) serveWith(e embed.Embedder) *resolve.Resolver {
 	if err := r.Serve(bustest.Service(w.t, conn, "resolve")); err != nil {
 		w.t.Fatal(err)
 	}
-	return r
 }
 
 // put registers a record; tenant "" is global.

@@ -10,6 +10,7 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/services/internal/index"
 )
 
 // library has skills and agents of two domains, global and of a tenant.
@@ -188,5 +189,31 @@ func TestWhatWasWrittenIsReadFromEitherWorker(t *testing.T) {
 		if err != nil || hits[0].SkillID != id {
 			t.Errorf("%s by search: got %v, %v", id, hits, err)
 		}
+	}
+}
+
+func TestIndexThatOthersFeedIsSearchedAsItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ix, err := index.Open("embedded:", newFaulty(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(ix, false)
+	library(w)
+	if _, err := w.search("", "audit virtual networks"); !errors.Is(err, schemas.ErrSkillNotFound) {
+		t.Errorf("before it is fed: got %v, want %v", err, schemas.ErrSkillNotFound)
+	}
+	if _, err := w.health(w.ctx()); err != nil {
+		t.Errorf("health: %v", err)
+	}
+	document := index.Document{Kind: skill, ID: "net.vlan", Title: "VLAN audit", Body: "Audit virtual networks of switches"}
+	gone := index.Document{Kind: skill, ID: "net.gone", Title: "VLAN audit", Body: "Audit virtual networks of switches"}
+	if err := ix.Apply(t.Context(), []index.Change{{Document: document, Revision: 1}, {Document: gone, Revision: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	hits, err := w.search("", "audit virtual networks")
+	if err != nil || len(hits) != 1 || hits[0].SkillID != "net.vlan" {
+		t.Errorf("got %v, %v, want net.vlan alone: the other has no record", hits, err)
 	}
 }
