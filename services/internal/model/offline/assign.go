@@ -100,7 +100,7 @@ func (s shape) tooWeak(m match) bool {
 		return true
 	}
 	inFocus, inBy := s.asks(m)
-	return m.role == asField && m.whole < 0.35 && !inFocus && !inBy || m.role == asArray && m.whole < 0.2
+	return m.role == asField && m.whole < 0.35 && !inFocus && !inBy && !m.speaksFor() || m.role == asArray && m.whole < 0.2
 }
 
 // asks says whether m begins in what is asked for, and in what it is asked by.

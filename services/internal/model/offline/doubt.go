@@ -36,6 +36,9 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 	if p.intent.conditional() && len(lost) == 0 && s.denies(q) && !p.denies(s) {
 		return "I cannot tell what must not be.", nil
 	}
+	if s.off && !explained(r, s.offAt) && len(lost) == 0 && !p.switchedOff() {
+		return "The data does not contain what is switched off.", nil
+	}
 	if len(ignored) > maxIgnored {
 		lost = ignored
 	}
@@ -51,6 +54,12 @@ func (r reading) ofField(q []token, s shape, i int) bool {
 	m, named := r.at(i-1, asField)
 	inFocus := i > s.focus[0] && i <= s.focus[1]
 	return named && m.field.textual() && !q[i].brk && !inFocus && !appendix[q[i].stem]
+}
+
+// switchedOff says whether the plan has a condition on what is off or missing.
+func (p plan) switchedOff() bool {
+	off := func(c cond) bool { return c.op == "false" || c.op == "unset" || negative[strings.ToLower(c.labels())] }
+	return p.goal != nil && off(*p.goal) || slices.ContainsFunc(p.conds, off)
 }
 
 // denies says whether the question denies something that carries meaning.

@@ -37,6 +37,7 @@ type shape struct {
 	by       [2]int // the words after per, by, each
 	each     bool   // the number of each is asked for
 	off      bool   // something is asked for that is switched off
+	offAt    int    // the token that says so
 	counted  bool   // "how many" or "number of" stands before the focus
 	common   bool   // the most common value is asked for, not the largest
 	metric   string // avg, sum, min, max, p50
@@ -147,7 +148,7 @@ func (s *shape) denials(q []token) {
 			on = false
 		}
 		if oneOf(t.low, "off|disabled|disable|deactivated|unset|inactive") && !s.consumed[i] {
-			s.off = true
+			s.off, s.offAt = true, i
 			s.consume(i, i+1)
 		}
 	}

@@ -198,7 +198,7 @@ func asksList(q []token, s *shape) bool {
 		if asksNumber(q, i) {
 			continue
 		}
-		if oneOf(t.low, "which|what|who") && i > 0 && hm >= 0 && hm < i && !oneOf(q[i-1].low, "and") {
+		if oneOf(t.low, "which|what|who") && i > 0 && hm >= 0 && hm < i && !oneOf(q[i-1].low, "and") && !(i > 1 && q[i-2].low == "and") {
 			continue
 		}
 		s.focus = phrase(q, i+1)

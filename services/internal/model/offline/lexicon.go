@@ -38,7 +38,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	about than then so if any all each every per how many much what which who whom whose where when why can could would
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither same other
-	others another more most less least fewer fewest some such tell give show list before after since during until never find get let know see want need
+	others another more most less least fewer fewest some such tell give show list before after since during until never lack lacks lacking find get let know see want need
 	thanks hello hi hey ok okay versus vs against compared instead rather while`)
 
 // fillers are words that name no particular data: they may stay unexplained.
@@ -84,7 +84,7 @@ var measures = stems(`price cost costs pricing spend spending budget bill euro d
 	monthly yearly hourly hour weekly annual daily expire expires expiry certificate certificates depreciation compliance`)
 
 // narrowing adjectives restrict what is counted, so they cannot be left out.
-var narrowing = stems(`idle encrypted unencrypted public private internal external expired unused broken failed failing failure
+var narrowing = stems(`enabled disabled idle encrypted unencrypted public private internal external expired unused broken failed failing failure
 	unhealthy healthy patched unpatched vulnerable critical high low medium severe active inactive stopped running
 	terminated pending offline online unmanaged orphaned stale new old newest oldest recent recently obsolete deprecated
 	supported unsupported free paid spare compliant insecure secure open closed resolved unresolved overdue virtual

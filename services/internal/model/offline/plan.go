@@ -119,7 +119,7 @@ func (p plan) complete() bool {
 // names, or records of the array.
 func (b *builder) target(span [2]int) (f *field, records bool) {
 	for i := span[1] - 1; i >= span[0]; i-- {
-		if m, ok := b.r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.3) {
+		if m, ok := b.r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.4) {
 			return m.field, false
 		}
 		if _, ok := b.r.at(i, asArray, asGeneric, asValue); ok {
