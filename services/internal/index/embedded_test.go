@@ -37,7 +37,12 @@ func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func open(t testing.TB, e embed.Embedder) index.Index {
 	t.Helper()
-	ix, err := index.Open("embedded:", e)
+	return openURL(t, "embedded:", e)
+}
+
+func openURL(t testing.TB, url string, e embed.Embedder) index.Index {
+	t.Helper()
+	ix, err := index.Open(url, e)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,28 @@ package index
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"cairn/services/internal/embed"
 )
 
-// Open returns the index that url names, with vectors made by e: "embedded:",
-// which keeps everything in memory and begins empty. The caller closes it.
+// Open returns the index that url names, with vectors made by e. The caller
+// closes it.
+//
+//	embedded:                   in memory, begins empty
+//	http://user:password@host:9200?prefix=cairn&epoch=1&timeout=4s
+//	                            Elasticsearch 8, a Migrator; https as well
+//
+// Elasticsearch need not be there yet. Names of indices begin with prefix;
+// another epoch makes all documents anew; a search takes timeout at most.
 func Open(url string, e embed.Embedder) (Index, error) {
-	if url != "embedded:" {
-		return nil, fmt.Errorf("index %q: want embedded:", url)
+	switch {
+	case url == "embedded:":
+		return newEmbedded(e), nil
+	case strings.HasPrefix(url, "http://"), strings.HasPrefix(url, "https://"):
+		return openElastic(url, e)
 	}
-	return newEmbedded(e), nil
+	return nil, fmt.Errorf("index %q: want embedded: or http://host:9200", url)
 }
 
 // Index is a searchable view of the catalog. It may be used concurrently.

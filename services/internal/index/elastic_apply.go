@@ -1,0 +1,178 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+)
+
+// bulkSize is how many documents are sent at a time: some 2 MB of vectors with
+// 384 dimensions, 10 MB of the widest.
+const bulkSize = 256
+
+// Apply embeds and writes the changes, in one call each for up to 256 of them.
+// An error that is no *Refused is worth another try with the same changes.
+func (e *elastic) Apply(ctx context.Context, changes []Change) error {
+	refused := &Refused{}
+	for some := range slices.Chunk(latest(changes), bulkSize) {
+		if err := e.apply(ctx, some, refused); err != nil {
+			return fmt.Errorf("index %d documents: %w", len(changes), err)
+		}
+	}
+	if len(refused.Changes) > 0 {
+		return refused
+	}
+	return nil
+}
+
+func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused) error {
+	space, err := e.space(ctx)
+	if err != nil {
+		return err
+	}
+	vectors, err := embedChanges(ctx, e.embedder, changes)
+	if err != nil {
+		return err
+	}
+	g, err := e.current(ctx, e.planFor(space))
+	if err != nil {
+		return err
+	}
+	var ops []operation
+	for i, c := range changes {
+		op, err := g.operation(c, vectors[i])
+		if err != nil {
+			refused.add(c, err.Error())
+			continue
+		}
+		ops = append(ops, op)
+	}
+	err = e.write(ctx, ops, refused)
+	if errors.Is(err, ErrLost) {
+		e.filled.CompareAndSwap(g, nil)
+	}
+	return err
+}
+
+// latest returns the highest revision of each document, in their order.
+func latest(changes []Change) []Change {
+	type key struct{ kind, tenant, id string }
+	highest := map[key]int{}
+	for i, c := range changes {
+		k := key{c.Kind, c.Tenant, c.ID}
+		if at, ok := highest[k]; !ok || changes[at].Revision < c.Revision {
+			highest[k] = i
+		}
+	}
+	var kept []Change
+	for i, c := range changes {
+		if highest[key{c.Kind, c.Tenant, c.ID}] == i {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// write sends the operations. What is too much at once goes in halves, which
+// also finds the one that cannot be read.
+func (e *elastic) write(ctx context.Context, ops []operation, refused *Refused) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	items, err := e.bulk(ctx, ops)
+	if tooMuch(err) {
+		if len(ops) == 1 {
+			refused.add(ops[0].change, err.Error())
+			return nil
+		}
+		half := len(ops) / 2
+		if err := e.write(ctx, ops[:half], refused); err != nil {
+			return err
+		}
+		return e.write(ctx, ops[half:], refused)
+	}
+	if err != nil {
+		return err
+	}
+	return judgeItems(ops, items, refused)
+}
+
+// item is what became of an operation.
+type item struct {
+	Status int     `json:"status"`
+	Error  failure `json:"error"`
+}
+
+func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
+	var body bytes.Buffer
+	for _, op := range ops {
+		body.Write(op.lines)
+	}
+	entrance := true
+	req := esapi.BulkRequest{
+		Body: &body, RequireAlias: &entrance, Refresh: "true",
+		FilterPath: []string{"items.index.status", "items.index.error.type", "items.index.error.reason"},
+	}
+	var answer struct {
+		Items []struct {
+			Index item `json:"index"`
+		} `json:"items"`
+	}
+	if err := e.link.call(ctx, writeTime, req, &answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Items) != len(ops) {
+		return nil, fmt.Errorf("%w: %d operations, %d answers", ErrUnavailable, len(ops), len(answer.Items))
+	}
+	items := make([]item, len(ops))
+	for i, a := range answer.Items {
+		items[i] = a.Index
+	}
+	return items, nil
+}
+
+// judgeItems sorts out what was not written. A conflict says that a newer
+// revision is there: nothing is left to do.
+func judgeItems(ops []operation, items []item, refused *Refused) error {
+	later, last := 0, item{}
+	for i, it := range items {
+		switch {
+		case it.Status < http.StatusMultipleChoices && it.Status >= http.StatusOK, it.Status == http.StatusConflict:
+		case it.Status == http.StatusBadRequest:
+			refused.add(ops[i].change, it.Error.String())
+		case it.Status == http.StatusNotFound:
+			return fmt.Errorf("%w: %s", ErrLost, it.Error)
+		default:
+			later, last = later+1, it
+		}
+	}
+	if later > 0 {
+		return fmt.Errorf("%w: %d of %d documents not taken, the last with status %d: %s",
+			ErrUnavailable, later, len(items), last.Status, last.Error)
+	}
+	return nil
+}
+
+// operation is a change as it is sent.
+type operation struct {
+	change Change
+	lines  []byte // what to do and the document
+}
+
+// encode returns the values one a line.
+func encode(values ...any) ([]byte, error) {
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for _, v := range values {
+		if err := encoder.Encode(v); err != nil {
+			return nil, err
+		}
+	}
+	return lines.Bytes(), nil
+}

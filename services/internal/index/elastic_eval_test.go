@@ -1,0 +1,73 @@
+package index_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"cairn/services/internal/index"
+)
+
+// TestRealQuality measures in Elasticsearch what TestQuality measures in
+// memory, and what each side finds by itself.
+func TestRealQuality(t *testing.T) {
+	server(t)
+	for _, set := range []struct {
+		name, folder string
+		recall, ndcg float64 // at 5 and at 10, the least that will do
+	}{
+		{"Seal-Tools", "retrieval", 0.94, 0.94},
+		{"ToolE", "retrieval/toole", 0.62, 0.55},
+	} {
+		t.Run(set.name, func(t *testing.T) {
+			folder := evaluation(t, set.folder)
+			ix := openReal(t, lexical(t))
+			start := time.Now()
+			for batch := range slices.Chunk(read[record](t, filepath.Join(folder, "corpus.jsonl")), 256) {
+				apply(t, ix, batch)
+			}
+			t.Logf("filled in %s", time.Since(start).Round(time.Second/10))
+			got := measure(t, ix, read[judged](t, filepath.Join(folder, "queries-dev.jsonl")))
+			if got.recall < set.recall || got.ndcg < set.ndcg {
+				t.Errorf("want recall@5 of %.2f and nDCG@10 of %.2f", set.recall, set.ndcg)
+			}
+		})
+	}
+}
+
+// quality is the mean over all queries.
+type quality struct{ first, recall, ndcg float64 }
+
+func (all *quality) add(q judged, ids []string, n int) {
+	all.first += q.recall(ids, 1) / float64(n)
+	all.recall += q.recall(ids, 5) / float64(n)
+	all.ndcg += q.ndcg(ids, 10) / float64(n)
+}
+
+// measure returns the quality of both sides together, and logs all.
+func measure(t *testing.T, ix index.Index, queries []judged) (both quality) {
+	var words, vectors quality
+	var took []time.Duration
+	for _, q := range queries {
+		start := time.Now()
+		got, err := index.FindSides(t.Context(), ix, index.Query{Kind: "skill", Text: q.Query, TopK: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+		both.add(q, got.Both, len(queries))
+		words.add(q, got.Words, len(queries))
+		vectors.add(q, got.Vectors, len(queries))
+	}
+	slices.Sort(took)
+	t.Logf("%d queries, p50 %s, p99 %s", len(took), took[len(took)/2], took[len(took)*99/100])
+	t.Logf("%-10s %9s %9s %9s", "", "recall@1", "recall@5", "nDCG@10")
+	for _, row := range []struct {
+		name string
+		quality
+	}{{"BM25 only", words}, {"kNN only", vectors}, {"hybrid", both}} {
+		t.Logf("%-10s %9.4f %9.4f %9.4f", row.name, row.first, row.recall, row.ndcg)
+	}
+	return both
+}

@@ -1,0 +1,96 @@
+package index
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"cairn/services/internal/embed"
+)
+
+// textVersion is to be raised when plainWords or Document.texts change what
+// they make of a record.
+const textVersion = 1
+
+// plan is how documents are kept whose vectors are of one space.
+type plan struct {
+	settings
+	space       embed.Space
+	body        []byte // settings and mapping of an index
+	fingerprint string // of the body: documents of equal ones can be searched together
+}
+
+// planFor returns the plan for vectors of a space.
+func (e *elastic) planFor(space embed.Space) *plan {
+	space.Floor = 0 // nothing that is kept depends on it
+	if p := e.plan.Load(); p != nil && p.space == space {
+		return p
+	}
+	body, err := json.Marshal(layout(space, e.epoch))
+	if err != nil {
+		panic(fmt.Sprintf("layout of an index: %v", err)) // it has only texts and numbers
+	}
+	sum := sha256.Sum256(body)
+	p := &plan{e.settings, space, body, hex.EncodeToString(sum[:6])}
+	e.plan.Store(p)
+	return p
+}
+
+// index is the name of the index of a kind.
+func (p *plan) index(kind string) string { return p.alias(kind) + "-" + p.fingerprint }
+
+// entrance is the alias through which documents are written. Elasticsearch
+// makes an index that is missing, with a mapping of its own; not an alias.
+func (p *plan) entrance(kind string) string { return p.index(kind) + "-put" }
+
+type object = map[string]any
+
+// layout is what an index is made with.
+func layout(space embed.Space, epoch string) object {
+	return object{
+		"settings": object{
+			// The statistics of BM25 are those of a shard: of all tenants.
+			"number_of_shards":     1,
+			"auto_expand_replicas": "0-1",
+			"similarity":           object{"default": object{"type": "BM25", "k1": k1, "b": b}},
+			"analysis": object{"analyzer": object{"words": object{
+				"type": "english", "stopwords": stopWords(),
+			}}},
+		},
+		"mappings": object{
+			"dynamic": "strict",
+			"_meta": object{
+				"model": space.Name, "dimensions": space.Dimensions, "lexical": space.Lexical,
+				"text": textVersion, "epoch": epoch,
+			},
+			// The vectors are most of a document, and never read back.
+			"_source":    object{"excludes": []string{"vectors"}},
+			"properties": properties(space),
+		},
+	}
+}
+
+func properties(space embed.Space) object {
+	keyword := object{"type": "keyword", "ignore_above": 1024} // longer values are no labels
+	text := object{"type": "text", "analyzer": "words"}
+	return object{
+		"tenant":   keyword,
+		"id":       keyword,
+		"status":   keyword,
+		"domain":   keyword,
+		"class":    keyword,
+		"provider": keyword,
+		"revision": object{"type": "long", "index": false},
+		"title":    text,
+		"body":     text,
+		// A record has a vector of its text and one of each example. Nested
+		// they live and die with it, and the nearest one counts.
+		"vectors": object{"type": "nested", "properties": object{
+			"vector": object{
+				"type": "dense_vector", "dims": space.Dimensions, "similarity": "cosine",
+				"index_options": object{"type": "hnsw"}, // floors want cosines, not their estimates
+			},
+		}},
+	}
+}

@@ -1,0 +1,162 @@
+package index
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"cairn/services/internal/embed"
+)
+
+// candidates is how many vectors a search looks at, more than it returns:
+// among neighbours of a graph the nearest are found with some spare.
+const candidates = 2 * depth
+
+// errIncomparable says that the live index has no vectors like the query's.
+var errIncomparable = errors.New("vectors of another model")
+
+// round is what is asked in one request, and what is found.
+type round struct {
+	query   Query
+	asked   []string    // the parts
+	vectors [][]float32 // of the parts; nil where there is none
+	space   embed.Space // of the vectors; without a name: there are none
+	index   string      // that has vectors of the space
+
+	found [2][]part // by scope
+}
+
+// side is what a lookup goes by.
+type side int
+
+const (
+	byWords side = iota
+	byVector
+	byCoverage // finds who has most of the words
+)
+
+// lookup is one search of a round.
+type lookup struct {
+	scope, part int
+	side        side
+	words       int // asked for, to tell the share of those that are found
+	body        object
+}
+
+// scopes returns the collections asked, the one preferred first.
+func (r *round) scopes() []string {
+	if r.query.Tenant == "" {
+		return []string{""}
+	}
+	return []string{r.query.Tenant, ""}
+}
+
+func (r *round) lookups() (all []lookup) {
+	for scope, tenant := range r.scopes() {
+		r.found[scope] = make([]part, len(r.asked))
+		for i, text := range r.asked {
+			words := newAsking(text)
+			if words.text != "" {
+				all = append(all, lookup{scope, i, byWords, 0, textQuery(tenant, words.text)})
+			}
+			if words.text != "" && (r.space.Lexical || r.space.Name == "") {
+				n := len(words.distinct)
+				all = append(all, lookup{scope, i, byCoverage, n, coverageQuery(tenant, words.distinct)})
+			}
+			if dot(r.vectors[i], r.vectors[i]) > 0 {
+				all = append(all, lookup{scope, i, byVector, 0, vectorQuery(tenant, r.index, r.vectors[i])})
+			}
+		}
+	}
+	return all
+}
+
+// note takes an answer in. Who asked by vectors in vain asks again without.
+func (r *round) note(l lookup, a response) error {
+	if a.Status >= http.StatusMultipleChoices {
+		switch err := (&statusError{a.Status, a.Error}); {
+		case l.side == byVector:
+			return fmt.Errorf("%w: %w", errIncomparable, err)
+		case err.ours():
+			return err
+		default:
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+	if hits := a.Hits.Hits; r.index != "" && len(hits) > 0 && hits[0].Index != r.index {
+		return errIncomparable
+	}
+	p := &r.found[l.scope][l.part]
+	switch l.side {
+	case byWords:
+		p.text = a.matches(func(score float64) float64 { return score })
+	case byVector:
+		// The score of a cosine is (1 + cosine) / 2.
+		p.vector = a.matches(func(score float64) float64 { return 2*score - 1 })
+	case byCoverage:
+		for _, h := range a.Hits.Hits {
+			p.coverage = h.Score / float64(l.words)
+		}
+	}
+	return nil
+}
+
+func (r *round) result(degraded string) Result {
+	for scope, tenant := range r.scopes() {
+		if hits := relevant(r.found[scope], r.space, r.query.TopK); len(hits) > 0 {
+			return Result{Hits: hits, Tenant: tenant, Degraded: degraded}
+		}
+	}
+	return Result{Degraded: degraded}
+}
+
+// filter lets the documents of one collection pass that may be found.
+func filter(tenant string) []object {
+	return []object{
+		{"term": object{"tenant": cmp.Or(tenant, global)}},
+		{"term": object{"status": active}},
+	}
+}
+
+// search returns the body of a search of which only ids and scores come back.
+func search(size int, key string, value any) object {
+	return object{
+		key: value, "size": size, "track_total_hits": false,
+		"_source": false, "stored_fields": "_none_", "docvalue_fields": []string{"id"},
+	}
+}
+
+func textQuery(tenant, words string) object {
+	return search(depth, "query", object{"bool": object{
+		"filter": filter(tenant),
+		"must":   bothFields("most_fields", words),
+	}})
+}
+
+// bothFields asks for words in title and body.
+func bothFields(how, words string) object {
+	return object{"multi_match": object{"query": words, "type": how, "fields": []string{"title", "body"}}}
+}
+
+// coverageQuery finds the document that has most of the words; its score is
+// how many.
+func coverageQuery(tenant string, words []string) object {
+	var each []object
+	for _, w := range words {
+		each = append(each, object{"constant_score": object{"filter": bothFields("best_fields", w)}})
+	}
+	return search(1, "query", object{"bool": object{
+		"filter": filter(tenant), "should": each, "minimum_should_match": 1,
+	}})
+}
+
+// vectorQuery finds what is near. The filters are part of it: they would
+// otherwise leave little of what is nearest of all. The one on the index keeps
+// a vector from one of another model, of other dimensions even.
+func vectorQuery(tenant, index string, vector []float32) object {
+	return search(depth, "knn", object{
+		"field": "vectors.vector", "query_vector": vector, "k": depth, "num_candidates": candidates,
+		"filter": append(filter(tenant), object{"term": object{"_index": index}}),
+	})
+}

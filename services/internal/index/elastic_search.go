@@ -1,0 +1,130 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"cairn/services/internal/embed"
+)
+
+// Search asks for all parts of the query, by words and by vectors, of the
+// tenant and of everybody, in one request. A second one is needed while a new
+// generation is filled: vectors of different models cannot be compared.
+func (e *elastic) Search(ctx context.Context, q Query) (Result, error) {
+	result, err := e.find(ctx, q)
+	if err != nil {
+		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
+	}
+	return result, nil
+}
+
+func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
+	asked := parts(q.Text)
+	if len(asked) == 0 || q.TopK < 1 || !slices.Contains(kinds, q.Kind) {
+		return Result{}, ctx.Err()
+	}
+	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	if err == nil {
+		r := &round{query: q, asked: asked, vectors: vectors, space: e.embedder.Space()}
+		r.index = e.planFor(r.space).index(q.Kind)
+		if err = e.ask(ctx, r); err == nil {
+			return r.result(""), nil
+		}
+		if !errors.Is(err, errIncomparable) {
+			return Result{}, err
+		}
+	}
+	r := &round{query: q, asked: asked, vectors: make([][]float32, len(asked))}
+	if err := e.ask(ctx, r); err != nil {
+		return Result{}, err
+	}
+	return r.result(TextOnly), nil
+}
+
+// ask sends the lookups of a round and notes what was found. A search changes
+// nothing: when its connection breaks, it is sent once more.
+func (e *elastic) ask(ctx context.Context, r *round) error {
+	lookups := r.lookups()
+	if len(lookups) == 0 {
+		return nil
+	}
+	body, err := encodeLookups(lookups)
+	if err != nil {
+		return err
+	}
+	var got answers
+	err = e.send(ctx, r, body, &got)
+	var broken *connectionError
+	if errors.As(err, &broken) && !errors.Is(err, errSlow) && ctx.Err() == nil {
+		err = e.send(ctx, r, body, &got)
+	}
+	if err != nil {
+		return err
+	}
+	if len(got.Responses) != len(lookups) {
+		return fmt.Errorf("%w: %d searches, %d answers", ErrUnavailable, len(lookups), len(got.Responses))
+	}
+	for i, l := range lookups {
+		if err := r.note(l, got.Responses[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *elastic) send(ctx context.Context, r *round, body []byte, got *answers) error {
+	req := esapi.MsearchRequest{
+		Index: []string{e.alias(r.query.Kind)}, Body: bytes.NewReader(body),
+		FilterPath: []string{
+			"responses.status", "responses.error.type", "responses.error.reason",
+			"responses.hits.hits._index", "responses.hits.hits._score", "responses.hits.hits.fields",
+		},
+	}
+	return e.link.call(ctx, e.search, req, got)
+}
+
+func encodeLookups(lookups []lookup) ([]byte, error) {
+	var lines []any
+	for _, l := range lookups {
+		// Before the first document there is no index, and nothing to find.
+		lines = append(lines, object{"ignore_unavailable": true}, l.body)
+	}
+	return encode(lines...)
+}
+
+// answers is what comes back for the lookups, in their order.
+type answers struct {
+	Responses []response `json:"responses"`
+}
+
+type response struct {
+	Status int     `json:"status"`
+	Error  failure `json:"error"`
+	Hits   struct {
+		Hits []struct {
+			Index  string  `json:"_index"`
+			Score  float64 `json:"_score"`
+			Fields struct {
+				ID []string `json:"id"`
+			} `json:"fields"`
+		} `json:"hits"`
+	} `json:"hits"`
+}
+
+func (r response) matches(score func(float64) float64) []match {
+	var found []match
+	for _, h := range r.Hits.Hits {
+		if s := score(h.Score); s > 0 && len(h.Fields.ID) == 1 {
+			found = append(found, match{h.Fields.ID[0], s})
+		}
+	}
+	return first(found)
+}
