@@ -28,7 +28,7 @@ func newClient(t testing.TB, s *system) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &client{
-		system: s, word: strings.ToLower(rand.Text()[:12]), base: s.edge,
+		system: s, word: word(), base: s.edge,
 		http: &http.Client{Transport: transport, Timeout: 2 * time.Minute},
 	}
 }
@@ -197,3 +197,6 @@ func (c *client) plain() *client {
 	other.word = "$"
 	return &other
 }
+
+// word is one that nobody has, and that is like no other.
+func word() string { return strings.ToLower(rand.Text()[:12]) }

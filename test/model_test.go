@@ -62,8 +62,8 @@ func endModel() {
 	}
 }
 
-// said is one message of a conversation.
-type said struct {
+// utterance is one message of a conversation.
+type utterance struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
@@ -71,7 +71,7 @@ type said struct {
 // chat plays the script of the last question.
 func (m *scriptedModel) chat(w http.ResponseWriter, r *http.Request) {
 	var req struct {
-		Messages []said          `json:"messages"`
+		Messages []utterance     `json:"messages"`
 		Tools    json.RawMessage `json:"tools"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Messages) == 0 {
@@ -109,7 +109,7 @@ func (m *scriptedModel) call(w http.ResponseWriter, calls []toolCall) {
 	done(w)
 }
 
-func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script, told []said) {
+func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script, told []utterance) {
 	for _, piece := range strings.SplitAfter(s.Say, " ") {
 		speak(w, piece)
 	}
@@ -135,12 +135,12 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script,
 
 func speak(w http.ResponseWriter, text string) {
 	if text != "" {
-		line(w, map[string]any{"message": said{"assistant", text}})
+		line(w, map[string]any{"message": utterance{"assistant", text}})
 	}
 }
 
 func done(w http.ResponseWriter) {
-	line(w, map[string]any{"message": said{"assistant", ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 5})
+	line(w, map[string]any{"message": utterance{"assistant", ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 5})
 }
 
 // line sends v; a client that left is seen by its context.

@@ -1,0 +1,189 @@
+package test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// estate is a small one.
+const estate = `{"hosts":[
+	{"name":"h1","site":"Oslo","os":"linux","cpus":8,"rack":{"row":"a"}},
+	{"name":"h2","site":"Oslo","os":"windows","cpus":16,"rack":{"row":"b"}},
+	{"name":"h3","site":"Bergen","os":"linux","cpus":4,"rack":null}],
+	"network":{"vlans":[{"id":10,"site":"Oslo"},{"id":20,"site":"Bergen"}]}}`
+
+func TestAnalysis(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		events := c.analyze(t, question("How many hosts per site?", estate, `"id":"client","request_id":"r","profile":{"x":1}`))
+		inOrder(t, kindsOf(events))
+		uses, results := all(events, "tool_use"), all(events, "tool_result")
+		if len(uses) == 0 {
+			t.Fatalf("no tool was used: %v", events)
+		}
+		for i := range uses {
+			var use struct {
+				ID    string `json:"tool_call_id"`
+				Name  string
+				Input map[string]any
+			}
+			var result struct {
+				ID     string `json:"tool_call_id"`
+				Result map[string]any
+			}
+			if err := json.Unmarshal([]byte(uses[i]), &use); err != nil || use.ID == "" || use.Name == "" || use.Input["data_key"] == nil {
+				t.Errorf("tool_use %s: want tool_call_id, name and input: %v", uses[i], err)
+			}
+			if err := json.Unmarshal([]byte(results[i]), &result); err != nil || result.ID != use.ID || result.Result == nil {
+				t.Errorf("tool_result %s: want a result of %s: %v", results[i], use.ID, err)
+			}
+		}
+		last := value(t, results[len(results)-1])
+		if diff := contains(last, value(t, `{"result":{"groups":{"Oslo":2,"Bergen":1},"total":3}}`)); diff != "" {
+			t.Errorf("%s in %v", diff, last)
+		}
+		if answer := said(t, events); !strings.Contains(answer, "Oslo") || !strings.Contains(answer, "2") {
+			t.Errorf("the answer is %q", answer)
+		}
+	})
+}
+
+func TestOfflineAnswers(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		for query, want := range map[string]string{
+			"How many hosts are there?":             "3",
+			"How many hosts run linux?":             "2",
+			"What is the average number of cpus?":   "9.33",
+			"How many vlans are in Oslo?":           "1",
+			"Which host has the most cpus?":         "h2",
+			"How many hosts are in Bergen?":         "1",
+			"What is the total number of cpus?":     "28",
+			"How many tape libraries do we have?":   "does not",
+			"Which sites do the hosts belong to?":   "Bergen",
+			"How many distinct sites do hosts have": "2",
+		} {
+			for _, mode := range []string{"standard", "broad"} {
+				events := c.analyze(t, question(query, estate, `"mode":"`+mode+`"`))
+				inOrder(t, kindsOf(events))
+				if got := said(t, events); !strings.Contains(got, want) {
+					t.Errorf("%s (%s): %q, want %s in it", query, mode, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestRefusedAnalyses(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const head = `{"query":"q","context":"{}","target":"H"`
+		c.rows(t, []row{
+			{"no query and no history", analyze, `{"query":"","context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"no query at all", analyze, `{"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"a history without a user", analyze, `{"query":"","prompt":{"m":{"0":{"r":1,"c":"hello"}}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"an empty history", analyze, `{"query":"","prompt":{"m":{}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"no JSON", analyze, `{"query":`, 400, "AN-400", ""},
+			{"nothing", analyze, ``, 400, "AN-400", ""},
+			{"no object", analyze, `["q"]`, 400, "AN-400", ""},
+			{"something behind", analyze, head + `} x`, 400, "AN-400", ""},
+			{"a member twice", analyze, head + `,"query":"p"}`, 400, "AN-400 query", ""},
+			{"a query that is no text", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"no context", analyze, `{"query":"q","target":"H"}`, 400, "AN-400 context", ""},
+			{"an empty context", analyze, `{"query":"q","context":"","target":"H"}`, 400, "AN-400 context", ""},
+			{"a context that is no text", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400, "AN-400 context", ""},
+			{"no target", analyze, `{"query":"q","context":"{}"}`, 400, "AN-400 target", ""},
+			{"another agent's target", analyze, `{"query":"q","context":"{}","target":"K"}`, 400, "AN-400 target", ""},
+			{"an unknown mode", analyze, head + `,"mode":"wild"}`, 400, "AN-400 mode", ""},
+			{"an unknown extra", analyze, head + `,"include":["cost"]}`, 400, "AN-400 include", ""},
+			{"a history with a name for an index", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
+			{"a history with a third role", analyze, head + `,"prompt":{"m":{"0":{"r":2,"c":"x"}}}}`, 400, "AN-400 prompt.m.0.r", ""},
+			{"a context that is not JSON", analyze, `{"query":"q","context":"{","target":"H"}`, 500, "AN-500", ""},
+			{"a context that is text alone", analyze, `{"query":"q","context":"hosts","target":"H"}`, 500, "AN-500", ""},
+		})
+	})
+}
+
+func TestAnalysisOfTheLargestBody(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const most = 10 << 20
+		head, foot := `{"query":"How many hosts per site?","target":"H","context":"{\"pad\":\"`, `\",\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`
+		body := head + strings.Repeat("x", most-len(head)-len(foot)) + foot
+		if got := said(t, c.analyze(t, body)); !strings.Contains(got, "Oslo") {
+			t.Errorf("10 MiB: %q", got)
+		}
+		c.ask(t, analyze, body+" ").expect(t, 413, "AN-413", "")
+		res, err := c.send(t.Context(), analyze, chunked{strings.NewReader(body + " ")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != 413 {
+			t.Errorf("a body of unknown length that is too large: %d, want 413", res.StatusCode)
+		}
+	})
+}
+
+// chunked hides how long a body is.
+type chunked struct {
+	body interface{ Read([]byte) (int, error) }
+}
+
+// Read implements io.Reader.
+func (c chunked) Read(p []byte) (int, error) { return c.body.Read(p) }
+
+func TestUsage(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		without := c.analyze(t, question("How many hosts per site?", estate))
+		if len(all(without, "usage")) != 0 {
+			t.Errorf("usage that nobody asked for: %v", without)
+		}
+		with := c.analyze(t, question("How many hosts per site?", estate, `"include":["usage"]`))
+		inOrder(t, kindsOf(with))
+		var usage struct {
+			ToolCalls int `json:"tool_calls"`
+			Prompt    int `json:"prompt_tokens"`
+			Answer    int `json:"answer_tokens"`
+		}
+		if list := all(with, "usage"); len(list) != 1 || json.Unmarshal([]byte(list[0]), &usage) != nil {
+			t.Fatalf("usage %v, want one", list)
+		}
+		if usage.ToolCalls != len(all(with, "tool_use")) || usage.Prompt == 0 || usage.Answer == 0 {
+			t.Errorf("usage %+v with %d tool calls", usage, len(all(with, "tool_use")))
+		}
+	})
+}
+
+func TestEventsComeAsTheyAreMade(t *testing.T) {
+	everywhere(t, scripted, func(t *testing.T, c *client) {
+		s := c.follow(t, question(text(script{Say: "first words ", Await: c.word}), estate))
+		if first, ok := s.next(); !ok || first.kind != "text_delta" {
+			t.Fatalf("%v, want the first words while the model still thinks", first)
+		}
+		theModel.heard.within(t, 5*time.Second, c.word, "the model is asked")
+		theModel.released.give(c.word)
+		if got := said(t, s.rest(t)); !strings.HasSuffix(got, "released") {
+			t.Errorf("the rest is %q", got)
+		}
+	})
+}
+
+func TestCallerLeaves(t *testing.T) {
+	everywhere(t, scripted, func(t *testing.T, c *client) {
+		for _, words := range []string{"", "some words "} { // before the first event, and after it
+			await := c.word + strings.TrimSpace(words)
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				theModel.heard.within(t, 10*time.Second, await, "the model is asked")
+			}()
+			if words != "" {
+				s := c.follow(t, question(text(script{Say: words, Await: await}), estate))
+				<-left
+				s.stop()
+			} else {
+				c.leaveOnce(t, question(text(script{Await: await}), estate), left)
+			}
+			theModel.left.within(t, 2*time.Second, await, "the model's call is cancelled when the client leaves")
+		}
+	})
+}

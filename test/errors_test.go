@@ -1,0 +1,117 @@
+package test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"cairn/bus"
+)
+
+func TestErrorsOfAnyPath(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		for _, path := range []string{"/search/playbooks", "/answer/knowledge", "/resolve/domain_knowledge"} {
+			c.rows(t, []row{
+				{path + " is not implemented", "POST " + path, `{"query":"x"}`, 501, "CE-005", ""},
+				{path + " is not implemented, whatever it is asked", "POST " + path, `{`, 501, "CE-005", ""},
+			})
+		}
+		c.rows(t, []row{
+			{"an unknown path", "GET /unknown", "", 404, "CE-004", ""},
+			{"the root", "GET /", "", 404, "CE-004", ""},
+			{"a path below a known one", "POST /resolve/skill/more", "{}", 404, "CE-004", ""},
+			{"a path with another end", "POST /resolve/skill/", "{}", 404, "CE-004", ""},
+			{"a designed path that is not here", "POST /resolve/playbook", "{}", 404, "CE-004", ""},
+			{"another designed path", "POST /answer/rag", "{}", 404, "CE-004", ""},
+			{"a tag without a name", "GET /tags/", "", 404, "CE-004", ""},
+			{"an odd path", "GET /%E2%82%AC%2F", "", 404, "CE-004", ""},
+		})
+		for request, allow := range map[string]string{
+			"GET /resolve/skill": "POST", "POST /health": "GET", "PUT /tags/$": "DELETE", "PATCH /api/v1/analyze": "POST",
+			"POST /skills": "GET", "GET /register/skill": "POST", "GET /search/playbooks": "POST",
+		} {
+			a := c.ask(t, request, "")
+			if !strings.Contains(a.header.Get("Allow"), allow) {
+				t.Errorf("%s: Allow %q, want %s in it", request, a.header.Get("Allow"), allow)
+			}
+			a.expect(t, 405, "CE-003", "")
+		}
+	})
+}
+
+func TestBodiesThatAreTooLarge(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const most = 1 << 20
+		head, foot := c.named(`{"request_id":"$","flow":"f","tags":{"x":"`), `"}}`
+		fits := head + strings.Repeat("x", most-len(head)-len(foot)) + foot
+		c.ask(t, "POST /tags/write", fits).expect(t, 201, `{"request_id":"$","flow":"f"}`, "")
+		if a := c.ask(t, "GET /tags/$", ""); a.status != 200 || len(a.body) < most {
+			t.Errorf("%d with %d bytes for a tag of 1 MiB", a.status, len(a.body))
+		}
+		for _, path := range []string{"/tags/write", "/register/skill", "/resolve/skill", "/resolve/tools"} {
+			c.ask(t, "POST "+path, fits+" ").expect(t, 413, "CE-002", "")
+		}
+		res, err := c.send(t.Context(), "POST /register/tool", endless{}) // of unknown length
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("an endless body: %d, want 413", res.StatusCode)
+		}
+	})
+}
+
+// endless is a body of 2 MiB that does not say how long it is.
+type endless struct{}
+
+// Read implements io.Reader.
+func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat(" ", len(p))), nil }
+
+func TestRequestIDs(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const header = bus.HeaderRequestID
+		given := c.named("client.$:1/2=")
+		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$", "POST /search/playbooks", "GET /openapi.json"} {
+			if got := c.ask(t, request, "", header+": "+given).header.Get(header); got != given {
+				t.Errorf("%s: request id %q, want the client's own %q", request, got, given)
+			}
+		}
+		first, second := c.ask(t, "GET /health", "").header.Get(header), c.ask(t, "GET /health", "").header.Get(header)
+		if first == "" || first == second {
+			t.Errorf("made request ids %q and %q, want two", first, second)
+		}
+		for _, odd := range []string{strings.Repeat("x", 4000), "two words", "é"} {
+			if got := c.ask(t, "GET /health", "", header+": "+odd).header.Get(header); got == odd || got == "" {
+				t.Errorf("request id %q for %q, want one that is made", got, brief(odd))
+			}
+		}
+	})
+}
+
+func TestPagesOfOtherOrigins(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const elsewhere = "Sec-Fetch-Site: cross-site"
+		c.ask(t, "POST /tags/write", `{"request_id":"$"}`, elsewhere).expect(t, 403, "CE-007", "")
+		c.ask(t, "POST /api/v1/analyze", `{}`, elsewhere).expect(t, 403, "AN-403", "")
+		c.ask(t, "GET /tags/$", "", elsewhere).expect(t, 404, "CE-022", "")
+	})
+}
+
+func TestBodiesAreJSON(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"a > b & \"c\" < é  "}`})
+		a := c.do(t, "POST /resolve/skill", `{"skill_id":"$.a"}`)
+		if !strings.Contains(a.body, `a > b & \"c\" < é`) {
+			t.Errorf("text comes back escaped: %s", a.body)
+		}
+		if !json.Valid([]byte(a.body)) {
+			t.Errorf("no JSON: %s", a.body)
+		}
+		c.rows(t, []row{
+			{"a body that is not UTF-8 is refused", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400, "CE-061", ""},
+			{"in a question too", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001", ""},
+		})
+	})
+}

@@ -1,0 +1,69 @@
+package test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cairn/bus"
+)
+
+// made are words that nobody has, each unlike the others.
+func made(t testing.TB, n int) []string {
+	t.Helper()
+	words := make([]string, n)
+	for i := range words {
+		words[i] = word()
+	}
+	return words
+}
+
+func TestReadsSeeWrites(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		byID, bySearch := 0, 0
+		words := made(t, 100)
+		for i, w := range words {
+			id := fmt.Sprintf("$.n%d", i)
+			c.put(t, [2]string{"skill", `{"skill_id":"` + id + `","tenant_id":"$","purpose":"` + w + `"}`})
+			if a := c.ask(t, "POST /resolve/skill", `{"skill_id":"`+id+`","tenant_id":"$"}`); a.status == 200 {
+				byID++
+			}
+			a := c.ask(t, "POST /resolve/skill", `{"query":"`+w+`","tenant_id":"$","top_k":1}`)
+			if a.status == 200 && strings.Contains(a.body, c.named(`"`+id+`"`)) {
+				bySearch++
+			}
+		}
+		if byID != len(words) || bySearch != len(words) {
+			t.Errorf("of %d writes %d were read by id and %d by search", len(words), byID, bySearch)
+		}
+		for i := range words {
+			c.do(t, fmt.Sprintf("DELETE /register/skill/$.n%d?tenant_id=$", i), "")
+			c.ask(t, "POST /resolve/skill", fmt.Sprintf(`{"skill_id":"$.n%d","tenant_id":"$"}`, i)).expect(t, 404, "CE-031", "")
+		}
+	})
+}
+
+func TestRevisions(t *testing.T) {
+	everywhere(t, scripted, func(t *testing.T, c *client) {
+		other := c.at(c.impatient) // another edge, which has not seen the write
+		for i, w := range made(t, 20) {
+			a := c.do(t, "POST /register/skill", fmt.Sprintf(`{"record":{"skill_id":"$.n%d","purpose":%q}}`, i, w))
+			revision := a.header.Get(bus.HeaderRevision)
+			if n, err := strconv.ParseUint(revision, 10, 64); err != nil || n == 0 {
+				t.Fatalf("revision %q, want a number above 0", revision)
+			}
+			other.ask(t, "POST /resolve/skill", `{"query":"`+w+`","top_k":1}`, bus.HeaderMinRevision+": "+revision).
+				expect(t, 200, "", fmt.Sprintf(`{"skills":[{"skill_id":"$.n%d"}]}`, i))
+		}
+		if c.do(t, "DELETE /register/skill/$.n0", "").header.Get(bus.HeaderRevision) == "" {
+			t.Error("a removal names no revision")
+		}
+		c.ask(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
+		far := c.ask(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000")
+		far.expect(t, 503, "CE-011", "")
+		if far.header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+	})
+}

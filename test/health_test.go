@@ -1,0 +1,74 @@
+package test
+
+import (
+	"testing"
+	"time"
+)
+
+func TestHealth(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.rows(t, []row{{"all is well, and each service says so", "GET /health", "", 200, "",
+			`{"service":"cairn","status":"ok","services":[{"service":"tags","status":"ok"},{"service":"register","status":"ok"},
+			{"service":"resolve","status":"ok","backends":{"index":"embedded:","embed":"lexical:"}},{"service":"analyze","status":"ok","backends":{"model":"offline:"}}]}`}})
+	})
+}
+
+// An edge without workers answers what it can, and says of the rest that it is away.
+func TestWithoutWorkers(t *testing.T) {
+	everywhere(t, deserted, func(t *testing.T, c *client) {
+		c.rows(t, []row{
+			{"the health says what is missing", "GET /health", "", 200, "", `{"status":"degraded","degraded":["tags: no worker answers cairn.health.tags",
+				"register: no worker answers cairn.health.register","resolve: no worker answers cairn.health.resolve","analyze: no worker answers cairn.health.analyze"]}`},
+			{"tags are unavailable", "POST /tags/write", `{"request_id":"$"}`, 503, "CE-011", ""},
+			{"registration too", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 503, "CE-011", ""},
+			{"and resolution", "POST /resolve/skill", `{"skill_id":"$.a"}`, 503, "CE-011", ""},
+			{"and listings", "GET /skills", "", 503, "CE-011", ""},
+			{"and analyses, in their own words", "POST /api/v1/analyze", question("q", "{}"), 503, "AN-503", ""},
+			{"what needs no worker is answered", "POST /search/playbooks", "{}", 501, "CE-005", ""},
+			{"an unknown path too", "GET /x", "", 404, "CE-004", ""},
+		})
+		if a := c.ask(t, "GET /skills", ""); a.header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+	})
+}
+
+func TestModelAway(t *testing.T) {
+	alone(t, setup{model: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
+		c.rows(t, []row{
+			{"a model that is away is no reason for another's answer", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
+			{"the health says so", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
+			{"and all else works", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
+		})
+	})
+}
+
+// A worker that takes a question and does not answer is waited for as long as
+// the contract of the route has it, and no longer.
+func TestSilentWorker(t *testing.T) {
+	everywhere(t, deserted, func(t *testing.T, c *client) {
+		nc := c.dial(t)
+		sub, err := nc.SubscribeSync("cairn.resolve.agent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		flush(t, nc)
+		asked := time.Now()
+		c.ask(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 504, "CE-012", "")
+		if waited := time.Since(asked); waited < 9*time.Second || waited > 15*time.Second {
+			t.Errorf("answered after %v, want 10 seconds", waited)
+		}
+		if msg, err := sub.NextMsg(time.Second); err != nil || msg.Header.Get("X-Request-Id") == "" {
+			t.Errorf("the worker was asked: %v %v, want a request id", msg, err)
+		}
+	})
+}
+
+// What a worker says that nobody can read is an internal error.
+func TestWorkerThatTalksNonsense(t *testing.T) {
+	everywhere(t, deserted, func(t *testing.T, c *client) {
+		nc := c.dial(t)
+		answerWith(t, nc, "cairn.resolve.tool_class", "secret", "Nats-Service-Error-Code: 500", "Nats-Service-Error: secret")
+		c.rows(t, []row{{"an error without a body", "POST /resolve/tool_class", `{"tool_class":"x"}`, 500, "CE-010", ""}})
+	})
+}

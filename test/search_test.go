@@ -1,0 +1,120 @@
+package test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// library are skills of several domains, for a tenant of the test's own.
+var library = [][2]string{
+	{"skill", `{"skill_id":"$s.capacity","tenant_id":"$","display_name":"Volume capacity","purpose":"Find storage volumes that are nearly full",
+		"capabilities":["volume usage","thin provisioning"],"example_queries":["which volumes are running out of space"]}`},
+	{"skill", `{"skill_id":"$s.snapshots","tenant_id":"$","display_name":"Snapshot age","purpose":"List storage snapshots that are older than their policy allows"}`},
+	{"skill", `{"skill_id":"$n.vlans","tenant_id":"$","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","status":"active"}`},
+	{"skill", `{"skill_id":"$n.firewall","tenant_id":"$","display_name":"Firewall rules","purpose":"Explain which firewall rule lets a packet through"}`},
+	{"skill", `{"skill_id":"$n.retired","tenant_id":"$","display_name":"Locate VLANs the old way","purpose":"Locate VLANs by site or number","status":"deprecated"}`},
+	{"skill", `{"skill_id":"$b.invoices","tenant_id":"$","display_name":"Open invoices","purpose":"Show customers whose invoices are overdue"}`},
+	{"agent", `{"agent_id":"$.storage","tenant_id":"$","capabilities":["answer questions about storage volumes and snapshots"],"skill_ids":["$s.capacity"]}`},
+	{"agent", `{"agent_id":"$.billing","tenant_id":"$","capabilities":["answer questions about invoices and payments"]}`},
+	{"agent", `{"agent_id":"$.gone","tenant_id":"$","capabilities":["answer questions about overdue payments and invoices and money"],"status":"retired"}`},
+}
+
+func TestSearch(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.put(t, library...)
+		const skill, agent = "POST /resolve/skill", "POST /resolve/agent"
+		c.rows(t, []row{
+			{"the skill that fits comes first, as it was registered", skill, `{"query":"locate a VLAN by its number","tenant_id":"$","top_k":1}`, 200, "",
+				`{"skills":[{"skill_id":"$n.vlans","domain":"$n","tenant_id":"$","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","status":"active"}]}`},
+			{"in other words too", skill, `{"query":"volumes running out of space","tenant_id":"$","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$s.capacity"}]}`},
+			{"explained by its places", skill, `{"query":"firewall rules","tenant_id":"$","top_k":1,"explain":true}`, 200, "",
+				`{"explain":[{"kind":"skill","id":"$n.firewall","scope":"tenant","via":"search","text_rank":1,"vector_rank":1}]}`},
+			{"an off-topic query finds nothing", skill, `{"query":"sourdough bread recipe","tenant_id":"$"}`, 404, "CE-031", ""},
+			{"a query is required without a skill_id", skill, `{"tenant_id":"$"}`, 400, "CE-001 query", ""},
+			{"and not empty", skill, `{"query":"","tenant_id":"$"}`, 400, "CE-001 query", ""},
+			{"and a string", skill, `{"query":["x"],"tenant_id":"$"}`, 400, "CE-001 query", ""},
+			{"nothing is asked by an empty body", skill, `{}`, 400, "CE-001 query", ""},
+			{"top_k is at least 1", skill, `{"query":"x","top_k":0}`, 400, "CE-001 top_k", ""},
+			{"not negative", skill, `{"query":"x","top_k":-5}`, 400, "CE-001 top_k", ""},
+			{"at most 100", skill, `{"query":"x","top_k":101}`, 400, "CE-001 top_k", ""},
+			{"an integer", skill, `{"query":"x","top_k":1.5}`, 400, "CE-001 top_k", ""},
+			{"no text", skill, `{"query":"x","top_k":"x"}`, 400, "CE-001 top_k", ""},
+			{"a skill_id that is no id is no question", skill, `{"skill_id":"$"}`, 400, "CE-001 skill_id", ""},
+			{"the agent that fits", agent, `{"query":"who knows about snapshots of volumes?","tenant_id":"$"}`, 200, "",
+				`{"agent_id":"$.storage","capabilities":["answer questions about storage volumes and snapshots"],"owned_skill_ids":["$s.capacity"]}`},
+			{"only active ones", agent, `{"query":"overdue payments","tenant_id":"$","explain":true}`, 200, "",
+				`{"agent_id":"$.billing","owned_skill_ids":[],"explain":[{"kind":"agent","id":"$.billing","scope":"tenant","via":"search"}]}`},
+			{"no agent fits", agent, `{"query":"sourdough bread recipe","tenant_id":"$"}`, 404, "CE-041", ""},
+			{"an agent is asked for by a query", agent, `{"tenant_id":"$"}`, 400, "CE-001 query", ""},
+			{"an inactive skill is found by id", skill, `{"skill_id":"$n.retired","tenant_id":"$"}`, 200, "", `{"manifest":{"status":"deprecated"}}`},
+			{"by another tenant nothing of it is found", skill, `{"query":"invoices of customers that are overdue","tenant_id":"$other"}`, 404, "CE-031", ""},
+		})
+		hits := c.search(t, `{"query":"locate VLANs by site","tenant_id":"$","top_k":100}`)
+		if slices.ContainsFunc(hits, func(h hit) bool { return h.ID == c.named("$n.retired") }) {
+			t.Errorf("a skill that is not active was found: %v", hits)
+		}
+	})
+}
+
+// hit is a skill that a search found.
+type hit struct {
+	ID    string  `json:"skill_id"`
+	Score float64 `json:"score"`
+}
+
+func (c *client) search(t testing.TB, body string) []hit {
+	t.Helper()
+	var found struct{ Skills []hit }
+	a := c.do(t, "POST /resolve/skill", body)
+	if err := json.Unmarshal([]byte(a.body), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found.Skills
+}
+
+func TestSearchScores(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		for _, i := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			c.put(t, [2]string{"skill", `{"skill_id":"$.` + i + `","tenant_id":"$","purpose":"patch servers in rack ` + i + `"}`})
+		}
+		for body, want := range map[string]int{
+			`{"query":"patch servers in rack c","tenant_id":"$"}`:             5,
+			`{"query":"patch servers in rack c","tenant_id":"$","top_k":2}`:   2,
+			`{"query":"patch servers in rack c","tenant_id":"$","top_k":100}`: 7,
+		} {
+			hits := c.search(t, body)
+			if len(hits) != want {
+				t.Errorf("%s: %d hits, want %d", body, len(hits), want)
+			}
+			if !slices.IsSortedFunc(hits, func(a, b hit) int { return int((b.Score - a.Score) * 1e9) }) {
+				t.Errorf("%s: not best first: %v", body, hits)
+			}
+			for _, h := range hits {
+				if h.Score <= 0 || h.Score > 1 {
+					t.Errorf("%s: score %v, want it above 0 and at most 1", body, h)
+				}
+			}
+		}
+	})
+}
+
+func TestSearchTenants(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.put(t, [][2]string{
+			{"skill", `{"skill_id":"$.global","purpose":"$ everything"}`}, {"skill", `{"skill_id":"$.mine","tenant_id":"$","purpose":"unrelated matters"}`},
+			{"agent", `{"agent_id":"$.global","purpose":"$ everything"}`},
+		}...)
+		const skill = "POST /resolve/skill"
+		c.rows(t, []row{
+			{"what the tenant's collection does not have is found in the global one", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
+				`{"skills":[{"skill_id":"$.global"}],"explain":[{"id":"$.global","scope":"global"}]}`},
+			{"the tenant's own", "POST /register/skill", `{"record":{"skill_id":"$.mine","tenant_id":"$","purpose":"$ as well"}}`, 200, `{"skill_id":"$.mine"}`, ""},
+			{"hides the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
+				`{"skills":[{"skill_id":"$.mine"}],"explain":[{"id":"$.mine","scope":"tenant"}]}`},
+			{"from nobody else", skill, `{"query":"$","top_k":1,"tenant_id":"$2"}`, 200, "", `{"skills":[{"skill_id":"$.global"}]}`},
+			{"and is not seen without a tenant", skill, `{"query":"$","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$.global"}]}`},
+			{"agents alike", "POST /resolve/agent", `{"query":"$","tenant_id":"$"}`, 200, "", `{"agent_id":"$.global"}`},
+		})
+	})
+}

@@ -1,0 +1,165 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tmaxmax/go-sse"
+)
+
+const analyze = "POST /api/v1/analyze"
+
+// question is the body of an analysis; more are further members.
+func question(query, context string, more ...string) string {
+	q, e := text(query), text(context)
+	return `{"query":` + q + `,"context":` + e + `,"target":"H"` + strings.Join(append([]string{""}, more...), ",") + `}`
+}
+
+// event is one event of an answer.
+type event struct {
+	kind string
+	data string
+}
+
+// stream is an answer that arrives.
+type stream struct {
+	res  *http.Response
+	next func() (event, bool)
+	stop func()
+}
+
+// follow asks and gives the answer while it arrives; it ends with the test.
+func (c *client) follow(t testing.TB, body string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	res, err := c.send(ctx, analyze, strings.NewReader(body))
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	events := make(chan event)
+	go func() {
+		defer close(events)
+		for e, err := range sse.Read(res.Body, &sse.ReadConfig{MaxEventSize: 8 << 20}) {
+			if err != nil {
+				return // the test sees that the end is missing
+			}
+			if e.LastEventID == "" {
+				e.Type = "without id"
+			}
+			select {
+			case events <- event{e.Type, e.Data}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	s := &stream{res: res, next: func() (event, bool) { e, ok := <-events; return e, ok }}
+	s.stop = func() {
+		cancel()
+		_ = res.Body.Close()
+		for range events { // until the reader is gone
+		}
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// rest is all that still comes, in the order of the contract: done is there
+// once, and last.
+func (s *stream) rest(t testing.TB) []event {
+	t.Helper()
+	var all []event
+	for e, ok := s.next(); ok; e, ok = s.next() {
+		if !json.Valid([]byte(e.data)) {
+			t.Errorf("the data of %s is no JSON: %q", e.kind, e.data)
+		}
+		all = append(all, e)
+	}
+	ends := 0
+	for _, e := range all {
+		if e.kind == "done" {
+			ends++
+		}
+	}
+	if ends != 1 || all[len(all)-1] != (event{"done", "{}"}) {
+		t.Fatalf("want one done, at the end: %v", all)
+	}
+	return all
+}
+
+// analyze asks and gives the whole answer, which must begin as a stream.
+func (c *client) analyze(t testing.TB, body string) []event {
+	t.Helper()
+	s := c.follow(t, body)
+	if s.res.StatusCode != 200 {
+		t.Fatalf("status %d", s.res.StatusCode)
+	}
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
+		if got := s.res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	return s.rest(t)
+}
+
+func kindsOf(events []event) []string {
+	var list []string
+	for _, e := range events {
+		list = append(list, e.kind)
+	}
+	return list
+}
+
+// all is the events of the kind.
+func all(events []event, kind string) []string {
+	var list []string
+	for _, e := range events {
+		if e.kind == kind {
+			list = append(list, e.data)
+		}
+	}
+	return list
+}
+
+// said is the text of an answer.
+func said(t testing.TB, events []event) string {
+	t.Helper()
+	var b strings.Builder
+	for _, data := range all(events, "text_delta") {
+		b.WriteString(value(t, data).(map[string]any)["text"].(string))
+	}
+	return b.String()
+}
+
+var order = regexp.MustCompile(`^(tool_use tool_result )*(text_delta )+(usage )?done$`)
+
+// inOrder checks the order that the contract shows.
+func inOrder(t testing.TB, kinds []string) {
+	t.Helper()
+	if got := strings.Join(kinds, " "); !order.MatchString(got) {
+		t.Errorf("%s: want pairs of tool_use and tool_result, text_delta, done", got)
+	}
+}
+
+func TestEventsAreNumbered(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		a := c.ask(t, analyze, question("How many hosts per site?", estate))
+		n := 0
+		for line := range strings.Lines(a.body) {
+			if id, ok := strings.CutPrefix(line, "id: "); ok {
+				if n++; strings.TrimSpace(id) != strconv.Itoa(n) {
+					t.Errorf("id %q, want %d", id, n)
+				}
+			}
+		}
+		if events := strings.Count(a.body, "\nevent: "); n == 0 || n != events {
+			t.Errorf("%d ids for %d events: %s", n, events, a.body)
+		}
+	})
+}
