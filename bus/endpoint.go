@@ -91,9 +91,17 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 	})
 }
 
+// encode is res as JSON. What writes itself is not read again.
+func encode(res any) ([]byte, error) {
+	if m, ok := res.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	return json.Marshal(res, json.Deterministic(true))
+}
+
 // answer responds with res as JSON.
 func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
-	body, err := json.Marshal(res, json.Deterministic(true))
+	body, err := encode(res)
 	if err == nil {
 		err = s.fits(len(body))
 	}

@@ -42,14 +42,19 @@ func (q SkillQuery) Limit() int {
 type SkillAnswer struct {
 	Package *SkillPackage
 	Hits    *SkillHits
+	Written jsontext.Value // a package as JSON
 }
 
 // MarshalJSON writes the field that is set.
 func (a SkillAnswer) MarshalJSON() ([]byte, error) {
-	if a.Package != nil {
+	switch {
+	case a.Written != nil:
+		return a.Written, nil
+	case a.Package != nil:
 		return json.Marshal(a.Package)
+	default:
+		return json.Marshal(a.Hits)
 	}
-	return json.Marshal(a.Hits)
 }
 
 // UnmarshalJSON reads the form that the members show.

@@ -38,6 +38,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 			r.facts[n] = read[i].facts
 		}
 	}
+	r.packed.forget()
 	r.view.Apply(shown)
 	return nil
 }

@@ -42,6 +42,7 @@ type Resolver struct {
 	reader graph.Reader // of the graph; to be used while mu is held
 	facts  map[graph.Node]facts
 	aside  map[graph.Node]uint64 // unreadable records, and their revisions
+	packed packages
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup

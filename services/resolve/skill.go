@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
@@ -16,22 +17,26 @@ func (r *Resolver) skill(ctx context.Context, q schemas.SkillQuery) (schemas.Ski
 		hits, err := r.searchSkills(ctx, q)
 		return schemas.SkillAnswer{Hits: hits}, err
 	}
-	p := &schemas.SkillPackage{SkillID: q.SkillID}
-	err := r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
-		p.Manifest = r.record(s.skill)
-		s.why.add(s.skill, "skill_id")
-		builders := s.builders()
-		p.ContextBuilders = s.records(builders)
-		p.Guardrails = s.records(s.guardrails())
-		p.Tools = s.records(s.tools(builders))
-		p.Template = jsontext.Value(`{}`)
-		if t, ok := s.template(); ok {
-			p.Template = s.records([]graph.Reach{t})[0]
+	body, err := r.packageOf(ctx, q)
+	return schemas.SkillAnswer{Written: body}, err
+}
+
+// packageOf is the enriched package as JSON.
+func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body jsontext.Value, err error) {
+	if err := r.current(ctx); err != nil {
+		return nil, err
+	}
+	this := wanted{q.Tenant(), q.SkillID, q.Explain}
+	if body, ok := r.packed.get(this); ok {
+		return body, nil
+	}
+	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil {
+			r.packed.put(this, body)
 		}
-		p.Explain = s.why.list
-		return nil
+		return err
 	})
-	return schemas.SkillAnswer{Package: p}, err
+	return body, err
 }
 
 func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
