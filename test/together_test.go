@@ -62,16 +62,21 @@ func serverOf(c setup) (*system, error) {
 	return &system{server: server, nats: server.URL(), data: c.data}, nil
 }
 
+// connect is from inside this process, as cairn up does, or over TCP.
+func (s *system) connect(tcp bool) (*bus.Conn, error) {
+	if tcp {
+		return bus.Open(s.nats, "test-up")
+	}
+	return s.server.Open("test-up")
+}
+
 // together runs everything in this process, as cairn up does.
 func together(c setup) (*system, error) {
 	s, err := serverOf(c)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.server.Open("test-up")
-	if c.tcp {
-		conn, err = bus.Open(s.nats, "test-up")
-	}
+	conn, err := s.connect(c.tcp)
 	if err != nil {
 		s.server.Stop()
 		return nil, err

@@ -1,0 +1,124 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// agents are what became of the renderings of those who said who they are.
+var agents struct{ heard, left signals }
+
+// profile says what the rendering agent is to do.
+type profile struct {
+	Do  string `json:"do"` // speak, refuse, break, hush or hang
+	Who string `json:"who"`
+}
+
+// agent renders answers as the profile says.
+func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
+	var p profile
+	if err := json.Unmarshal(r.Profile, &p); err != nil {
+		return err
+	}
+	switch p.Do {
+	case "refuse":
+		return errors.New("out of ink")
+	case "hush":
+		return nil
+	case "break":
+		return errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "half a "}), errors.New("out of ink"))
+	case "hang":
+		agents.heard.give(p.Who)
+		<-ctx.Done()
+		agents.left.give(p.Who)
+		return ctx.Err()
+	default:
+		told, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		return errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "rendered "}),
+			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: string(told)}))
+	}
+}
+
+// render serves the agent on the system until the test ends.
+func (c *client) render(t testing.TB) {
+	t.Helper()
+	conn, err := bus.Open(c.nats, "test-agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	s, err := bus.Start(conn, "agent", 64, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Errorf("stop the agent: %v", err)
+		}
+	})
+	if err := (bus.Stream[schemas.Rendering]{Subject: rendered.render, Timeout: time.Minute, MaxBody: 8 << 20}).Serve(s, agent); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// as asks how many hosts a site has, with a profile for the agent.
+func (c *client) as(t testing.TB, do string, more ...string) []event {
+	t.Helper()
+	return c.analyze(t, question("How many hosts per site?", estate, append(more, `"profile":`+text(profile{do, c.word}))...))
+}
+
+func TestRendering(t *testing.T) {
+	everywhere(t, rendered, func(t *testing.T, c *client) {
+		direct(t, c.as(t, "speak")) // nobody is there yet
+		c.render(t)
+		events := c.as(t, "speak", `"mode":"broad"`, `"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"}`, `"include":["usage"]`)
+		inOrder(t, kindsOf(events))
+		told, ok := strings.CutPrefix(said(t, events), "rendered ")
+		if !ok {
+			t.Fatalf("the answer is not the agent's: %v", events)
+		}
+		if diff := contains(value(t, told), value(t, c.named(`{"query":"How many hosts per site?","mode":"broad","tool_results":[{"count":3},{"groups":{"Oslo":2,"Bergen":1}}],
+			"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"},"profile":{"do":"speak","who":"$"}}`))); diff != "" {
+			t.Errorf("%s: the agent is told %s", diff, told)
+		}
+		direct(t, c.as(t, "refuse"))
+		direct(t, c.as(t, "hush"))
+		broken := c.as(t, "break")
+		if got := said(t, broken); got != "half a " || len(all(broken, "error")) != 1 || len(all(broken, "direct_response")) != 0 {
+			t.Errorf("an agent that fails after its first word: %v, want its words, error, done", broken)
+		}
+		s := c.follow(t, question("How many hosts per site?", estate, `"profile":`+text(profile{"hang", c.word})))
+		agents.heard.within(t, 10*time.Second, c.word, "the agent is asked")
+		s.stop()
+		agents.left.within(t, 2*time.Second, c.word, "the agent is told that the client left")
+		late := c.at(c.impatient).as(t, "hang")
+		if e := all(late, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-504") {
+			t.Errorf("an agent that takes too long: %v, want an error AN-504", late)
+		}
+	})
+}
+
+// direct checks that the answer came without the agent.
+func direct(t testing.TB, events []event) {
+	t.Helper()
+	if got := strings.Join(kindsOf(events), " "); !strings.HasSuffix(got, "tool_result direct_response done") {
+		t.Fatalf("%s: want direct_response, done behind the tools", got)
+	}
+	d := value(t, all(events, "direct_response")[0]).(map[string]any)
+	if answer, _ := d["text"].(string); !strings.Contains(answer, "Oslo") || d["code"] != "AN-503" || d["reason"] == "" || len(d) != 3 {
+		t.Errorf("direct_response %v, want text, code and reason", d)
+	}
+}

@@ -1,0 +1,93 @@
+package test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Everything that was answered is there again after a restart on the same data.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for _, top := range topologies {
+		t.Run(top.name, func(t *testing.T) {
+			t.Parallel()
+			data := t.TempDir()
+			before := newClient(t, start(t, top, setup{data: data}))
+			for _, k := range kinds {
+				before.do(t, "POST /register/"+k.kind, `{"`+k.wrapper+`":`+k.record+k.around+`}`)
+			}
+			before.put(t, [][2]string{{"skill", `{"skill_id":"$.removed","purpose":"$removed"}`}, {"skill", `{"skill_id":"$.mine","tenant_id":"$","purpose":"mine"}`}}...)
+			before.do(t, "DELETE /register/skill/$.removed", "")
+			before.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{"x":1}}`)
+			before.do(t, "POST /tags/write", `{"request_id":"$short","flow":"f","ttl_seconds":1}`)
+			if err := before.stop(); err != nil {
+				t.Fatal(err)
+			}
+			c := newClient(t, start(t, top, setup{data: data}))
+			c.word = before.word
+			var rows []row
+			for _, k := range kinds {
+				rows = append(rows, row{"the " + k.kind, k.read, k.question, 200, "", strings.ReplaceAll(k.has, "RECORD", k.record)})
+			}
+			c.rows(t, append(rows, []row{
+				{"search", "POST /resolve/skill", `{"query":"audit","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$.audit"}]}`},
+				{"a tenant's own", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$"}`, 200, "", `{"manifest":{"purpose":"mine"}}`},
+				{"what was removed stays so", "POST /resolve/skill", `{"skill_id":"$.removed"}`, 404, "CE-031", ""},
+				{"and is not found", "POST /resolve/skill", `{"query":"$removed"}`, 404, "CE-031", ""},
+				{"a tag", "GET /tags/$", "", 200, `{"tags":{"request_id":"$","flow":"f","tags":{"x":1}}}`, ""},
+				{"is still written once", "POST /tags/write", `{"request_id":"$"}`, 409, "CE-021", ""},
+				{"new records are taken", "POST /register/skill", `{"record":{"skill_id":"$.new"}}`, 200, `{"skill_id":"$.new"}`, ""},
+			}...))
+			soon(t, "a tag expires that was written before", 3*time.Second, func() bool { return c.ask(t, "GET /tags/$short", "").status == 404 })
+		})
+	}
+}
+
+// The NATS server goes away under everything, and comes back.
+func TestNATSGoesAway(t *testing.T) {
+	t.Parallel()
+	for _, top := range topologies {
+		t.Run(top.name, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, start(t, top, setup{data: t.TempDir(), model: "scripted", tcp: true}))
+			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
+			c.do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
+			asked := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
+			theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+
+			c.crash()
+			for _, request := range []row{
+				{request: "POST /resolve/skill", body: `{"skill_id":"$.a"}`, want: "CE-011"}, {request: "GET /tags/$", want: "CE-011"},
+				{request: "POST /register/skill", body: `{"record":{"skill_id":"$.b"}}`, want: "CE-011"}, {request: analyze, body: question("q", "{}"), want: "AN-503"},
+			} {
+				at := time.Now()
+				c.ask(t, request.request, request.body).expect(t, 503, request.want, "")
+				if took := time.Since(at); took > 2*time.Second {
+					t.Errorf("%s: answered after %v, want 2 seconds at most", request.request, took)
+				}
+			}
+			if a := c.ask(t, "GET /health", ""); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
+				t.Errorf("health: %d %s, want 503 and down", a.status, a.body)
+			}
+			if e := all(asked.rest(t), "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") {
+				t.Errorf("the analysis in flight: error %v, want AN-503", e)
+			}
+
+			if err := c.revive(); err != nil {
+				t.Fatal(err)
+			}
+			soon(t, "all is well again", 20*time.Second, func() bool {
+				a := c.ask(t, "GET /health", "")
+				return a.status == 200 && strings.Contains(a.body, `"service":"cairn","status":"ok"`)
+			})
+			c.rows(t, []row{
+				{"what was registered is there", "POST /resolve/skill", `{"query":"$"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+				{"new records are taken", "POST /register/skill", `{"record":{"skill_id":"$.b"}}`, 200, `{"skill_id":"$.b"}`, ""},
+				{"and found", "POST /resolve/skill", `{"skill_id":"$.b"}`, 200, "", `{"skill_id":"$.b"}`},
+				{"tags are kept", "POST /tags/write", `{"request_id":"$new"}`, 201, `{"request_id":"$new","flow":""}`, ""},
+			})
+			inOrder(t, kindsOf(c.analyze(t, question(text(script{Say: "again"}), estate))))
+		})
+	}
+}

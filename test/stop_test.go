@@ -1,0 +1,102 @@
+package test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A system that is told to stop takes no more requests and answers those in flight.
+func TestStopAnswersWhatIsInFlight(t *testing.T) {
+	alone(t, setup{model: "scripted"}, func(t *testing.T, c *client) {
+		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
+		theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+		stopped := make(chan error, 1)
+		go func() { stopped <- c.stop() }()
+		soon(t, "no more connections are taken", 10*time.Second, func() bool {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(c.edge, "http://"))
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err != nil
+		})
+		theModel.released.give(c.word)
+		if got := said(t, s.rest(t)); got != "some words released" {
+			t.Errorf("the answer in flight is %q", got)
+		}
+		c.http.CloseIdleConnections()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A worker that is told to stop finishes what it does; the others go on.
+func TestWorkerStops(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
+	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
+	theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+	c.workers[0].signal()
+	soon(t, "the worker takes no more", 10*time.Second, func() bool {
+		a, err := c.try(context.Background(), analyze, question(text(script{Say: "x"}), "{}"))
+		return err == nil && a.status == 503
+	})
+	c.do(t, "POST /register/skill", `{"record":{"skill_id":"$.a"}}`)
+	theModel.released.give(c.word)
+	if got := said(t, s.rest(t)); got != "some words released" {
+		t.Errorf("the answer in flight is %q", got)
+	}
+	if err := c.workers[0].ended(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worker that dies without a word leaves no stream without an end, and
+// another takes its place.
+func TestWorkerDies(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
+	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
+	theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+	dead := c.workers[0]
+	dead.send(syscall.SIGKILL)
+	<-dead.exited
+	events := s.rest(t)
+	if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") || said(t, events) != "some words " {
+		t.Errorf("%v, want what was said, an error AN-503 and done", events)
+	}
+	c.ask(t, analyze, question("q", "{}")).expect(t, 503, "AN-503", "")
+	c.workers[0] = launch(dead.cmd.Path, dead.cmd.Args[1:]...)
+	if err := c.workers[0].served(); err != nil {
+		t.Fatal(err)
+	}
+	inOrder(t, kindsOf(c.analyze(t, question(text(script{Say: "as before"}), estate))))
+}
+
+// Addresses that other machines reach need a word of consent, for nobody is
+// asked who they are.
+func TestListeningElsewhere(t *testing.T) {
+	t.Parallel()
+	program, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"edge", "--http", "0.0.0.0:0"}, {"edge", "--http", ":0"}, {"up", "--http", "[::]:0", "--data", "", "--nats-listen", ""},
+		{"up", "--http", "127.0.0.1:0", "--data", "", "--nats-listen", "0.0.0.0:0"},
+	} {
+		p := launch(program, args...)
+		select {
+		case <-p.exited:
+		case <-time.After(30 * time.Second):
+			p.send(syscall.SIGKILL)
+		}
+		if err := p.ended(); err == nil || !strings.Contains(p.errOut.String(), "--insecure") {
+			t.Errorf("cairn %q: %v, want it refused with a word on --insecure", args, err)
+		}
+	}
+}
