@@ -109,11 +109,9 @@ func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
 		s.fail(ctx, r, err)
 		return
 	}
-	header := micro.Headers{}
+	var header nats.Header
 	if w, ok := res.(interface{ CatalogRevision() uint64 }); ok {
-		header[HeaderRevision] = []string{strconv.FormatUint(w.CatalogRevision(), 10)}
+		header = nats.Header{HeaderRevision: {strconv.FormatUint(w.CatalogRevision(), 10)}}
 	}
-	if err := r.Respond(body, micro.WithHeaders(header)); err != nil {
-		s.log.Warn("answer not sent", "subject", r.Subject(), "request_id", RequestID(ctx), "err", err)
-	}
+	s.respond(ctx, r, body, header)
 }

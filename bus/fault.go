@@ -54,11 +54,20 @@ func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
 func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error) {
 	e = s.seen(ctx, r.Subject(), e, err)
 	body, err := json.Marshal(e)
-	if err == nil {
-		err = r.Error(strconv.Itoa(e.Status), e.Title, body)
-	}
 	if err != nil {
-		s.log.Warn("answer not sent", "subject", r.Subject(), "request_id", e.RequestID, "err", err)
+		s.log.Error("encode error", "request_id", e.RequestID, "err", err)
+		return
+	}
+	s.respond(ctx, r, body, nats.Header{micro.ErrorHeader: {e.Title}, micro.ErrorCodeHeader: {strconv.Itoa(e.Status)}})
+}
+
+// respond publishes the answer itself: micro's own methods write to a request
+// that micro reads as soon as the endpoint's callback is back, and ours answer
+// later.
+func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, header nats.Header) {
+	err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: header, Data: body})
+	if err != nil {
+		s.log.Warn("answer not sent", "subject", r.Subject(), "request_id", RequestID(ctx), "err", err)
 	}
 }
 

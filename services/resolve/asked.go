@@ -38,21 +38,8 @@ func (s asked) tools(builders []graph.Reach) []graph.Reach {
 	return tools
 }
 
-// template is the one that the skill names, or else the first by id that
-// names the skill; the tenant's own before a global one.
 func (s asked) template() (graph.Reach, bool) {
-	if named := s.reader.Named(s.tenant, s.skill, graph.Template); len(named) > 0 {
-		return named[0], true
-	}
-	for _, to := range scoped(schemas.KindSkill, s.tenant, s.skill.ID) {
-		for _, id := range s.graph.Namers(schemas.KindTemplate, graph.Skills, to) {
-			n := graph.Node{Kind: schemas.KindTemplate, Tenant: to.Tenant, ID: id}
-			if found, ok := s.reader.Find(schemas.KindTemplate, s.tenant, id); ok && found == n {
-				return graph.Reach{Node: n, Via: graph.Skills}, true
-			}
-		}
-	}
-	return graph.Reach{}, false
+	return s.reader.Template(s.tenant, s.skill)
 }
 
 // records are the records reached, each with its reason.

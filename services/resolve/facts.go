@@ -25,83 +25,68 @@ type taken struct {
 	record []byte // as it is answered
 }
 
-// take reads the change's record, as strictly as registration did.
+// take reads the change's record, as strictly as registration did. A field
+// without a meaning in a record of its kind means nothing, whatever its name.
 func take(c catalog.Change) (taken, error) {
-	t := taken{record: c.Record}
-	err := t.read(c)
+	t, err := read(c)
 	if err != nil {
 		return taken{}, fmt.Errorf("read %s: %w", c.Key, err)
 	}
 	return t, nil
 }
 
-func (t *taken) read(c catalog.Change) error {
+func read(c catalog.Change) (taken, error) {
 	switch c.Key.Kind {
 	case schemas.KindSkill:
-		return t.skill(c)
+		return skill(c)
 	case schemas.KindTool:
-		var f schemas.Tool
-		err := t.known(c, &f)
-		t.facts = facts{domain: f.Domain, status: f.Status, class: f.ToolClass, provider: f.Provider}
-		return err
+		f, err := fields[schemas.Tool](c)
+		return taken{facts{domain: f.Domain, status: f.Status, class: f.ToolClass, provider: f.Provider}, nil, c.Record}, err
 	case schemas.KindContextBuilder:
-		return t.contextBuilder(c)
+		return contextBuilder(c)
 	case schemas.KindTemplate:
-		return t.template(c)
+		f, err := fields[schemas.Template](c)
+		return linked(c, facts{}, graph.Fields{Skills: f.SkillIDs}), err
 	case schemas.KindGuardrail:
-		return t.known(c, &schemas.Guardrail{})
+		f, err := fields[schemas.Guardrail](c)
+		return linked(c, facts{}, graph.Fields{Domain: f.Domain, Skills: f.SkillIDs}), err
 	default:
-		return t.known(c, &schemas.Agent{})
+		f, err := fields[schemas.Agent](c)
+		return linked(c, facts{}, graph.Fields{Skills: f.SkillIDs}), err
 	}
 }
 
-// known reads the fields that mean something in a record of the kind, and the
-// links that follow from them. Another field means nothing, whatever its name.
-func (t *taken) known(c catalog.Change, fields any) error {
+// fields are those of the change's record that mean something in a T.
+func fields[T any](c catalog.Change) (f T, err error) {
 	if jsontext.Value(c.Record).Kind() != jsontext.KindBeginObject {
-		return errors.New("not a JSON object") // null would pass for an empty one
+		return f, errors.New("not a JSON object") // null would pass for an empty one
 	}
-	if err := json.Unmarshal(c.Record, fields); err != nil {
-		return err
-	}
-	record, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	t.edges, err = graph.Derive(c.Key.Kind, record)
-	return err
+	return f, json.Unmarshal(c.Record, &f)
 }
 
-func (t *taken) skill(c catalog.Change) error {
-	var s schemas.Skill
-	err := t.known(c, &s)
+func linked(c catalog.Change, f facts, links graph.Fields) taken {
+	return taken{f, graph.Edges(c.Key.Kind, links), c.Record}
+}
+
+func skill(c catalog.Change) (taken, error) {
+	s, err := fields[schemas.Skill](c)
 	if s.Domain == "" {
 		s.Domain, _, _ = strings.Cut(c.Key.ID, ".")
 	}
-	t.facts = facts{domain: s.Domain, status: s.Status}
-	return err
+	return linked(c, facts{domain: s.Domain, status: s.Status}, graph.Fields{
+		ContextBuilders: s.ContextBuilderIDs, Guardrails: s.GuardrailIDs, Template: s.TemplateID, Tools: s.ToolIDs,
+	}), err
 }
 
 // contextBuilder also completes the record: the contract has a context type,
 // tools and instructions in each that is resolved.
-func (t *taken) contextBuilder(c catalog.Change) error {
-	var b schemas.ContextBuilder
-	err := t.known(c, &b)
+func contextBuilder(c catalog.Change) (taken, error) {
+	b, err := fields[schemas.ContextBuilder](c)
 	if err != nil {
-		return err
+		return taken{}, err
 	}
-	t.facts = facts{domain: b.Domain, contextType: b.ContextType}
+	t := linked(c, facts{domain: b.Domain, contextType: b.ContextType},
+		graph.Fields{Domain: b.Domain, Tools: b.ToolIDs, Skills: b.SkillIDs})
 	t.record, err = complete(c.Record, []member{{"context_type", `""`}, {"tool_ids", `[]`}, {"instructions", `""`}})
-	return err
-}
-
-// template leads from the template to the skills it names. The contract shows
-// no link to a template; here a skill may name one, or one its skills.
-func (t *taken) template(c catalog.Change) error {
-	var f schemas.Template
-	err := t.known(c, &f)
-	for _, id := range f.SkillIDs {
-		t.edges = append(t.edges, graph.Edge{Predicate: graph.Skills, To: id})
-	}
-	return err
+	return t, err
 }

@@ -1,12 +1,6 @@
 package graph
 
-import (
-	"fmt"
-
-	"github.com/go-json-experiment/json"
-
-	"cairn/schemas"
-)
+import "cairn/schemas"
 
 // The predicates by which records name records: the fields that do it.
 const (
@@ -54,41 +48,37 @@ func kindOf(predicate string) string {
 	}
 }
 
-// fields are those of a record that link it.
-type fields struct {
-	Domain          string   `json:"domain"`
-	ContextBuilders []string `json:"context_builder_ids"`
-	Guardrails      []string `json:"guardrail_ids"`
-	Template        string   `json:"template_id"`
-	Tools           []string `json:"tool_ids"`
-	Skills          []string `json:"skill_ids"`
+// Fields are those of a record that link it.
+type Fields struct {
+	Domain          string
+	ContextBuilders []string
+	Guardrails      []string
+	Template        string
+	Tools           []string
+	Skills          []string
 }
 
-// Derive reads the links of a record of the kind off its JSON, in their order
-// and each once. It answers an error, and no links, for what is no record.
-func Derive(kind string, record []byte) ([]Edge, error) {
-	var f fields
-	if err := json.Unmarshal(record, &f); err != nil {
-		return nil, fmt.Errorf("read the links of a %s: %w", kind, err)
-	}
+// Edges are the links that the fields mean in a record of the kind, in their
+// order and each once.
+func Edges(kind string, f Fields) []Edge {
 	switch kind {
 	case schemas.KindSkill:
 		return edges(links{ContextBuilders, f.ContextBuilders}, links{Guardrails, f.Guardrails},
-			links{Template, one(f.Template)}, links{Tools, f.Tools}), nil
+			links{Template, one(f.Template)}, links{Tools, f.Tools})
 	case schemas.KindContextBuilder:
-		return edges(links{Tools, f.Tools}, links{Skills, f.Skills}, f.builds()), nil
+		return edges(links{Tools, f.Tools}, links{Skills, f.Skills}, f.builds())
 	case schemas.KindAgent, schemas.KindTemplate:
-		return edges(links{Skills, f.Skills}), nil
+		return edges(links{Skills, f.Skills})
 	case schemas.KindGuardrail:
-		return edges(links{Skills, f.Skills}, f.guards()), nil
+		return edges(links{Skills, f.Skills}, f.guards())
 	default:
-		return nil, nil
+		return nil
 	}
 }
 
 // builds offers a context builder to its domain unless it names skills. Tools
 // are what it uses, not whom it serves, so naming tools does not bind it.
-func (f fields) builds() links {
+func (f Fields) builds() links {
 	if len(f.Skills) > 0 {
 		return links{}
 	}
@@ -97,7 +87,7 @@ func (f fields) builds() links {
 
 // guards offers a guardrail to its domain, or everywhere when it has neither
 // domain nor skills. One with both guards both: rather once too often.
-func (f fields) guards() links {
+func (f Fields) guards() links {
 	if f.Domain == "" && len(f.Skills) == 0 {
 		return links{GuardsAll, []string{Everywhere}}
 	}

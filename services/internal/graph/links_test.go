@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,7 @@ import (
 	"cairn/services/internal/graph"
 )
 
-func TestDerive(t *testing.T) {
+func TestEdges(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, kind, record string
@@ -40,19 +41,26 @@ func TestDerive(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := graph.Derive(row.kind, []byte(row.record))
-			if diff := cmp.Diff(row.want, got); err != nil || diff != "" {
-				t.Errorf("error %v, edges (-want +got):\n%s", err, diff)
+			if diff := cmp.Diff(row.want, graph.Edges(row.kind, linking(t, row.record))); diff != "" {
+				t.Errorf("edges (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestDeriveRefusesWhatIsNoRecord(t *testing.T) {
-	t.Parallel()
-	for _, record := range []string{``, `[]`, `{"tool_ids":"a.b.c"}`, `{"tool_ids":[1]}`} {
-		if got, err := graph.Derive(schemas.KindSkill, []byte(record)); err == nil || got != nil {
-			t.Errorf("Derive(%s) = %v, %v", record, got, err)
-		}
+// linking are the fields of a record, given as JSON, that link it.
+func linking(t testing.TB, record string) graph.Fields {
+	t.Helper()
+	var f struct {
+		Domain          string   `json:"domain"`
+		ContextBuilders []string `json:"context_builder_ids"`
+		Guardrails      []string `json:"guardrail_ids"`
+		Template        string   `json:"template_id"`
+		Tools           []string `json:"tool_ids"`
+		Skills          []string `json:"skill_ids"`
 	}
+	if err := json.Unmarshal([]byte(record), &f); err != nil {
+		t.Fatal(err)
+	}
+	return graph.Fields(f)
 }

@@ -17,11 +17,7 @@ func registered(t testing.TB, records ...[4]string) graph.Reader {
 	g, known := graph.New(), map[graph.Node]bool{}
 	for _, r := range records {
 		n := graph.Node{Kind: r[0], Tenant: r[1], ID: r[2]}
-		edges, err := graph.Derive(n.Kind, []byte(r[3]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Apply(n, edges)
+		g.Apply(n, graph.Edges(n.Kind, linking(t, r[3])))
 		known[n] = true
 	}
 	return graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
