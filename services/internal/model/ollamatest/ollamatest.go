@@ -25,10 +25,14 @@ type Info struct {
 	Capabilities []ollama.Capability
 	Context      int    // tokens; 0: not told
 	RemoteHost   string // set: a cloud runs the model
+	Digest       string // of the manifest
+	Tokenizer    string // its kind; "bert" is a word-piece one; empty: not told
+	Parameters   string // lines of a name and a value
+	Dimensions   int    // of vectors; 0: 64
 }
 
-// Server answers each chat request with the next turn of its script. It may be
-// used concurrently.
+// Server answers each chat request with the next turn of its script, and
+// requests for vectors as SetEmbedding says. It may be used concurrently.
 type Server struct {
 	t     testing.TB
 	http  *httptest.Server
@@ -37,12 +41,14 @@ type Server struct {
 
 	closing sync.Once
 
-	mu       sync.Mutex
-	script   []Turn
-	models   []Info
-	requests []api.ChatRequest
-	unloads  int
-	loaded   bool
+	mu        sync.Mutex
+	script    []Turn
+	models    []Info
+	requests  []api.ChatRequest
+	unloads   int
+	loaded    bool
+	embedding func([]string) Embedding
+	embeds    []api.EmbedRequest
 }
 
 // New starts a server, which ends with the test. A request for which the
@@ -68,6 +74,7 @@ func New(t testing.TB, script ...Turn) *Server {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/chat", s.chat)
+	mux.HandleFunc("POST /api/embed", s.embed)
 	mux.HandleFunc("POST /api/show", s.show)
 	mux.HandleFunc("GET /api/tags", s.tags)
 	mux.HandleFunc("GET /api/ps", s.ps)
@@ -176,7 +183,12 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		if m.Context > 0 {
 			info["llama.context_length"] = m.Context
 		}
-		send(w, api.ShowResponse{ModelInfo: info, Capabilities: m.Capabilities, RemoteHost: m.RemoteHost})
+		if m.Tokenizer != "" {
+			info["tokenizer.ggml.model"] = m.Tokenizer
+		}
+		send(w, api.ShowResponse{
+			ModelInfo: info, Capabilities: m.Capabilities, RemoteHost: m.RemoteHost, Parameters: m.Parameters,
+		})
 		return
 	}
 	fail(w, http.StatusNotFound, "model '"+req.Model+"' not found")
@@ -187,7 +199,9 @@ func (s *Server) tags(w http.ResponseWriter, _ *http.Request) {
 	defer s.mu.Unlock()
 	list := api.ListResponse{Models: []api.ListModelResponse{}}
 	for _, m := range s.models {
-		list.Models = append(list.Models, api.ListModelResponse{Name: m.Name, Model: m.Name, Size: m.Size, RemoteHost: m.RemoteHost})
+		list.Models = append(list.Models, api.ListModelResponse{
+			Name: m.Name, Model: m.Name, Size: m.Size, RemoteHost: m.RemoteHost, Digest: m.Digest,
+		})
 	}
 	send(w, list)
 }

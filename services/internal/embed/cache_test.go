@@ -1,0 +1,292 @@
+package embed_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/services/internal/embed"
+	"cairn/services/internal/model/ollamatest"
+)
+
+// startNATS runs an embedded server with its files in dir.
+func startNATS(t testing.TB, dir string) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, JetStream: true, StoreDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { stopNATS(s) })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not come up")
+	}
+	return s
+}
+
+func stopNATS(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+func connect(t testing.TB, s *server.Server) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
+	t.Helper()
+	c, err := embed.OpenCache(t.Context(), js, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// holds waits until the bucket has n vectors.
+func holds(t testing.TB, js jetstream.JetStream, n uint64) jetstream.KeyValue {
+	t.Helper()
+	kv, err := js.KeyValue(t.Context(), embed.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		status, err := kv.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status.Values() == n {
+			return kv
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the bucket has %d vectors, want %d", status.Values(), n)
+		}
+	}
+}
+
+// warmed is a model of s that knows its space, with its vectors in c.
+func warmed(t testing.TB, s *ollamatest.Server, c *embed.Cache) embed.Embedder {
+	t.Helper()
+	e, err := embed.Open(t.Context(), "ollama://"+s.Host()+"/all-minilm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := embed.Warm(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	return embed.Cached(e, c)
+}
+
+// asked are the texts that s was asked for, those of warming apart.
+func asked(s *ollamatest.Server) (all [][]string) {
+	for _, req := range s.Embeds() {
+		if texts := req.Input.([]string); texts[0] != "a text" {
+			all = append(all, texts)
+		}
+	}
+	return all
+}
+
+func TestCacheAsksForWhatItLacks(t *testing.T) {
+	t.Parallel()
+	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	e := warmed(t, s, openCache(t, js))
+	first := vectors(t, e, embed.Document, "red", "blue", "red")
+	holds(t, js, 2)
+	second := vectors(t, e, embed.Document, "green", "red", "blue", "")
+	if diff := cmp.Diff([][]string{{"red", "blue"}, {"green"}}, asked(s)); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	want := [][]float32{first[0], first[1]}
+	if diff := cmp.Diff(want, second[1:3]); diff != "" || len(second[3]) != 64 || cmp.Equal(second[0], second[1]) {
+		t.Errorf("vectors (-want +got):\n%s\nand %v", diff, second)
+	}
+	vectors(t, e, embed.Query, "red") // may want another vector than the document
+	if got := asked(s); len(got) != 3 {
+		t.Errorf("asked for %q, want the query as well", got)
+	}
+}
+
+func TestCacheOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	s, dir := serve(t), t.TempDir()
+	texts := make([]string, 1200) // more than a server answers with at a time
+	for i := range texts {
+		texts[i] = fmt.Sprintf("text number %d", i)
+	}
+	nats := startNATS(t, dir)
+	js := connect(t, nats)
+	first := vectors(t, warmed(t, s, openCache(t, js)), embed.Document, texts...)
+	query := vectors(t, warmed(t, s, openCache(t, js)), embed.Query, "red")
+	holds(t, js, 1201)
+	stopNATS(nats)
+
+	before := len(asked(s))
+	js = connect(t, startNATS(t, dir))
+	e := warmed(t, s, openCache(t, js))
+	if diff := cmp.Diff(first, vectors(t, e, embed.Document, texts...)); diff != "" {
+		t.Errorf("documents (-want +got):\n%.500s", diff)
+	}
+	if diff := cmp.Diff(query, vectors(t, e, embed.Query, "red")); diff != "" {
+		t.Errorf("query (-want +got):\n%s", diff)
+	}
+	if more := asked(s)[before:]; len(more) > 0 {
+		t.Errorf("asked again for %d texts", len(slices.Concat(more...)))
+	}
+}
+
+func TestCacheServesWhileTheModelIsAway(t *testing.T) {
+	t.Parallel()
+	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	e := warmed(t, s, openCache(t, js))
+	vectors(t, e, embed.Document, "red")
+	vectors(t, e, embed.Query, "red")
+	holds(t, js, 2)
+	s.Close()
+	vectors(t, e, embed.Document, "red")
+	vectors(t, e, embed.Query, "red")
+}
+
+func TestCacheKeepsModelsApart(t *testing.T) {
+	t.Parallel()
+	other := minilm
+	other.Name, other.Digest, other.Dimensions = "other:latest", "71c2081242015f0e", 32
+	s, js := serve(t, minilm, other), connect(t, startNATS(t, t.TempDir()))
+	c := openCache(t, js)
+	for _, row := range []struct {
+		model      string
+		dimensions int
+	}{{"all-minilm", 64}, {"other", 32}, {"all-minilm?query_prefix=q", 64}} {
+		e := embed.Cached(open(t, s, row.model), c)
+		for range 2 { // the first call tells the space, the second finds the vector
+			if got := vectors(t, e, embed.Document, "red"); len(got[0]) != row.dimensions {
+				t.Errorf("%s: got %d dimensions, want %d", row.model, len(got[0]), row.dimensions)
+			}
+		}
+	}
+	holds(t, js, 3)
+}
+
+func TestCacheMakesSpoiltVectorsAnew(t *testing.T) {
+	t.Parallel()
+	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	e := warmed(t, s, openCache(t, js))
+	want := vectors(t, e, embed.Document, "red", "blue")
+	kv := holds(t, js, 2)
+	keys, err := kv.Keys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, spoilt := range [][]byte{{1, 2, 3}, slices.Repeat([]byte{0xff}, 128)} { // too short; no numbers
+		if _, err := kv.Put(t.Context(), keys[i], spoilt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(want, vectors(t, e, embed.Document, "red", "blue")); diff != "" {
+		t.Errorf("vectors (-want +got):\n%s", diff)
+	}
+	if got := asked(s); len(got) != 2 {
+		t.Errorf("asked for %q, want both again", got)
+	}
+}
+
+func TestCacheThatFailsCostsNoVector(t *testing.T) {
+	t.Parallel()
+	nats := startNATS(t, t.TempDir())
+	s, js := serve(t), connect(t, nats)
+	e := warmed(t, s, openCache(t, js))
+	want := vectors(t, e, embed.Document, "red")
+	stopNATS(nats)
+	began := time.Now()
+	for range 10 {
+		if diff := cmp.Diff(want, vectors(t, e, embed.Document, "red")); diff != "" {
+			t.Errorf("vectors (-want +got):\n%s", diff)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("10 calls took %v, want it to be left alone after some failures", took)
+	}
+}
+
+func TestEqualQueriesAreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	for name, c := range map[string]*embed.Cache{"red": openCache(t, js), "blue": nil} {
+		e := warmed(t, s, c)
+		gate := make(chan struct{})
+		s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{Gate: gate} })
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := e.Embed(t.Context(), embed.Query, []string{name, "a sentence"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		// Those who come too late for the first find its vectors.
+		close(gate)
+		all.Wait()
+		vectors(t, e, embed.Query, "a sentence", name)
+		if got := asked(s); len(slices.DeleteFunc(got, func(texts []string) bool { return texts[0] != name })) != 1 {
+			t.Errorf("asked for %q, want %s once", asked(s), name)
+		}
+	}
+}
+
+func TestCachedLeavesLexicalAlone(t *testing.T) {
+	t.Parallel()
+	e, err := embed.Open(t.Context(), "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := embed.Cached(e, nil); got != e {
+		t.Errorf("got %T, want lexical vectors as they are", got)
+	}
+	if err := embed.Warm(t.Context(), e); err != nil {
+		t.Errorf("warm: %v", err)
+	}
+}
+
+func TestCacheOpensWithWhatIsThere(t *testing.T) {
+	t.Parallel()
+	js := connect(t, startNATS(t, t.TempDir()))
+	openCache(t, js)
+	openCache(t, js)
+	stream, err := js.Stream(t.Context(), "KV_"+embed.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := stream.CachedInfo().Config
+	if c.PersistMode != jetstream.AsyncPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
+		t.Errorf("got %+v, want one that is bounded, forgets the oldest and does not sync", c)
+	}
+	if _, err := embed.OpenCache(t.Context(), connectedToNothing(t), 1); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
+		t.Errorf("without a server: got %v, want an error that names the bucket", err)
+	}
+}
+
+// connectedToNothing has lost its server.
+func connectedToNothing(t *testing.T) jetstream.JetStream {
+	t.Helper()
+	js := connect(t, startNATS(t, t.TempDir()))
+	js.Conn().Close()
+	return js
+}

@@ -1,0 +1,170 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/ollama/ollama/api"
+)
+
+// model is a model of an Ollama server. Its identity is pinned when it is
+// first known: vectors of another model are never taken for its own.
+type model struct {
+	settings
+	client   *api.Client
+	known    atomic.Pointer[identity] // nil before a vector was made
+	verified atomic.Int64             // when, in nanoseconds; 0: is to be verified
+	guards   [2]*guard[[][]float32]   // by purpose
+	watched  atomic.Bool
+}
+
+// sample is a text that every model can embed.
+const sample = "a text"
+
+var _ served = (*model)(nil)
+
+func openOllama(ctx context.Context, rawURL string) (*model, error) {
+	s, err := parse(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("embedder %q: %w", rawURL, err)
+	}
+	// Without a limit on the time to the response's headers: loading and
+	// computing come before them.
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     time.Minute,
+	}
+	context.AfterFunc(ctx, transport.CloseIdleConnections)
+	return &model{
+		settings: s,
+		client:   api.NewClient(s.base, &http.Client{Transport: transport}),
+		guards:   [2]*guard[[][]float32]{newGuard[[][]float32](), newGuard[[][]float32]()},
+	}, nil
+}
+
+func (m *model) Space() Space {
+	if id := m.known.Load(); id != nil {
+		return m.space(id)
+	}
+	return Space{Floor: m.floor}
+}
+
+func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+	err := ctx.Err()
+	if err != nil || len(texts) == 0 {
+		return nil, err
+	}
+	g := m.guards[purpose]
+	var vectors [][]float32
+	if m.watched.Load() && !g.closed() {
+		err = g.why()
+	} else {
+		vectors, err = g.do(func() ([][]float32, error) { return m.embed(ctx, purpose, texts) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("embed %d texts with %s: %w", len(texts), m.name, err)
+	}
+	return vectors, nil
+}
+
+func (m *model) embed(ctx context.Context, purpose Purpose, texts []string) (vectors [][]float32, err error) {
+	vectors = make([][]float32, len(texts))
+	if purpose == Query {
+		err = limit(ctx, m.queryTimeout, func(ctx context.Context) error {
+			return m.fill(ctx, purpose, texts, vectors)
+		})
+	} else {
+		err = m.fill(ctx, purpose, texts, vectors)
+	}
+	if errors.Is(err, ErrUnavailable) {
+		m.verified.Store(0) // what comes back may be another model
+	}
+	return vectors, err
+}
+
+// fill puts the vectors of texts into their places.
+func (m *model) fill(ctx context.Context, purpose Purpose, texts []string, vectors [][]float32) error {
+	id, err := m.identity(ctx)
+	if err != nil {
+		return err
+	}
+	var jobs []job
+	for i, text := range texts {
+		if text = clean(text, id.wordPiece); text == "" {
+			vectors[i] = make([]float32, id.dimensions)
+			continue
+		}
+		jobs = append(jobs, job{i, text})
+	}
+	r := run{model: m, purpose: purpose, id: id, bound: m.timeout, vectors: vectors}
+	for _, batch := range batches(jobs, m.batch, id.window) {
+		if err := r.do(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identity is the model's, asked for when it is not known, verified when that
+// is due.
+func (m *model) identity(ctx context.Context) (*identity, error) {
+	id := m.known.Load()
+	if id == nil {
+		return m.meet(ctx)
+	}
+	if time.Since(time.Unix(0, m.verified.Load())) < verifyEvery {
+		return id, nil
+	}
+	return id, m.verify(ctx, id)
+}
+
+// meet learns the identity of the model, its dimensions from a first vector.
+func (m *model) meet(ctx context.Context) (*identity, error) {
+	var id *identity
+	err := limit(ctx, askTimeout, func(ctx context.Context) (err error) {
+		id, err = m.identify(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = limit(ctx, loadTimeout, func(ctx context.Context) error {
+		vectors, err := m.ask(ctx, []string{sample})
+		if err == nil {
+			id.dimensions = len(vectors[0])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if id.dimensions == 0 {
+		return nil, unavailable("its vectors have no dimensions")
+	}
+	m.known.CompareAndSwap(nil, id)
+	if first := m.known.Load(); *first != *id {
+		return nil, unavailable("it was replaced by another of its name just now")
+	}
+	m.verified.Store(time.Now().UnixNano())
+	return id, nil
+}
+
+// ask sends one request. It answers with as many vectors as there are inputs.
+func (m *model) ask(ctx context.Context, inputs []string) ([][]float32, error) {
+	res, err := m.client.Embed(ctx, m.request(inputs))
+	if err != nil {
+		return nil, explain(err)
+	}
+	if len(res.Embeddings) != len(inputs) {
+		return nil, unavailable("%d vectors for %d texts", len(res.Embeddings), len(inputs))
+	}
+	return res.Embeddings, nil
+}

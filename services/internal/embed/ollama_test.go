@@ -1,0 +1,245 @@
+package embed_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	ollama "github.com/ollama/ollama/types/model"
+
+	"cairn/services/internal/embed"
+	"cairn/services/internal/model/ollamatest"
+)
+
+// minilm is a model with a window of 12 tokens.
+var minilm = ollamatest.Info{
+	Name: "all-minilm:latest", Digest: "2ebe4dd4fca14137", Tokenizer: "bert", Context: 12,
+	Capabilities: []ollama.Capability{ollama.CapabilityEmbedding},
+}
+
+// serve runs a server with models, minilm when none are given.
+func serve(t *testing.T, models ...ollamatest.Info) *ollamatest.Server {
+	t.Helper()
+	if len(models) == 0 {
+		models = []ollamatest.Info{minilm}
+	}
+	s := ollamatest.New(t)
+	s.SetModels(models...)
+	return s
+}
+
+// open is the model of s that name is, with its settings behind it.
+func open(t *testing.T, s *ollamatest.Server, name string) embed.Embedder {
+	t.Helper()
+	e, err := embed.Open(t.Context(), "ollama://"+s.Host()+"/"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func vectors(t *testing.T, e embed.Embedder, purpose embed.Purpose, texts ...string) [][]float32 {
+	t.Helper()
+	got, err := e.Embed(t.Context(), purpose, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// inputs are the texts of the requests to s, the first apart, which asks for
+// the dimensions.
+func inputs(s *ollamatest.Server) (all [][]string) {
+	for _, req := range s.Embeds()[1:] {
+		all = append(all, req.Input.([]string))
+	}
+	return all
+}
+
+func TestOllamaEmbedsInBatches(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	got := vectors(t, open(t, s, "all-minilm?batch=2&keep_alive=-1s&num_ctx=12"), embed.Document, "one", " \n", "two", "three")
+	want := [][]float32{ollamatest.Vector("one", 64), make([]float32, 64), ollamatest.Vector("two", 64), ollamatest.Vector("three", 64)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("vectors (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([][]string{{"one", "two"}, {"three"}}, inputs(s)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	for _, req := range s.Embeds() {
+		if req.Truncate == nil || *req.Truncate || req.KeepAlive.Duration < 1000*time.Hour || req.Options["num_ctx"] != 12.0 {
+			t.Errorf("request %+v: want it not to cut, to keep the model for ever, with num_ctx", req)
+		}
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	t.Parallel()
+	const passages = "Represent this sentence for searching relevant passages: "
+	for _, row := range []struct{ model, query, document string }{
+		{"all-minilm:latest", "", ""},
+		{"nomic-embed-text:v1.5", "search_query: ", "search_document: "},
+		{"hf.co/nomic-ai/Nomic-Embed-Text-v2-moe-GGUF:Q8_0", "search_query: ", "search_document: "},
+		{"mxbai-embed-large:latest", passages, ""},
+		{"snowflake-arctic-embed:33m", passages, ""},
+		{"snowflake-arctic-embed2:latest", "query: ", ""},
+		{"bge-large:latest", passages, ""},
+		{"bge-m3:latest", "", ""},
+		{"jeffh/intfloat-multilingual-e5-large:latest", "query: ", "passage: "},
+		{"qwen3-embedding:0.6b", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""},
+		{"embeddinggemma:latest", "task: search result | query: ", "title: none | text: "},
+		{"granite-embedding:latest", "", ""},
+		{"all-minilm:latest?query_prefix=q%20&document_prefix=d%3A%20", "q ", "d: "},
+	} {
+		t.Run(row.model, func(t *testing.T) {
+			t.Parallel()
+			name, _, _ := strings.Cut(row.model, "?")
+			s := serve(t, ollamatest.Info{Name: name})
+			e := open(t, s, row.model)
+			vectors(t, e, embed.Query, "red")
+			vectors(t, e, embed.Document, "blue")
+			if diff := cmp.Diff([][]string{{row.query + "red"}, {row.document + "blue"}}, inputs(s)); diff != "" {
+				t.Errorf("texts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCleaning(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, text, wordPiece, other string }{
+		{"accents go where they make a word unknown", "café Überlauf", "cafe Uberlauf", "café Überlauf"},
+		{"symbols stand apart", "C++ a=b <x> $5 ~`^|", "C +  +  a = b  < x >   $ 5  ~  `  ^  |", "C++ a=b <x> $5 ~`^|"},
+		{"quotes and dashes are those of a keyboard", "it’s “so” – 5−3", "it's \"so\" - 5-3", "it’s “so” – 5−3"},
+		{"control and zero-width characters go", "a\x00b\u200bc\ufeff\td\u00ade", "a bc de", "a bc de"},
+		{"joiners stay where they have a meaning", "क\u200dष 👩\u200d💻", "कष 👩💻", "क\u200dष 👩\u200d💻"},
+		{"broken encoding is no text", "a\xffb", "a b", "a b"},
+		{"lines stay", " first\r\nsecond ", "first \nsecond", "first \nsecond"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			for tokenizer, want := range map[string]string{"bert": row.wordPiece, "gpt2": row.other} {
+				s := serve(t, ollamatest.Info{Name: "m:latest", Tokenizer: tokenizer})
+				vectors(t, open(t, s, "m"), embed.Document, row.text)
+				if got := inputs(s)[0][0]; got != want {
+					t.Errorf("%s: got %q, want %q", tokenizer, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestLongTextsAreCutAndNoted(t *testing.T) {
+	t.Parallel()
+	long := "indigo " + strings.Repeat("word ", 40)
+	for _, row := range []struct {
+		name   string
+		window int // as the model tells; the server's is 12
+		text   string
+		kept   string
+	}{
+		{"in a batch, of a window that is not told", 0, long, "indigo" + strings.Repeat(" word", 10)},
+		{"by itself, of a window that is told", 12, long, "indigo" + strings.Repeat(" word", 11)},
+		{"one that fits is left alone", 12, strings.TrimSpace(strings.Repeat("letters ", 12)), strings.TrimSpace(strings.Repeat("letters ", 12))},
+		{"without spaces, at the letters", 2, strings.Repeat("ü", 40), strings.Repeat("ü", 17)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			name := strings.ReplaceAll(strings.ReplaceAll(row.name, " ", "-"), ",", "") + ":latest"
+			s := serve(t, ollamatest.Info{Name: name, Context: row.window})
+			s.SetEmbedding(func(texts []string) ollamatest.Embedding {
+				if slices.ContainsFunc(texts, func(text string) bool { return len(strings.Fields(text)) > 12 }) {
+					return ollamatest.Embedding{Status: 400, Error: "the input length exceeds the context length"}
+				}
+				return ollamatest.Embedding{}
+			})
+			e := open(t, s, name)
+			got := vectors(t, e, embed.Document, "red", row.text, "blue")
+			want := [][]float32{ollamatest.Vector("red", 64), ollamatest.Vector(row.kept, 64), ollamatest.Vector("blue", 64)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("vectors (-want +got):\n%s\nof %q", diff, inputs(s))
+			}
+			notes := logged.with(name)
+			if cut := row.kept != strings.TrimSpace(row.text); cut != (len(notes) == 1) {
+				t.Errorf("notes %q; want one of a text that is cut", notes)
+			}
+		})
+	}
+}
+
+// TestFailures: what a server does to a request for documents.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	status := func(code int, text string) ollamatest.Embedding {
+		return ollamatest.Embedding{Status: code, Error: text}
+	}
+	for _, row := range []struct {
+		name string
+		does ollamatest.Embedding
+		want error
+		says string
+	}{
+		{"too many requests", status(429, "slow down"), embed.ErrUnavailable, "slow down"},
+		{"a full queue", status(503, "server busy"), embed.ErrUnavailable, "server busy"},
+		{"a runner that died", status(500, "llama runner process has terminated"), embed.ErrUnavailable, "terminated"},
+		{"a model that went away", status(404, "model 'm' not found"), embed.ErrUnavailable, "ollama pull"},
+		{"a login", status(401, "unauthorized"), embed.ErrUnavailable, ""},
+		{"silence", ollamatest.Embedding{End: ollamatest.Hang}, embed.ErrUnavailable, "no answer within 100ms"},
+		{"an answer that is cut", ollamatest.Embedding{End: ollamatest.Cut}, embed.ErrUnavailable, ""},
+		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
+		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, those before it had 64"},
+		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRefused, `"a poisoned text"`},
+		{"a setting it does not know", status(400, "invalid option"), embed.ErrRefused, "invalid option"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t)
+			e := open(t, s, "all-minilm?timeout=100ms")
+			vectors(t, e, embed.Document, "all is well")
+			s.SetEmbedding(func([]string) ollamatest.Embedding { return row.does })
+			got, err := e.Embed(t.Context(), embed.Document, []string{"a poisoned text"})
+			if got != nil || !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %v, %v; want %v that says %q", got, err, row.want, row.says)
+			}
+			s.SetEmbedding(nil)
+			vectors(t, e, embed.Document, "well again")
+		})
+	}
+}
+
+func TestARefusedTextIsNamed(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.SetEmbedding(func(texts []string) ollamatest.Embedding {
+		if slices.Contains(texts, "bad") {
+			return ollamatest.Embedding{Status: 400, Error: "no"}
+		}
+		return ollamatest.Embedding{}
+	})
+	e := open(t, s, "all-minilm")
+	_, err := e.Embed(t.Context(), embed.Document, []string{"good", "bad"})
+	if !errors.Is(err, embed.ErrRefused) || errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), `"bad"`) {
+		t.Errorf("documents: got %v, want a refusal of the bad one", err)
+	}
+	_, err = e.Embed(t.Context(), embed.Query, []string{"bad"})
+	if !errors.Is(err, embed.ErrRefused) || strings.Contains(err.Error(), "bad") {
+		t.Errorf("query: got %v, want a refusal that does not repeat what the user asked", err)
+	}
+}
+
+func TestQueriesDoNotWaitLong(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	e := open(t, s, "all-minilm?query_timeout=100ms")
+	vectors(t, e, embed.Query, "all is well")
+	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: ollamatest.Hang} })
+	began := time.Now()
+	_, err := e.Embed(t.Context(), embed.Query, []string{"slow"})
+	if took := time.Since(began); !errors.Is(err, embed.ErrUnavailable) || took > 2*time.Second {
+		t.Errorf("got %v after %v, want %v after 100ms", err, took, embed.ErrUnavailable)
+	}
+}

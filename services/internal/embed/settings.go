@@ -1,0 +1,158 @@
+package embed
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ollama/ollama/api"
+	ollama "github.com/ollama/ollama/types/model"
+)
+
+const (
+	defaultHost = "127.0.0.1"
+	defaultPort = "11434"
+	// Models on a processor are no faster in larger batches, and run one after
+	// the other: a query that comes in between waits for a batch of documents.
+	defaultBatch = 16
+	// A batch of long documents on a slow machine.
+	defaultTimeout = 60 * time.Second
+	// A search that waits longer is better answered from the words alone.
+	defaultQueryTimeout = 2 * time.Second
+	// The server's own 5 minutes would make the first search after a quiet
+	// time wait for the model to be loaded.
+	defaultKeepAlive = time.Hour
+)
+
+// settings is what a model's URL says.
+type settings struct {
+	base         *url.URL
+	name         string // with its tag
+	prefixes     [2]string
+	floor        float64
+	numCtx       int // tokens; 0: the server's own
+	dimensions   int // 0: the model's own
+	batch        int
+	timeout      time.Duration
+	queryTimeout time.Duration
+	keepAlive    time.Duration
+}
+
+func parse(rawURL string) (settings, error) {
+	var s settings
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return s, err
+	}
+	if s.base, err = baseOf(u); err != nil {
+		return s, err
+	}
+	name := ollama.ParseName(strings.Trim(u.Path, "/"))
+	if !name.IsValid() {
+		return s, fmt.Errorf("want the name of a model after the host, not %q", u.Path)
+	}
+	s.name = name.DisplayShortest()
+	f := familyOf(s.name)
+	s.prefixes = [2]string{Document: f.document, Query: f.query}
+	s.floor = f.floor
+	s.batch, s.keepAlive = defaultBatch, defaultKeepAlive
+	s.timeout, s.queryTimeout = defaultTimeout, defaultQueryTimeout
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return s, err
+	}
+	for key := range query {
+		if err := s.set(key, query.Get(key)); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// baseOf is the address of u's server.
+func baseOf(u *url.URL) (*url.URL, error) {
+	// The URL is shown to users and logged.
+	if u.User != nil {
+		return nil, errors.New("a user or password in the URL is not supported")
+	}
+	scheme, host, port := "http", defaultHost, defaultPort
+	if u.Scheme == "ollama+https" {
+		scheme, port = "https", "443"
+	}
+	if h := u.Hostname(); h != "" {
+		host = h
+	}
+	if p := u.Port(); p != "" {
+		port = p
+	}
+	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
+}
+
+func (s *settings) set(key, value string) (err error) {
+	switch key {
+	case "floor":
+		s.floor, err = strconv.ParseFloat(value, 64)
+		if err != nil || !(s.floor >= 0 && s.floor <= 1) {
+			return fmt.Errorf("floor=%s: want a cosine from 0 to 1", value)
+		}
+	case "query_prefix":
+		s.prefixes[Query] = value
+	case "document_prefix":
+		s.prefixes[Document] = value
+	case "num_ctx":
+		s.numCtx, err = positive(key, value)
+	case "dimensions":
+		s.dimensions, err = positive(key, value)
+	case "batch":
+		s.batch, err = positive(key, value)
+	case "timeout":
+		s.timeout, err = lasting(key, value)
+	case "query_timeout":
+		s.queryTimeout, err = lasting(key, value)
+	case "keep_alive":
+		if s.keepAlive, err = time.ParseDuration(value); err != nil {
+			return fmt.Errorf("keep_alive=%s: want a duration such as 1h; below zero is for ever", value)
+		}
+	default:
+		return fmt.Errorf("setting %q: want floor, query_prefix, document_prefix, num_ctx, dimensions, batch, timeout, query_timeout or keep_alive", key)
+	}
+	return err
+}
+
+func positive(key, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s=%s: want a positive number", key, value)
+	}
+	return n, nil
+}
+
+func lasting(key, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%s=%s: want a positive duration such as 60s", key, value)
+	}
+	return d, nil
+}
+
+// request asks for the vectors of inputs. The options are the same in every
+// request: another num_ctx makes the server load the model anew. What is too
+// long is to be refused, not cut without a word.
+func (s *settings) request(inputs []string) *api.EmbedRequest {
+	no := false
+	req := &api.EmbedRequest{
+		Model:      s.name,
+		Input:      inputs,
+		KeepAlive:  &api.Duration{Duration: s.keepAlive},
+		Truncate:   &no,
+		Dimensions: s.dimensions,
+	}
+	if s.numCtx > 0 {
+		req.Options = map[string]any{"num_ctx": s.numCtx}
+	}
+	return req
+}

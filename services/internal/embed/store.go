@@ -1,0 +1,150 @@
+package embed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// Bucket is the name of the KV bucket that keeps vectors.
+	Bucket = "embeddings"
+
+	stream   = "KV_" + Bucket
+	subjects = "$KV." + Bucket + "."
+	// maxBytes is room for 600,000 vectors of 768 dimensions. The oldest make
+	// room for new ones.
+	maxBytes = 1 << 30
+	// queriesFor keeps queries, which are many and seldom asked again, from
+	// taking the place of documents.
+	queriesFor = "168h"
+	// A server answers with at most 1,024 messages.
+	maxGet = 512
+	// getTimeout bounds a request to the cache: making a vector takes as long.
+	getTimeout = 500 * time.Millisecond
+)
+
+// Cache keeps vectors in a JetStream KV bucket, which outlives all processes.
+// It may be used concurrently and needs no closing.
+type Cache struct {
+	nc    *nats.Conn
+	from  string // the subject of direct gets
+	guard *guard[map[string][]byte]
+}
+
+// OpenCache creates the bucket, on that many servers, or takes the one that
+// exists as it is. Replicas of 0 are 1.
+func OpenCache(ctx context.Context, js jetstream.JetStream, replicas int) (*Cache, error) {
+	_, err := js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, config(max(1, replicas)))
+	}
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		err = nil // someone was faster
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
+	}
+	prefix := js.Options().APIPrefix
+	if prefix == "" {
+		prefix = jetstream.DefaultAPIPrefix
+	}
+	return &Cache{
+		nc:    js.Conn(),
+		from:  strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
+		guard: newGuard[map[string][]byte](),
+	}, nil
+}
+
+// config is the stream of a KV bucket (ADR-8) that forgets the oldest instead
+// of refusing the newest.
+func config(replicas int) jetstream.StreamConfig {
+	c := jetstream.StreamConfig{
+		Name:              stream,
+		Description:       "vectors by model, purpose and text; may be deleted",
+		Subjects:          []string{subjects + ">"},
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          maxBytes,
+		MaxMsgSize:        -1,
+		MaxConsumers:      -1,
+		Storage:           jetstream.FileStorage,
+		Replicas:          replicas,
+		Discard:           jetstream.DiscardOld,
+		AllowRollup:       true,
+		AllowDirect:       true, // a replica that is behind lacks a vector, no more
+		AllowMsgTTL:       true,
+	}
+	if replicas == 1 { // the server refuses it otherwise
+		c.PersistMode = jetstream.AsyncPersistMode
+	}
+	return c
+}
+
+// put stores data in a while, or not at all: it can be made again.
+func (c *Cache) put(purpose Purpose, key string, data []byte) {
+	msg := nats.NewMsg(subjects + key)
+	msg.Data = data
+	if purpose == Query {
+		msg.Header.Set(jetstream.MsgTTLHeader, queriesFor)
+	}
+	_ = c.nc.PublishMsg(msg)
+}
+
+// get returns what there is of keys; of a server that fails, nothing.
+func (c *Cache) get(ctx context.Context, keys []string) map[string][]byte {
+	found := map[string][]byte{}
+	for some := range slices.Chunk(keys, maxGet) {
+		_, err := c.guard.do(func() (map[string][]byte, error) {
+			return found, limit(ctx, getTimeout, func(ctx context.Context) error {
+				return c.fetch(ctx, some, found)
+			})
+		})
+		if err != nil {
+			return found
+		}
+	}
+	return found
+}
+
+// fetch asks for the last messages of many subjects at once (ADR-31).
+func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byte) error {
+	asked := make([]string, len(keys))
+	for i, key := range keys {
+		asked[i] = subjects + key
+	}
+	request, err := json.Marshal(map[string]any{"multi_last": asked})
+	if err != nil {
+		return err
+	}
+	inbox := c.nc.NewInbox()
+	sub, err := c.nc.SubscribeSync(inbox)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // of a connection that is closed, it is gone
+	if err := c.nc.PublishRequest(c.from, inbox, request); err != nil {
+		return err
+	}
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return err
+		}
+		switch status := msg.Header.Get("Status"); status {
+		case "":
+			found[strings.TrimPrefix(msg.Header.Get(jetstream.SubjectHeader), subjects)] = msg.Data
+		case "204", "404": // the end, or nothing there
+			return nil
+		default:
+			return fmt.Errorf("get vectors: %s %s", status, msg.Header.Get("Description"))
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// loadTimeout bounds the loading of a model from a slow disk.
+	loadTimeout = 5 * time.Minute
+	// watchEvery is how often it is looked whether a try is due.
+	watchEvery = 500 * time.Millisecond
+)
+
+// Check asks the server whether it has the model, unless calls fail at once.
+// It does not load the model.
+func (m *model) Check(ctx context.Context) error {
+	err := m.check(ctx)
+	if err != nil {
+		return fmt.Errorf("check %s: %w", m.name, err)
+	}
+	return nil
+}
+
+func (m *model) check(ctx context.Context) error {
+	for _, g := range m.guards {
+		if !g.closed() && (m.watched.Load() || !g.due()) {
+			return g.why()
+		}
+	}
+	if id := m.known.Load(); id != nil {
+		return m.verify(ctx, id)
+	}
+	return limit(ctx, askTimeout, func(ctx context.Context) error {
+		_, err := m.identify(ctx)
+		return err
+	})
+}
+
+func (m *model) warm(ctx context.Context) error {
+	if err := m.load(ctx); err != nil {
+		return fmt.Errorf("load %s: %w", m.name, err)
+	}
+	return nil
+}
+
+// load returns when the model has made a vector. A request that is left while
+// it waits stops the loading: this one waits long.
+func (m *model) load(ctx context.Context) error {
+	return limit(ctx, loadTimeout, func(ctx context.Context) error {
+		id, err := m.identity(ctx)
+		if err != nil {
+			return err
+		}
+		r := run{model: m, id: id, bound: loadTimeout, vectors: make([][]float32, 1)}
+		return r.send(ctx, []job{{text: sample}})
+	})
+}
+
+func (m *model) watch(ctx context.Context) {
+	m.watched.Store(true)
+	defer m.watched.Store(false)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			m.try(ctx)
+		}
+	}
+}
+
+// try tries what is left alone, when that is due. For queries a server is only
+// back when it is fast enough.
+func (m *model) try(ctx context.Context) {
+	for purpose, g := range m.guards {
+		if !g.due() {
+			continue
+		}
+		_, _ = g.do(func() ([][]float32, error) { // the guard keeps the error
+			err := m.load(ctx)
+			if err != nil || Purpose(purpose) != Query {
+				return nil, err
+			}
+			return m.embed(ctx, Query, []string{sample})
+		})
+	}
+}
