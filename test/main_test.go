@@ -2,6 +2,7 @@ package test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -26,12 +27,28 @@ type whole struct{ *testing.M }
 
 // Run implements goleak's TestingM.
 func (w *whole) Run() int {
+	if err := manyAtOnce(); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
 	code := w.M.Run()
 	if err := errors.Join(end(), removeProgram()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+// manyAtOnce lets more tests run beside each other than there are processors,
+// unless -parallel says how many: what they do most is to wait.
+func manyAtOnce() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", "8")
 }
 
 // topology is a way to run Cairn.
