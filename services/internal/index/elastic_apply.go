@@ -55,7 +55,7 @@ func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused)
 	}
 	err = e.write(ctx, ops, refused)
 	if errors.Is(err, ErrLost) {
-		e.filled.CompareAndSwap(g, nil)
+		g.lost.Store(true)
 	}
 	return err
 }
@@ -109,6 +109,9 @@ type item struct {
 	Error  failure `json:"error"`
 }
 
+// bulk writes, and refreshes in the same request what it wrote to: one document
+// takes 7 ms so, 50 take 16 ms. Waiting for the next refresh takes a second,
+// asking for one afterwards as long as here.
 func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 	var body bytes.Buffer
 	for _, op := range ops {

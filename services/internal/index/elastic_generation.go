@@ -3,13 +3,10 @@ package index
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
+	"sync/atomic"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
@@ -18,6 +15,7 @@ import (
 type generation struct {
 	*plan
 	name string
+	lost atomic.Bool // what was applied is gone
 }
 
 // Generation is described at Migrator.
@@ -36,10 +34,15 @@ func (e *elastic) Generation(ctx context.Context) (string, error) {
 // current returns what documents of the plan are written to. Many may ask at
 // once: what one of them makes, the others find.
 func (e *elastic) current(ctx context.Context, p *plan) (*generation, error) {
-	if g := e.filled.Load(); g != nil && g.plan == p {
-		return g, nil
+	g := e.filled.Load()
+	switch {
+	case g == nil || g.fingerprint != p.fingerprint:
+		return e.generate(ctx, p)
+	case g.lost.Load():
+		// To go on in a new index would hide that it lacks all that came before.
+		return nil, fmt.Errorf("%w: generation %s", ErrLost, g.name)
 	}
-	return e.generate(ctx, p)
+	return g, nil
 }
 
 func (e *elastic) generate(ctx context.Context, p *plan) (*generation, error) {
@@ -58,12 +61,12 @@ func (e *elastic) generate(ctx context.Context, p *plan) (*generation, error) {
 			return nil, err
 		}
 	}
-	if there.live(p.settings) == "" {
+	if there.vacant(p) {
 		if err := e.point(ctx, p, there); err != nil {
 			return nil, err
 		}
 	}
-	g := &generation{p, there.name(p)}
+	g := &generation{plan: p, name: there.name(p)}
 	e.filled.Store(g)
 	return g, nil
 }
@@ -88,61 +91,4 @@ func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 		return fmt.Errorf("create index %s: %w", p.index(kind), err)
 	}
 	return nil
-}
-
-// indices are those on the server whose names are ours, by name.
-type indices map[string]struct {
-	Aliases  map[string]struct{} `json:"aliases"`
-	Settings struct {
-		Index struct {
-			UUID string `json:"uuid"`
-		} `json:"index"`
-	} `json:"settings"`
-}
-
-func (e *elastic) look(ctx context.Context) (indices, error) {
-	req := esapi.IndicesGetRequest{FilterPath: []string{"*.aliases", "*.settings.index.uuid"}}
-	for _, kind := range kinds {
-		req.Index = append(req.Index, e.alias(kind)+"-*")
-	}
-	found := indices{}
-	if err := e.link.call(ctx, adminTime, req, &found); err != nil {
-		return nil, fmt.Errorf("look for indices: %w", err)
-	}
-	for name := range found {
-		if e.fingerprintOf(name) == "" {
-			delete(found, name) // not made here
-		}
-	}
-	return found, nil
-}
-
-var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12})$`)
-
-// fingerprintOf returns the fingerprint in the name of an index, or nothing
-// when the name is not ours.
-func (s settings) fingerprintOf(index string) string {
-	rest, ok := strings.CutPrefix(index, s.prefix)
-	if match := names.FindStringSubmatch(rest); ok && match != nil {
-		return match[2]
-	}
-	return ""
-}
-
-func (i indices) missing(p *plan) (missing []string) {
-	for _, kind := range kinds {
-		if _, ok := i[p.index(kind)].Aliases[p.entrance(kind)]; !ok {
-			missing = append(missing, kind)
-		}
-	}
-	return missing
-}
-
-// name is made of what would be another one were an index made anew.
-func (i indices) name(p *plan) string {
-	h := sha256.New()
-	for _, kind := range kinds {
-		h.Write([]byte(i[p.index(kind)].Settings.Index.UUID))
-	}
-	return p.fingerprint + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }

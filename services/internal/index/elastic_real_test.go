@@ -3,10 +3,16 @@ package index_test
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	mathrand "math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
@@ -18,6 +24,123 @@ func TestRealElasticsearch(t *testing.T) {
 	t.Parallel()
 	server(t)
 	indextest.Run(t, func(t testing.TB) index.Index { return openReal(t, lexical(t)) })
+}
+
+func TestRealModel(t *testing.T) {
+	t.Parallel()
+	testModel(t, func(t testing.TB, e embed.Embedder) index.Index { return openReal(t, e) })
+}
+
+func TestRealModelComparesEachExample(t *testing.T) {
+	t.Parallel()
+	testExamples(t, func(t testing.TB, e embed.Embedder) index.Index { return openReal(t, e) })
+}
+
+// TestRealDeliveries gives two workers of one index all that happened, in any
+// order and repeatedly. They must end where one ends that saw it in order.
+func TestRealDeliveries(t *testing.T) {
+	t.Parallel()
+	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
+	log, last := history(60)
+	var group sync.WaitGroup
+	for worker := range uint64(2) {
+		ix := openAt(t, url, lexical(t))
+		again := append(slices.Clone(log), log...)
+		shuffle := mathrand.New(mathrand.NewPCG(worker, 1))
+		shuffle.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+		group.Go(func() {
+			for batch := range slices.Chunk(again, 17) {
+				if err := ix.Apply(t.Context(), batch); err != nil {
+					t.Errorf("apply: %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	ix := openAt(t, url, lexical(t))
+	for _, c := range log {
+		got, want := search(t, ix, c.Title, 1), []string(nil)
+		if last[c.ID] == c.Revision {
+			want = []string{c.ID}
+		}
+		if diff := cmp.Diff(want, got); diff != "" && !c.Removed {
+			t.Errorf("the words of revision %d (-want +got):\n%s", c.Revision, diff)
+		}
+	}
+}
+
+// history is what happened to n documents, each time with a word of its own,
+// and the revision in which each is found in the end; 0 when it was removed.
+func history(n int) (log []index.Change, last map[string]uint64) {
+	last = map[string]uint64{}
+	for round := range 5 {
+		for i := range n {
+			revision := uint64(len(log) + 1)
+			c := index.Change{Revision: revision, Document: index.Document{
+				Kind: "skill", ID: fmt.Sprintf("thing.%d", i), Title: fmt.Sprintf("word%dx", revision),
+			}}
+			last[c.ID] = revision
+			if c.Removed = (i+round)%4 == 0; c.Removed {
+				last[c.ID] = 0
+			}
+			log = append(log, c)
+		}
+	}
+	return log, last
+}
+
+// TestRealFilters hides a document among more neighbours of another tenant
+// than a search by vector looks at.
+func TestRealFilters(t *testing.T) {
+	t.Parallel()
+	ix := openReal(t, model{new(bool)})
+	var changes []index.Change
+	for i, c := range some(400) {
+		c.Title, c.Tenant = "espresso coffee", "globex"
+		if i == 0 {
+			c.Title, c.Tenant = "tea vlan", "acme"
+		}
+		changes = append(changes, c)
+	}
+	if err := ix.Apply(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Tenant: "acme", Text: "beverage", TopK: 5})
+	if err != nil || len(got.Hits) != 1 || got.Hits[0].ID != "doc.0" || got.Hits[0].VectorRank != 1 {
+		t.Errorf("got %+v, %v, want the one document of the tenant", got, err)
+	}
+}
+
+// TestRealWords compares the words of Elasticsearch with those of the embedder,
+// which the embedded index counts.
+func TestRealWords(t *testing.T) {
+	t.Parallel()
+	prefix := newPrefix(t)
+	ix := openAt(t, server(t)+"?prefix="+prefix, lexical(t))
+	name, _, _ := strings.Cut(generation(t, ix), "-")
+	for _, text := range []string{
+		"What can I do with the certificates?",
+		"I\u2019d see what\u2019s new in Ann\u2019s host",
+		"aws.ec2.list_vlans",
+		"listVLANs of the DescribeInstances kind",
+		"Überwachung Сервер",
+		"Will it just be now that we can expire the licences, won't it?",
+		" !? -- ",
+	} {
+		body, err := json.Marshal(map[string]any{"analyzer": "words", "text": index.PlainWords(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct{ Tokens []struct{ Token string } }
+		ask(t, http.MethodPost, server(t)+"/"+prefix+"-skill-"+name+"/_analyze", string(body), &answer)
+		got := []string{}
+		for _, token := range answer.Tokens {
+			got = append(got, token.Token)
+		}
+		if diff := cmp.Diff(embed.Words(text), got); diff != "" {
+			t.Errorf("%q (-embedder +Elasticsearch):\n%s", text, diff)
+		}
+	}
 }
 
 // server is the URL of the Elasticsearch to test with.

@@ -90,6 +90,11 @@ func (m model) Embed(ctx context.Context, _ embed.Purpose, texts []string) ([][]
 
 func TestModel(t *testing.T) {
 	t.Parallel()
+	testModel(t, open)
+}
+
+// testModel checks an index that begins empty with a model.
+func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) {
 	away := false
 	ix := open(t, model{&away})
 	changes := []index.Change{
@@ -129,6 +134,10 @@ func TestModel(t *testing.T) {
 
 func TestModelComparesEachExample(t *testing.T) {
 	t.Parallel()
+	testExamples(t, open)
+}
+
+func testExamples(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) {
 	away := false
 	ix := open(t, model{&away})
 	c := index.Change{Revision: 1, Document: index.Document{

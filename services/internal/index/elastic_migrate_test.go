@@ -1,0 +1,145 @@
+package index_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+)
+
+// renamed is a model that makes other vectors than model does, of as many
+// dimensions.
+type renamed struct{ model }
+
+func (r renamed) Space() embed.Space {
+	space := r.model.Space()
+	space.Name = "other"
+	return space
+}
+
+var coffee = index.Query{Kind: "skill", Text: "coffee", TopK: 1}
+
+func TestRealMigration(t *testing.T) {
+	t.Parallel()
+	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
+	old, other := openAt(t, url, model{new(bool)}), openAt(t, url, renamed{model{new(bool)}})
+	wide := openAt(t, url, lexical(t))
+	brew := []index.Change{{Revision: 1, Document: index.Document{Kind: "skill", ID: "kitchen.coffee", Title: "Coffee"}}}
+
+	fill(t, old, brew)
+	wantStatus(t, old, true, 1)
+	wantFound(t, old, "")
+	for _, next := range []index.Migrator{other, wide} {
+		if err := next.Apply(t.Context(), brew); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, next, false, 1)
+		wantFound(t, next, index.TextOnly)
+	}
+	wantFound(t, old, "") // it serves on
+
+	promote(t, other)
+	wantStatus(t, other, true, 1)
+	wantFound(t, other, "")
+	wantFound(t, old, index.TextOnly)
+	if err := old.Apply(t.Context(), brew); err != nil {
+		t.Errorf("apply to what was live until now: %v", err)
+	}
+	promote(t, wide)
+	promote(t, wide)
+	wantFound(t, wide, "")
+	if err := old.Apply(t.Context(), brew); !errors.Is(err, index.ErrLost) {
+		t.Errorf("apply to what was live before that: got %v, want %v", err, index.ErrLost)
+	}
+}
+
+func TestRealEpoch(t *testing.T) {
+	t.Parallel()
+	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
+	first, second := openAt(t, url, lexical(t)), openAt(t, url+"&epoch=2", lexical(t))
+	one, two := generation(t, first), generation(t, second)
+	if one == two {
+		t.Errorf("generation %q in both epochs", one)
+	}
+}
+
+func TestRealGenerationIsOneForAll(t *testing.T) {
+	t.Parallel()
+	prefix := newPrefix(t)
+	url := server(t) + "?prefix=" + prefix
+	var group sync.WaitGroup
+	got := make([]string, 6)
+	for i := range got {
+		ix := openAt(t, url, lexical(t))
+		group.Go(func() { got[i] = generation(t, ix) })
+	}
+	group.Wait()
+	for _, g := range got {
+		if g == "" || g != got[0] {
+			t.Errorf("generations %q, want one", got)
+		}
+	}
+	ix := openAt(t, url, lexical(t))
+	fill(t, ix, some(1))
+	fingerprint, _, _ := strings.Cut(got[0], "-")
+	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+fingerprint, "", nil)
+	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrLost) {
+		t.Errorf("apply to what was deleted: got %v, want %v", err, index.ErrLost)
+	}
+	if again := generation(t, ix); again == got[0] {
+		t.Errorf("generation %q again after an index was deleted", again)
+	}
+	fill(t, ix, some(1))
+}
+
+func generation(t *testing.T, ix index.Migrator) string {
+	t.Helper()
+	name, err := ix.Generation(t.Context())
+	if err != nil {
+		t.Errorf("generation: %v", err)
+	}
+	return name
+}
+
+// fill does what a worker does with its log.
+func fill(t *testing.T, ix index.Migrator, changes []index.Change) {
+	t.Helper()
+	generation(t, ix)
+	if err := ix.Apply(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	promote(t, ix)
+}
+
+func promote(t *testing.T, ix index.Migrator) {
+	t.Helper()
+	if err := ix.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantStatus(t *testing.T, ix index.Migrator, live bool, skills int) {
+	t.Helper()
+	got, err := ix.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"agent": 0, "skill": skills, "tool": 0}
+	if diff := cmp.Diff(want, got.Documents); diff != "" || (got.Live == got.Fingerprint) != live || got.Live == "" {
+		t.Errorf("status %+v, want live %t and documents (-want +got):\n%s", got, live, diff)
+	}
+}
+
+func wantFound(t *testing.T, ix index.Index, degraded string) {
+	t.Helper()
+	got, err := ix.Search(t.Context(), coffee)
+	if err != nil || len(got.Hits) != 1 || got.Degraded != degraded {
+		t.Errorf("search: got %+v, %v, want a hit, degraded %q", got, err, degraded)
+	}
+}

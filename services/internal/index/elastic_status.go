@@ -1,0 +1,57 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+)
+
+// Check is described at Migrator. While the server is left alone after
+// failures, the error says so, and what the last of them was.
+func (e *elastic) Check(ctx context.Context) error {
+	var health struct {
+		Status string `json:"status"`
+	}
+	req := esapi.ClusterHealthRequest{Index: e.all(), FilterPath: []string{"status"}}
+	if err := e.link.call(ctx, e.search, req, &health); err != nil {
+		return fmt.Errorf("check elasticsearch: %w", err)
+	}
+	if health.Status == "red" {
+		return fmt.Errorf("check elasticsearch: %w: indices without their data (red)", ErrUnavailable)
+	}
+	return nil
+}
+
+// Status is described at Migrator.
+func (e *elastic) Status(ctx context.Context) (Status, error) {
+	space, err := e.space(ctx)
+	if err != nil {
+		return Status{}, fmt.Errorf("status of the index: %w", err)
+	}
+	there, err := e.look(ctx)
+	if err != nil {
+		return Status{}, fmt.Errorf("status of the index: %w", err)
+	}
+	s := Status{e.planFor(space).fingerprint, there.live(e.settings), map[string]int{}}
+	for _, kind := range kinds {
+		if s.Documents[kind], err = e.count(ctx, kind); err != nil {
+			return Status{}, fmt.Errorf("status of the index: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func (e *elastic) count(ctx context.Context, kind string) (int, error) {
+	var answer struct {
+		Count int `json:"count"`
+	}
+	ignore := true
+	req := esapi.CountRequest{
+		Index: []string{e.alias(kind)}, IgnoreUnavailable: &ignore,
+		Body: strings.NewReader(`{"query":{"term":{"status":"` + active + `"}}}`),
+	}
+	err := e.link.call(ctx, e.search, req, &answer)
+	return answer.Count, err
+}

@@ -1,0 +1,117 @@
+package index_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// stub stands for an Elasticsearch that goes wrong in ways a real one cannot
+// be made to. What it keeps are names of indices.
+type stub struct {
+	URL    string
+	bulk   atomic.Pointer[http.HandlerFunc]
+	search atomic.Pointer[http.HandlerFunc]
+	asked  atomic.Int64 // how often anything was
+
+	mu      sync.Mutex
+	indices map[string]map[string]struct{} // their aliases
+	made    int
+}
+
+func newStub(t *testing.T) *stub {
+	s := &stub{indices: map[string]map[string]struct{}{}}
+	s.onBulk(func(w http.ResponseWriter, r *http.Request) { answerItems(w, r, nil) })
+	s.onSearch(func(w http.ResponseWriter, r *http.Request) { answerSearches(w, r) })
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+func (s *stub) onBulk(h http.HandlerFunc)   { s.bulk.Store(&h) }
+func (s *stub) onSearch(h http.HandlerFunc) { s.search.Store(&h) }
+
+func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Path == "/_bulk":
+		(*s.bulk.Load())(w, r)
+	case strings.HasSuffix(r.URL.Path, "/_msearch"):
+		(*s.search.Load())(w, r)
+	case strings.HasPrefix(r.URL.Path, "/_cluster/health"):
+		fmt.Fprint(w, `{"status":"green"}`)
+	default:
+		s.administer(w, r)
+	}
+}
+
+func (s *stub) administer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch name := strings.TrimPrefix(r.URL.Path, "/"); {
+	case r.Method == http.MethodPut:
+		s.made++
+		s.indices[name] = map[string]struct{}{name + "-put": {}}
+		fmt.Fprint(w, `{}`)
+	case name == "_aliases":
+		for index, aliases := range s.indices {
+			kind := strings.Split(index, "-")[1]
+			aliases["cairn-"+kind] = struct{}{}
+		}
+		fmt.Fprint(w, `{}`)
+	default:
+		found := map[string]any{}
+		for index, aliases := range s.indices {
+			found[index] = map[string]any{
+				"aliases":  aliases,
+				"settings": map[string]any{"index": map[string]any{"uuid": fmt.Sprint(s.made)}},
+			}
+		}
+		_ = json.NewEncoder(w).Encode(found)
+	}
+}
+
+// lose forgets all indices.
+func (s *stub) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.indices)
+}
+
+// answerItems answers a bulk: what is at place i with status[i], or 201.
+func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) {
+	var items []string
+	for i := range lines(r) / 2 {
+		code, problem := http.StatusCreated, ""
+		if s, ok := status[i]; ok {
+			code, problem = s, `,"error":{"type":"some_exception","reason":"for a reason"}`
+		}
+		items = append(items, fmt.Sprintf(`{"index":{"status":%d%s}}`, code, problem))
+	}
+	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
+}
+
+// answerSearches answers each search of a request with nothing.
+func answerSearches(w http.ResponseWriter, r *http.Request) {
+	answers := make([]string, lines(r)/2)
+	for i := range answers {
+		answers[i] = `{"status":200,"hits":{"hits":[]}}`
+	}
+	fmt.Fprintf(w, `{"responses":[%s]}`, strings.Join(answers, ","))
+}
+
+func lines(r *http.Request) int {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(body), "\n")
+}

@@ -1,0 +1,186 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/index"
+)
+
+func TestElasticSettings(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"http://":                          "no host",
+		"http://host:port":                 "port",
+		"http://host?prefix=Cairn":         "prefix",
+		"http://host?prefix=-cairn":        "prefix",
+		"http://host?timeout=soon":         "timeout",
+		"http://host?timeout=-1s":          "timeout",
+		"http://host?shards=3":             "want prefix, epoch or timeout",
+		"https://me:secret@host?timeout=0": "me:xxxxx@host",
+	} {
+		if _, err := index.Open(url, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("open %q: got %v, want an error that says %q", url, err, want)
+		}
+	}
+}
+
+func TestElasticNeedsNoServerToBeOpened(t *testing.T) {
+	t.Parallel()
+	ix := openAt(t, "http://127.0.0.1:1", lexical(t))
+	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrUnavailable) {
+		t.Errorf("apply: got %v, want %v", err, index.ErrUnavailable)
+	}
+	if _, err := ix.Search(t.Context(), vlans); !errors.Is(err, index.ErrUnavailable) {
+		t.Errorf("search: got %v, want %v", err, index.ErrUnavailable)
+	}
+	if err := ix.Check(t.Context()); !errors.Is(err, index.ErrUnavailable) {
+		t.Errorf("check: got %v, want %v", err, index.ErrUnavailable)
+	}
+}
+
+func TestElasticBulk(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		status  map[int]int // by place, of what is not taken
+		want    error
+		refused []string
+	}{
+		{"all is taken", nil, nil, nil},
+		{"newer revisions are there", map[int]int{0: 409, 3: 409}, nil, nil},
+		{"half is refused", map[int]int{1: 400, 3: 400}, nil, []string{"doc.1", "doc.3"}},
+		{"half finds no room", map[int]int{1: 429, 2: 429}, index.ErrUnavailable, nil},
+		{"half has no shard", map[int]int{1: 503, 2: 503}, index.ErrUnavailable, nil},
+		{"writes are blocked", map[int]int{0: 403}, index.ErrUnavailable, nil},
+		{"what can be tried again comes first", map[int]int{0: 400, 1: 503}, index.ErrUnavailable, nil},
+		{"the index is gone", map[int]int{0: 404, 1: 404, 2: 404, 3: 404}, index.ErrLost, nil},
+	} {
+		s := newStub(t)
+		s.onBulk(func(w http.ResponseWriter, r *http.Request) { answerItems(w, r, row.status) })
+		err := openAt(t, s.URL, lexical(t)).Apply(t.Context(), some(4))
+		var refused *index.Refused
+		switch {
+		case errors.As(err, &refused):
+			var got []string
+			for _, c := range refused.Changes {
+				got = append(got, c.ID)
+			}
+			if diff := cmp.Diff(row.refused, got); diff != "" || !strings.Contains(err.Error(), "for a reason") {
+				t.Errorf("%s: %v (-want +got):\n%s", row.name, err, diff)
+			}
+		case row.refused != nil || !errors.Is(err, row.want):
+			t.Errorf("%s: got %v, want %v and %v refused", row.name, err, row.want, row.refused)
+		}
+	}
+}
+
+func TestElasticRefusesWhatHasNoIndex(t *testing.T) {
+	t.Parallel()
+	changes := some(2)
+	changes[0].Kind = "template"
+	err := openAt(t, newStub(t).URL, lexical(t)).Apply(t.Context(), changes)
+	var refused *index.Refused
+	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].Kind != "template" {
+		t.Errorf("got %v, want the template refused", err)
+	}
+}
+
+func TestElasticHalvesWhatIsTooMuch(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int64
+	s := newStub(t)
+	s.onBulk(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 40_000 {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		taken.Add(1)
+		answerItems(w, r, nil)
+	})
+	changes := some(9)
+	changes[4].Body = strings.Repeat("word ", 20_000)
+	err := openAt(t, s.URL, lexical(t)).Apply(t.Context(), changes)
+	var refused *index.Refused
+	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].ID != "doc.4" {
+		t.Errorf("got %v, want doc.4 refused", err)
+	}
+	if taken.Load() == 0 {
+		t.Error("nothing was taken in parts")
+	}
+}
+
+// mishaps are what may happen to any request.
+var mishaps = map[string]http.HandlerFunc{
+	"429": func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"error":{"type":"es_rejected_execution_exception","reason":"queue full"},"status":429}`)
+	},
+	"503":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+	"401":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+	"slow":       func(_ http.ResponseWriter, r *http.Request) { drain(r); <-r.Context().Done() },
+	"garbage":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>It works!</html>") },
+	"too little": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items":[],"responses":[]}`) },
+	"cut off":    func(_ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
+}
+
+// drain reads the body, without which a server does not see its caller leave.
+func drain(r *http.Request) { lines(r) }
+
+func TestElasticMishaps(t *testing.T) {
+	t.Parallel()
+	for name, handle := range mishaps {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t)
+			s.onSearch(handle)
+			ix := openAt(t, s.URL+"?timeout=100ms", lexical(t))
+			if _, err := ix.Search(t.Context(), vlans); !errors.Is(err, index.ErrUnavailable) {
+				t.Errorf("search: got %v, want %v", err, index.ErrUnavailable)
+			}
+			s.onBulk(handle)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := ix.Apply(ctx, some(1))
+			if !errors.Is(err, index.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("apply: got %v, want %v", err, index.ErrUnavailable)
+			}
+		})
+	}
+}
+
+func TestElasticSearchesOnceMoreWhenTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s := newStub(t)
+	s.onSearch(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		answerSearches(w, r)
+	})
+	if _, err := openAt(t, s.URL, lexical(t)).Search(t.Context(), vlans); err != nil || asked.Load() != 2 {
+		t.Errorf("got %v after %d requests, want an answer to the second", err, asked.Load())
+	}
+}
+
+var vlans = index.Query{Kind: "skill", Tenant: "acme", Text: "List all VLANs. Restart the old hosts.", TopK: 5}
+
+// some is n different documents.
+func some(n int) []index.Change {
+	changes := make([]index.Change, n)
+	for i := range changes {
+		changes[i] = index.Change{Revision: uint64(i + 1), Document: index.Document{
+			Kind: "skill", ID: fmt.Sprintf("doc.%d", i), Title: fmt.Sprintf("Document %d", i),
+		}}
+	}
+	return changes
+}
