@@ -185,8 +185,8 @@ func (a answer) fails(t testing.TB, want string) {
 
 // brief is text, cut where it gets long.
 func brief(text string) string {
-	if len(text) > 2000 {
-		return text[:2000] + "…"
+	if len(text) > 600 {
+		return text[:600] + "…"
 	}
 	return text
 }

@@ -112,6 +112,10 @@ func TestGuardrailsForEveryone(t *testing.T) {
 				{"id":"$all","scope":"global","via":"guards_all"},{"id":"$mine","scope":"tenant","via":"guards_all"}]}`},
 			{"also to a tenant's own skill", "POST /resolve/skill", `{"skill_id":"$x.b","tenant_id":"$"}`, 200, "",
 				`{"guardrails":[{"guardrail_id":"$all"},{"guardrail_id":"$mine"}]}`},
+			{"a tenant's is removed by the tenant alone", "DELETE /register/guardrail/$mine", "", 204, "", ""},
+			{"as it says", "DELETE /register/guardrail/$mine?tenant_id=$", "", 204, "", ""},
+			{"and the one for everyone", "DELETE /register/guardrail/$all", "", 204, "", ""},
+			{"then none of them applies", "POST /resolve/guardrail", `{"skill_id":"$x.b","tenant_id":"$"}`, 200, `{"guardrails":[]}`, ""},
 		})
 	})
 }

@@ -1,0 +1,60 @@
+package test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cairn up is everything, and keeps what it is told in its folder.
+func TestUp(t *testing.T) {
+	t.Parallel()
+	program, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	args := []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", data, "--model", "offline:"}
+	word := word()
+	for _, again := range []bool{false, true} {
+		p := launch(program, args...)
+		if err := p.served(); err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "it says where", 10*time.Second, func() bool { return p.address() != "" })
+		transport := &http.Transport{}
+		c := &client{word: word, http: &http.Client{Transport: transport, Timeout: time.Minute}, base: p.address()}
+		if !again {
+			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"count hosts"}`})
+			other := launch(program, args...)
+			if err := other.ended(); err == nil || !strings.Contains(other.errOut.String(), data) {
+				t.Errorf("a second cairn up on the same data: %v, want it refused", err)
+			}
+		}
+		c.rows(t, []row{
+			{"all is well", "GET /health", "", 200, "", `{"service":"cairn","status":"ok"}`},
+			{"a skill is found", "POST /resolve/skill", `{"query":"count the hosts"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+		})
+		if got := said(t, c.analyze(t, question("How many hosts are there?", estate))); !strings.Contains(got, "3") {
+			t.Errorf("the answer is %q", got)
+		}
+		transport.CloseIdleConnections()
+		p.signal()
+		if err := p.ended(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What goes wrong is logged with the request's id, on both sides of the bus.
+func TestLogNamesTheRequest(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, open(t, topologies[1], scripted))
+	c.ask(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
+	for _, p := range []*process{c.edges[0], c.workers[0]} {
+		soon(t, "the request's id is logged by "+strings.Join(p.cmd.Args[1:2], ""), 5*time.Second, func() bool {
+			return strings.Contains(p.errOut.String(), "request_id=log-"+c.word)
+		})
+	}
+}
