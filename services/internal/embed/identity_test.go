@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,4 +212,18 @@ func TestAServerThatFailsIsLeftAlone(t *testing.T) {
 		}
 	}
 	vectors(t, e, embed.Query, "red")
+}
+
+func TestFirstCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	e := open(t, serve(t), "all-minilm")
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			if _, err := e.Embed(t.Context(), embed.Purpose(i%2), []string{"red"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -118,6 +118,7 @@ func TestCleaning(t *testing.T) {
 		{"control and zero-width characters go", "a\x00b\u200bc\ufeff\td\u00ade", "a bc de", "a bc de"},
 		{"joiners stay where they have a meaning", "क\u200dष 👩\u200d💻", "कष 👩💻", "क\u200dष 👩\u200d💻"},
 		{"broken encoding is no text", "a\xffb", "a b", "a b"},
+		{"endless words are broken", strings.Repeat("a", 250), strings.Repeat("a", 100) + " " + strings.Repeat("a", 100) + " " + strings.Repeat("a", 50), strings.Repeat("a", 250)},
 		{"lines stay", " first\r\nsecond ", "first \nsecond", "first \nsecond"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
