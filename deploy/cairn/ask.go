@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -35,9 +35,12 @@ figures come go to stderr. Ctrl-C cancels, also on the server.`,
   cairn ask --estate estate.json --json "how many volumes?"    # an event a line`,
 		Args: wants("one QUESTION", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.estate == "" {
+				return misused(cmd, errors.New("--estate is required: a JSON file, or - for stdin"))
+			}
 			estate, err := a.read(cmd.InOrStdin())
 			if err != nil {
-				return misused(cmd, err)
+				return err
 			}
 			question := schemas.Analysis{Query: args[0], Context: string(estate), Target: schemas.TargetH, Mode: a.mode}
 			return a.run(cmd.Context(), question, a.printer(cmd.OutOrStdout(), cmd.ErrOrStderr()))
@@ -51,14 +54,10 @@ figures come go to stderr. Ctrl-C cancels, also on the server.`,
 }
 
 func (a *ask) read(stdin io.Reader) ([]byte, error) {
-	switch a.estate {
-	case "":
-		return nil, fmt.Errorf("--estate is required: a JSON file, or - for stdin")
-	case "-":
+	if a.estate == "-" {
 		return io.ReadAll(stdin)
-	default:
-		return os.ReadFile(a.estate)
 	}
+	return os.ReadFile(a.estate)
 }
 
 // run asks the question and hands the events to take.

@@ -16,8 +16,12 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal finds the default, and kills
+	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, end := context.WithCancel(context.Background())
+	context.AfterFunc(signalled, func() {
+		restore() // before anyone hears of the first signal: a second one kills
+		end()
+	})
 	os.Exit(run(ctx, newRoot(os.Getenv)))
 }
 
@@ -42,7 +46,12 @@ func run(ctx context.Context, root *cobra.Command) int {
 }
 
 // oneLine is the text of err without line breaks.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func oneLine(err error) string {
+	if text := err.Error(); !strings.Contains(text, "\n") {
+		return text
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
 
 // errSaid ends a command that has itself said what went wrong.
 var errSaid = errors.New("said already")
@@ -67,7 +76,6 @@ variable counts as absent.`,
   cairn ask --estate deploy/examples/estate.json "how many hosts per site?"`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return fromEnv(cmd.Flags(), getenv)
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,10 +63,25 @@ func (b *backends) flags(f *pflag.FlagSet) {
 }
 
 // settings are those of the services, for a process with the log.
-func (b *backends) settings(p process, log *slog.Logger) services.Config {
+func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
 	c.EstateMemory, c.Log, c.Drain = b.estates<<20, log, p.drain
-	return c
+	return c, cmp.Or(
+		atLeast("slots", c.Slots, 1),
+		atLeast("analyses", c.Analyses, 1),
+		atLeast("estate-memory", b.estates, 0),
+		atLeast("replicas", c.Replicas, 0),
+		atLeast("tag-ttl", c.TagTTL, time.Second),
+		atLeast("drain", p.drain, 0),
+	)
+}
+
+// atLeast is the error for a flag whose value is too small.
+func atLeast[T cmp.Ordered](flag string, value, least T) error {
+	if value >= least {
+		return nil
+	}
+	return fmt.Errorf("--%s: want at least %v, got %v", flag, least, value)
 }
 
 // edgeFlags are the settings of the edge.
@@ -83,7 +99,8 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 
 // listen takes the HTTP address.
 func (e *edgeFlags) listen() (net.Listener, error) {
-	if err := guard("http", e.http, e.insecure); err != nil {
+	err := cmp.Or(guard("http", e.http, e.insecure), atLeast("analyze-timeout", e.patience, time.Millisecond))
+	if err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", e.http)

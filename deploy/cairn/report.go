@@ -17,23 +17,23 @@ import (
 const reportTime = 2 * time.Second
 
 // report says what runs, where, with which backends, and what is missing.
-func (u *up) report(ctx context.Context, out io.Writer, conn *bus.Conn, http, nats string) {
+func (u *up) report(out io.Writer, http, nats string, c services.Config, missing []string) {
 	t := newTable(out)
-	line := func(what, value, remark string) { t.row("  "+what, value, remark) }
+	line := func(what string, said ...string) { t.row(append([]string{"  " + what}, said...)...) }
 	t.row("Cairn " + bus.Version + " is up.")
 	t.row()
 	line("http", http, "try "+http+"/docs")
-	line("nats", cmp.Or(nats, "inside this process"), "")
-	line("data", cmp.Or(u.data, "nowhere: it ends with this process"), "")
-	line("services", strings.Join(services.Roles(), " "), "")
-	line("index", redacted(u.backends.Index), "")
-	line("embed", redacted(u.backends.Embed), "")
-	line("model", redacted(u.backends.Model), u.chosen)
-	if u.backends.Render != "" {
-		line("render", u.backends.Render, "")
+	line("nats", cmp.Or(nats, "inside this process"))
+	line("data", cmp.Or(u.data, "nowhere: it ends with this process"))
+	line("services", strings.Join(services.Roles(), " "))
+	line("index", redacted(c.Index))
+	line("embed", redacted(c.Embed))
+	line("model", redacted(c.Model), u.chosen)
+	if c.Render != "" {
+		line("render", c.Render)
 	}
-	for _, missing := range degraded(ctx, conn, services.Roles()) {
-		line("degraded", missing, "")
+	for _, sentence := range missing {
+		line("degraded", sentence)
 	}
 	t.row()
 	t.row("Ctrl-C stops.")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -66,6 +65,10 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
+	settings, err := u.backends.settings(u.process, log)
+	if err != nil {
+		return err
+	}
 	if u.nats != "" {
 		if err := guard("nats-listen", u.nats, u.insecure); err != nil {
 			return err
@@ -81,25 +84,25 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer free()
-	u.chooseModel(ctx)
-	return u.serve(ctx, listener, log, out)
+	return u.serve(ctx, listener, u.withModel(ctx, settings), out)
 }
 
-// chooseModel takes the model that is at hand, unless one is named.
-func (u *up) chooseModel(ctx context.Context) {
-	if u.backends.Model != "" {
-		return
+// withModel is c with the model that is at hand, unless one is named.
+func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
+	if c.Model != "" {
+		return c
 	}
 	found, ok := services.FindModel(ctx)
 	if ok {
-		u.backends.Model, u.chosen = found, "found; another: --model"
-		return
+		c.Model, u.chosen = found, "found; another: --model"
+		return c
 	}
-	u.backends.Model, u.chosen = services.Defaults().Model, "plans by rules: no Ollama with a model that calls tools was found"
+	c.Model, u.chosen = services.Defaults().Model, "plans by rules: no Ollama with a model that calls tools was found"
+	return c
 }
 
 // serve runs everything until ctx ends.
-func (u *up) serve(ctx context.Context, listener net.Listener, log *slog.Logger, out io.Writer) error {
+func (u *up) serve(ctx context.Context, listener net.Listener, c services.Config, out io.Writer) error {
 	server, err := bus.StartServer(u.data, u.nats)
 	if err != nil {
 		return err
@@ -110,9 +113,9 @@ func (u *up) serve(ctx context.Context, listener net.Listener, log *slog.Logger,
 		return err
 	}
 	defer conn.Close()
-	e := edge.Config{Listener: listener, Conn: conn, Log: log, Drain: u.drain, AnalyzeTimeout: u.patience}
-	err = together(ctx, conn, u.backends.settings(u.process, log), e, func() {
-		u.report(ctx, out, conn, "http://"+listener.Addr().String(), server.URL())
+	e := edge.Config{Listener: listener, Conn: conn, Log: c.Log, Drain: u.drain, AnalyzeTimeout: u.patience}
+	err = together(ctx, conn, c, e, func() {
+		u.report(out, "http://"+listener.Addr().String(), server.URL(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Stopping: requests in flight are answered first. Once more ends at once.")
 		})

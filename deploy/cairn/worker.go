@@ -60,6 +60,10 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
+	settings, err := w.backends.settings(w.process, log)
+	if err != nil {
+		return err
+	}
 	conn, err := bus.Open(w.nats, "cairn-worker")
 	if err != nil {
 		return err
@@ -69,7 +73,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := await(ctx, conn, w.nats); err != nil {
 		return err
 	}
-	return services.Run(ctx, conn, w.backends.settings(w.process, log), func() {
+	return services.Run(ctx, conn, settings, func() {
 		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), redacted(w.nats))
 		for _, missing := range degraded(ctx, conn, w.roles()) {
 			_, _ = fmt.Fprintln(out, "degraded:", missing)

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMistakesAreOneLine(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(taken.Close)
+	address := strings.TrimPrefix(taken.URL, "http://")
+	quiet := []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}
+	for _, row := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"an unknown command", []string{"cook"}, `unknown command "cook"`},
+		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; see: cairn up --help"},
+		{"a flag that is no duration", []string{"up", "--tag-ttl", "3"}, "missing unit"},
+		{"a time to live below a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: want at least 1s"},
+		{"no slots", append(quiet, "--slots", "0"), "--slots: want at least 1"},
+		{"an unknown level of the log", []string{"up", "--log-level", "loud"}, "loud"},
+		{"an unknown form of the log", []string{"up", "--log-format", "xml"}, "want text or json"},
+		{"an address that is none", []string{"up", "--http", "here"}, "want host:port"},
+		{"an address of strangers", []string{"up", "--http", "0.0.0.0:0"}, "--insecure"},
+		{"every address", []string{"up", "--http", ":0"}, "--insecure"},
+		{"an address of strangers for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"}, "--insecure"},
+		{"a port that is taken", []string{"up", "--http", address}, "address already in use"},
+		{"a port for NATS that is taken", append(quiet, "--nats-listen", address), "address already in use"},
+		{"a data folder that cannot be", append(quiet, "--data", filepath.Join(file, "data")), "not a directory"},
+		{"an unknown model", append(quiet, "--model", "oracle:"), `model "oracle:"`},
+		{"an unknown index", append(quiet, "--index", "cards:"), `index "cards:"`},
+		{"an unknown role", []string{"worker", "cook"}, "want tags, register, resolve, analyze"},
+		{"an embedded server elsewhere", []string{"worker", "--nats", "embedded:x"}, "embedded"},
+		{"nothing to register", []string{"register"}, "want files or folders"},
+		{"a file that is not there", []string{"register", filepath.Join(file, "x.json")}, "not a directory"},
+		{"a folder without records", []string{"register", t.TempDir()}, "no .json"},
+		{"a server that is away", []string{"status", "--url", "http://127.0.0.1:1"}, "no Cairn answers at http://127.0.0.1:1"},
+		{"a server that is not Cairn", []string{"status", "--url", taken.URL}, "not Cairn"},
+		{"a URL that is none", []string{"status", "--url", "here"}, "unsupported protocol"},
+		{"a question without an estate", []string{"ask", "how many?"}, "--estate is required"},
+		{"two things that the argument is", []string{"resolve", "--skill", "--agent", "a.b"}, "[skill query agent tool tool-class]"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, "", row.args...)
+			if got.code != 1 || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, row.says) {
+				t.Errorf("%v: exit %d, out %q, said %q; want one line that has %q", row.args, got.code, got.out, got.err, row.says)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, variable, value string
+		args                  []string
+		says                  string
+	}{
+		{"a variable sets the flag", "CAIRN_URL", "http://127.0.0.1:2", []string{"status"}, "at http://127.0.0.1:2 "},
+		{"a flag wins", "CAIRN_URL", "http://127.0.0.1:2", []string{"status", "--url", "http://127.0.0.1:3"}, "at http://127.0.0.1:3 "},
+		{"dashes are underscores", "CAIRN_LOG_FORMAT", "xml", []string{"up"}, `got "xml"`},
+		{"a wrong value names the variable", "CAIRN_TAG_TTL", "soon", []string{"up"}, "environment CAIRN_TAG_TTL"},
+		{"an empty variable is absent", "CAIRN_TAG_TTL", "", []string{"up", "--log-format", "xml"}, `got "xml"`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := program(t.Context(), row.args...)
+			cmd.Env = append(cmd.Env, row.variable+"="+row.value)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), row.says) {
+				t.Errorf("%v, said %q; want %q", err, out, row.says)
+			}
+		})
+	}
+}
+
+func TestDataFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	first := alone(t, "--data", dir)
+	if got := do(t, "", "register", "--url", first.http, "../examples/knowledge/global"); got.code != 0 {
+		t.Fatal(got)
+	}
+	second := do(t, "", "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", dir)
+	if second.code != 1 || !strings.Contains(second.err, "another process uses") {
+		t.Errorf("a second process on the folder: %+v", second)
+	}
+	first.signal(t)
+	if code := first.ends(t); code != 0 || !strings.Contains(first.out.String(), "Stopped.") {
+		t.Errorf("exit %d after SIGTERM:\n%s", code, first.out)
+	}
+	again := alone(t, "--data", dir)
+	got := do(t, "", "resolve", "--url", again.http, "network.vlan_lookup")
+	if got.code != 0 || !strings.Contains(got.out, "netmap.vlans.list") {
+		t.Errorf("after a restart: %+v", got)
+	}
+}
+
+// slowModel is a server whose model never answers. It tells when it is asked.
+func slowModel(t *testing.T) (url string, asked chan struct{}) {
+	t.Helper()
+	asked = make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/show" {
+			_, _ = w.Write([]byte(`{"capabilities": ["completion", "tools"]}`))
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see the client leave
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192", asked
+}
+
+func TestSecondSignalKills(t *testing.T) {
+	t.Parallel()
+	model, asked := slowModel(t)
+	s := alone(t, "--model", model, "--drain", "1m")
+	question := program(t.Context(), "ask", "--url", s.http, "--estate", "../examples/estate.json", "how many hosts?")
+	if err := question.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	s.signal(t)
+	s.says(t, "Stopping")
+	if strings.Contains(s.out.String(), "Stopped.") {
+		t.Errorf("stopped with a request in flight:\n%s", s.out)
+	}
+	s.signal(t)
+	if code := s.ends(t); code != -1 {
+		t.Errorf("exit %d after a second signal; want it killed", code)
+	}
+	if err := question.Wait(); err == nil {
+		t.Error("the question without an answer ended well")
+	}
+}
