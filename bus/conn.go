@@ -29,6 +29,8 @@ type Conn struct {
 	mu   sync.Mutex
 	away context.Context // ends when the connection is lost; a new one per connection
 	lose context.CancelFunc
+
+	closed chan struct{}
 }
 
 // Open connects to the server at url (nats://, tls://, ws:// or several with
@@ -42,17 +44,19 @@ func Open(url, name string) (*Conn, error) {
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{}
+	c := &Conn{closed: make(chan struct{})}
 	options := append([]nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
 		nats.RetryOnFailedConnect(true),
-		nats.ReconnectBufSize(-1), // fail at once rather than send later
+		nats.IgnoreAuthErrorAbort(), // a password that is being changed is right again soon
+		nats.ReconnectBufSize(-1),   // fail at once rather than send later
 		nats.PingInterval(10 * time.Second),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
 	}, more...)
@@ -119,6 +123,9 @@ func (c *Conn) WaitConnected(ctx context.Context) error {
 
 // JetStream is the server's JetStream, for the services that keep things there.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
+
+// Closed is closed when the connection has ended for good.
+func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
 // URL is the server that is connected, or was last.
 func (c *Conn) URL() string { return c.nc.ConnectedUrlRedacted() }

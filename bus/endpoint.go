@@ -12,8 +12,12 @@ import (
 	"cairn/schemas"
 )
 
-// callTimeout bounds a request whose caller gave no deadline.
-const callTimeout = 10 * time.Second
+const (
+	// callTimeout bounds every request.
+	callTimeout = 10 * time.Second
+	// MaxBody is the largest body of a request, in bytes.
+	MaxBody = 1 << 20
+)
 
 // Endpoint is a subject on which a Req is answered by one Res.
 type Endpoint[Req, Res any] struct {
@@ -28,8 +32,8 @@ type Reply struct {
 	Revision uint64 // of the catalog, when the answer is to a write
 }
 
-// Call asks req on the endpoint and waits for the answer, at most until ctx's
-// deadline, and 10 seconds without one. The error is a row of the schemas
+// Call asks req on the endpoint and waits for the answer, at most 10 seconds
+// and not beyond ctx's deadline. The error is a row of the schemas
 // table, or ctx's own.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
@@ -73,10 +77,22 @@ func readReply(msg *nats.Msg) (Reply, error) {
 // Serve answers the endpoint's requests with handle until s stops. Requests
 // are handled concurrently.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(e.Subject, func(ctx context.Context, r micro.Request) {
-		ctx, cancel := received(ctx, r.Headers().Get, callTimeout)
-		defer cancel()
+	return s.add(endpoint{e.Subject, callTimeout, visible, s.slots}, e.handler(s, handle))
+}
+
+// ServeBeside is Serve for requests that must be answered however busy the
+// service is: they have slots of their own.
+func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
+	return s.add(endpoint{e.Subject, callTimeout, visible, s.beside}, e.handler(s, handle))
+}
+
+func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, micro.Request) {
+	return func(ctx context.Context, r micro.Request) {
 		defer s.recovered(ctx, r)
+		if len(r.Data()) > MaxBody {
+			s.fail(ctx, r, tooLarge(len(r.Data()), MaxBody))
+			return
+		}
 		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
 		if err != nil {
 			s.fail(ctx, r, err)
@@ -88,7 +104,7 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 			return
 		}
 		s.answer(ctx, r, res)
-	})
+	}
 }
 
 // encode is res as JSON. What writes itself is not read again.

@@ -54,9 +54,9 @@ func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
 func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error) {
 	e = s.seen(ctx, r.Subject(), e, err)
 	body, err := json.Marshal(e)
-	if err != nil {
-		s.log.Error("encode error", "request_id", e.RequestID, "err", err)
-		return
+	if err != nil || s.fits(len(body)) != nil {
+		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
+		body, _ = json.Marshal(bare) // texts of our own
 	}
 	s.respond(ctx, r, body, nats.Header{micro.ErrorHeader: {e.Title}, micro.ErrorCodeHeader: {strconv.Itoa(e.Status)}})
 }
@@ -76,7 +76,10 @@ func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, hea
 func (s *Service) seen(ctx context.Context, subject string, e *schemas.Error, err error) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
-	if c.Status >= 500 && c.Status != 501 {
+	switch {
+	case c.Status == schemas.ErrUnavailable.Status:
+		s.log.Warn("request refused", "subject", subject, "request_id", c.RequestID, "err", err)
+	case c.Status >= 500:
 		s.log.Error("request failed", "subject", subject, "request_id", c.RequestID, "err", err)
 	}
 	return &c
@@ -90,6 +93,10 @@ func (s *Service) recovered(ctx context.Context, r micro.Request) {
 }
 
 func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
+
+func tooLarge(size, most int) error {
+	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, size))
+}
 
 // fits says why an answer of size bytes cannot be sent; nil when it can.
 func (s *Service) fits(size int) error {

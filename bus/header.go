@@ -1,9 +1,9 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,6 +48,13 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
+// SaneRequestID reports whether id can stand in logs and headers: 1 to 128
+// visible ASCII characters.
+func SaneRequestID(id string) bool {
+	visible := func(r rune) bool { return r > ' ' && r <= '~' }
+	return len(id) >= 1 && len(id) <= 128 && strings.IndexFunc(id, func(r rune) bool { return !visible(r) }) < 0
+}
+
 // WithMinRevision is ctx for a request whose answer must have seen revision.
 func WithMinRevision(ctx context.Context, revision uint64) context.Context {
 	return context.WithValue(ctx, minRevisionKey{}, revision)
@@ -76,9 +83,13 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 }
 
 // received is parent with what the headers of a request say. A request without
-// a name gets one; the caller's patience is bounded by most.
+// a sane name gets one; the caller's patience is bounded by most.
 func received(parent context.Context, header func(string) string, most time.Duration) (context.Context, context.CancelFunc) {
-	ctx := WithRequestID(parent, cmp.Or(header(HeaderRequestID), nuid.Next()))
+	id := header(HeaderRequestID)
+	if !SaneRequestID(id) {
+		id = nuid.Next()
+	}
+	ctx := WithRequestID(parent, id)
 	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
 		ctx = WithMinRevision(ctx, revision)
 	}

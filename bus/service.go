@@ -22,9 +22,11 @@ type Service struct {
 	micro micro.Service
 	log   *slog.Logger
 	slots chan struct{}
-	ctx   context.Context // of the requests in flight
-	end   context.CancelFunc
-	stop  sync.Once
+	// beside are for the few requests that are answered however busy the rest is.
+	beside chan struct{}
+	ctx    context.Context // of the requests in flight
+	end    context.CancelFunc
+	stop   sync.Once
 }
 
 // Start makes the service known on c under name. It handles at most slots
@@ -38,27 +40,43 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	ctx, end := context.WithCancel(context.Background())
 	return &Service{
 		conn: c, micro: m, log: log.With("service", name),
-		slots: make(chan struct{}, slots), ctx: ctx, end: end,
+		slots: make(chan struct{}, slots), beside: make(chan struct{}, besideSlots), ctx: ctx, end: end,
 	}, nil
+}
+
+// besideSlots is how many requests are answered beside the others. They are
+// cheap, and some wait.
+const besideSlots = 1024
+
+// endpoint is how requests of a subject are taken.
+type endpoint struct {
+	subject string
+	timeout time.Duration
+	row     func(error) *schemas.Error // what callers see of an error
+	slots   chan struct{}
 }
 
 // add runs each request in its own goroutine while a slot is free. It never
 // blocks: a micro endpoint runs its handlers one after the other.
-func (s *Service) add(subject string, handle func(context.Context, micro.Request)) error {
-	name := strings.ReplaceAll(strings.TrimPrefix(subject, "cairn."), ".", "-")
+func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) error {
+	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
 		select {
-		case s.slots <- struct{}{}:
+		case e.slots <- struct{}{}:
 			go func() {
-				defer func() { <-s.slots }()
-				handle(s.ctx, r)
+				defer func() { <-e.slots }()
+				defer cancel()
+				handle(ctx, r)
 			}()
 		default:
-			s.fail(s.ctx, r, schemas.ErrUnavailable.Because("every worker of "+subject+" is busy"))
+			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
+			s.refuse(ctx, r, e.row(busy), busy)
+			cancel()
 		}
-	}), micro.WithEndpointSubject(subject))
+	}), micro.WithEndpointSubject(e.subject))
 	if err != nil {
-		return fmt.Errorf("serve %s: %w", subject, err)
+		return fmt.Errorf("serve %s: %w", e.subject, err)
 	}
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
@@ -81,12 +99,14 @@ func (s *Service) Stop(ctx context.Context) (err error) {
 func (s *Service) drain(ctx context.Context) error {
 	err := s.micro.Stop()
 	if s.conn.Connected() {
-		_ = s.conn.nc.FlushWithContext(ctx) // what the server sent before it knew has arrived
+		_ = s.conn.nc.FlushTimeout(time.Second) // what the server sent before it knew has arrived
 	}
 	s.idle(ctx)
 	s.end()
-	for range cap(s.slots) {
-		s.slots <- struct{}{}
+	for _, slots := range []chan struct{}{s.slots, s.beside} {
+		for range cap(slots) {
+			slots <- struct{}{}
+		}
 	}
 	return err
 }

@@ -40,12 +40,10 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 
 // ServeBody is Serve for a handle that reads the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
-	return svc.add(s.Subject, func(ctx context.Context, r micro.Request) {
-		ctx, stop := received(ctx, r.Headers().Get, s.Timeout)
-		defer stop()
+	return svc.add(endpoint{s.Subject, s.Timeout, s.row, svc.slots}, func(ctx context.Context, r micro.Request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w := &session{conn: svc.conn, reply: r.Reply(), body: r.Data(), whole: make(chan struct{}), cancel: cancel}
+		w := newSession(svc.conn, r, cancel)
 		err := w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
 		if err == nil {
 			err = w.run(ctx, handle)
@@ -73,9 +71,7 @@ func (w *session) run(ctx context.Context, handle func(context.Context, []byte, 
 	if err := w.arrived(ctx); err != nil {
 		return err
 	}
-	body := w.body
-	w.body = nil // a long answer does not hold on to the request
-	return handle(ctx, body, w)
+	return handle(ctx, w.take(), w)
 }
 
 // end says how the stream ended.
@@ -107,14 +103,14 @@ type session struct {
 	control string // where the caller answers: chunks of the body, and cancel
 	sub     *nats.Subscription
 	cancel  context.CancelCauseFunc
-
-	body  []byte        // complete when whole is closed
-	size  int           // of a body in chunks; 0 when it came with the request
-	got   int           // of it, so far
-	whole chan struct{} // closed when the body is complete
+	upload
 
 	mu       sync.Mutex
 	sequence uint64
+}
+
+func newSession(c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
+	return &session{conn: c, reply: r.Reply(), cancel: cancel, upload: newUpload(r.Data())}
 }
 
 // open shows the caller where to answer.
@@ -130,50 +126,14 @@ func (w *session) open(size string, most int) error {
 	return w.publish(nats.NewMsg(w.reply))
 }
 
-// announced prepares for a body of size that follows in chunks.
-func (w *session) announced(size string, most int) (err error) {
-	if size == "" {
-		if len(w.body) > most {
-			return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, len(w.body)))
-		}
-		close(w.whole)
-		return nil
-	}
-	w.size, err = strconv.Atoi(size)
-	switch {
-	case err != nil || w.size < 1:
-		return schemas.ErrMalformed.Because(HeaderBodySize + ": want a number of bytes, got " + strconv.Quote(size))
-	case w.size > most:
-		return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, w.size))
-	}
-	w.body = make([]byte, 0, w.size)
-	return nil
-}
-
 // told takes a message of the caller, or the server's word that there is none.
 func (w *session) told(msg *nats.Msg) {
-	switch {
-	case noResponders(msg), msg.Header.Get(HeaderCancel) != "":
+	if noResponders(msg) || msg.Header.Get(HeaderCancel) != "" {
 		w.cancel(errLeft)
-	case w.got+len(msg.Data) > w.size || len(msg.Data) == 0:
-		w.cancel(schemas.ErrMalformed.Because("the chunks are not the bytes that " + HeaderBodySize + " announced"))
-	default:
-		w.body = append(w.body, msg.Data...)
-		if w.got += len(msg.Data); w.got == w.size {
-			close(w.whole)
-		}
+		return
 	}
-}
-
-// arrived waits for the whole body.
-func (w *session) arrived(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, callTimeout)
-	defer stop()
-	select {
-	case <-w.whole:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := w.chunk(msg.Data); err != nil {
+		w.cancel(err)
 	}
 }
 
@@ -199,12 +159,15 @@ func (w *session) Send(event string, data any) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sequence++
 	msg := nats.NewMsg(w.reply)
 	msg.Data = body
 	msg.Header.Set(HeaderEvent, event)
-	msg.Header.Set(HeaderSequence, strconv.FormatUint(w.sequence, 10))
-	return w.publish(msg)
+	msg.Header.Set(HeaderSequence, strconv.FormatUint(w.sequence+1, 10))
+	if err := w.publish(msg); err != nil {
+		return fmt.Errorf("send %s event of %d bytes: %w", event, len(body), err)
+	}
+	w.sequence++ // one that was not sent leaves no gap
+	return nil
 }
 
 // publish sends with the control subject as reply: it tells the caller where

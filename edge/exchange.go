@@ -69,9 +69,7 @@ func (x *exchange) body(most int) ([]byte, error) {
 // readBody reads size bytes, or until the end when size is unknown.
 func readBody(r io.Reader, size int64, most int) ([]byte, error) {
 	if size >= 0 && size <= int64(most) {
-		body := make([]byte, size)
-		_, err := io.ReadFull(r, body)
-		return body, err
+		return readSized(r, int(size))
 	}
 	var b bytes.Buffer
 	if size < 0 {
@@ -82,6 +80,22 @@ func readBody(r io.Reader, size int64, most int) ([]byte, error) {
 	}
 	_, _ = io.CopyN(io.Discard, r, leftover) // the answer is the same, however this ends
 	return nil, tooLarge(most)
+}
+
+// trusted is how much room a body gets by its announcement alone, in bytes.
+const trusted = 1 << 20
+
+// readSized reads size bytes. A client that only announces a large body takes
+// no room for it.
+func readSized(r io.Reader, size int) ([]byte, error) {
+	body := make([]byte, min(size, trusted))
+	n, err := io.ReadFull(r, body)
+	if err != nil || n == size {
+		return body, err
+	}
+	body = append(make([]byte, 0, size), body...)[:size]
+	_, err = io.ReadFull(r, body[n:])
+	return body, err
 }
 
 func tooLarge(most int) error {

@@ -147,21 +147,11 @@ func (x *exchange) allowed() []string {
 // name takes the request id of the client, or makes one, and returns it.
 func (x *exchange) name() {
 	given := x.r.Header[bus.HeaderRequestID]
-	if len(given) != 1 || !sane(given[0]) {
+	if len(given) != 1 || !bus.SaneRequestID(given[0]) {
 		given = []string{nuid.Next()}
 	}
 	x.id = given[0]
 	h := x.w.Header()
 	h[bus.HeaderRequestID] = given
 	h["X-Content-Type-Options"] = noSniff
-}
-
-// sane reports whether a request id can stand in logs and headers.
-func sane(id string) bool {
-	for i := range len(id) {
-		if id[i] <= ' ' || id[i] > '~' {
-			return false
-		}
-	}
-	return len(id) >= 1 && len(id) <= 128
 }

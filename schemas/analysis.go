@@ -66,7 +66,7 @@ func (a *Analysis) Validate() error {
 		c.fail("context", "required: the JSON text of the estate, as a string")
 	}
 	for _, inc := range a.Include {
-		if inc != "usage" {
+		if inc != EventUsage {
 			c.fail("include", "want usage, got %q", inc)
 		}
 	}
@@ -96,7 +96,7 @@ func (p *Prompt) check(c *check) []Utterance {
 	var list []indexed
 	for key, u := range p.M {
 		at, err := strconv.Atoi(key)
-		if err != nil || at < 0 {
+		if err != nil || at < 0 || strconv.Itoa(at) != key {
 			c.fail("prompt.m", "keys are message indexes such as \"0\", got %q", key)
 		}
 		if u.R != 0 && u.R != 1 {

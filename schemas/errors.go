@@ -98,10 +98,10 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code
 }
 
-// Because is e with a detail.
+// Because is e with a detail; bytes in it that are no text are replaced.
 func (e *Error) Because(detail string) *Error {
 	c := *e
-	c.Detail = detail
+	c.Detail = strings.ToValidUTF8(detail, "\uFFFD")
 	return &c
 }
 

@@ -18,8 +18,25 @@ const GlobalTenant = "_global"
 // check collects what is wrong with the fields of a request.
 type check []FieldError
 
+// Of what is wrong the first faults are told, and of a value its beginning: an
+// answer is not larger than the mistake deserves.
+const (
+	maxFaults = 20
+	maxShown  = 200
+)
+
 func (c *check) fail(field, format string, args ...any) {
-	*c = append(*c, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	if len(*c) >= maxFaults {
+		return
+	}
+	*c = append(*c, FieldError{Field: cut(field), Message: cut(fmt.Sprintf(format, args...))})
+}
+
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= maxShown {
+		return s
+	}
+	return string([]rune(s)[:maxShown]) + "…"
 }
 
 // as is invalid with the collected fields; nil when nothing is wrong.

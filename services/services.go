@@ -27,7 +27,7 @@ func Roles() []string { return []string{"tags", "register", "resolve", "analyze"
 // flight and returns nil. It waits for a NATS server that is away. ready is
 // called once, when all roles serve.
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
-	w := &wiring{conn: conn, Config: c}
+	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}}
 	if len(w.Roles) == 0 {
 		w.Roles = Roles()
 	}
@@ -39,8 +39,12 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
 		return err
 	}
 	ready()
-	<-ctx.Done()
-	return nil
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-conn.Closed():
+		return errors.New("the connection to NATS was closed")
+	}
 }
 
 // wiring is what the roles of one process share, and how they end.
@@ -53,7 +57,7 @@ type wiring struct {
 	opened  error
 
 	mu       sync.Mutex
-	services []*bus.Service
+	services map[string]*bus.Service // by role
 	closers  []func()
 }
 
@@ -141,7 +145,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 		return err
 	}
 	return w.run("analyze", w.Analyses, func(s *bus.Service) error {
-		return analyze.Serve(s, analyze.Deps{Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory})
+		return analyze.Serve(s, analyze.Deps{Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Log: w.Log})
 	})
 }
 
@@ -158,7 +162,7 @@ func (w *wiring) run(name string, slots int, serve func(*bus.Service) error) err
 		return err
 	}
 	w.mu.Lock()
-	w.services = append(w.services, s)
+	w.services[name] = s
 	w.mu.Unlock()
 	return serve(s)
 }
@@ -169,19 +173,17 @@ func (w *wiring) atEnd(f func()) {
 	w.closers = append(w.closers, f)
 }
 
-// stop drains all services together, then closes what they used, last opened
-// first.
+// stop drains the services in the order of Roles, so that a registration in
+// flight is still confirmed, then closes what they used, last opened first.
 func (w *wiring) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
 	defer cancel()
-	var stopping sync.WaitGroup
-	errs := make([]error, len(w.services))
-	for i, s := range w.services {
-		stopping.Go(func() { errs[i] = s.Stop(ctx) })
-	}
-	stopping.Wait()
-	if err := errors.Join(errs...); err != nil {
-		w.Log.Warn("services stopped", "err", err)
+	for _, role := range Roles() {
+		if s := w.services[role]; s != nil {
+			if err := s.Stop(ctx); err != nil {
+				w.Log.Warn("service stopped", "service", role, "err", err)
+			}
+		}
 	}
 	for _, f := range slices.Backward(w.closers) {
 		f()

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -19,6 +21,7 @@ type Deps struct {
 	Model  model.Model
 	Render string // subject of the rendering agent; empty: the model's words are the answer
 	Memory int    // bytes of estates kept for the next question
+	Log    *slog.Logger
 }
 
 // Serve answers analyses on s.
@@ -26,7 +29,7 @@ func Serve(s *bus.Service, d Deps) error {
 	a := analyzer{Deps: d, estates: newCache(d.Memory)}
 	return errors.Join(
 		bus.Analyze.ServeBody(s, a.analyze),
-		bus.Health("analyze").Serve(s, a.health),
+		bus.Health("analyze").ServeBeside(s, a.health),
 	)
 }
 
@@ -37,10 +40,18 @@ type analyzer struct {
 
 // analyze answers the question in body.
 func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error {
+	began := time.Now()
 	ask, text, err := read(body)
 	if err != nil {
 		return err
 	}
+	err = a.answer(ctx, ask, text, to)
+	a.Log.Info("analysis", "request_id", bus.RequestID(ctx), "client_id", ask.ID, "client_request_id", ask.RequestID,
+		"mode", ask.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
+	return err
+}
+
+func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {
 	e, err := a.estates.open(text)
 	if err != nil {
 		return schemas.ErrInternal.Because("context: " + err.Error())

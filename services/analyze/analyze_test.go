@@ -3,6 +3,7 @@ package analyze_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ const pumps = `{"site":{"pumps":[{"id":"p1","state":"on"},{"id":"p2","state":"of
 func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 	t.Helper()
 	s := bustest.Service(t, conn, "analyze")
-	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 1 << 20}); err != nil {
+	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 }

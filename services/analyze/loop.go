@@ -51,9 +51,12 @@ func (l *loop) run(ctx context.Context) error {
 	return schemas.ErrInternal.Because(fmt.Sprintf("the model asked for tools %d times and gave no answer", maxTurns))
 }
 
-// turn is the model's next message, its text sent on as it comes.
+// turn is the model's next message, its text sent on as it comes. A model that
+// talks before it calls a tool is heard too: to hold its words back until it
+// has ended would be no streaming.
 func (l *loop) turn(ctx context.Context) (model.Message, error) {
 	said := model.Message{Role: model.Assistant}
+	l.answer.Reset() // what was said before a call was no answer
 	var text strings.Builder
 	for part, err := range l.model.Next(ctx, l.talk) {
 		switch {

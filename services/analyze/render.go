@@ -11,8 +11,13 @@ import (
 	"cairn/schemas"
 )
 
-// renderTimeout bounds the rendering of one finished analysis.
-const renderTimeout = 60 * time.Second
+const (
+	// renderTimeout bounds the rendering of one finished analysis.
+	renderTimeout = 60 * time.Second
+	// spare is what is left of the caller's time to send the plain answer, when
+	// the rendering agent has not spoken until then.
+	spare = 2 * time.Second
+)
 
 // render hands the finished analysis to the rendering agent and sends on its
 // text. When the agent is away, or fails before its first word, the plain
@@ -24,7 +29,13 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 		Prompt: ask.Prompt, Profile: ask.Profile,
 	}
 	spoken := false
-	for event, err := range agent.Call(ctx, a.Conn, finished) {
+	patience := renderTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline)-spare)
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for event, err := range agent.Call(waiting, a.Conn, finished) {
 		if err == nil && event.Type == schemas.EventError {
 			err = agentError(event.Data)
 		}

@@ -67,3 +67,24 @@ func TestRenderingAgentSpeaks(t *testing.T) {
 		})
 	}
 }
+
+func TestRenderingAgentThatHangsDoesNotCostTheAnswer(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, _ := scripted(t, ollamatest.Say("Two."))
+	serve(t, conn, m, agentSubject)
+	agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
+	err := agent.Serve(bustest.Service(t, conn, "ui"), func(ctx context.Context, _ schemas.Rendering, _ bus.Sender) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	got, err := stream(ctx, conn, ask("how many?"))
+	if err != nil || !strings.HasPrefix(got, `direct_response {"text":"Two."`) || !strings.HasSuffix(got, "done {}") {
+		t.Errorf("got\n%s\n%v", got, err)
+	}
+}

@@ -30,6 +30,10 @@ var offered = []model.Tool{{
 		"metrics":{"type":"array","items":{"type":"string"},"description":"count (default), or sum:field avg:field min:field max:field distinct:field p50:field p95:field"}}}`),
 }}
 
+// maxResult bounds what a tool answers, in bytes: 1,000 groups of usual names
+// take a twentieth of it, and no model reads more.
+const maxResult = 512 << 10
+
 // tools computes on one estate.
 type tools struct{ estate *estate.Estate }
 
@@ -54,7 +58,12 @@ func (t tools) run(call model.Call) (jsontext.Value, error) {
 	if err != nil {
 		result = mistake(err)
 	}
-	return json.Marshal(result, json.Deterministic(true))
+	said, err := json.Marshal(result, json.Deterministic(true))
+	if len(said) > maxResult {
+		return json.Marshal(toolError{Error: fmt.Sprintf(
+			"the result has %d bytes, more than the %d there is room for; filter, or group by a field with fewer or shorter values", len(said), maxResult)})
+	}
+	return said, err
 }
 
 func (t tools) inspect(input []byte) (any, error) {

@@ -44,7 +44,7 @@ func Serve(s *bus.Service, c *catalog.Catalog, visible Visible) error {
 		bus.RegisterGuardrail.Serve(s, r.guardrail),
 		bus.RegisterTemplate.Serve(s, r.template),
 		bus.Unregister.Serve(s, r.unregister),
-		bus.Health("register").Serve(s, r.health),
+		bus.Health("register").ServeBeside(s, r.health),
 	)
 }
 

@@ -1,0 +1,166 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// listening starts a server that a plain NATS client can reach too.
+func listening(t *testing.T) (*bus.Conn, *nats.Conn) {
+	t.Helper()
+	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return bustest.Dial(t, server), nc
+}
+
+func TestAnyRequestGetsAnAnswer(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	s := bustest.Service(t, conn, "tags")
+	err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		return schemas.TagWritten{}, schemas.ErrTagExists.Because("not text: \xff")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid := `{"request_id":"r","flow":"f"}`
+	for _, row := range []struct {
+		name, body string
+		header     nats.Header
+		want       string
+	}{
+		{"a request id that is no text", valid, nats.Header{bus.HeaderRequestID: {"\xff"}}, "CE-021"},
+		{"a timeout that is none", valid, nats.Header{bus.HeaderTimeout: {"NaN"}}, "CE-021"},
+		{"a body beyond 1 MiB", strings.Repeat(" ", bus.MaxBody) + valid, nil, "CE-002"},
+		{"a value that is too long to repeat", `{"request_id":"` + strings.Repeat("x", 900_000) + `"}`, nil, "CE-001"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			reply, err := nc.RequestMsg(&nats.Msg{Subject: bus.WriteTag.Subject, Data: []byte(row.body), Header: row.header}, 2*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(reply.Data); !strings.Contains(got, `"code":"`+row.want+`"`) || len(got) > 4096 {
+				t.Errorf("got %.300s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+func TestUploads(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
+		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
+	})
+	body := `{"query":"q","context":"{}","target":"H"}`
+	for _, row := range []struct {
+		name, size string
+		chunks     []string
+		want       string
+	}{
+		{"in two chunks", "41", []string{body[:10], body[10:]}, `{"text":"q"}`},
+		{"an empty chunk is none", "41", []string{body[:10], "", body[10:]}, `{"text":"q"}`},
+		{"more than announced", "20", []string{body}, `"code":"AN-400"`},
+		{"fewer than announced", "60", []string{body}, `"code":"AN-504"`},
+		{"no number", "many", nil, `"code":"AN-400"`},
+		{"a negative number", "-1", nil, `"code":"AN-400"`},
+		{"more than 10 MiB", "10485761", nil, `"code":"AN-413"`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			sub, err := nc.SubscribeSync(nc.NewInbox())
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: sub.Subject, Header: nats.Header{bus.HeaderBodySize: {row.size}}}
+			if err := nc.PublishMsg(request); err != nil {
+				t.Fatal(err)
+			}
+			for sent := false; ; sent = true {
+				msg, err := sub.NextMsg(5 * time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(msg.Data) > 0 {
+					if !strings.Contains(string(msg.Data), row.want) {
+						t.Errorf("got %s, want %s", msg.Data, row.want)
+					}
+					return
+				}
+				for _, c := range row.chunks {
+					if !sent {
+						_ = nc.Publish(msg.Reply, []byte(c))
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestEventTooLargeToSendIsAnErrorWithoutAGap(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serve(t, conn, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
+		return errors.Join(
+			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}),
+			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strings.Repeat("x", 9<<20)}))
+	})
+	events, err := collect(t.Context(), conn, question("{}"))
+	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed"} done{}`
+	if got := strings.Join(events, " "); got != want || err != nil {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+func TestHealthIsAnsweredWhenTheServiceIsBusy(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s := bustest.Service(t, conn, "tags") // 256 slots
+	held := make(chan struct{})
+	err := errors.Join(
+		bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+			<-held
+			return schemas.TagFound{}, nil
+		}),
+		bus.Health("tags").ServeBeside(s, func(context.Context, schemas.Nothing) (schemas.Health, error) {
+			return schemas.Health{Status: schemas.StatusOK}, nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan error, 257)
+	for range cap(answers) {
+		go func() {
+			_, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
+			answers <- err
+		}()
+	}
+	if err := <-answers; !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	if h, err := bus.Health("tags").Call(t.Context(), conn, schemas.Nothing{}); err != nil || h.Status != schemas.StatusOK {
+		t.Errorf("got %v, %v, want ok", h, err)
+	}
+	close(held)
+	for range cap(answers) - 1 {
+		<-answers
+	}
+}
