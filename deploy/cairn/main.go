@@ -16,6 +16,7 @@ import (
 )
 
 func main() {
+	collectLess(os.Getenv)
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
