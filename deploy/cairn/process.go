@@ -52,7 +52,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	b.Config = services.Defaults()
 	c := &b.Config
 	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index; embedded: is in memory, from the log")
-	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model; lexical: needs no server")
+	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model: ollama://host:11434/name, or lexical:, which compares words and needs no server")
 	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, or offline:, which plans by rules and needs no model")
 	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
