@@ -42,6 +42,10 @@ var (
 	}
 )
 
+// Services are the names of the services behind the subjects, in the order in
+// which they stop: each may be asked for its Health.
+func Services() []string { return []string{"tags", "register", "resolve", "analyze"} }
+
 // Health is the subject on which the service of the name says how it is.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
 	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, malformed}

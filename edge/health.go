@@ -16,7 +16,7 @@ import (
 )
 
 // services are those behind the edge.
-var services = []string{"tags", "register", "resolve", "analyze"}
+var services = bus.Services()
 
 // healthTime is how long a service has to say how it is.
 const healthTime = 800 * time.Millisecond

@@ -21,7 +21,7 @@ import (
 )
 
 // Roles are the services there are, in the order in which they stop.
-func Roles() []string { return []string{"tags", "register", "resolve", "analyze"} }
+func Roles() []string { return bus.Services() }
 
 // Run does the work of c.Roles on conn until ctx ends, then answers what is in
 // flight and returns nil. It waits for a NATS server that is away. ready is
