@@ -3,6 +3,7 @@ package index_test
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -108,6 +109,51 @@ func TestRealFilters(t *testing.T) {
 	got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Tenant: "acme", Text: "beverage", TopK: 5})
 	if err != nil || len(got.Hits) != 1 || got.Hits[0].ID != "doc.0" || got.Hits[0].VectorRank != 1 {
 		t.Errorf("got %+v, %v, want the one document of the tenant", got, err)
+	}
+}
+
+// TestRealQueries asks what is beyond the limits of Elasticsearch, by words.
+func TestRealQueries(t *testing.T) {
+	t.Parallel()
+	away := false
+	ix := openReal(t, model{&away})
+	c := some(1)
+	c[0].Title, c[0].Body = "Überwachung 网络监控", strings.Repeat("サーバー 网络监控 ", 20_000)
+	c[0].Domain, c[0].ID = strings.Repeat("long", 10_000), "doc."+strings.Repeat("ü", 252)
+	if err := ix.Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	away = true
+	for name, query := range map[string]string{
+		"many words":          "Überwachung" + strings.Repeat(" of many words more", 20_000),
+		"many sentences":      strings.Repeat("Show the Überwachung of hosts. ", 1_000),
+		"words without gaps":  strings.Repeat("网络监控", 5_000),
+		"a word without end":  "Überwachung " + strings.Repeat("x", 100_000),
+		"marks and operators": "Überwachung AND (NOT \"a* ~2\" OR [1 TO 2] \\ /re/ {!}",
+		"no text at all":      "Überwachung \x00\xff\xfe",
+	} {
+		if got := search(t, ix, query, 5); !slices.Equal(got, []string{c[0].ID}) {
+			t.Errorf("%s: got %v, want the document", name, got)
+		}
+	}
+}
+
+func TestRealBlockedWrites(t *testing.T) {
+	t.Parallel()
+	prefix := newPrefix(t)
+	ix := openAt(t, server(t)+"?prefix="+prefix, lexical(t))
+	fill(t, ix, some(1))
+	settings := server(t) + "/" + prefix + "-skill/_settings"
+	ask(t, http.MethodPut, settings, `{"index.blocks.write":true}`, nil)
+	if err := ix.Apply(t.Context(), some(3)); !errors.Is(err, index.ErrUnavailable) {
+		t.Errorf("apply: got %v, want %v", err, index.ErrUnavailable)
+	}
+	if got := search(t, ix, "document 0", 1); len(got) != 1 {
+		t.Errorf("search meanwhile: got %v, want a document", got)
+	}
+	ask(t, http.MethodPut, settings, `{"index.blocks.write":false}`, nil)
+	if err := ix.Apply(t.Context(), some(3)); err != nil {
+		t.Errorf("apply again: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"cairn/services/internal/embed"
 )
@@ -53,10 +54,10 @@ func (r *round) lookups() (all []lookup) {
 		for i, text := range r.asked {
 			r.found[scope][i].plain = r.space.Lexical // Elasticsearch weighs no dimensions
 			words := newAsking(text)
-			if words.text != "" {
-				all = append(all, lookup{scope, i, byWords, 0, textQuery(tenant, words.text)})
+			if len(words.all) > 0 {
+				all = append(all, lookup{scope, i, byWords, 0, textQuery(tenant, strings.Join(words.all, " "))})
 			}
-			if words.text != "" && (r.space.Lexical || r.space.Name == "") {
+			if len(words.all) > 0 && (r.space.Lexical || r.space.Name == "") {
 				n := len(words.distinct)
 				all = append(all, lookup{scope, i, byCoverage, n, coverageQuery(tenant, words.distinct)})
 			}

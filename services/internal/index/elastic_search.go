@@ -82,11 +82,7 @@ func (e *elastic) ask(ctx context.Context, r *round) error {
 
 func (e *elastic) send(ctx context.Context, r *round, body []byte, got *answers) error {
 	req := esapi.MsearchRequest{
-		Index: []string{e.alias(r.query.Kind)}, Body: bytes.NewReader(body),
-		FilterPath: []string{
-			"responses.status", "responses.error.type", "responses.error.reason",
-			"responses.hits.hits._index", "responses.hits.hits._score", "responses.hits.hits.fields",
-		},
+		Index: []string{e.alias(r.query.Kind)}, Body: bytes.NewReader(body), FilterPath: answered,
 	}
 	return e.link.call(ctx, e.search, req, got)
 }
@@ -98,6 +94,12 @@ func encodeLookups(lookups []lookup) ([]byte, error) {
 		lines = append(lines, object{"ignore_unavailable": true}, l.body)
 	}
 	return encode(lines...)
+}
+
+// answered is what is wanted of an answer.
+var answered = []string{
+	"responses.status", "responses.error.type", "responses.error.reason",
+	"responses.hits.hits._index", "responses.hits.hits._score", "responses.hits.hits.fields",
 }
 
 // answers is what comes back for the lookups, in their order.

@@ -26,15 +26,14 @@ func (e *elastic) Check(ctx context.Context) error {
 
 // Status is described at Migrator.
 func (e *elastic) Status(ctx context.Context) (Status, error) {
-	space, err := e.space(ctx)
-	if err != nil {
-		return Status{}, fmt.Errorf("status of the index: %w", err)
-	}
 	there, err := e.look(ctx)
 	if err != nil {
 		return Status{}, fmt.Errorf("status of the index: %w", err)
 	}
-	s := Status{e.planFor(space).fingerprint, there.live(e.settings), map[string]int{}}
+	s := Status{Live: there.live(e.settings), Documents: map[string]int{}}
+	if space, err := e.space(ctx); err == nil {
+		s.Fingerprint = e.planFor(space).fingerprint
+	}
 	for _, kind := range kinds {
 		if s.Documents[kind], err = e.count(ctx, kind); err != nil {
 			return Status{}, fmt.Errorf("status of the index: %w", err)

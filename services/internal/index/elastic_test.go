@@ -172,6 +172,49 @@ func TestElasticSearchesOnceMoreWhenTheConnectionBreaks(t *testing.T) {
 	}
 }
 
+func TestElasticNamesItself(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	var user, password atomic.Value
+	s.onSearch(func(w http.ResponseWriter, r *http.Request) {
+		name, word, _ := r.BasicAuth()
+		user.Store(name)
+		password.Store(word)
+		answerSearches(w, r)
+	})
+	ix := openAt(t, strings.Replace(s.URL, "://", "://me:secret@", 1), lexical(t))
+	if _, err := ix.Search(t.Context(), vlans); err != nil || user.Load() != "me" || password.Load() != "secret" {
+		t.Errorf("got user %v, password %v, error %v", user.Load(), password.Load(), err)
+	}
+}
+
+// partly answers searches with nothing, the first of each request with status.
+func partly(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answers := make([]string, lines(r)/2)
+		for i := range answers {
+			answers[i] = `{"status":200,"hits":{"hits":[]}}`
+		}
+		answers[0] = fmt.Sprintf(`{"status":%d,"error":{"type":"some_exception","reason":"for a reason"}}`, status)
+		fmt.Fprintf(w, `{"responses":[%s]}`, strings.Join(answers, ","))
+	}
+}
+
+func TestElasticSearchWithoutAPart(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		status      int
+		unavailable bool
+	}{{429, true}, {503, true}, {400, false}} {
+		s := newStub(t)
+		s.onSearch(partly(row.status))
+		_, err := openAt(t, s.URL, lexical(t)).Search(t.Context(), vlans)
+		if err == nil || errors.Is(err, index.ErrUnavailable) != row.unavailable {
+			t.Errorf("status %d: got %v, want an error, unavailable %t", row.status, err, row.unavailable)
+		}
+	}
+}
+
 var vlans = index.Query{Kind: "skill", Tenant: "acme", Text: "List all VLANs. Restart the old hosts.", TopK: 5}
 
 // some is n different documents.

@@ -52,25 +52,35 @@ func stopWords() []string {
 
 // asking is the words of a part of a query.
 type asking struct {
-	text     string   // all of them that say something
+	all      []string // that say something, as often as they come
 	distinct []string // one of each
+	seen     map[string]bool
 }
 
-func newAsking(part string) asking {
-	var words, distinct []string
-	seen := map[string]bool{}
+// newAsking takes a part apart, up to maxWords. What white space separates may
+// be many words, in scripts that have none between them.
+func newAsking(part string) *asking {
+	a := &asking{seen: map[string]bool{}}
 	for _, w := range plainWords(part) {
-		stem := strings.Join(embed.Words(w), " ")
-		if stem == "" {
+		stems := embed.Words(w)
+		if len(stems) == 1 {
+			a.add(w, stems[0])
 			continue
 		}
-		if !seen[stem] {
-			seen[stem] = true
-			distinct = append(distinct, w)
-		}
-		if words = append(words, w); len(words) == maxWords {
-			break
+		for _, stem := range stems {
+			a.add(stem, stem)
 		}
 	}
-	return asking{strings.Join(words, " "), distinct}
+	return a
+}
+
+func (a *asking) add(word, stem string) {
+	if len(a.all) == maxWords {
+		return
+	}
+	a.all = append(a.all, word)
+	if !a.seen[stem] {
+		a.seen[stem] = true
+		a.distinct = append(a.distinct, word)
+	}
 }

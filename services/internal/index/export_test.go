@@ -35,14 +35,31 @@ func findParts(ctx context.Context, ix Index, q Query) ([]part, embed.Space, err
 		return ix.pools[place{q.Kind, ""}].search(asked, vectors), ix.embedder.Space(), err
 	}
 	e := ix.(*elastic)
-	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
+	r, err := newRound(ctx, e, q)
 	if err != nil {
 		return nil, embed.Space{}, err
 	}
-	r := &round{query: q, asked: asked, vectors: vectors, space: e.embedder.Space()}
-	r.index = e.planFor(r.space).index(q.Kind)
 	err = e.ask(ctx, r)
 	return r.found[0], r.space, err
+}
+
+func newRound(ctx context.Context, e *elastic, q Query) (*round, error) {
+	asked := parts(q.Text)
+	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
+	r := &round{query: q, asked: asked, vectors: vectors, space: e.embedder.Space()}
+	r.index = e.planFor(r.space).index(q.Kind)
+	return r, err
+}
+
+// SearchBody is what a search sends to the path of the server.
+func SearchBody(ctx context.Context, ix Index, q Query) (path string, body []byte, err error) {
+	e := ix.(*elastic)
+	r, err := newRound(ctx, e, q)
+	if err != nil {
+		return "", nil, err
+	}
+	body, err = encodeLookups(r.lookups())
+	return "/" + e.alias(q.Kind) + "/_msearch?filter_path=" + strings.Join(answered, ","), body, err
 }
 
 func ids(hits []Hit) (all []string) {

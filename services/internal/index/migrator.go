@@ -11,7 +11,8 @@ import (
 // other processes use as well. Apply writes the documents of one generation,
 // Search reads those of the one that is live. The two differ after a change of
 // the model: a new generation is filled from the log while the old one answers
-// by its words, then it is promoted.
+// by its words, then it is promoted. What is applied meanwhile is found once it
+// is.
 //
 //	name, err := m.Generation(ctx)  // at start, now and then, and after ErrLost
 //	consumer := durable("index-" + name) // a new one begins with the first record
@@ -36,7 +37,7 @@ type Migrator interface {
 
 // Status is what a Migrator knows of its documents.
 type Status struct {
-	Fingerprint string         // of the documents that Apply writes
+	Fingerprint string         // of the documents that Apply writes; empty while a model has not told its dimensions
 	Live        string         // of those that Search reads; empty: there are none
 	Documents   map[string]int // that can be found, by kind
 }
