@@ -30,9 +30,9 @@ const estateName = "multi-cloud reference estate"
 // parsed; the last figure is that of a second question about it.
 func BenchmarkAnalyzeFirstEvent(b *testing.B) {
 	text := largestEstate(b)
-	c := dial(b, up(b))
+	c := dial(b, up(b).at)
 	var first, read, again []float64
-	for i := range turns + 1 {
+	for i := range turns(b) + 1 {
 		name := fmt.Sprintf("%-*d", len(estateName), i)
 		text := bytes.Replace(text, []byte(estateName), []byte(name), 1)
 		one := firstEvent(b, c, questions[i%len(questions)], text)

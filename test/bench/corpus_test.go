@@ -19,7 +19,7 @@ func BenchmarkRegisterCorpus(b *testing.B) {
 	corpus := evaluation(b, "retrieval", "corpus.jsonl")
 	for range registered {
 		b.Run("fresh", func(b *testing.B) {
-			took := registerAll(b, up(b), corpus)
+			took := registerAll(b, up(b).at, corpus)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(took, "register-s")
 		})
@@ -39,7 +39,7 @@ func registerAll(b *testing.B, at, corpus string) float64 {
 // whole corpus.
 func BenchmarkSearch(b *testing.B) {
 	at := up(b)
-	registerAll(b, at, evaluation(b, "retrieval", "corpus.jsonl"))
+	registerAll(b, at.at, evaluation(b, "retrieval", "corpus.jsonl"))
 	queries := searches(b, evaluation(b, "retrieval", "queries-dev.jsonl"))
 	s := side{path: "/resolve/skill", status: http.StatusOK, body: func(n int) []byte { return queries[n%len(queries)] }}
 	for _, c := range []struct {

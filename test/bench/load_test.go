@@ -59,6 +59,7 @@ func (c *client) post(path string, body []byte, status int) error {
 
 // side is one of the two that are compared.
 type side struct {
+	server
 	path    string
 	status  int
 	body    func(n int) []byte
@@ -66,10 +67,11 @@ type side struct {
 	asked   int // requests so far
 }
 
-func newSide(b *testing.B, at string, connections int, s side) *side {
+func newSide(b *testing.B, at server, connections int, s side) *side {
 	b.Helper()
+	s.server = at
 	for range connections {
-		s.clients = append(s.clients, dial(b, at))
+		s.clients = append(s.clients, dial(b, at.at))
 	}
 	return &s
 }
@@ -78,6 +80,7 @@ func newSide(b *testing.B, at string, connections int, s side) *side {
 type result struct {
 	took    []time.Duration // sorted
 	elapsed time.Duration
+	work    float64 // processor time of the server for one request, in microseconds
 }
 
 func (r result) at(share float64) float64 {
@@ -98,7 +101,7 @@ func (s *side) turn(b *testing.B, n int) result {
 			s.asked++
 		}
 	}
-	began := time.Now()
+	worked, began := s.work(b), time.Now()
 	var asking sync.WaitGroup
 	for i, c := range s.clients {
 		asking.Go(func() {
@@ -117,7 +120,8 @@ func (s *side) turn(b *testing.B, n int) result {
 	if b.Failed() {
 		b.FailNow()
 	}
-	return result{slices.Sorted(slices.Values(slices.Concat(took...))), elapsed}
+	all := slices.Sorted(slices.Values(slices.Concat(took...)))
+	return result{all, elapsed, (s.work(b) - worked) / float64(len(all))}
 }
 
 // compare asks both sides n requests a turn, in turns, after one that does not
@@ -126,7 +130,7 @@ func compare(b *testing.B, n int, cairn, rival *side) (c, r []result) {
 	b.Helper()
 	cairn.turn(b, n)
 	rival.turn(b, n)
-	for i := range turns {
+	for i := range turns(b) {
 		if i%2 == 0 {
 			c, r = append(c, cairn.turn(b, n)), append(r, rival.turn(b, n))
 		} else {
@@ -144,5 +148,6 @@ func each(results []result, figure func(result) float64) []float64 {
 	return figures
 }
 
-func p50(r result) float64 { return r.at(0.50) }
-func p99(r result) float64 { return r.at(0.99) }
+func work(r result) float64 { return r.work }
+func p50(r result) float64  { return r.at(0.50) }
+func p99(r result) float64  { return r.at(0.99) }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -49,9 +51,32 @@ func binary(b *testing.B) string {
 	return built.path
 }
 
-// up starts "cairn up" on an empty folder, and is where it serves HTTP
-// (host:port). It stops with the benchmark.
-func up(b *testing.B) string {
+// server is something that serves HTTP, in processes of its own.
+type server struct {
+	at   string // host:port
+	pids []int
+}
+
+// work is the processor time that the server has taken so far, in
+// microseconds. Other work on the machine lengthens all times but this.
+func (s server) work(b *testing.B) float64 {
+	b.Helper()
+	ticks := 0
+	for _, pid := range s.pids {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		must(b, err)
+		_, fields, _ := strings.Cut(string(stat), ") ")
+		for _, field := range strings.Fields(fields)[11:13] { // in user mode, in the kernel
+			n, err := strconv.Atoi(field)
+			must(b, err)
+			ticks += n
+		}
+	}
+	return float64(ticks) * 1e6 / 100 // Linux counts hundredths of a second
+}
+
+// up starts "cairn up" on an empty folder. It stops with the benchmark.
+func up(b *testing.B) server {
 	b.Helper()
 	return start(b, upCommand(b, "127.0.0.1:0"))
 }
@@ -65,9 +90,9 @@ func upCommand(b *testing.B, http string) *exec.Cmd {
 // address is where a process says that it serves HTTP.
 var address = regexp.MustCompile(`http://([0-9.]+:[0-9]+)`)
 
-// start runs the command until the benchmark ends, and is the first address
-// that it prints.
-func start(b *testing.B, cmd *exec.Cmd) string {
+// start runs the command until the benchmark ends; it serves at the first
+// address that it prints.
+func start(b *testing.B, cmd *exec.Cmd) server {
 	b.Helper()
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -94,13 +119,13 @@ func start(b *testing.B, cmd *exec.Cmd) string {
 	select {
 	case at, ok := <-said:
 		if ok {
-			return at
+			return server{at, []int{cmd.Process.Pid}}
 		}
 		b.Fatalf("%s ended: %s", cmd.Path, complaints.String())
 	case <-time.After(startTime):
 		b.Fatalf("%s did not say where it listens", cmd.Path)
 	}
-	return ""
+	return server{}
 }
 
 // stop asks the process to end; one that does not is killed.

@@ -21,7 +21,7 @@ var knowledge = [][2]string{
 // Cairn answers with is extra.
 func BenchmarkResolveByID(b *testing.B) {
 	at := up(b)
-	teacher := dial(b, at)
+	teacher := dial(b, at.at)
 	for _, k := range knowledge {
 		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
 	}
@@ -31,8 +31,9 @@ func BenchmarkResolveByID(b *testing.B) {
 		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {
 			cairn := newSide(b, at, connections, side{path: "/resolve/skill", status: 200, body: body})
 			echo := newSide(b, bare, connections, side{path: "/", status: 200, body: body})
-			c, r := compare(b, 1000+200*connections, cairn, echo)
+			c, r := compare(b, 3000+160*connections, cairn, echo)
 			report(b, "p50-µs", each(c, p50), each(r, p50))
+			report(b, "cpu-µs", each(c, work), each(r, work))
 			report(b, "req/s", each(c, result.rate), each(r, result.rate))
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
 )
@@ -25,8 +25,8 @@ import (
 // process of its own as cairn is, until the process is told to end.
 const rivalVariable = "CAIRN_BENCH_RIVAL"
 
-// rival starts the rival of the name, and is where it serves HTTP.
-func rival(b *testing.B, name string) string {
+// rival starts the rival of the name.
+func rival(b *testing.B, name string) server {
 	b.Helper()
 	self, err := os.Executable()
 	must(b, err)
@@ -65,8 +65,8 @@ func serveHTTP(ctx context.Context, handler http.HandlerFunc) error {
 // serveEcho is the least that HTTP over NATS can be: a handler that passes the
 // body to an embedded server and answers with what an echo on it says.
 func serveEcho(ctx context.Context, transport string) error {
-	ns, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
+	ns, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
 	})
 	if err != nil {
 		return err

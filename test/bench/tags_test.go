@@ -15,7 +15,9 @@ import (
 // BenchmarkTagWrite compares the tag store with one written on Redis that
 // syncs as often (append-only file, every second).
 func BenchmarkTagWrite(b *testing.B) {
-	stored := rival(b, "redis "+redisServer(b))
+	db := redisServer(b)
+	stored := rival(b, "redis "+db.at)
+	stored.pids = append(stored.pids, db.pids...)
 	at := up(b)
 	body := func(n int) []byte {
 		return fmt.Appendf(nil, `{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
@@ -25,11 +27,12 @@ func BenchmarkTagWrite(b *testing.B) {
 	c, r := compare(b, 16_000, cairn, rival)
 	report(b, "p50-µs", each(c, p50), each(r, p50))
 	report(b, "p99-µs", each(c, p99), each(r, p99))
+	report(b, "cpu-µs", each(c, work), each(r, work))
 	report(b, "req/s", each(c, result.rate), each(r, result.rate))
 }
 
-// redisServer starts a Redis of the benchmark's own, and is its address.
-func redisServer(b *testing.B) string {
+// redisServer starts a Redis of the benchmark's own.
+func redisServer(b *testing.B) server {
 	b.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -58,5 +61,5 @@ func redisServer(b *testing.B) string {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return at
+	return server{at, []int{cmd.Process.Pid}}
 }
