@@ -42,6 +42,9 @@ func (s *system) launch(program string, c setup) error {
 	}
 	for _, roles := range workers {
 		args := append([]string{"worker", "--nats", s.nats, "--model", modelURL(c), "--render", c.render}, roles...)
+		if c.embed != "" {
+			args = append(args, "--embed", c.embed)
+		}
 		if c.tagTTL > 0 {
 			args = append(args, "--tag-ttl", c.tagTTL.String())
 		}

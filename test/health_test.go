@@ -72,3 +72,15 @@ func TestWorkerThatTalksNonsense(t *testing.T) {
 		c.rows(t, []row{{"an error without a body", "POST /resolve/tool_class", `{"tool_class":"x"}`, 500, "CE-010", ""}})
 	})
 }
+
+// Nothing that is registered while the embedder is away is lost or hidden.
+func TestEmbedderAway(t *testing.T) {
+	alone(t, setup{embed: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
+		c.rows(t, []row{
+			{"a record is durable, and searchable later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200, `{"skill_id":"$.a","indexed":false}`, ""},
+			{"by id it is found at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
+			{"and listed", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+			{"the health says that search is behind", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
+		})
+	})
+}

@@ -66,6 +66,7 @@ type setup struct {
 	idle     bool          // an edge alone, no worker
 	data     string        // folder; empty: one that ends with the system
 	model    string        // URL; empty: the default
+	embed    string        // URL; empty: the default
 	render   string        // subject of the rendering agent
 	tagTTL   time.Duration // 0: the default
 	patience time.Duration // set: a second edge, which cuts analyses off after as long
