@@ -103,7 +103,7 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 	if c.cache == nil {
 		return found
 	}
-	for key, data := range c.cache.get(ctx, further) {
+	for key, data := range c.cache.get(ctx, purpose, further) {
 		vector, ok := decode(data, space.Dimensions)
 		if !ok {
 			continue // made anew, and then put in its place

@@ -1,6 +1,8 @@
 package embed_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -221,7 +223,7 @@ func TestCacheThatFailsCostsNoVector(t *testing.T) {
 			t.Errorf("vectors (-want +got):\n%s", diff)
 		}
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("10 calls took %v, want it to be left alone after some failures", took)
 	}
 }
@@ -251,12 +253,69 @@ func TestEqualQueriesAreAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestCachedLeavesLexicalAlone(t *testing.T) {
+// TestWhoeverAsksForAllMayLeave: the others then ask again.
+func TestWhoeverAsksForAllMayLeave(t *testing.T) {
 	t.Parallel()
+	s := serve(t)
+	e := warmed(t, s, nil)
+	reached := make(chan struct{}, 1)
+	s.SetEmbedding(func([]string) ollamatest.Embedding {
+		reached <- struct{}{}
+		return ollamatest.Embedding{End: ollamatest.Hang}
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("who leaves: got %v", err)
+		}
+	})
+	<-reached
+	for range 5 {
+		all.Go(func() {
+			if _, err := e.Embed(t.Context(), embed.Query, []string{"red"}); err != nil {
+				t.Errorf("who stays: got %v", err)
+			}
+		})
+	}
+	s.SetEmbedding(nil)
+	leave()
+	all.Wait()
+}
+
+func TestCachedModelIsWarmedAndWatched(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	e := embed.Cached(open(t, s, "all-minilm"), nil)
+	if err := embed.Warm(t.Context(), e); err != nil || e.Space().Dimensions != 64 {
+		t.Errorf("warm: got %v, %+v", err, e.Space())
+	}
+	for _, watched := range []embed.Embedder{e, lexical(t)} {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { embed.Watch(ctx, watched); close(ended) }()
+		select {
+		case <-ended:
+			t.Error("watch ended before its context")
+		case <-time.After(20 * time.Millisecond):
+		}
+		stop()
+		<-ended
+	}
+}
+
+func lexical(t *testing.T) embed.Embedder {
+	t.Helper()
 	e, err := embed.Open(t.Context(), "lexical:")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+func TestCachedLeavesLexicalAlone(t *testing.T) {
+	t.Parallel()
+	e := lexical(t)
 	if got := embed.Cached(e, nil); got != e {
 		t.Errorf("got %T, want lexical vectors as they are", got)
 	}

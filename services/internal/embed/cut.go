@@ -2,7 +2,6 @@ package embed
 
 import (
 	"log/slog"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -112,5 +111,5 @@ func beginning(purpose Purpose, text string) string {
 	if len(text) > 60 {
 		text = atWord(text, 60) + "…"
 	}
-	return strconv.Quote(text)
+	return text
 }

@@ -227,3 +227,28 @@ func TestFirstCallsAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestCallersTryByThemselves where nobody watches.
+func TestCallersTryByThemselves(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.SetModels()
+	e := open(t, s, "all-minilm")
+	for range 4 {
+		if _, err := e.Embed(t.Context(), embed.Document, []string{"red"}); !errors.Is(err, embed.ErrUnavailable) {
+			t.Errorf("away: got %v", err)
+		}
+	}
+	s.SetModels(minilm)
+	deadline := time.After(20 * time.Second)
+	for {
+		if _, err := e.Embed(t.Context(), embed.Document, []string{"red"}); err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatal("the server is back, and nobody tried")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -138,33 +138,35 @@ func TestLongTextsAreCutAndNoted(t *testing.T) {
 	t.Parallel()
 	long := "indigo " + strings.Repeat("word ", 40)
 	for _, row := range []struct {
-		name   string
-		window int // as the model tells; the server's is 12
-		text   string
-		kept   string
+		name       string
+		window     int    // as the model tells; the server's is 12
+		parameters string // as well
+		text       string
+		kept       string
 	}{
-		{"in a batch, of a window that is not told", 0, long, "indigo" + strings.Repeat(" word", 10)},
-		{"by itself, of a window that is told", 12, long, "indigo" + strings.Repeat(" word", 11)},
-		{"one that fits is left alone", 12, strings.TrimSpace(strings.Repeat("letters ", 12)), strings.TrimSpace(strings.Repeat("letters ", 12))},
-		{"without spaces, at the letters", 2, strings.Repeat("ü", 40), strings.Repeat("ü", 17)},
+		{"in a batch, of a window that is not told", 0, "", long, "indigo" + strings.Repeat(" word", 10)},
+		{"by itself, of a window that is told", 12, "", long, "indigo" + strings.Repeat(" word", 11)},
+		{"by itself, of a window that is set", 512, "stop x\nnum_ctx    12\n", long, "indigo" + strings.Repeat(" word", 11)},
+		{"one that fits is left alone", 12, "", strings.TrimSpace(strings.Repeat("letters ", 12)), strings.TrimSpace(strings.Repeat("letters ", 12))},
+		{"without spaces, at the letters", 2, "", strings.Repeat("ü", 40), strings.Repeat("ü", 17)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			name := strings.ReplaceAll(strings.ReplaceAll(row.name, " ", "-"), ",", "") + ":latest"
-			s := serve(t, ollamatest.Info{Name: name, Context: row.window})
+			s := serve(t, ollamatest.Info{Name: name, Context: row.window, Parameters: row.parameters})
 			s.SetEmbedding(func(texts []string) ollamatest.Embedding {
 				if slices.ContainsFunc(texts, func(text string) bool { return len(strings.Fields(text)) > 12 }) {
 					return ollamatest.Embedding{Status: 400, Error: "the input length exceeds the context length"}
 				}
 				return ollamatest.Embedding{}
 			})
-			e := open(t, s, name)
-			got := vectors(t, e, embed.Document, "red", row.text, "blue")
+			before := len(logged.with(name))
+			got := vectors(t, open(t, s, name), embed.Document, "red", row.text, "blue")
 			want := [][]float32{ollamatest.Vector("red", 64), ollamatest.Vector(row.kept, 64), ollamatest.Vector("blue", 64)}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("vectors (-want +got):\n%s\nof %q", diff, inputs(s))
 			}
-			notes := logged.with(name)
+			notes := logged.with(name)[before:]
 			if cut := row.kept != strings.TrimSpace(row.text); cut != (len(notes) == 1) {
 				t.Errorf("notes %q; want one of a text that is cut", notes)
 			}

@@ -45,7 +45,7 @@ func (r *run) fit(ctx context.Context, j job) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", beginning(r.purpose, whole), err)
+		return fmt.Errorf("%q: %w", beginning(r.purpose, whole), err)
 	}
 	if j.text != whole {
 		r.note(r.purpose, whole, j.text)

@@ -27,9 +27,11 @@ const (
 	queriesFor = "168h"
 	// A server answers with at most 1,024 messages.
 	maxGet = 512
-	// getTimeout bounds a request to the cache: making a vector takes as long.
-	getTimeout = 500 * time.Millisecond
 )
+
+// getTimeouts bound a request to the cache, by purpose: making the vectors
+// takes as long.
+var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.Millisecond}
 
 // Cache keeps vectors in a JetStream KV bucket, which outlives all processes.
 // It may be used concurrently and needs no closing.
@@ -99,11 +101,14 @@ func (c *Cache) put(purpose Purpose, key string, data []byte) {
 }
 
 // get returns what there is of keys; of a server that fails, nothing.
-func (c *Cache) get(ctx context.Context, keys []string) map[string][]byte {
+func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[string][]byte {
 	found := map[string][]byte{}
+	if !c.nc.IsConnected() {
+		return found
+	}
 	for some := range slices.Chunk(keys, maxGet) {
 		_, err := c.guard.do(func() (map[string][]byte, error) {
-			return found, limit(ctx, getTimeout, func(ctx context.Context) error {
+			return found, limit(ctx, getTimeouts[purpose], func(ctx context.Context) error {
 				return c.fetch(ctx, some, found)
 			})
 		})
