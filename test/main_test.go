@@ -79,7 +79,7 @@ var (
 	// scripted has a model that does what the question says, see model_test.go.
 	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second, patience: 1500 * time.Millisecond}
 	// rendered hands its answers to the agent of render_test.go.
-	rendered = &setup{name: "rendered", render: "test.render", patience: 1500 * time.Millisecond}
+	rendered = &setup{name: "rendered", render: "test.render", patience: 4 * time.Second}
 	// deserted has no worker at all.
 	deserted = &setup{name: "deserted", idle: true}
 )
