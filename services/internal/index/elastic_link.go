@@ -111,7 +111,8 @@ func (l *link) judge(err error) error {
 		return err
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		if last := l.failure.Load(); last != nil {
-			return fmt.Errorf("%w: %w, the last failure was: %w", ErrUnavailable, err, *last)
+			// The last failure is not this one: it is told, not wrapped.
+			return fmt.Errorf("%w: %w, the last failure was: %v", ErrUnavailable, err, *last)
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -63,7 +63,7 @@ func (e *elastic) ask(ctx context.Context, r *round) error {
 	var got answers
 	err = e.send(ctx, r, body, &got)
 	var broken *connectionError
-	if errors.As(err, &broken) && !errors.Is(err, errSlow) && ctx.Err() == nil {
+	if errors.As(err, &broken) {
 		err = e.send(ctx, r, body, &got)
 	}
 	if err != nil {
