@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -16,14 +17,16 @@ import (
 )
 
 func main() {
-	collectLess(os.Getenv)
+	untouched := collectLess(os.Getenv)
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
 		restore() // before anyone hears of the first signal: a second one kills
 		end()
 	})
-	os.Exit(run(ctx, newRoot(os.Getenv)))
+	code := run(ctx, newRoot(os.Getenv))
+	runtime.KeepAlive(untouched)
+	os.Exit(code)
 }
 
 // The help lists the commands in the order of newRoot: what serves comes first.
