@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"cairn/services/internal/embed"
 )
 
 // bulkSize is how many documents are sent at a time: some 2 MB of vectors with
@@ -37,6 +39,13 @@ func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused)
 		return err
 	}
 	vectors, err := embedChanges(ctx, e.embedder, changes)
+	if errors.Is(err, embed.ErrRefused) {
+		if len(changes) == 1 {
+			refused.add(changes[0], err.Error())
+			return nil
+		}
+		return inHalves(changes, func(some []Change) error { return e.apply(ctx, some, refused) })
+	}
 	if err != nil {
 		return err
 	}
@@ -60,6 +69,15 @@ func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused)
 	return err
 }
 
+// inHalves finds what is refused, or how much is too much, by trying less.
+func inHalves[T any](all []T, do func([]T) error) error {
+	half := len(all) / 2
+	if err := do(all[:half]); err != nil {
+		return err
+	}
+	return do(all[half:])
+}
+
 // latest returns the highest revision of each document, in their order.
 func latest(changes []Change) []Change {
 	type key struct{ kind, tenant, id string }
@@ -79,8 +97,7 @@ func latest(changes []Change) []Change {
 	return kept
 }
 
-// write sends the operations. What is too much at once goes in halves, which
-// also finds the one that cannot be read.
+// write sends the operations, in halves when they are too much at once.
 func (e *elastic) write(ctx context.Context, ops []operation, refused *Refused) error {
 	if len(ops) == 0 {
 		return nil
@@ -91,11 +108,7 @@ func (e *elastic) write(ctx context.Context, ops []operation, refused *Refused) 
 			refused.add(ops[0].change, err.Error())
 			return nil
 		}
-		half := len(ops) / 2
-		if err := e.write(ctx, ops[:half], refused); err != nil {
-			return err
-		}
-		return e.write(ctx, ops[half:], refused)
+		return inHalves(ops, func(some []operation) error { return e.write(ctx, some, refused) })
 	}
 	if err != nil {
 		return err

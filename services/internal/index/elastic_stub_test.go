@@ -86,8 +86,9 @@ func (s *stub) lose() {
 	clear(s.indices)
 }
 
-// answerItems answers a bulk: what is at place i with status[i], or 201.
-func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) {
+// answerItems answers a bulk: what is at place i with status[i], or 201. It
+// returns how many there were.
+func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) int {
 	var items []string
 	for i := range lines(r) / 2 {
 		code, problem := http.StatusCreated, ""
@@ -97,6 +98,7 @@ func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) {
 		items = append(items, fmt.Sprintf(`{"index":{"status":%d%s}}`, code, problem))
 	}
 	fmt.Fprintf(w, `{"items":[%s]}`, strings.Join(items, ","))
+	return len(items)
 }
 
 // answerSearches answers each search of a request with nothing.

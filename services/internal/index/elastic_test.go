@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 )
 
@@ -91,6 +93,28 @@ func TestElasticRefusesWhatHasNoIndex(t *testing.T) {
 	var refused *index.Refused
 	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].Kind != "template" {
 		t.Errorf("got %v, want the template refused", err)
+	}
+}
+
+// picky is a model that refuses a text.
+type picky struct{ model }
+
+func (p picky) Embed(ctx context.Context, purpose embed.Purpose, texts []string) ([][]float32, error) {
+	if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "Document 2") }) {
+		return nil, fmt.Errorf("%w: no", embed.ErrRefused)
+	}
+	return p.model.Embed(ctx, purpose, texts)
+}
+
+func TestElasticRefusesWhatTheModelRefuses(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int64
+	s := newStub(t)
+	s.onBulk(func(w http.ResponseWriter, r *http.Request) { taken.Add(int64(answerItems(w, r, nil))) })
+	err := openAt(t, s.URL, picky{model{new(bool)}}).Apply(t.Context(), some(7))
+	var refused *index.Refused
+	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].ID != "doc.2" || taken.Load() != 6 {
+		t.Errorf("got %v and %d taken, want doc.2 refused and the others taken", err, taken.Load())
 	}
 }
 
