@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -13,12 +12,13 @@ import (
 const chunkTimeout = 2 * time.Second
 
 // upload is the body of a stream's request, whole or on its way. What is kept
-// of one on its way is what has come, not what was announced.
+// of one on its way is what has come, not what was announced; a quarter must
+// have come before there is room for all.
 type upload struct {
-	body  []byte // complete when whole is closed
-	size  int    // of a body in chunks; 0 when it came with the request
-	parts [][]byte
-	got   int           // bytes in parts
+	body  []byte        // complete when whole is closed
+	size  int           // of a body in chunks; 0 when it came with the request
+	parts [][]byte      // that are not in body yet
+	got   int           // of it, so far
 	came  chan struct{} // has room for the sign that a chunk came
 	whole chan struct{} // closed when the body is complete
 }
@@ -58,8 +58,10 @@ func (u *upload) chunk(data []byte) error {
 		return schemas.ErrMalformed.Because("the chunks have more bytes than " + HeaderBodySize + " announced")
 	}
 	u.parts = append(u.parts, data)
-	if u.got += len(data); u.got == u.size {
-		u.body, u.parts = bytes.Join(u.parts, nil), nil
+	if u.got += len(data); u.got >= u.size/4 {
+		u.gather()
+	}
+	if u.got == u.size {
 		close(u.whole)
 		return nil
 	}
@@ -68,6 +70,18 @@ func (u *upload) chunk(data []byte) error {
 	default: // a sign is there already
 	}
 	return nil
+}
+
+// gather puts the parts into the body. Once a quarter of it has come there is
+// room for all: pieces copied as they come do not wait for the last one.
+func (u *upload) gather() {
+	if cap(u.body) < u.size {
+		u.body = make([]byte, 0, u.size)
+	}
+	for _, part := range u.parts {
+		u.body = append(u.body, part...)
+	}
+	u.parts = nil
 }
 
 // arrived waits for the whole body.
