@@ -1,6 +1,10 @@
 # Cairn. "make" alone says what there is.
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.0.0)
+# Semantic, as NATS wants it of a service: the last tag vX.Y.Z and what came
+# after it; without one 0.0.0 and the commit.
+TAGGED := $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null)
+COMMIT := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
+VERSION ?= $(or $(TAGGED:v%=%),0.0.0+$(COMMIT))
 LDFLAGS := -X cairn/bus.Version=$(VERSION)
 # How long all tests of one package may take.
 TIMEOUT ?= 10m
@@ -9,10 +13,13 @@ COUNT ?= 3
 BENCH ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-real cover lint check bench
+.PHONY: help version build run test test-real cover lint check bench
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+version: ## say which version is built
+	@echo $(VERSION)
 
 build: ## build bin/cairn
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/cairn ./deploy/cairn

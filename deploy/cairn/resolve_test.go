@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 func TestLooksLikeID(t *testing.T) {
@@ -75,5 +78,18 @@ func TestVersion(t *testing.T) {
 	}
 	if got := do(t, "", "version", "--json"); got.code != 0 || !strings.Contains(got.out, `"go": "go1`) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// NATS refuses a service whose version is not semantic.
+func TestVersionOfTheBuild(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "make", "-s", "-C", "../..", "version")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("make version: %v", err)
+	}
+	if v := strings.TrimSpace(string(out)); !semver.IsValid("v" + v) {
+		t.Errorf("version %q is not semantic", v)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -180,12 +181,8 @@ func first(i int, text string) string {
 }
 
 // joined puts the texts that there are beside each other.
-func joined(texts ...string) string {
-	var list []string
-	for _, text := range texts {
-		if text != "" {
-			list = append(list, text)
-		}
-	}
-	return strings.Join(list, "  ")
+func joined(texts ...string) string { return strings.Join(nonEmpty(texts...), "  ") }
+
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ func versionCommand() *cobra.Command {
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), b)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s %s (%s, %s)\n", b.Version, b.Commit, b.Go, b.System)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", strings.Join(append(nonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " "))
 			return err
 		},
 	}
