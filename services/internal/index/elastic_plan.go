@@ -54,9 +54,7 @@ func layout(space embed.Space, epoch string) object {
 			"number_of_shards":     1,
 			"auto_expand_replicas": "0-1",
 			"similarity":           object{"default": object{"type": "BM25", "k1": k1, "b": b}},
-			"analysis": object{"analyzer": object{"words": object{
-				"type": "english", "stopwords": stopWords(),
-			}}},
+			"analysis":             analyzer(),
 		},
 		"mappings": object{
 			"dynamic": "strict",
@@ -67,6 +65,22 @@ func layout(space embed.Space, epoch string) object {
 			// The vectors are most of a document, and never read back.
 			"_source":    object{"excludes": []string{"vectors"}},
 			"properties": properties(space),
+		},
+	}
+}
+
+// analyzer takes texts apart as embed.Words does. The analyzer that comes with
+// Elasticsearch for English knows 33 stop words and an older stemmer.
+func analyzer() object {
+	return object{
+		"analyzer": object{"words": object{
+			"type": "custom", "tokenizer": "standard",
+			"filter": []string{"possessives", "lowercase", "stops", "stems"},
+		}},
+		"filter": object{
+			"possessives": object{"type": "stemmer", "language": "possessive_english"},
+			"stops":       object{"type": "stop", "stopwords": stopWords()},
+			"stems":       object{"type": "stemmer", "language": "porter2"},
 		},
 	}
 }

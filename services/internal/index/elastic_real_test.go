@@ -171,6 +171,7 @@ func TestRealWords(t *testing.T) {
 		"listVLANs of the DescribeInstances kind",
 		"Überwachung Сервер",
 		"Will it just be now that we can expire the licences, won't it?",
+		"generously dying news universities",
 		" !? -- ",
 	} {
 		body, err := json.Marshal(map[string]any{"analyzer": "words", "text": index.PlainWords(text)})
