@@ -17,7 +17,7 @@ import (
 //	name, err := m.Generation(ctx)  // at start, now and then, and after ErrLost
 //	consumer := durable("index-" + name) // a new one begins with the first record
 //	for each batch { m.Apply(ctx, batch) }
-//	if nothing is pending { m.Promote(ctx) }
+//	when nothing is pending for the first time { m.Promote(ctx) }
 type Migrator interface {
 	Index
 	// Generation names what Apply writes to, and makes it when it is missing;
@@ -26,8 +26,10 @@ type Migrator interface {
 	// the server lost it. It has letters, digits and dashes.
 	Generation(ctx context.Context) (string, error)
 	// Promote makes the generation that Apply writes to the live one, for all
-	// kinds at once, when it is not yet. Call it when all of the log was
-	// applied. The one it replaces is kept, older ones are deleted.
+	// kinds at once, when it is not yet. Call it once a generation, when all of
+	// the log was applied: two workers with different settings that went on
+	// calling it would take turns. The one it replaces is kept, older ones are
+	// deleted.
 	Promote(ctx context.Context) error
 	// Status tells what is live and how much there is.
 	Status(ctx context.Context) (Status, error)
