@@ -6,7 +6,7 @@ import (
 	"cairn/schemas"
 )
 
-// Every subject, bound once to what is asked on it and what is answered. A
+// Every subject, bound once to what is asked or told on it, and what is answered. A
 // subject is the path of the HTTP route, its segments behind "cairn.".
 var (
 	WriteTag  = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", malformed}
@@ -20,6 +20,11 @@ var (
 	RegisterGuardrail      = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable}
 	RegisterTemplate       = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable}
 	Unregister             = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable}
+	Reindex                = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed}
+
+	// Projected is told after changes of the catalog were brought into an index
+	// that workers share.
+	Projected = Topic[schemas.Projected]{"cairn.projected"}
 
 	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed}
 	ResolveAgent           = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent", malformed}

@@ -60,6 +60,14 @@ func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
+// bare asks e with nothing; a body is not looked at.
+func bare[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
+	a := about(e)
+	a.request = nil
+	a.answer = func(x *exchange) error { return relay(x, e, nil) }
+	return a
+}
+
 // fromURL asks e with the parameters in the path and the query.
 func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	known := parametersOf(reflect.TypeFor[Req]())

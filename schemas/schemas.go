@@ -11,6 +11,7 @@ type Health struct {
 	Degraded []string          `json:"degraded,omitempty" doc:"what is missing or slow, one sentence each"`
 	Backends map[string]string `json:"backends,omitempty" doc:"the URL of each backend in use"`
 	Revision uint64            `json:"revision,omitzero" doc:"the catalog revision up to which this service has read"`
+	Index    *IndexStatus      `json:"index,omitzero" doc:"the index that workers share, when there is one"`
 	Services []Health          `json:"services,omitempty" doc:"the services behind, in the answer of the edge"`
 }
 

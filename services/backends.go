@@ -3,8 +3,11 @@ package services
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
@@ -25,13 +28,70 @@ func openModel(ctx context.Context, url string) (model.Model, error) {
 	}
 }
 
-// openIndex is the index that the settings name, with its embedder.
-func openIndex(ctx context.Context, c Config) (index.Index, error) {
-	e, err := embed.Open(ctx, c.Embed)
+// shared reports whether the index is one that all workers share, and outlives
+// them; else each resolve worker has its own.
+func shared(index string) bool { return index != "embedded:" }
+
+// redacted is a backend without its password.
+func redacted(backend string) string {
+	u, err := url.Parse(backend)
 	if err != nil {
-		return nil, err
+		return "a URL that cannot be read"
 	}
-	return index.Open(c.Index, e)
+	return u.Redacted()
+}
+
+// warmTime is how long a start waits for the embedding model to be loaded.
+const warmTime = 30 * time.Second
+
+// search is the index and the embedder that the roles of a process share.
+type search struct {
+	index    index.Index
+	embedder embed.Embedder
+}
+
+// openSearch opens the index and the embedder that the settings name. Their
+// servers need not be there. The embedder is looked after until ctx ends.
+func (w *wiring) openSearch(ctx context.Context) (search, error) {
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	w.atEnd(end)
+	e, err := embed.Open(living, w.Embed)
+	if err != nil {
+		return search{}, err
+	}
+	if !e.Space().Lexical {
+		e = embed.Cached(e, w.vectors(ctx))
+	}
+	ix, err := index.Open(w.Index, e)
+	if err != nil {
+		return search{}, err
+	}
+	w.atEnd(func() { _ = ix.Close() }) // a view: nothing in it can be lost
+	var watching sync.WaitGroup
+	watching.Go(func() { embed.Watch(living, e) })
+	w.atEnd(func() { end(); watching.Wait() })
+	w.warm(ctx, e)
+	return search{ix, e}, nil
+}
+
+// vectors is the cache of the embedder; nil when there is no room for one.
+func (w *wiring) vectors(ctx context.Context) *embed.Cache {
+	cache, err := embed.OpenCache(ctx, w.conn.JetStream(), w.Replicas)
+	if err != nil {
+		w.Log.Warn("vectors are not cached", "err", err)
+		return nil
+	}
+	return cache
+}
+
+// warm has the first texts not wait for the model. Without it work begins as
+// well.
+func (w *wiring) warm(ctx context.Context, e embed.Embedder) {
+	ctx, cancel := context.WithTimeout(ctx, warmTime)
+	defer cancel()
+	if err := embed.Warm(ctx, e); err != nil {
+		w.Log.Warn("the embedding model is not loaded yet", "err", err)
+	}
 }
 
 // FindModel is the URL of a model that the Ollama of this machine

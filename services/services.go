@@ -15,6 +15,8 @@ import (
 	"cairn/bus"
 	"cairn/services/analyze"
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
 	"cairn/services/register"
 	"cairn/services/resolve"
 	"cairn/services/tags"
@@ -55,6 +57,10 @@ type wiring struct {
 	once    sync.Once
 	catalog *catalog.Catalog
 	opened  error
+
+	searchOnce   sync.Once
+	searched     search
+	searchOpened error
 
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
@@ -111,9 +117,30 @@ func (w *wiring) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.run("register", w.Slots, func(s *bus.Service) error {
-		return register.Serve(s, log, register.Confirmed(w.conn))
+	deps := register.Deps{Catalog: log, Visible: register.Confirmed(w.conn)}
+	if shared(w.Index) {
+		if deps.Projector, err = w.projector(ctx, log); err != nil {
+			return err
+		}
+		deps.Visible = deps.Projector.Visible
+	}
+	return w.run("register", w.Slots, func(s *bus.Service) error { return register.Serve(s, deps) })
+}
+
+// projector brings the log into the index that all workers share.
+func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projection.Projector, error) {
+	s, err := w.search(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := projection.Open(ctx, projection.Deps{
+		Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Replicas: w.Replicas, Log: w.Log,
 	})
+	if err != nil {
+		return nil, err
+	}
+	w.atEnd(p.Close)
+	return p, nil
 }
 
 func (w *wiring) resolve(ctx context.Context) error {
@@ -121,14 +148,13 @@ func (w *wiring) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ix, err := openIndex(ctx, w.Config)
+	search, err := w.search(ctx)
 	if err != nil {
 		return err
 	}
-	w.atEnd(func() { _ = ix.Close() }) // a view: nothing in it can be lost
 	resolver, err := resolve.Open(ctx, resolve.Deps{
-		Catalog: log, Index: ix, Feed: true, Log: w.Log,
-		Backends: map[string]string{"index": w.Index, "embed": w.Embed},
+		Catalog: log, Index: search.index, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
+		Backends: map[string]string{"index": redacted(w.Index), "embed": redacted(w.Embed)},
 	})
 	if err != nil {
 		return err
@@ -153,6 +179,12 @@ func (w *wiring) analyze(ctx context.Context) error {
 func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
 	w.once.Do(func() { w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Replicas) })
 	return w.catalog, w.opened
+}
+
+// search is the index and its embedder, opened once for all roles of the process.
+func (w *wiring) search(ctx context.Context) (search, error) {
+	w.searchOnce.Do(func() { w.searched, w.searchOpened = w.openSearch(ctx) })
+	return w.searched, w.searchOpened
 }
 
 // run starts a service with at most slots requests at a time.

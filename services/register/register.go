@@ -11,6 +11,7 @@ import (
 	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/projection"
 )
 
 // patience is how long a registration waits for search to see its record. It
@@ -31,11 +32,20 @@ func Confirmed(conn *bus.Conn) Visible {
 	}
 }
 
-// Serve answers the registration endpoints, and the service's health, on s
-// with records kept in c. Where visible cannot confirm a record in time, the
-// answer says that it is not indexed yet.
-func Serve(s *bus.Service, c *catalog.Catalog, visible Visible) error {
-	r := registry{c, visible}
+// Deps are what registration works with.
+type Deps struct {
+	Catalog *catalog.Catalog
+	Visible Visible
+	// Projector writes to the index that all workers share; nil when resolve
+	// workers keep their own. Closed by the caller, after the service.
+	Projector *projection.Projector
+}
+
+// Serve answers the registration endpoints, and the service's health, on s.
+// Where a record is not confirmed to be visible in time, the answer says that
+// it is not indexed yet.
+func Serve(s *bus.Service, d Deps) error {
+	r := registry{d.Catalog, d.Visible, d.Projector}
 	return errors.Join(
 		bus.RegisterSkill.Serve(s, r.skill),
 		bus.RegisterAgent.Serve(s, r.agent),
@@ -44,13 +54,15 @@ func Serve(s *bus.Service, c *catalog.Catalog, visible Visible) error {
 		bus.RegisterGuardrail.Serve(s, r.guardrail),
 		bus.RegisterTemplate.Serve(s, r.template),
 		bus.Unregister.Serve(s, r.unregister),
+		bus.Reindex.Serve(s, r.reindex),
 		bus.Health("register").ServeBeside(s, r.health),
 	)
 }
 
 type registry struct {
-	catalog *catalog.Catalog
-	visible Visible
+	catalog   *catalog.Catalog
+	visible   Visible
+	projector *projection.Projector
 }
 
 // put stores the record and waits for search to see it.
@@ -99,22 +111,4 @@ func keyOf(kind string, tenant *string, id string) catalog.Key {
 		key.Tenant = *tenant
 	}
 	return key
-}
-
-func (r registry) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
-	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	revision, err := r.catalog.Revision(ctx)
-	if err != nil {
-		h.Status = schemas.StatusDown
-		h.Degraded = []string{"the catalog does not answer: " + err.Error()}
-		return h, nil
-	}
-	h.Revision = revision
-	if err := r.visible(ctx, revision); err != nil {
-		h.Status = schemas.StatusDegraded
-		h.Degraded = []string{"new records become searchable later: " + err.Error()}
-	}
-	return h, nil
 }

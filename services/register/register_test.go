@@ -28,7 +28,7 @@ func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := register.Serve(bustest.Service(t, conn, "register"), c, register.Confirmed(conn)); err != nil {
+	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn)}); err != nil {
 		t.Fatal(err)
 	}
 	return server, conn, c

@@ -7,6 +7,7 @@ import (
 
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
 )
 
 const (
@@ -39,7 +40,7 @@ func (f *feed) stalled() <-chan struct{} {
 // apply puts the changes into the index, however long that takes. It gives up
 // when ctx ends, without an error.
 func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
-	documents := searchable(changes)
+	documents := projection.Changes(changes)
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := f.index.Apply(ctx, documents)
 		if ctx.Err() != nil {
@@ -71,23 +72,4 @@ func (f *feed) failed(err error) {
 	default:
 		close(f.stall)
 	}
-}
-
-// searchable is what the changes mean to an index. A record that cannot be
-// read is not to be found, nor is what it replaced.
-func searchable(changes []catalog.Change) []index.Change {
-	var documents []index.Change
-	for _, c := range changes {
-		id := index.Document{Kind: c.Key.Kind, Tenant: c.Key.Tenant, ID: c.Key.ID}
-		if !indexed(id.Kind) {
-			continue
-		}
-		d, err := document(c)
-		if c.Removed || err != nil {
-			documents = append(documents, index.Change{Document: id, Revision: c.Revision, Removed: true})
-			continue
-		}
-		documents = append(documents, index.Change{Document: d, Revision: c.Revision})
-	}
-	return documents
 }

@@ -5,11 +5,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
 )
+
+// healthTime is how long backends have to say how they are.
+const healthTime = 500 * time.Millisecond
 
 // most is how many records set aside the health names.
 const most = 5
@@ -35,11 +42,33 @@ func (r *Resolver) health(ctx context.Context, _ schemas.Nothing) (schemas.Healt
 	if stuck && h.Revision < bus.MinRevision(ctx) {
 		return schemas.Health{}, behind("index", bus.MinRevision(ctx), h.Revision)
 	}
-	h.Degraded = r.degraded()
+	h.Degraded = append(r.degraded(), r.backends(ctx, &h)...)
 	if len(h.Degraded) > 0 {
 		h.Status = schemas.StatusDegraded
 	}
 	return h, nil
+}
+
+// backends is what is wrong with the servers behind, one sentence each, and
+// notes how the index is that others feed.
+func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	var wrong []string
+	var asking sync.WaitGroup
+	shared, ok := r.deps.Index.(index.Migrator)
+	if ok {
+		asking.Go(func() { h.Index, wrong = projection.Status(ctx, shared) })
+	}
+	var away error
+	if r.deps.Embedder != nil {
+		asking.Go(func() { away = r.deps.Embedder.Check(ctx) })
+	}
+	asking.Wait()
+	if away != nil {
+		wrong = append(wrong, "search goes by words alone: "+away.Error())
+	}
+	return wrong
 }
 
 // degraded is what is missing, one sentence each.

@@ -13,6 +13,7 @@ import (
 
 	"cairn/bus"
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
 )
@@ -25,6 +26,8 @@ type Deps struct {
 	// the resolver fills it from the log.
 	Feed     bool
 	Backends map[string]string // the URLs in use, for the health
+	// Embedder is asked how it is, for the health; nil when there is none to ask.
+	Embedder embed.Embedder
 	Log      *slog.Logger
 }
 

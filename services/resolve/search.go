@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -79,6 +80,9 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 		return nil, "", err
 	}
 	result, err := r.deps.Index.Search(ctx, q)
+	if errors.Is(err, index.ErrUnavailable) {
+		return nil, "", schemas.ErrUnavailable.Because(err.Error())
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("search %ss: %w", q.Kind, err)
 	}

@@ -1,4 +1,4 @@
-package resolve
+package projection
 
 import (
 	"cmp"
@@ -11,11 +11,6 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
 )
-
-// indexed reports whether records of the kind are searched for.
-func indexed(kind string) bool {
-	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
-}
 
 // document is the searchable side of a record of an indexed kind.
 func document(c catalog.Change) (index.Document, error) {
@@ -82,3 +77,27 @@ func sentences(texts ...string) string {
 // separates reports whether an id's words meet at r. An id is the title of a
 // record that has neither name nor purpose.
 func separates(r rune) bool { return strings.ContainsRune("._-/:", r) }
+
+// Changes is what the changes of the log mean to an index. A record that
+// cannot be read is not to be found, nor is what it replaced.
+func Changes(log []catalog.Change) []index.Change {
+	var documents []index.Change
+	for _, c := range log {
+		id := index.Document{Kind: c.Key.Kind, Tenant: c.Key.Tenant, ID: c.Key.ID}
+		if !searched(id.Kind) {
+			continue
+		}
+		d, err := document(c)
+		if c.Removed || err != nil {
+			documents = append(documents, index.Change{Document: id, Revision: c.Revision, Removed: true})
+			continue
+		}
+		documents = append(documents, index.Change{Document: d, Revision: c.Revision})
+	}
+	return documents
+}
+
+// searched reports whether records of the kind are searched for.
+func searched(kind string) bool {
+	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
+}

@@ -1,0 +1,53 @@
+package bus_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+func TestTopicIsHeardByAllWhoListen(t *testing.T) {
+	t.Parallel()
+	server, teller := bustest.Start(t)
+	heard := make(chan schemas.Projected, 8)
+	var stops []func()
+	for _, conn := range []*bus.Conn{teller, bustest.Dial(t, server), bustest.Dial(t, server)} {
+		stop, err := bus.Projected.Subscribe(conn, func(p schemas.Projected) { heard <- p })
+		if err != nil {
+			t.Fatal(err)
+		}
+		stops = append(stops, stop)
+	}
+	told := schemas.Projected{Generation: "one", Revisions: []uint64{3, 1 << 60}}
+	if err := bus.Projected.Publish(teller, told); err != nil {
+		t.Fatal(err)
+	}
+	for range stops {
+		select {
+		case got := <-heard:
+			if got.Generation != told.Generation || !slices.Equal(got.Revisions, told.Revisions) {
+				t.Errorf("got %+v, want %+v", got, told)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("not all who listen have heard")
+		}
+	}
+	for _, stop := range stops {
+		stop()
+	}
+}
+
+func TestTopicOfAConnectionThatIsClosedCanBeLeft(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	stop, err := bus.Projected.Subscribe(conn, func(schemas.Projected) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	stop()
+}

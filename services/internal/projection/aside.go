@@ -1,0 +1,137 @@
+package projection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+)
+
+// Bucket is the name of the KV bucket of records that the index refuses.
+const Bucket = "aside"
+
+// aside is what the index refuses, by catalog key, as all workers know it.
+type aside struct {
+	kv      jetstream.KeyValue
+	watcher jetstream.KeyWatcher
+	watched sync.WaitGroup
+	end     chan struct{}
+
+	mu    sync.Mutex
+	known map[string]schemas.AsideRecord
+}
+
+func openAside(ctx context.Context, js jetstream.JetStream, replicas int) (*aside, error) {
+	kv, err := js.KeyValue(ctx, Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: Bucket, Description: "records that the index refuses", Replicas: max(1, replicas),
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
+	}
+	a := &aside{kv: kv, end: make(chan struct{}), known: map[string]schemas.AsideRecord{}}
+	// The context of a watch would end it.
+	if a.watcher, err = kv.WatchAll(context.WithoutCancel(ctx)); err != nil {
+		return nil, fmt.Errorf("watch bucket %s: %w", Bucket, err)
+	}
+	loaded := make(chan struct{})
+	a.watched.Go(func() { a.watch(sync.OnceFunc(func() { close(loaded) })) })
+	select {
+	case <-loaded:
+		return a, nil
+	case <-ctx.Done():
+		a.close()
+		return nil, fmt.Errorf("read bucket %s: %w", Bucket, ctx.Err())
+	}
+}
+
+func (a *aside) close() {
+	close(a.end)
+	_ = a.watcher.Stop() // of a connection that is closed, it has ended
+	a.watched.Wait()
+}
+
+// watch calls loaded when all that was there has come, or nothing more comes.
+func (a *aside) watch(loaded func()) {
+	defer loaded()
+	for {
+		select {
+		case entry, ok := <-a.watcher.Updates():
+			switch {
+			case !ok:
+				return
+			case entry == nil:
+				loaded()
+			default:
+				a.learn(entry)
+			}
+		case <-a.end:
+			return
+		}
+	}
+}
+
+func (a *aside) learn(entry jetstream.KeyValueEntry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var record schemas.AsideRecord
+	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &record) != nil {
+		delete(a.known, entry.Key())
+		return
+	}
+	a.known[entry.Key()] = record
+}
+
+func (a *aside) put(ctx context.Context, record schemas.AsideRecord) error {
+	value, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if _, err := a.kv.Put(ctx, record.Key, value); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known[record.Key] = record
+	return nil
+}
+
+// forget takes back what was set aside of the key up to the revision.
+func (a *aside) forget(ctx context.Context, key string, revision uint64) error {
+	a.mu.Lock()
+	record, ok := a.known[key]
+	a.mu.Unlock()
+	if !ok || record.Revision > revision {
+		return nil
+	}
+	if err := a.kv.Delete(ctx, key); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known[key].Revision <= revision {
+		delete(a.known, key)
+	}
+	return nil
+}
+
+// list is how many there are, and the first of them.
+func (a *aside) list(most int) (int, []schemas.AsideRecord) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []schemas.AsideRecord
+	for _, record := range a.known {
+		all = append(all, record)
+	}
+	slices.SortFunc(all, func(a, b schemas.AsideRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	return len(all), all[:min(most, len(all))]
+}

@@ -1,0 +1,83 @@
+package projection_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestLostIndexIsFilledAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.projector()
+	var last uint64
+	for i := range 50 {
+		last = w.put(fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i))
+	}
+	w.visible(p, last)
+	w.server.lose("two")
+	w.put("net.new", "newest")
+	w.eventually("the last record is found", func() bool { return w.found("newest") == "net.new" })
+	w.eventually("the first record is found", func() bool { return w.found("word0") == "net.s0" })
+	w.visible(p, last)
+}
+
+func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.server.live = "before"
+	block := make(chan struct{})
+	w.server.fail(blocked(block))
+	const records = 600
+	var last uint64
+	for i := range records {
+		last = w.put(fmt.Sprintf("net.s%d", i), "word")
+	}
+	p, second := w.projector(), w.projector()
+	w.eventually("the worker says that the index is filled", func() bool {
+		err := p.Visible(t.Context(), last)
+		return err != nil && strings.Contains(err.Error(), "filled")
+	})
+	close(block)
+	w.eventually("the generation is live", func() bool {
+		w.server.mu.Lock()
+		defer w.server.mu.Unlock()
+		return w.server.live == "one"
+	})
+	w.visible(p, last)
+	w.eventually("the other worker knows", func() bool { return second.Visible(t.Context(), last) == nil })
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	if got := w.server.promoted["one"]; got != records {
+		t.Errorf("got it promoted with %d records, want %d", got, records)
+	}
+}
+
+func TestReindexAppliesAllAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const records = 40
+	var last uint64
+	for i := range records {
+		last = w.put(fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i))
+	}
+	p := w.projector()
+	w.projector()
+	w.visible(p, last)
+	w.drained(p)
+	got, err := p.Reindex(t.Context())
+	if err != nil || got.Generation != "one" || got.Records != records {
+		t.Errorf("got %+v, %v, want generation one with %d records", got, err, records)
+	}
+	w.eventually("all were applied twice", func() bool {
+		w.server.mu.Lock()
+		defer w.server.mu.Unlock()
+		for _, times := range w.server.applied {
+			if times < 2 {
+				return false
+			}
+		}
+		return len(w.server.applied) == records
+	})
+	w.visible(p, w.put("net.new", "newest"))
+}

@@ -1,0 +1,255 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/bus/bustest"
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+)
+
+func TestARevisionIsVisibleToAllWorkers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	workers := []interface {
+		Visible(context.Context, uint64) error
+	}{w.projector(), w.projector(), w.projector()}
+	for i := range 30 {
+		id, word := fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i)
+		revision := w.put(id, word)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := workers[i%3].Visible(ctx, revision); err != nil {
+			t.Errorf("revision %d: %v", revision, err)
+		}
+		cancel()
+		if got := w.found(word); got != id {
+			t.Errorf("got %q, want %q", got, id)
+		}
+	}
+}
+
+func TestWhatNobodyTellsOfIsVisible(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	old := w.put("net.old", "old")
+	w.visible(w.projector(), old)
+	w.server.fail(away)
+	replaced := w.put("net.a", "first")
+	last := w.put("net.a", "second")
+	w.server.fail(nil)
+	p := w.projector() // has heard of none of them
+	for name, revision := range map[string]uint64{
+		"applied before the worker began": old, "replaced before it was applied": replaced, "the last": last,
+		"no record was removed": w.remove("net.never"),
+	} {
+		w.visible(p, revision)
+		if got := w.found("second"); revision >= replaced && got != "net.a" {
+			t.Errorf("%s: got %q, want net.a", name, got)
+		}
+	}
+}
+
+func TestTwoWorkersApplyAllInSpiteOfFailures(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var calls atomic.Int64
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		if n := calls.Add(1); n%3 == 0 && len(batch) > 0 {
+			// Half of a bulk was taken; then the connection broke.
+			w.server.mu.Lock()
+			defer w.server.mu.Unlock()
+			return errors.Join(errAway, w.server.ix.Apply(ctx, batch[len(batch)/2:]))
+		}
+		return nil
+	})
+	a, b := w.projector(), w.projector()
+	const records = 120
+	for round := range 4 {
+		for i := range records {
+			if id := fmt.Sprintf("net.s%d", i); (i+round)%7 == 0 {
+				w.remove(id)
+			} else {
+				w.put(id, fmt.Sprintf("word%dround%d", i, round))
+			}
+		}
+	}
+	w.drained(a)
+	w.drained(b)
+	for i := range records {
+		for round := range 4 {
+			id := fmt.Sprintf("net.s%d", i)
+			if round < 3 || (i+round)%7 == 0 {
+				id = ""
+			}
+			if got := w.found(fmt.Sprintf("word%dround%d", i, round)); got != id {
+				t.Errorf("record %d of round %d: got %q, want %q", i, round, got, id)
+			}
+		}
+	}
+}
+
+func TestKilledWorkerLosesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	began := make(chan struct{}, 16)
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		if len(batch) == 0 {
+			return nil
+		}
+		began <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	killed, conn := w.projectorOn(bustest.Dial(t, w.nats))
+	revision := w.put("net.a", "precious")
+	<-began
+	conn.Close() // no word comes from it any more
+	killed.Close()
+	w.server.fail(nil)
+	w.visible(w.projector(), revision)
+	if got := w.found("precious"); got != "net.a" {
+		t.Errorf("got %q, want net.a", got)
+	}
+}
+
+func TestStoppedWorkerHandsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patience = time.Hour
+	p, _ := w.projectorOn(bustest.Dial(t, w.nats))
+	w.visible(p, w.put("net.a", "first"))
+	w.server.fail(away)
+	revision := w.put("net.b", "second")
+	w.eventually("the worker has tried", func() bool { return stuck(t, p) })
+	p.Close()
+	w.server.fail(nil)
+	w.visible(w.projector(), revision)
+}
+
+func TestAwayIndexIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.server.fail(away)
+	p := w.projector()
+	w.eventually("the worker has tried", func() bool { return stuck(t, p) })
+	var last uint64
+	for i := range 300 {
+		last = w.put(fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i))
+	}
+	began := time.Now()
+	if err := p.Visible(t.Context(), last); !errors.Is(err, index.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, index.ErrUnavailable)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the answer took %v, want it at once", took)
+	}
+	w.server.fail(nil)
+	w.drained(p)
+	w.visible(p, last)
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	if len(w.server.applied) != 300 || w.server.batches > 30 {
+		t.Errorf("got %d records in %d batches, want 300 in few", len(w.server.applied), w.server.batches)
+	}
+}
+
+// stuck reports whether the worker says that nothing is applied now.
+func stuck(t testing.TB, p interface {
+	Visible(context.Context, uint64) error
+}) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	return errors.Is(p.Visible(ctx, 1<<40), index.ErrUnavailable)
+}
+
+func TestOtherWorkersKnowOfAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.projector(), w.projector()
+	w.visible(b, w.put("net.a", "first"))
+	w.server.fail(away)
+	revision := w.put("net.b", "second")
+	for _, p := range []interface {
+		Visible(context.Context, uint64) error
+	}{a, b} {
+		if err := p.Visible(t.Context(), revision); err == nil {
+			t.Error("got nil, want why it is not visible")
+		}
+	}
+}
+
+func TestPoisonIsSetAside(t *testing.T) {
+	t.Parallel()
+	refuse := map[string]func(poison []index.Change) error{
+		"by the index": func(poison []index.Change) error {
+			r := &index.Refused{}
+			for _, c := range poison {
+				r.Changes = append(r.Changes, index.RefusedChange{Change: c, Reason: "too strange"})
+			}
+			return r
+		},
+		"by the embedder": func([]index.Change) error { return fmt.Errorf("%w: too strange", embed.ErrRefused) },
+	}
+	for name, refused := range refuse {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.server.fail(func(_ context.Context, batch []index.Change) error {
+				var poison []index.Change
+				for _, c := range batch {
+					if strings.Contains(c.Title, "poison") {
+						poison = append(poison, c)
+					}
+				}
+				if len(poison) == 0 {
+					return nil
+				}
+				return refused(poison)
+			})
+			testPoison(t, w)
+		})
+	}
+}
+
+func testPoison(t *testing.T, w *world) {
+	bad, other := w.put("net.bad", "poison"), w.put("net.other", "poison")
+	good := w.put("net.good", "cure")
+	p, second := w.projector(), w.projector()
+	w.visible(p, good)
+	if got := w.found("cure"); got != "net.good" {
+		t.Errorf("got %q, want net.good", got)
+	}
+	if err := p.Visible(t.Context(), bad); err == nil {
+		t.Error("the poison is visible")
+	}
+	w.drained(p)
+	w.eventually("both workers know both", func() bool {
+		a, _ := p.Status(t.Context())
+		b, _ := second.Status(t.Context())
+		return a.Aside == 2 && b.Aside == 2
+	})
+	s, wrong := second.Status(t.Context())
+	first := s.AsideRecords[0]
+	if first.Key != key("net.bad").String() || !strings.Contains(first.Reason, "too strange") || first.Revision != bad || first.At == "" {
+		t.Errorf("got %+v, want net.bad at revision %d with its reason", first, bad)
+	}
+	if len(wrong) != 1 || !strings.Contains(wrong[0], first.Key) {
+		t.Errorf("got %q, want one sentence with the key", wrong)
+	}
+	w.visible(p, w.put("net.bad", "healed"))
+	w.remove("net.other")
+	w.eventually("nothing is set aside", func() bool {
+		a, _ := p.Status(t.Context())
+		b, _ := second.Status(t.Context())
+		return a.Aside == 0 && b.Aside == 0
+	})
+	if got := w.found("healed"); got != "net.bad" || other == 0 {
+		t.Errorf("got %q, want net.bad", got)
+	}
+}

@@ -1,0 +1,281 @@
+package projection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
+)
+
+// server is an index in memory that behaves as one on a server: it outlives
+// those who use it, and fails when it is told to.
+type server struct {
+	t testing.TB
+
+	mu       sync.Mutex
+	ix       index.Index
+	name     string                                                // of the generation
+	live     string                                                // that is searched
+	lost     bool                                                  // and nobody has asked for the generation since
+	fault    func(ctx context.Context, batch []index.Change) error // before a batch is applied
+	applied  map[uint64]int                                        // how often, by revision
+	batches  int
+	promoted map[string]int // documents applied when it was, by generation
+}
+
+func newServer(t testing.TB) *server {
+	s := &server{t: t, name: "one", live: "one", promoted: map[string]int{}}
+	s.empty()
+	return s
+}
+
+func (s *server) empty() {
+	e, err := embed.Open(s.t.Context(), "lexical:")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.ix, err = index.Open("embedded:", e); err != nil {
+		s.t.Fatal(err)
+	}
+	s.applied = map[uint64]int{}
+}
+
+// fail has fault decide about all that is asked; nil: nothing fails.
+func (s *server) fail(fault func(ctx context.Context, batch []index.Change) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
+}
+
+var errAway = fmt.Errorf("%w: connection refused", index.ErrUnavailable)
+
+func away(context.Context, []index.Change) error { return errAway }
+
+func (s *server) ask(ctx context.Context, batch []index.Change) error {
+	s.mu.Lock()
+	fault := s.fault
+	s.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(ctx, batch)
+}
+
+func (s *server) Apply(ctx context.Context, batch []index.Change) error {
+	err := s.ask(ctx, batch)
+	var refused *index.Refused
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost {
+		return index.ErrLost
+	}
+	s.batches++
+	var good []index.Change
+	for _, c := range batch {
+		if !within(refused, c.Revision) {
+			good = append(good, c)
+			s.applied[c.Revision]++
+		}
+	}
+	return errors.Join(s.ix.Apply(ctx, good), err)
+}
+
+func within(refused *index.Refused, revision uint64) bool {
+	if refused == nil {
+		return false
+	}
+	for _, c := range refused.Changes {
+		if c.Revision == revision {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) Search(ctx context.Context, q index.Query) (index.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ix.Search(ctx, q)
+}
+
+func (s *server) Close() error { return nil }
+
+func (s *server) Generation(ctx context.Context) (string, error) {
+	if err := s.ask(ctx, nil); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = false
+	return s.name, nil
+}
+
+func (s *server) Promote(ctx context.Context) error {
+	if err := s.ask(ctx, nil); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = s.name
+	s.promoted[s.name] = len(s.applied)
+	return nil
+}
+
+func (s *server) Status(ctx context.Context) (index.Status, error) {
+	if err := s.ask(ctx, nil); err != nil {
+		return index.Status{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return index.Status{Fingerprint: s.name, Live: s.live, Documents: map[string]int{}}, nil
+}
+
+func (s *server) Check(ctx context.Context) error { return s.ask(ctx, nil) }
+
+// lose empties the server, as one that begins with a new disk.
+func (s *server) lose(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.empty()
+	s.name, s.live, s.lost = name, name, true
+}
+
+// world is a catalog and the server of an index.
+type world struct {
+	t        testing.TB
+	nats     *bus.Server
+	conn     *bus.Conn
+	log      *catalog.Catalog
+	server   *server
+	patience time.Duration // until a silent worker's changes go to another
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	nats, conn := bustest.Start(t)
+	log, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t, nats, conn, log, newServer(t), time.Second}
+}
+
+// projector starts one with a connection of its own.
+func (w *world) projector() *projection.Projector {
+	w.t.Helper()
+	p, _ := w.projectorOn(bustest.Dial(w.t, w.nats))
+	w.t.Cleanup(p.Close)
+	return p
+}
+
+func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
+	w.t.Helper()
+	log, err := catalog.Open(w.t.Context(), conn.JetStream(), 1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p, err := projection.Open(w.t.Context(), projection.Deps{
+		Conn: conn, Catalog: log, Index: w.server, AckWait: w.patience, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p, conn
+}
+
+func key(id string) catalog.Key { return catalog.Key{Kind: schemas.KindSkill, ID: id} }
+
+// put registers a skill whose purpose is the words.
+func (w *world) put(id, words string) uint64 {
+	w.t.Helper()
+	revision, err := w.log.Put(w.t.Context(), key(id), fmt.Appendf(nil, `{"skill_id":%q,"purpose":%q}`, id, words))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return revision
+}
+
+func (w *world) remove(id string) uint64 {
+	w.t.Helper()
+	revision, err := w.log.Delete(w.t.Context(), key(id))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return revision
+}
+
+// found is the best hit for the words; nothing where there is none.
+func (w *world) found(words string) string {
+	w.t.Helper()
+	r, err := w.server.Search(w.t.Context(), index.Query{Kind: schemas.KindSkill, Text: words, TopK: 1})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(r.Hits) == 0 {
+		return ""
+	}
+	return r.Hits[0].ID
+}
+
+// visible waits long for the revision.
+func (w *world) visible(p *projection.Projector, revision uint64) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	if err := p.Visible(ctx, revision); err != nil {
+		w.t.Fatalf("revision %d is not visible: %v", revision, err)
+	}
+}
+
+// eventually waits for a fact that nobody tells of.
+func (w *world) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	late := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			w.t.Fatalf("never came true: %s", what)
+		}
+	}
+}
+
+// drained waits until all of the log was applied.
+func (w *world) drained(p *projection.Projector) {
+	w.t.Helper()
+	w.eventually("nothing is pending", func() bool {
+		s, _ := p.Status(w.t.Context())
+		return s.Lag != nil && *s.Lag == 0
+	})
+}
+
+// blocked lets no batch through until the channel is closed.
+func blocked(until <-chan struct{}) func(context.Context, []index.Change) error {
+	return func(ctx context.Context, batch []index.Change) error {
+		if len(batch) == 0 {
+			return nil
+		}
+		select {
+		case <-until:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

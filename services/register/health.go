@@ -1,0 +1,53 @@
+package register
+
+import (
+	"context"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// healthTime is how long backends have to say how they are.
+const healthTime = 500 * time.Millisecond
+
+func (r registry) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	revision, err := r.catalog.Revision(ctx)
+	if err != nil {
+		h.Status = schemas.StatusDown
+		h.Degraded = []string{"the catalog does not answer: " + err.Error()}
+		return h, nil
+	}
+	h.Revision = revision
+	r.searchHealth(ctx, &h)
+	if len(h.Degraded) > 0 {
+		h.Status = schemas.StatusDegraded
+	}
+	return h, nil
+}
+
+// searchHealth says how far what is registered is found.
+func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
+	if r.projector != nil {
+		ctx, cancel := context.WithTimeout(ctx, healthTime)
+		defer cancel()
+		h.Index, h.Degraded = r.projector.Status(ctx)
+		return
+	}
+	if err := r.visible(ctx, h.Revision); err != nil {
+		h.Degraded = []string{"new records become searchable later: " + err.Error()}
+	}
+}
+
+// reindex has all records written to the index anew. One in memory is made
+// anew at each start.
+func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
+	if r.projector == nil {
+		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
+			"the index is in memory, and made anew whenever a resolve worker starts")
+	}
+	return r.projector.Reindex(ctx)
+}
