@@ -161,6 +161,9 @@ type world struct {
 	conn     *bus.Conn
 	log      *catalog.Catalog
 	server   *server
+	index    func(*world) index.Migrator // opens one for a projector
+	opened   []index.Migrator
+	prefix   string        // of real indices
 	patience time.Duration // until a silent worker's changes go to another
 }
 
@@ -171,7 +174,9 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t, nats, conn, log, newServer(t), time.Second}
+	w := &world{t: t, nats: nats, conn: conn, log: log, server: newServer(t), patience: time.Second}
+	w.index = func(w *world) index.Migrator { return w.server }
+	return w
 }
 
 // projector starts one with a connection of its own.
@@ -188,8 +193,10 @@ func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	ix := w.index(w)
+	w.opened = append(w.opened, ix)
 	p, err := projection.Open(w.t.Context(), projection.Deps{
-		Conn: conn, Catalog: log, Index: w.server, AckWait: w.patience, Log: slog.New(slog.DiscardHandler),
+		Conn: conn, Catalog: log, Index: ix, AckWait: w.patience, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		w.t.Fatal(err)

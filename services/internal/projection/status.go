@@ -59,8 +59,11 @@ func (p *Projector) ask(ctx context.Context) {
 // Status is how the index is, and what is wrong with it, one sentence each.
 func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string) {
 	s, wrong := Status(ctx, p.deps.Index)
-	if why := p.seen.why(); why != nil {
-		wrong = append(wrong, "new records become searchable later: "+why.Error())
+	if why := p.seen.why(); why != nil && len(wrong) == 0 {
+		wrong = []string{why.Error()}
+	}
+	for i, sentence := range wrong {
+		wrong[i] = "new records become searchable later: " + sentence
 	}
 	if t := p.aimed(); t != nil {
 		if consumer, err := p.deps.Conn.JetStream().Consumer(ctx, catalog.Stream, durable(t.generation)); err == nil {
