@@ -114,7 +114,7 @@ func (p plan) say(s stats) string {
 func (p plan) met(s stats) float64 {
 	c := p.goal
 	if p.apart() {
-		if c.op == "unset" {
+		if c.op == "unset" || c.op == lacks {
 			return s.Total - p.hits
 		}
 		return p.hits
@@ -329,9 +329,21 @@ func (p plan) sayMetric(s stats) string {
 		return fmt.Sprintf("None of the %s%s has a number in %s.", p.noun(2), p.where(), field)
 	}
 	if p.group != nil {
-		return fmt.Sprintf("%s of %s:\n%s", name, field, p.sayBreakdown(s))
+		return p.sayMetrics(s)
 	}
 	return fmt.Sprintf("%s: the %s of %s over the %s%s.", number(s.Total), metricNames[name], field, p.noun(2), p.where())
+}
+
+// sayMetrics tells a figure for each group.
+func (p plan) sayMetrics(s stats) string {
+	name, field, _ := strings.Cut(p.metric, ":")
+	lines := s.ranked()
+	var b strings.Builder
+	fmt.Fprintf(&b, "The %s of %s over the %s%s is %s; by %s:\n", metricNames[name], field, p.noun(2), p.where(), number(s.Total), p.group.path)
+	for _, g := range lines[:min(len(lines), longList)] {
+		fmt.Fprintf(&b, "- %s: %s\n", g.label, number(g.n))
+	}
+	return strings.TrimSpace(b.String() + more(len(lines), longList))
 }
 
 var metricNames = map[string]string{"avg": "average", "sum": "sum", "min": "smallest", "max": "largest", "p50": "median"}

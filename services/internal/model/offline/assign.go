@@ -12,6 +12,7 @@ type reading struct {
 	matches []match // no two take the same token
 	by      []int   // for each token the match that explains it, or -1
 	score   float64
+	strange map[string]bool // what the records of the arrays are called
 }
 
 // bestReading reads the question for each array and keeps the reading that
@@ -23,13 +24,19 @@ func bestReading(q []token, s shape, arrays []*array) (reading, bool) {
 		names = append(names, readNames(q, s, a))
 	}
 	slices.SortStableFunc(names, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
-	g := makeGrams(q)
+	g, heads := makeGrams(q), map[string]bool{}
+	for _, a := range arrays {
+		heads[lastWord(a.key)] = true
+	}
 	var best reading
 	for _, r := range names {
 		if best.array != nil && r.atBest(q, s) <= best.score {
 			continue
 		}
-		if full := read(q, s, r.array, g); best.array == nil || full.score > best.score {
+		full := read(q, s, r.array, g)
+		full.strange = heads
+		full.score -= astray * float64(full.strangers(s))
+		if best.array == nil || full.score > best.score {
 			best = full
 		}
 	}
@@ -42,6 +49,22 @@ const (
 	penalty  = 0.5
 	perValue = 1.35 + penalty
 )
+
+// astray is what a reading loses for a name of records that it does not
+// explain: the question is about another array.
+const astray = 1.0
+
+// strangers counts the words that name records of another array and that
+// nothing explains.
+func (r reading) strangers(s shape) int {
+	n := 0
+	for _, i := range r.unexplained(r.q, s) {
+		if r.strange[r.q[i].stem] && !brands[r.q[i].low] {
+			n++
+		}
+	}
+	return n
+}
 
 // atBest is the score that a reading by names may come to with values.
 func (r reading) atBest(q []token, s shape) float64 {
@@ -216,6 +239,8 @@ func favourAsked(all []match, s shape) {
 		m := &all[i]
 		inFocus, inBy := s.asks(*m)
 		switch {
+		case s.intent == fields && m.role == asField:
+			m.score *= 0.3 // it is asked what the fields are
 		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.flag():
 			m.score += m.whole
 		case !inFocus && !inBy && m.role == asField && s.intent.conditional() && m.field.numeric():
@@ -247,11 +272,18 @@ func distance(a, b match) int {
 func (r reading) unexplained(q []token, s shape) []int {
 	var out []int
 	for i, t := range q {
-		if !t.stop && r.by[i] < 0 && !s.consumed[i] && (!fillers[t.low] || narrowing[t.stem] && predicated(q, i)) {
+		if !t.stop && r.by[i] < 0 && !s.consumed[i] && !r.ofArray(t) && (!fillers[t.low] || narrowing[t.stem] && predicated(q, i)) {
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// ofArray says whether the word is in the name of the array, whose records the
+// question names elsewhere: the "enabled services" are enabled.
+func (r reading) ofArray(t token) bool {
+	named := slices.ContainsFunc(r.matches, func(m match) bool { return m.role == asArray && m.plain })
+	return named && t.stem != lastWord(r.array.key) && slices.ContainsFunc(r.array.parts, func(p part) bool { return p.stem == t.stem && p.leaf })
 }
 
 // predicated says whether the word at i ends what "are" says of something.

@@ -38,7 +38,7 @@ func (b *builder) countPlan(p *plan, target *field, records bool) {
 // condition, "by continent" cannot be answered.
 func (b *builder) notByField(p *plan, target *field, records bool) {
 	for i := b.s.by[0]; i < b.s.by[1]; i++ {
-		if _, ok := b.r.at(i, asValue); !ok && !b.q[i].stop && !fillers[b.q[i].low] {
+		if m, ok := b.r.at(i, asValue, asField); (!ok || m.role == asField && !p.uses(m.field)) && !b.q[i].stop && !fillers[b.q[i].low] {
 			p.refuse = b.notFound(b.s.by)
 			return
 		}
@@ -95,7 +95,7 @@ func (b *builder) headless() bool {
 // result shows it beside its opposite.
 func (p *plan) takeGoal() {
 	for i := len(p.conds) - 1; i >= 0; i-- {
-		if c := p.conds[i]; c.op == "ne" && len(c.values) > 1 || c.op == "true" || c.op == "false" || c.op == "set" || c.op == "unset" {
+		if c := p.conds[i]; c.op == "ne" && len(c.values) > 1 || c.op == "true" || c.op == "false" || c.op == "set" || c.op == "unset" || c.op == lacks {
 			p.goal, p.group = &c, c.field
 			p.conds = slices.Delete(slices.Clone(p.conds), i, i+1)
 			return

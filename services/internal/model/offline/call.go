@@ -25,7 +25,7 @@ const maxGroups = 900
 // apart says whether the goal needs a call of its own: there are several
 // goals, or too many groups to find one among them.
 func (p plan) apart() bool {
-	return p.goal != nil && (len(p.also) > 0 || p.goal.op == "during" || p.goal.op == "truthy" || p.goal.field.column().distinct > maxGroups)
+	return p.goal != nil && (len(p.also) > 0 || p.goal.op == "during" || p.goal.op == "truthy" || p.goal.op == holds || p.goal.op == lacks || p.goal.field.column().distinct > maxGroups)
 }
 
 // input is a call of compute_stats for the plan's records, by group unless it
@@ -39,12 +39,40 @@ func (p plan) input(group *field, goals ...cond) statsInput {
 		if c.op == "unset" && p.goal != nil && c.at == p.goal.at {
 			c.op = "set" // met takes the rest
 		}
-		in.Filter[c.field.path] = c.filter()
+		in.Filter[c.field.path] = both(in.Filter[c.field.path], c.filter())
 	}
 	if p.metric != "" {
 		in.Metrics = []string{p.metric}
 	}
 	return in
+}
+
+// both joins two limits of one field; clash has ruled out what cannot be.
+func both(one, other json.RawMessage) json.RawMessage {
+	if one == nil {
+		return other
+	}
+	return slices.Concat(one[:len(one)-1], []byte(","), other[1:])
+}
+
+// limit says whether the condition bounds numbers from one side.
+func (c cond) limit() bool { return slices.Contains([]string{"gt", "gte", "lt", "lte"}, c.op) }
+
+// clash finds a field with two conditions that one filter cannot hold: a field
+// has one filter, with each operator once.
+func (p plan) clash() *field {
+	all := slices.Concat(p.conds, p.also)
+	if p.goal != nil {
+		all = append(all, *p.goal)
+	}
+	for i, c := range all {
+		for _, o := range all[:i] {
+			if c.field == o.field && !(c.limit() && o.limit() && c.op != o.op && p.goal == nil) {
+				return c.field
+			}
+		}
+	}
+	return nil
 }
 
 // unset asks for records without a value: where the field is null, or where it
@@ -77,22 +105,24 @@ func (c cond) filter() json.RawMessage {
 		return json.RawMessage(`{"ne":null}`)
 	case "during":
 		return json.RawMessage(fmt.Sprintf(`{"gte":%q,"lt":%q}`, c.num, c.until))
+	case holds, lacks:
+		return json.RawMessage(fmt.Sprintf(`{"contains":%s}`, c.values[0].json()))
 	case "eq":
 		return c.field.number(c.num)
 	case "ne":
 		if len(c.values) > 1 {
 			return cond{values: c.others()}.filter()
 		}
-		return json.RawMessage(fmt.Sprintf(`{"ne":%s}`, c.values[0].raw))
+		return json.RawMessage(fmt.Sprintf(`{"ne":%s}`, c.values[0].json()))
 	case "gt", "gte", "lt", "lte":
 		return json.RawMessage(fmt.Sprintf(`{%q:%s}`, c.op, c.field.number(c.num)))
 	}
 	if len(c.values) == 1 {
-		return c.values[0].raw
+		return c.values[0].json()
 	}
 	raws := make([]json.RawMessage, len(c.values))
 	for i, v := range c.values {
-		raws[i] = v.raw
+		raws[i] = v.json()
 	}
 	out, err := json.Marshal(map[string][]json.RawMessage{"in": raws})
 	if err != nil {

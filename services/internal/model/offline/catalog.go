@@ -29,7 +29,8 @@ type field struct {
 // column is the dictionary of a field.
 type column struct {
 	values   []value
-	records  int // that have a value
+	elements []value // inside of lists
+	records  int     // that have a value
 	distinct int
 	nulls    int // records where it is null
 	missing  int // records without it
@@ -37,9 +38,15 @@ type column struct {
 
 // value is one value that a field has.
 type value struct {
-	raw   json.RawMessage
 	text  string // as a result's group is named
+	kind  string // string, number or boolean
 	count int
+}
+
+// json is the value as a filter wants it. Few of a column's values are asked
+// for.
+func (v value) json() json.RawMessage {
+	return estate.Value{Text: v.text, Type: v.kind}.JSON()
 }
 
 // openArrays lists the arrays. Fields and columns are read when needed.
@@ -92,8 +99,13 @@ func readColumn(c estate.Column, err error) column {
 		return out
 	}
 	for _, v := range c.Values {
-		out.values = append(out.values, value{v.JSON(), v.Text, v.Count})
+		out.values = append(out.values, value{v.Text, v.Type, v.Count})
 		out.records += v.Count
+	}
+	for _, v := range c.Elements {
+		if v.Type == "string" {
+			out.elements = append(out.elements, value{v.Text, v.Type, v.Count})
+		}
 	}
 	return out
 }
@@ -111,6 +123,11 @@ func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.nume
 
 // values are the values of the field that are not null.
 func (f *field) values() []value { return f.column().values }
+
+// listed says whether the field has lists of texts.
+func (f *field) listed() bool {
+	return f.has("array") && !f.textual() && len(f.column().elements) > 0
+}
 
 // identifying says whether nearly every record has a value of its own.
 func (f *field) identifying() bool {

@@ -13,6 +13,10 @@ func (b *builder) conds(skip ...*field) []cond {
 		c := cond{field: m.field, at: m.end()}
 		switch m.role {
 		case asValue:
+			if m.field.listed() {
+				out = append(out, b.inList(m))
+				continue
+			}
 			if i := slices.IndexFunc(out, func(o cond) bool { return o.field == m.field && len(o.values) > 0 }); i >= 0 {
 				out[i].values = append(out[i].values, m.values...)
 				continue
@@ -41,6 +45,21 @@ func (b *builder) conds(skip ...*field) []cond {
 		out = append(out, c)
 	}
 	return out
+}
+
+// Operators on a field with lists: the value is in it, or is not.
+const (
+	holds = "holds"
+	lacks = "lacks"
+)
+
+// inList is the condition that a list has the value that m names, or has not.
+func (b *builder) inList(m match) cond {
+	c := cond{field: m.field, values: m.values, at: m.end(), op: holds}
+	if b.s.neg[m.start()] {
+		c.op = lacks
+	}
+	return c
 }
 
 // valueOp before a value's text is the state of a field that says yes and no in
@@ -78,6 +97,12 @@ func (b *builder) state(m match) string {
 			return valueOp + no
 		}
 		return valueOp + yes
+	}
+	if b.s.off && m.field.textual() {
+		word := b.q[b.s.offAt].low
+		if i := slices.IndexFunc(m.field.values(), func(v value) bool { return strings.ToLower(v.text) == word }); i >= 0 {
+			return valueOp + m.field.values()[i].text
+		}
 	}
 	for _, o := range b.r.matches {
 		if o.field == m.field && (o.role == asValue || o.role == asNumber || o.role == asDate) {

@@ -24,7 +24,7 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 			ok = false
 		}
 		switch {
-		case !ok, measures[q[i].stem], narrowing[q[i].stem]:
+		case !ok, measures[q[i].stem], narrowing[q[i].stem], metrics[q[i].low] != "", r.strange[q[i].stem]:
 			lost = append(lost, q[i].text)
 		case told:
 			ignored = append(ignored, q[i].text)
@@ -158,7 +158,7 @@ func tolerable(q []token, r reading, i int) (ok, told bool) {
 	case describes:
 		return true, afterPreposition(q, i) || determined(q, r, i)
 	}
-	return !afterPreposition(q, i) && !determined(q, r, i), false
+	return !afterPreposition(q, i) && !determined(q, r, i), true
 }
 
 // participle says whether a word before a noun says in what state things are,

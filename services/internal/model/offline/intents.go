@@ -59,8 +59,8 @@ func onlyGeneric(q []token) bool {
 
 func asksShare(q []token, s *shape) bool {
 	i, j := find(q, 0, "share|percentage|percent|fraction|proportion|portion|ratio|%")
-	if n, _ := find(q, 0, "how many"); i < 0 || n >= 0 && n < i-2 {
-		return false
+	if n, _ := find(q, 0, "how many"); i < 0 || n >= 0 && n < i-2 || i > 0 && q[i-1].digits() != "" {
+		return false // "more than 90 percent" is a condition
 	}
 	s.intent = share
 	s.consume(i, j)

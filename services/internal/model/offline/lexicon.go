@@ -51,7 +51,7 @@ var fillers = forms(`entry entries record item row element thing object one ones
 	distinct unique various separate individual single switch switched turn turned enable enabled disable value values
 	field kind type types sort category name names called entire whole full complete common frequent frequently
 	often popular biggest top largest main commonly mostly usual prevalent numerous dominant default defaults all
-	general generally particular specifically respectively exactly total altogether occur happen share percentage percent
+	general generally particular specifically respectively exactly total altogether together occur happen share percentage percent
 	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
 	currently host hosted manage managed say based be been support supported fall
 	actual know look like much date attach attached relate involve concern connect link apply applied define defined specify specified`)
@@ -154,7 +154,11 @@ var synonyms = groups(`
 	family series generation
 	vulnerability flaw weakness
 	ransomware ransom
-	percent percentage
+	percent percentage load utilization utilisation usage
+	size capacity larger bigger smaller
+	maximum max
+	minimum min
+	average avg mean
 	repository repo
 	location ward room building floor rack hall
 	department dept unit

@@ -228,7 +228,11 @@ func withNumber(q []token, m match) (match, bool) {
 // numberAt finds the number that belongs to a field: before it, within, or
 // after, with no more than a comparison between. -1 for none.
 func numberAt(q []token, m match) int {
-	for i := max(0, m.start()-1); i < m.end(); i++ {
+	from := max(0, m.start()-1)
+	for from > 0 && m.start()-from < 4 && oneOf(q[from].low, "or|more|fewer|less") {
+		from--
+	}
+	for i := from; i < m.end(); i++ {
 		if q[i].digits() != "" && !slices.Contains(m.pos, i) {
 			return i
 		}

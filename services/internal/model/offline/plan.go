@@ -54,6 +54,9 @@ func makePlan(q []token, arrays []*array) plan {
 	if p.refuse == "" {
 		p.refuse, p.ignored = doubts(q, s, r, p)
 	}
+	if f := p.clash(); f != nil && p.refuse == "" {
+		p.refuse = "I cannot tell two things of " + f.path + " at a time; please ask for one of them."
+	}
 	return p
 }
 

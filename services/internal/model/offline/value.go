@@ -63,13 +63,16 @@ func allStop(q []token) bool {
 
 // valueMatches finds the values of a field that the question names.
 func (f *field) valueMatches(q []token, g grams) []match {
-	if !f.textual() {
+	values := f.values()
+	switch {
+	case f.listed():
+		values = f.column().elements
+	case !f.textual():
 		return nil
 	}
 	var out []match
 	parts := map[int]*match{} // by token: values of which the token is a part
 	var buf []byte
-	values := f.values()
 	few := len(values) <= fewValues
 	for _, v := range values {
 		buf = appendNorm(buf[:0], v.text)

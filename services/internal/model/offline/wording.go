@@ -53,6 +53,10 @@ func (c cond) phrase() string {
 		return "no " + c.field.path
 	case "":
 		return c.field.path + " " + c.labels()
+	case holds:
+		return c.labels() + " in " + c.field.path
+	case lacks:
+		return "no " + c.labels() + " in " + c.field.path
 	case "ne":
 		return c.field.path + " other than " + c.labels()
 	}

@@ -103,7 +103,7 @@ func joinPhrases(q []token) []token {
 }
 
 var contractions = strings.NewReplacer(
-	"’", "'", "n't", " not", "N'T", " not", "'s ", " ", "'re ", " are ", "=", " = ",
+	"’", "'", "n't", " not", "N'T", " not", "'s ", " ", "'re ", " are ", "=", " = ", "%", " percent",
 )
 
 func isEdge(r rune) bool {
