@@ -1,0 +1,181 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// composed is a compose file, as far as it is looked at here.
+type composed struct {
+	Services map[string]composedService `yaml:"services"`
+	Networks map[string]any             `yaml:"networks"`
+	Volumes  map[string]any             `yaml:"volumes"`
+}
+
+type composedService struct {
+	Image       string
+	Command     []string
+	Environment map[string]string
+	Volumes     []string
+	Networks    []string
+	Restart     string
+	Build       struct{ Context, Dockerfile string }
+	Healthcheck struct{ Test []string }
+	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+	Deploy      struct{ Replicas int }
+}
+
+// password is one of the shape that a settings file would take for a number.
+const password = "12e4"
+
+// variable is a variable of the environment in a compose file.
+var variable = regexp.MustCompile(`\$\{(\w+)(?::([-?])([^}]*))?\}`)
+
+// compose reads the compose file, in an environment with a password for all
+// that has no default.
+func compose(t *testing.T) composed {
+	t.Helper()
+	text, err := os.ReadFile("../compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{}
+	expanded := variable.ReplaceAllStringFunc(string(text), func(found string) string {
+		parts := variable.FindStringSubmatch(found)
+		asked[parts[1]] = asked[parts[1]] || parts[2] != ""
+		if parts[2] == "-" {
+			return parts[3]
+		}
+		return password
+	})
+	for name, guarded := range asked {
+		if !guarded {
+			t.Errorf("%s has no default, and its absence no message", name)
+		}
+	}
+	var c composed
+	if err := yaml.Unmarshal([]byte(expanded), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestComposeIsWhole(t *testing.T) {
+	t.Parallel()
+	c := compose(t)
+	for name, s := range c.Services {
+		for needed, how := range s.DependsOn {
+			other, ok := c.Services[needed]
+			switch {
+			case !ok:
+				t.Errorf("%s depends on %s, which is not there", name, needed)
+			case how.Condition == "service_healthy" && len(other.Healthcheck.Test) == 0:
+				t.Errorf("%s waits for the health of %s, which nobody checks", name, needed)
+			case how.Condition == "service_completed_successfully" && other.Restart == "unless-stopped":
+				t.Errorf("%s waits for the end of %s, which is started again", name, needed)
+			}
+		}
+		for _, v := range s.Volumes {
+			source, _, _ := strings.Cut(v, ":")
+			if _, declared := c.Volumes[source]; !declared && !there(filepath.Join("..", source)) {
+				t.Errorf("%s mounts %s, which is neither a volume nor a file", name, source)
+			}
+		}
+		for _, n := range s.Networks {
+			if _, ok := c.Networks[n]; !ok {
+				t.Errorf("%s is on %s, which is not there", name, n)
+			}
+		}
+		if b := s.Build; b.Context != "" && !there(filepath.Join("..", b.Context, b.Dockerfile)) {
+			t.Errorf("%s is built from %s, which is not there", name, b.Dockerfile)
+		}
+		if s.Restart == "" {
+			t.Errorf("%s stays away once it has ended", name)
+		}
+	}
+	var roles []string
+	for _, s := range c.cairn() {
+		roles = append(roles, s.Command[1:]...)
+	}
+	slices.Sort(roles)
+	if got := strings.Join(roles, " "); got != "analyze register resolve tags" {
+		t.Errorf("roles: %s", got)
+	}
+}
+
+// cairn are the services that run this program.
+func (c composed) cairn() map[string]composedService {
+	ours := map[string]composedService{}
+	for name, s := range c.Services {
+		if s.Build.Context != "" {
+			ours[name] = s
+		}
+	}
+	return ours
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Each container runs a command that there is, with settings that it has.
+func TestComposeSpeaksOfThisProgram(t *testing.T) {
+	t.Parallel()
+	for name, s := range compose(t).cairn() {
+		cmd, args, err := newRoot(os.Getenv).Find(s.Command)
+		if err != nil || cmd.Args != nil && cmd.Args(cmd, args) != nil {
+			t.Errorf("%s: no command %v", name, s.Command)
+			continue
+		}
+		left := s.Environment
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if value, given := left[twin(f.Name)]; given && f.Value.Set(value) != nil {
+				t.Errorf("%s: %s=%s", name, twin(f.Name), value)
+			}
+			delete(left, twin(f.Name))
+		})
+		for unknown := range left {
+			t.Errorf("%s: %s means nothing to cairn %s", name, unknown, cmd.Name())
+		}
+	}
+}
+
+// The nodes of NATS are told all that their settings ask for, and no more.
+func TestComposeTellsNATSWhatItAsks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := 0
+	for name, s := range compose(t).Services {
+		if !strings.HasPrefix(s.Image, "nats:") {
+			continue
+		}
+		nodes++
+		for v := range s.Environment {
+			if !strings.Contains(string(text), ": $"+v) {
+				t.Errorf("%s is told %s and does not ask for it", name, v)
+			}
+		}
+		for _, v := range regexp.MustCompile(`: \$(CAIRN_\w+)`).FindAllStringSubmatch(string(text), -1) {
+			if s.Environment[v[1]] == "" {
+				t.Errorf("%s asks for %s and is not told", name, v[1])
+			}
+		}
+		if !strings.Contains(s.Environment["CAIRN_NATS_NAME"], name) || !strings.Contains(s.Environment["CAIRN_NATS_ROUTES"], "@"+name+":6222") {
+			t.Errorf("%s is called %s, with the routes %s", name, s.Environment["CAIRN_NATS_NAME"], s.Environment["CAIRN_NATS_ROUTES"])
+		}
+	}
+	if nodes != 3 {
+		t.Errorf("%d nodes; want 3", nodes)
+	}
+}
