@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -76,6 +77,14 @@ func printHealth(out io.Writer, h schemas.Health) error {
 	for _, sentence := range h.Degraded {
 		t.row("degraded: " + sentence)
 	}
+	for _, s := range h.Services {
+		if s.Index == nil {
+			continue
+		}
+		for _, r := range s.Index.AsideRecords {
+			t.row(fmt.Sprintf("refused: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
+		}
+	}
 	return t.write()
 }
 
@@ -88,5 +97,28 @@ func particulars(h schemas.Health) string {
 	if h.Revision > 0 {
 		list = append(list, fmt.Sprint("revision ", h.Revision))
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(append(list, searchable(h.Index)...), ", ")
+}
+
+// searchable is what an index that workers share holds, and lacks.
+func searchable(i *schemas.IndexStatus) (list []string) {
+	if i == nil {
+		return nil
+	}
+	if i.Fingerprint != "" {
+		list = append(list, "index "+i.Fingerprint)
+	}
+	if i.Live != i.Fingerprint {
+		list = append(list, "searches read "+cmp.Or(i.Live, "nothing"))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(i.Documents)) {
+		list = append(list, fmt.Sprintf("%ss %d", kind, i.Documents[kind]))
+	}
+	if i.Lag != nil {
+		list = append(list, fmt.Sprint("lag ", *i.Lag))
+	}
+	if i.Aside > 0 {
+		list = append(list, fmt.Sprint("refused ", i.Aside))
+	}
+	return list
 }

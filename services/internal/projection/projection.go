@@ -23,6 +23,8 @@ const (
 	// A backend that fails is tried again after a moment, then less often.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
+	// firstAnswer is how long a start waits for an index that says nothing.
+	firstAnswer = 5 * time.Second
 	// lookEvery is how often the index is asked whether it is still the same.
 	lookEvery = time.Minute
 )
@@ -59,7 +61,7 @@ type Projector struct {
 }
 
 // Open starts to apply the log, as soon as the index answers: it need not be
-// there yet. The caller closes the projector.
+// there yet, and is waited for only a moment. The caller closes the projector.
 func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	if deps.AckWait == 0 {
 		deps.AckWait = ackWait
@@ -76,6 +78,9 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	running, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.running.Go(func() { p.run(running) })
+	waiting, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
+	p.seen.begun(waiting)
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,7 +13,10 @@ import (
 // apply while a registration is answered, many times over.
 const remembered = 1 << 14
 
-var errFilling = errors.New("the index is being filled anew")
+var (
+	errFilling = errors.New("the index is being filled anew")
+	errSilent  = errors.New("the index has not answered yet")
+)
 
 // seen is what is known to be searchable.
 type seen struct {
@@ -118,8 +122,31 @@ func (s *seen) verdict(revision uint64) (open <-chan struct{}, err error) {
 func (s *seen) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stuck == nil && !s.live {
+	switch {
+	case s.stuck != nil:
+		return s.stuck
+	case s.generation == "":
+		return errSilent
+	case !s.live:
 		return errFilling
 	}
-	return s.stuck
+	return nil
+}
+
+// begun returns when the index has answered, or could not be asked, or ctx
+// ends.
+func (s *seen) begun(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		begun, changed := s.generation != "" || s.stuck != nil, s.changed
+		s.mu.Unlock()
+		if begun {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

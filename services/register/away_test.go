@@ -1,0 +1,82 @@
+package register_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
+	"cairn/services/register"
+)
+
+// serveAway answers registrations with an Elasticsearch at a port on which
+// nobody listens.
+func serveAway(t testing.TB) *bus.Conn {
+	t.Helper()
+	conn := bustest.Open(t)
+	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedder, err := embed.Open(t.Context(), "lexical:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix, err := index.Open("http://127.0.0.1:1", embedder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := projection.Open(t.Context(), projection.Deps{
+		Conn: conn, Catalog: c, Index: ix.(index.Migrator), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Close()
+		if err := ix.Close(); err != nil {
+			t.Errorf("close the index: %v", err)
+		}
+	})
+	deps := register.Deps{Catalog: c, Visible: p.Visible, Projector: p}
+	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestRegistrationDoesNotWaitForAnIndexThatIsAway(t *testing.T) {
+	t.Parallel()
+	conn := serveAway(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // half of what a registration may wait
+	defer cancel()
+	reply, err := bus.RegisterSkill.Forward(ctx, conn, skill(1))
+	if err != nil || string(reply.Body) != `{"skill_id":"net.audit1","indexed":false}` || reply.Revision != 1 {
+		t.Errorf("got %s at revision %d, %v, want it accepted and not indexed", reply.Body, reply.Revision, err)
+	}
+	h, err := bus.Health("register").Call(ctx, conn, schemas.Nothing{})
+	if err != nil || h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 || !strings.Contains(h.Degraded[0], "index unavailable") {
+		t.Errorf("got %+v, %v, want degraded by the index", h, err)
+	}
+	if _, err := bus.Reindex.Call(ctx, conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+}
+
+func TestReindexOfAnIndexInMemoryIsNone(t *testing.T) {
+	t.Parallel()
+	_, conn, _ := serve(t)
+	_, err := bus.Reindex.Call(t.Context(), conn, schemas.Nothing{})
+	if !errors.Is(err, schemas.ErrNotImplemented) {
+		t.Errorf("got %v, want %v", err, schemas.ErrNotImplemented)
+	}
+}
