@@ -58,6 +58,9 @@ func (p plan) answer(results []json.RawMessage) string {
 	if len(p.ignored) > 0 {
 		text += fmt.Sprintf("\nI left %s out of account: the data has no such field or value.", quoted(p.ignored))
 	}
+	for _, c := range p.choices {
+		text += "\n" + c.String()
+	}
 	return text
 }
 

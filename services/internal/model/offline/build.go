@@ -155,18 +155,13 @@ func (b *builder) breakdownPlan(p *plan) {
 func (b *builder) topPlan(p *plan, target *field, records bool) {
 	measured, _ := b.target(b.s.measured)
 	if measured != nil && measured != target && measured.numeric() {
-		p.metric = "max:" + measured.path
-		if p.least {
-			p.metric = "min:" + measured.path
-		}
 		p.group = cmp.Or(target, p.array.identity())
+		p.metric = b.ranked(target) + ":" + measured.path
+		p.conds = slices.DeleteFunc(slices.Clone(p.conds), func(c cond) bool { return c.field == measured && c.op == "set" })
 		return
 	}
 	if target != nil && target.numeric() && b.s.focus == b.s.measured && !b.s.common && p.topN == 0 {
-		p.intent, p.metric = metric, "max:"+target.path
-		if p.least {
-			p.metric = "min:" + target.path
-		}
+		p.intent, p.metric = metric, b.ranked(nil)+":"+target.path
 		return
 	}
 	p.group = target
@@ -176,6 +171,20 @@ func (b *builder) topPlan(p *plan, target *field, records bool) {
 	if p.group == nil {
 		p.refuse = b.notFound(b.s.focus)
 	}
+}
+
+// ranked is the metric by which groups are ranked: the role with the most
+// memory is that whose hosts have it together.
+func (b *builder) ranked(by *field) string {
+	switch {
+	case b.s.metric != "":
+		return b.s.metric
+	case by != nil && b.s.amount:
+		return "sum"
+	case b.s.least:
+		return "min"
+	}
+	return "max"
 }
 
 // goalPlan separates what is asked (the condition said last) from the records

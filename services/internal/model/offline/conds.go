@@ -79,7 +79,7 @@ func (m match) speaksFor() bool {
 // state says what a field that is only named asks for: a flag that is on or
 // off, or that there is a value or none. "" when it is only a label.
 func (b *builder) state(m match) string {
-	denied := b.s.neg[m.start()]
+	denied := b.s.neg[m.start()] != m.denied
 	if v, ok := b.stated(m); ok && m.field.has("boolean") {
 		return v
 	}

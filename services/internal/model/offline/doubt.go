@@ -42,6 +42,9 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 	if len(ignored) > maxIgnored {
 		lost = ignored
 	}
+	if slices.ContainsFunc(lost, func(w string) bool { return (token{low: w}).digits() != "" }) {
+		return "I cannot tell which field the number is compared with.", nil
+	}
 	if len(lost) > 0 {
 		return "The data does not contain " + quoted(lost) + ".", nil
 	}

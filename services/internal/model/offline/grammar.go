@@ -41,6 +41,8 @@ type shape struct {
 	counted  bool   // "how many" or "number of" stands before the focus
 	common   bool   // the most common value is asked for, not the largest
 	metric   string // avg, sum, min, max, p50
+	amount   bool   // the most of something is asked for, not the highest
+	bare     bool   // there is no question word: "hosts in Oslo"
 	neg      []bool // tokens that are denied
 	aside    []bool // tokens that are expressly not meant
 	consumed []bool // tokens that grammar explains

@@ -2,7 +2,7 @@ package offline
 
 // rules are tried in order; the first that holds decides the intent.
 var rules = []func([]token, *shape) bool{
-	asksFields, asksOverview, asksMetric, asksShare, asksTop, asksCompare, asksAll, asksList, asksCount, asksYesNo, asksBreakdown,
+	asksFields, asksOverview, asksMetric, asksShare, asksTop, asksCompare, asksAll, asksList, asksCount, asksYesNo, asksBreakdown, asksBare,
 }
 
 func asksFields(q []token, s *shape) bool {
@@ -230,6 +230,17 @@ func asksNumber(q []token, i int) bool {
 		}
 	}
 	return false
+}
+
+// asksBare takes a phrase without a question word for a list of the records
+// that it describes.
+func asksBare(q []token, s *shape) bool {
+	if len(q) < 2 {
+		return false
+	}
+	s.intent, s.bare = list, true
+	s.focus = phrase(q, 0)
+	return true
 }
 
 // orders says whether the verb at i is an order, not a noun or a description.

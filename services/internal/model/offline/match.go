@@ -31,6 +31,7 @@ type match struct {
 	score  float64
 	whole  float64 // share of the name that the words cover, 0 to 1
 	plain  bool    // by the very words, no synonyms
+	denied bool    // by the word for the opposite: "unpatched"
 }
 
 func (m match) start() int { return m.pos[0] }
@@ -38,6 +39,7 @@ func (m match) end() int   { return m.pos[len(m.pos)-1] + 1 }
 
 // part is a word of a name, and how much it says.
 type part struct {
+	low    string // as written
 	stem   string
 	weight float64
 	leaf   bool
@@ -53,7 +55,7 @@ func parts(path string) []part {
 	for i := last; i >= 0; i-- {
 		leaf := i == last || !telling && i == last-1
 		for _, w := range nameParts(segments[i]) {
-			p := part{stem(w), 1, leaf}
+			p := part{w, stem(w), 1, leaf}
 			switch {
 			case p.stem == "type" || p.stem == "kind":
 				p.weight = 0.5
@@ -197,14 +199,45 @@ func lastWord(key string) string {
 func (a *array) fieldMatches(q []token) []match {
 	var out []match
 	for _, f := range a.fields() {
+		out = append(out, f.opposites(q)...)
 		for _, m := range nameMatches(q, f.parts, true) {
 			m.role, m.field = asField, f
-			if f.has("object") {
+			switch {
+			case f.has("object"):
 				m.score *= 0.6
+			case f.numeric() && f.spelt(q, m):
+				m.score += literal
 			}
 			out = append(out, m)
 			if n, ok := withNumber(q, m); ok && f.numeric() {
 				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// literal is what a numeric field gains when the question has its very words:
+// "cpu" is rather cpu_percent than cpus.
+const literal = 0.15
+
+func (f *field) spelt(q []token, m match) bool {
+	return slices.ContainsFunc(f.parts, func(p part) bool {
+		return p.leaf && slices.ContainsFunc(m.pos, func(i int) bool { return q[i].low == p.low })
+	})
+}
+
+// opposites finds words that deny a field that says yes or no: "unpatched".
+func (f *field) opposites(q []token) []match {
+	if _, _, polar := f.polar(); !polar && !f.flag() {
+		return nil
+	}
+	var out []match
+	for i, t := range q {
+		for _, prefix := range []string{"un", "non", "not", "de"} {
+			rest, ok := strings.CutPrefix(t.low, prefix)
+			if ok && slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && p.stem == stem(rest) && !vague[p.stem] }) {
+				out = append(out, match{role: asField, field: f, pos: []int{i}, score: 1.2, whole: 1, plain: true, denied: true})
 			}
 		}
 	}

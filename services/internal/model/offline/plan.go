@@ -19,6 +19,7 @@ type plan struct {
 	least   bool     // top: the fewest
 	pick    []value  // compare: the values that were named
 	ignored []string // words that were not understood
+	choices []choice // fields taken where others could be meant
 	refuse  string   // why there is no answer; then nothing else counts
 	names   bool     // list: of records by their names
 }
@@ -54,6 +55,7 @@ func makePlan(q []token, arrays []*array) plan {
 	if p.refuse == "" {
 		p.refuse, p.ignored = doubts(q, s, r, p)
 	}
+	p.choices = b.rivals(p)
 	if f := p.clash(); f != nil && p.refuse == "" {
 		p.refuse = "I cannot tell two things of " + f.path + " at a time; please ask for one of them."
 	}
@@ -84,6 +86,9 @@ func (b *builder) plan() plan {
 			p.refuse = "I cannot tell the figures by two fields at a time; please ask by one of them."
 		}
 	case list:
+		if b.s.bare && (!records || len(p.conds) == 0) {
+			return plan{refuse: unclearQuestion}
+		}
 		b.listPlan(&p, target, records)
 	case top:
 		b.topPlan(&p, target, records)

@@ -16,6 +16,12 @@ func asksTop(q []token, s *shape) bool {
 		if s.topN > 0 && j < len(q) && q[j].digits() != "" {
 			j++
 		}
+		if j < len(q) && oneOf(metrics[q[j].low], "avg|sum|p50") {
+			s.metric = metrics[q[j].low]
+			s.consume(j, j+1)
+			j++
+		}
+		s.amount = oneOf(t.low, "most|fewest|least")
 		for j < len(q) && oneOf(q[j].low, "common|frequent|frequently|popular|used|often|commonly|numerous|prevalent|widespread|number|of|granted|widely") {
 			s.common = s.common || !oneOf(q[j].low, "number|of")
 			s.consume(j, j+1)
