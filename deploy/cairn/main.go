@@ -86,7 +86,7 @@ variable counts as absent.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })
 	root.AddCommand(upCommand(), edgeCommand(), workerCommand(),
-		registerCommand(), resolveCommand(), askCommand(), statusCommand(), versionCommand())
+		registerCommand(), resolveCommand(), askCommand(), evalCommand(), statusCommand(), reindexCommand(), versionCommand())
 	for _, cmd := range root.Commands() {
 		nameTwins(cmd.Flags())
 	}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+)
+
+// eval measures how well a running Cairn finds skills.
+type eval struct {
+	client
+	tenant     string
+	register   bool
+	keep       bool
+	atOnce     int
+	searchable time.Duration
+	json       bool
+}
+
+// evalTenant begins the tenants that are registered to be measured.
+const evalTenant = "eval-"
+
+func evalCommand() *cobra.Command {
+	e := &eval{}
+	cmd := &cobra.Command{
+		Use:   "eval CORPUS QUERIES",
+		Short: "Measure how well skills are found",
+		Long: `Eval asks a running Cairn queries whose answers are known, and prints how many of
+them it finds, and how fast. So embedding models can be compared on the queries
+that matter.
+
+CORPUS holds skill records, as for register. QUERIES is JSONL, a query a line:
+{"query": "which volumes are nearly full?", "skill_ids": ["storage.volume_capacity"]}.
+
+The corpus is to be registered already, or --register does it: for a tenant of
+its own, which begins with ` + evalTenant + `, and ends with the command unless --keep is given.
+
+recall@k is the share of a query's skills among the first k, all@5 the share of
+queries all of whose skills are among the first 5, nDCG@10 also counts the places.`,
+		Example: `  cairn eval skills.jsonl queries.jsonl --register
+  cairn eval skills.jsonl queries.jsonl --tenant acme --json | jq .all`,
+		Args: wants("CORPUS and QUERIES", 2, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	e.flag(cmd)
+	f := cmd.Flags()
+	f.StringVar(&e.tenant, "tenant", "", "`TENANT` who asks; empty: nobody's, or with --register one made up")
+	f.BoolVar(&e.register, "register", false, "register the corpus before, and unregister it after")
+	f.BoolVar(&e.keep, "keep", false, "leave registered what --register has registered")
+	f.IntVar(&e.atOnce, "at-once", 4, "queries in flight, at most; more of them make each slower")
+	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "how long what is registered may take to be searchable")
+	jsonFlag(cmd, &e.json)
+	return cmd
+}
+
+func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (err error) {
+	if err := e.settle(); err != nil {
+		return err
+	}
+	corpus, err := e.corpus(files[0])
+	if err != nil {
+		return err
+	}
+	queries, err := readJudged(files[1], corpus)
+	if err != nil {
+		return err
+	}
+	if err := e.reachable(ctx); err != nil {
+		return err
+	}
+	if e.register {
+		if !e.keep {
+			defer func() { err = errors.Join(err, e.unregister(context.WithoutCancel(ctx), corpus)) }()
+		}
+		if err := e.teach(ctx, corpus, errOut); err != nil {
+			return err
+		}
+	}
+	shown := progress(errOut, "asking", len(queries))
+	began := time.Now()
+	verdicts := e.ask(ctx, queries, func() { _ = shown.Add(1) })
+	if err := errors.Join(shown.Close(), ctx.Err()); err != nil {
+		return err
+	}
+	r := newEvaluation(queries, verdicts)
+	r.Corpus, r.Tenant, r.AtOnce, r.Backends = len(corpus), e.tenant, e.atOnce, e.backends(ctx)
+	r.Seconds = time.Since(began).Seconds()
+	return e.say(r, out)
+}
+
+// settle checks the settings, and chooses the tenant.
+func (e *eval) settle() error {
+	switch {
+	case e.register && e.tenant == "":
+		e.tenant = evalTenant + strings.ToLower(rand.Text()[:8])
+	case e.register && !strings.HasPrefix(e.tenant, evalTenant):
+		return fmt.Errorf("--tenant %s: --register wants one that begins with %s, so that nothing of anyone else is replaced or removed", e.tenant, evalTenant)
+	case e.keep && !e.register:
+		return errors.New("--keep: nothing is removed without --register")
+	}
+	if e.atOnce > connections {
+		return fmt.Errorf("--at-once: want at most %d, got %d", connections, e.atOnce)
+	}
+	return atLeast("at-once", e.atOnce, 1)
+}
+
+// say prints r. Figures that lack answers are printed, and are a failure.
+func (e *eval) say(r evaluation, out io.Writer) error {
+	var err error
+	if e.json {
+		err = writeJSON(out, r)
+	} else {
+		err = r.print(out)
+	}
+	if err == nil && r.Failed > 0 {
+		return fmt.Errorf("%d of %d queries were not answered, such as: %s", r.Failed, r.All.Queries, r.Failure)
+	}
+	return err
+}
+
+// progress shows people how far something is.
+func progress(errOut io.Writer, what string, n int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(n,
+		progressbar.OptionSetWriter(errOut),
+		progressbar.OptionSetVisibility(terminal(errOut)),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionClearOnFinish(),
+	)
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// corpus reads the skills of a file, for the tenant.
+func (e *eval) corpus(file string) ([]record, error) {
+	all, err := readAll([]string{file}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var records []record
+	for _, f := range all {
+		if f.err != nil {
+			return nil, fmt.Errorf("%s: %w", f.source, f.err)
+		}
+		r := newRecord(f.source, foreign(f.text), e.tenant)
+		if err := r.fault(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.source, err)
+		}
+		if r.Kind != schemas.KindSkill {
+			return nil, fmt.Errorf("%s: want a skill, got the %s %s", f.source, r.Kind, r.ID)
+		}
+		records = append(records, r)
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("%s: no skill", file)
+	}
+	return records, nil
+}
+
+// foreign is a record without the tenant that it belongs to elsewhere.
+func foreign(text jsontext.Value) jsontext.Value {
+	var o object
+	if json.Unmarshal(text, &o) != nil || o["tenant_id"] == nil {
+		return text // what is no object is refused by those who read it
+	}
+	delete(o, "tenant_id")
+	text, _ = json.Marshal(o, json.Deterministic(true)) // what could be read can be written
+	return text
+}
+
+// teach registers the corpus, and returns when it can be found.
+func (e *eval) teach(ctx context.Context, corpus []record, errOut io.Writer) error {
+	r := register{client: e.client, tenant: e.tenant}
+	outcomes, err := r.settle(ctx, corpus, errOut)
+	if err != nil {
+		return err
+	}
+	s := summarize(corpus, outcomes)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(s.Refused) > 0:
+		return fmt.Errorf("%d records were refused, such as %s: %s", len(s.Refused), s.Refused[0].Source, s.Refused[0])
+	case s.Later > 0:
+		return e.await(ctx, corpus[len(corpus)-1])
+	}
+	return nil
+}
+
+// await registers the record again until it is searchable at once: what was
+// registered before it then is as well.
+func (e *eval) await(ctx context.Context, last record) error {
+	ctx, cancel := context.WithTimeout(ctx, e.searchable)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		o := e.send(ctx, last)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("the corpus is not searchable yet, see cairn status: %w", ctx.Err())
+		case o.err != nil || !o.later:
+			return o.err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+const (
+	// removeTime bounds the removal of a corpus, also of one that was interrupted.
+	removeTime = 2 * time.Minute
+	// removals is how often the removal of a record is tried.
+	removals = 3
+)
+
+// unregister removes the corpus, also where it was not registered.
+func (e *eval) unregister(ctx context.Context, corpus []record) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	var ids []string
+	for _, r := range corpus {
+		ids = append(ids, r.ID)
+	}
+	var err error
+	for range removals {
+		if ids, err = e.remove(ctx, ids); len(ids) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d skills of the tenant %s are left: %w", len(ids), e.tenant, err)
+}
+
+// remove tries to unregister the skills, and gives those that are left and why.
+func (e *eval) remove(ctx context.Context, ids []string) ([]string, error) {
+	errs := e.each(len(ids), connections, func(i int) error {
+		path := "/register/" + schemas.KindSkill + "/" + url.PathEscape(ids[i]) + "?tenant_id=" + url.QueryEscape(e.tenant)
+		ctx, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		res, err := e.open(ctx, http.MethodDelete, path, nil)
+		if err == nil {
+			_, err = e.read(res)
+		}
+		return err
+	})
+	var left []string
+	for i, err := range errs {
+		if err != nil {
+			left = append(left, ids[i])
+		}
+	}
+	at := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if at < 0 {
+		return nil, nil
+	}
+	return left, errs[at]
+}
+
+// each does 0 to n-1, so many at a time.
+func (e *eval) each(n, atOnce int, do func(int) error) []error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var doing sync.WaitGroup
+	for range min(n, atOnce) {
+		doing.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	doing.Wait()
+	return errs
+}
+
+// backends are those with which skills are found; nil when nobody says.
+func (e *eval) backends(ctx context.Context) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	res, err := e.open(ctx, http.MethodGet, "/health", nil)
+	if err != nil {
+		return nil
+	}
+	var h schemas.Health
+	if a, err := e.read(res); err != nil || json.Unmarshal(a.body, &h) != nil {
+		return nil
+	}
+	at := slices.IndexFunc(h.Services, func(s schemas.Health) bool { return s.Service == "resolve" })
+	if at < 0 {
+		return nil
+	}
+	return h.Services[at].Backends
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestReindex(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		status int
+		body   string
+		args   []string
+		code   int
+		says   string
+	}{
+		{"an index on a server", 200, `{"generation":"cairn-1","records":7}`, nil, 0, "7 records are being written to the index cairn-1;"},
+		{"for programs", 200, `{"generation":"cairn-1","records":7}`, []string{"--json"}, 0, `"generation": "cairn-1"`},
+		{"an index in memory", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, nil, 0, "there is nothing to reindex: the index is in memory"},
+		{"in memory, for programs", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"--json"}, 0, `"records": 0`},
+		{"an index that is away", 503, `{"code":"CE-011","status":503,"title":"dependency unavailable"}`, nil, 1, "CE-011"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost || r.URL.Path != "/register/reindex" {
+					t.Errorf("asked %s %s", r.Method, r.URL.Path)
+				}
+				w.WriteHeader(row.status)
+				_, _ = io.WriteString(w, row.body)
+			}))
+			t.Cleanup(server.Close)
+			got := do(t, "", append([]string{"reindex", "--url", server.URL}, row.args...)...)
+			if got.code != row.code || !strings.Contains(got.out+got.err, row.says) {
+				t.Errorf("%+v; want %q", got, row.says)
+			}
+		})
+	}
+}
