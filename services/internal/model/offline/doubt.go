@@ -86,12 +86,16 @@ func (p plan) denies(s shape) bool {
 // idle finds a field that the question names outside of what it counts and
 // that the plan does nothing with: something is asked of it.
 func idle(r reading, s shape, p plan) (match, bool) {
-	if !p.intent.conditional() {
+	if p.intent == compare || p.intent == fields {
 		return match{}, false
+	}
+	least := 0.5
+	if p.intent.conditional() {
+		least = 0.35
 	}
 	for _, m := range r.matches {
 		inFocus := s.focus[0] <= m.start() && m.start() < s.focus[1] && !r.verbIn(m.start(), m.end())
-		if m.role != asField || inFocus || m.whole < 0.35 || r.onlyFillers(m) || p.uses(m.field) || beside(r, m) {
+		if m.role != asField || inFocus || m.whole < least || r.onlyFillers(m) || p.uses(m.field) || beside(r, m) || p.intent == breakdown && r.tallied(m) {
 			continue
 		}
 		return m, true
@@ -99,10 +103,16 @@ func idle(r reading, s shape, p plan) (match, bool) {
 	return match{}, false
 }
 
+// tallied says whether m is what there is "how many" of: each group's number.
+func (r reading) tallied(m match) bool {
+	_, end := find(r.q, 0, "how many")
+	return end == m.start()
+}
+
 // uses says whether the plan counts by f or puts a condition on it.
 func (p plan) uses(f *field) bool {
 	on := func(c cond) bool { return c.field == f }
-	return p.group == f || p.goal != nil && on(*p.goal) || slices.ContainsFunc(p.conds, on) || slices.ContainsFunc(p.also, on)
+	return p.group == f || strings.HasSuffix(p.metric, ":"+f.path) || p.goal != nil && on(*p.goal) || slices.ContainsFunc(p.conds, on) || slices.ContainsFunc(p.also, on)
 }
 
 // beside says whether a value or a name of records stands next to m, which then
