@@ -279,11 +279,10 @@ func (r reading) unexplained(q []token, s shape) []int {
 	return out
 }
 
-// ofArray says whether the word is in the name of the array, whose records the
-// question names elsewhere: the "enabled services" are enabled.
+// ofArray says whether the word is in the name of the array and so true of all
+// its records: the "enabled services" are enabled.
 func (r reading) ofArray(t token) bool {
-	named := slices.ContainsFunc(r.matches, func(m match) bool { return m.role == asArray && m.plain })
-	return named && t.stem != lastWord(r.array.key) && slices.ContainsFunc(r.array.parts, func(p part) bool { return p.stem == t.stem && p.leaf })
+	return t.stem != lastWord(r.array.key) && slices.ContainsFunc(r.array.parts, func(p part) bool { return p.stem == t.stem && p.leaf })
 }
 
 // predicated says whether the word at i ends what "are" says of something.

@@ -117,6 +117,10 @@ func (b *builder) listPlan(p *plan, target *field, records bool) {
 	if target != nil && slices.ContainsFunc(p.conds, func(c cond) bool { return c.field == target && len(c.values) < 2 }) {
 		target, records = nil, true
 	}
+	if target != nil && b.s.person && (target.dated() || target.numeric()) {
+		p.refuse = "The data does not contain who that is."
+		return
+	}
 	if target != nil && !target.flag() {
 		p.group = target
 		return

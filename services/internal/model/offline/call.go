@@ -79,6 +79,9 @@ func (p plan) clash() *field {
 // is not there. There is no filter for both; where both occur the plan counts
 // the records that have a value and takes the rest.
 func (c cond) unset() json.RawMessage {
+	if column := c.field.column(); c.field.has("array") && column.nulls+column.missing == 0 {
+		return json.RawMessage(`[]`)
+	}
 	if c.field.column().nulls > 0 {
 		return json.RawMessage(`null`)
 	}

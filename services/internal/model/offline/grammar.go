@@ -42,6 +42,7 @@ type shape struct {
 	common   bool   // the most common value is asked for, not the largest
 	metric   string // avg, sum, min, max, p50
 	amount   bool   // the most of something is asked for, not the highest
+	person   bool   // it is asked who
 	bare     bool   // there is no question word: "hosts in Oslo"
 	neg      []bool // tokens that are denied
 	aside    []bool // tokens that are expressly not meant
@@ -128,7 +129,7 @@ func (s *shape) asides(q []token) {
 			return
 		}
 	}
-	for _, p := range []string{"instead of", "rather than", "as opposed to", "not counting"} {
+	for _, p := range []string{"instead of", "rather than", "as opposed to"} {
 		if i, j := find(q, 0, p); i >= 0 {
 			s.putAside(i, phrase(q, j)[1])
 		}
@@ -144,7 +145,7 @@ func (s *shape) denials(q []token) {
 		switch {
 		case s.consumed[i]:
 			on = false
-		case oneOf(t.low, "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non"):
+		case oneOf(t.low, "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"), excepts(q, i):
 			on = true
 		case t.brk || oneOf(t.low, "and|but|that|which"):
 			on = false
@@ -154,6 +155,11 @@ func (s *shape) denials(q []token) {
 			s.consume(i, i+1)
 		}
 	}
+}
+
+// excepts says whether "other than" or "apart from" ends at i.
+func excepts(q []token, i int) bool {
+	return i > 0 && (oneOf(q[i].low, "than") && oneOf(q[i-1].low, "other") || oneOf(q[i].low, "from") && oneOf(q[i-1].low, "apart|aside"))
 }
 
 // groups finds the words after per, by, for each.

@@ -202,7 +202,7 @@ func asksList(q []token, s *shape) bool {
 			continue
 		}
 		s.focus = phrase(q, i+1)
-		s.intent = list
+		s.intent, s.person = list, t.low == "who"
 		if t.low == "which" && i+1 < len(q) && oneOf(q[i+1].low, "one|ones") {
 			s.consume(i, i+2)
 			s.focus = phrase(q, 1)

@@ -39,7 +39,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither same other
 	others another more most less least fewer fewest some such tell give show list before after since during until never lack lacks lacking find get let know see want need
-	thanks hello hi hey ok okay versus vs against compared instead rather while`)
+	thanks hello hi hey ok okay versus vs against compared instead rather while outside except excluding besides apart aside`)
 
 // fillers are words that name no particular data: they may stay unexplained.
 var fillers = forms(`entry entries record item row element thing object one ones inventory estate data dataset datasets database

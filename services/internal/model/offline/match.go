@@ -109,7 +109,7 @@ func nameMatchAt(q []token, ps []part, i int, apart bool) (match, bool) {
 	m := match{plain: true}
 	var got, leaf, all float64
 	for j, gap, skipped := i, 0, 0; j < len(q) && gap <= 2; j++ {
-		if j > i && (q[j].brk || q[j].stop && !apart) {
+		if j > i && (q[j].brk || q[j].stop && !apart || oneOf(q[j].low, "has|have|had|with|without")) {
 			break
 		}
 		k, fit := bestPart(q[j], ps, used)
@@ -200,6 +200,7 @@ func (a *array) fieldMatches(q []token) []match {
 	var out []match
 	for _, f := range a.fields() {
 		out = append(out, f.opposites(q)...)
+		out = append(out, f.mentions(q)...)
 		for _, m := range nameMatches(q, f.parts, true) {
 			m.role, m.field = asField, f
 			switch {
@@ -227,9 +228,24 @@ func (f *field) spelt(q []token, m match) bool {
 	})
 }
 
+// mentions finds the field's name written as one word: "containersCount".
+func (f *field) mentions(q []token) []match {
+	leaf := f.path[strings.LastIndex(f.path, ".")+1:]
+	if words := nameParts(leaf); len(words) < 2 || strings.ToLower(leaf) != strings.Join(words, "") {
+		return nil
+	}
+	var out []match
+	for i, t := range q {
+		if t.low == strings.ToLower(leaf) {
+			out = append(out, match{role: asField, field: f, pos: []int{i}, score: 1.5, whole: 1, plain: true})
+		}
+	}
+	return out
+}
+
 // opposites finds words that deny a field that says yes or no: "unpatched".
 func (f *field) opposites(q []token) []match {
-	if _, _, polar := f.polar(); !polar && !f.flag() {
+	if _, _, polar := f.polar(); !polar && !f.flag() && !f.has("array") {
 		return nil
 	}
 	var out []match

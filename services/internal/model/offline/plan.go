@@ -86,6 +86,10 @@ func (b *builder) plan() plan {
 			p.refuse = "I cannot tell the figures by two fields at a time; please ask by one of them."
 		}
 	case list:
+		if _, end := find(b.q, b.s.focus[1], "of"); b.s.bare && target != nil && end > 0 {
+			p.intent, p.group = breakdown, target
+			break
+		}
 		if b.s.bare && (!records || len(p.conds) == 0) {
 			return plan{refuse: unclearQuestion}
 		}
