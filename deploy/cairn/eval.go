@@ -56,7 +56,7 @@ queries all of whose skills are among the first 5, nDCG@10 also counts the place
 	f.StringVar(&e.tenant, "tenant", "", "`TENANT` who asks; empty: nobody's, or with --register one made up")
 	f.BoolVar(&e.register, "register", false, "register the corpus before, and unregister it after")
 	f.BoolVar(&e.keep, "keep", false, "leave registered what --register has registered")
-	f.IntVar(&e.atOnce, "at-once", 4, "queries in flight, at most; more of them make each slower")
+	f.IntVar(&e.atOnce, "at-once", 4, "`QUERIES` in flight, at most; more of them make each slower")
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "how long what is registered may take to be searchable")
 	jsonFlag(cmd, &e.json)
 	return cmd

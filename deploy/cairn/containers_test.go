@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/schemas"
+)
+
+// container starts the service of the compose file as a process on the node,
+// with the backends given in place of its own, and returns when it says so.
+func (n node) container(t *testing.T, name, says string, backends map[string]string) *running {
+	t.Helper()
+	s := compose(t).Services[name]
+	environment := maps.Clone(s.Environment)
+	environment["CAIRN_REPLICAS"] = "1"
+	maps.Copy(environment, backends)
+	environment["CAIRN_NATS"] = regexp.MustCompile(`nats-\d:4222`).ReplaceAllString(s.Environment["CAIRN_NATS"], n.Addr().String())
+	p := &running{Cmd: program(context.Background(), s.Command...), out: newBuffer(), done: make(chan error, 1)}
+	for k, v := range environment {
+		p.Env = append(p.Env, k+"="+v)
+	}
+	p.Stdout, p.Stderr = p.out, p.out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.Wait() }()
+	t.Cleanup(func() {
+		_ = p.Process.Kill() // it has ended, or is of no use any more
+		<-p.done
+	})
+	p.says(t, says)
+	return p
+}
+
+// TestContainersOnTheirNode runs what the compose file runs, as the users of
+// nats.conf: they may do all that they have to do.
+func TestContainersOnTheirNode(t *testing.T) {
+	containers(t, map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": vectors(t)}, func(url string) {
+		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "nothing to reindex") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestRealContainersOnTheirNode is the same with the index in Elasticsearch,
+// which is filled anew, and which refuses a record.
+func TestRealContainersOnTheirNode(t *testing.T) {
+	server := strings.TrimSuffix(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
+	if server == "" {
+		t.Skip("CAIRN_TEST_ELASTICSEARCH does not name an Elasticsearch")
+	}
+	prefix := "test-" + strings.ToLower(rand.Text()[:10])
+	t.Cleanup(func() { removeIndices(t, server, prefix) })
+	containers(t, map[string]string{"CAIRN_INDEX": server + "?prefix=" + prefix, "CAIRN_EMBED": vectors(t)}, func(url string) {
+		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "records are being written to the index") {
+			t.Errorf("%+v", got)
+		}
+		if status, said := asks(t, "POST", url+"/register/skill", `{"record":{"skill_id":"a.b","purpose":"`+unspeakable+`"}}`); status != 200 {
+			t.Errorf("%d %s", status, said)
+		}
+		awaits(t, url, true)
+		if status, said := asks(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
+			t.Errorf("%d %s", status, said)
+		}
+		awaits(t, url, false)
+	})
+}
+
+// awaits returns when a record is set aside, or none is any more.
+func awaits(t *testing.T, url string, aside bool) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
+		_, said := asks(t, "GET", url+"/health", "")
+		if strings.Contains(said, `"aside":1`) == aside {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("set aside: want %v, got %s", aside, said)
+		}
+	}
+}
+
+// removeIndices removes the indices whose names begin so.
+func removeIndices(t *testing.T, server, prefix string) {
+	t.Helper()
+	_, names := asks(t, "GET", server+"/_cat/indices/"+prefix+"-*?h=index", "")
+	for name := range strings.FieldsSeq(names) {
+		if status, said := asks(t, "DELETE", server+"/"+name, ""); status != 200 {
+			t.Errorf("remove %s: %s", name, said)
+		}
+	}
+}
+
+// containers runs all, and further with the URL of the edge.
+func containers(t *testing.T, backends map[string]string, further func(url string)) {
+	t.Helper()
+	n := startNode(t, "nats-1", single)
+	backends["CAIRN_MODEL"], backends["CAIRN_HTTP"] = "offline:", "127.0.0.1:0"
+	all := []*running{
+		n.container(t, "register", "tags, register on", backends),
+		n.container(t, "resolve", "resolve on", backends),
+		n.container(t, "resolve", "resolve on", backends),
+		n.container(t, "analyze", "analyze on", backends),
+		n.container(t, "edge", "edge on", backends),
+	}
+	url := addressed.FindString(all[4].out.String())
+	if got := do(t, "", "register", "--url", url, "../examples/knowledge"); got.code != 0 || strings.Contains(got.out, "searchable once") {
+		t.Fatal(got)
+	}
+	for _, args := range [][]string{
+		{"resolve", "machines without security patches"},
+		{"resolve", "storage.volume_capacity", "--tenant", "acme"},
+		{"ask", "--estate", "../examples/estate.json", "how many hosts?"},
+		{"status"},
+	} {
+		if got := do(t, "", append(args, "--url", url)...); got.code != 0 || strings.Contains(got.out, "degraded") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	tagged(t, url)
+	large(t, url)
+	further(url)
+	for _, v := range n.said.all() {
+		t.Errorf("the server refuses: %s", v)
+	}
+	for _, p := range all {
+		if strings.Contains(p.out.String(), password) {
+			t.Errorf("a process tells its password:\n%s", p.out)
+		}
+	}
+}
+
+// unspeakable is in texts for which the model has no vectors.
+const unspeakable = "unspeakable"
+
+// vectors is the URL of an Ollama server that embeds texts by their letters.
+func vectors(t *testing.T) string {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"capabilities":["embedding"],"model_info":{}}`)
+	})
+	mux.HandleFunc("POST /api/embed", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Input []string }
+		_ = json.NewDecoder(r.Body).Decode(&asked) // what is no request gets no vectors
+		made := make([][26]float32, len(asked.Input))
+		for i, text := range asked.Input {
+			if strings.Contains(text, unspeakable) {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"error":"no"}`)
+				return
+			}
+			for _, letter := range strings.ToLower(text) {
+				if 'a' <= letter && letter <= 'z' {
+					made[i][letter-'a']++
+				}
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": made}) // to one who left, in vain
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/letters"
+}
+
+// tagged writes, reads and deletes a tag.
+func tagged(t *testing.T, url string) {
+	t.Helper()
+	for _, row := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"POST", "/tags/write", `{"request_id":"r","flow":"f","tags":{}}`, 201},
+		{"POST", "/tags/write", `{"request_id":"r","flow":"f","tags":{}}`, 409},
+		{"GET", "/tags/r", "", 200},
+		{"DELETE", "/tags/r", "", 204},
+		{"GET", "/tags/r", "", 404},
+		{"DELETE", "/register/skill/storage.volume_capacity", "", 204},
+	} {
+		if got, body := asks(t, row.method, url+row.path, row.body); got != row.want {
+			t.Errorf("%s %s: %d %.300s; want %d", row.method, row.path, got, body, row.want)
+		}
+	}
+}
+
+// large asks about an estate that is more than one message of NATS takes.
+func large(t *testing.T, url string) {
+	t.Helper()
+	estate := `{"hosts":[` + strings.Repeat(`{"name":"h","site":"north"},`, 280_000) + `{"name":"last"}]}`
+	body := `{"query":"how many hosts?","target":"H","context":` + strconv.Quote(estate) + `}`
+	if len(body) < 9<<20 || len(body) > 10<<20 {
+		t.Fatalf("a body of %d bytes", len(body))
+	}
+	if got, said := asks(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(said, "280001") || !strings.Contains(said, "event: "+schemas.EventDone) {
+		t.Errorf("%d %.1000s", got, said)
+	}
+}
+
+func asks(t *testing.T, method, url, body string) (status int, said string) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
