@@ -249,6 +249,8 @@ func favourAsked(all []match, s shape) {
 			m.score *= 0.7 // it would say nothing
 		case inBy && m.role == asField:
 			m.score += 0.6 * m.whole
+		case inFocus && m.role == asField && s.counted && m.field.quantity():
+			m.score += 0.5 // "how many snapshots": the snapshot count
 		case inFocus && m.role == asArray && (s.counted || s.intent == share):
 			m.score += 0.6 * m.whole
 		case inFocus && m.role == asField && !s.counted && (s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown):

@@ -172,6 +172,10 @@ func (b *builder) topPlan(p *plan, target *field, records bool) {
 	if target == nil && b.s.by[1] > 0 {
 		p.group, _ = b.target(b.s.by)
 	}
+	if records && p.group != nil && p.group.numeric() && !b.s.common && p.array.identity() != nil {
+		p.metric = b.ranked(nil) + ":" + p.group.path
+		p.group = p.array.identity()
+	}
 	if p.group == nil {
 		p.refuse = b.notFound(b.s.focus)
 	}

@@ -124,6 +124,11 @@ func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.nume
 // values are the values of the field that are not null.
 func (f *field) values() []value { return f.column().values }
 
+// quantity says whether the field is a number of things, by its name.
+func (f *field) quantity() bool {
+	return f.numeric() && slices.ContainsFunc(f.parts, func(p part) bool { return quantities[p.stem] })
+}
+
 // listed says whether the field has lists of texts.
 func (f *field) listed() bool {
 	return f.has("array") && !f.textual() && len(f.column().elements) > 0

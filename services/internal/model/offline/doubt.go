@@ -24,7 +24,9 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 			ok = false
 		}
 		switch {
-		case !ok, measures[q[i].stem], narrowing[q[i].stem], metrics[q[i].low] != "", r.strange[q[i].stem]:
+		case s.measured[0] <= i && i < s.measured[1], strings.HasSuffix(q[i].low, "est"):
+			lost = append(lost, q[i].text)
+		case !ok, q[i].digits() != "", measures[q[i].stem], narrowing[q[i].stem], metrics[q[i].low] != "", r.strange[q[i].stem]:
 			lost = append(lost, q[i].text)
 		case told:
 			ignored = append(ignored, q[i].text)
@@ -39,8 +41,8 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 	if s.off && !explained(r, s.offAt) && len(lost) == 0 && !p.switchedOff() {
 		return "The data does not contain what is switched off.", nil
 	}
-	if len(ignored) > maxIgnored {
-		lost = ignored
+	if len(ignored) > maxIgnored || p.names && len(p.conds) == 0 {
+		lost = append(lost, ignored...)
 	}
 	if slices.ContainsFunc(lost, func(w string) bool { return (token{low: w}).digits() != "" }) {
 		return "I cannot tell which field the number is compared with.", nil
@@ -169,7 +171,7 @@ func tolerable(q []token, r reading, i int) (ok, told bool) {
 	case describes && participle(t.low):
 		return false, true
 	case describes:
-		return true, afterPreposition(q, i) || determined(q, r, i)
+		return true, true
 	}
 	return !afterPreposition(q, i) && !determined(q, r, i), true
 }

@@ -1,5 +1,7 @@
 package offline
 
+import "strings"
+
 // rules are tried in order; the first that holds decides the intent.
 var rules = []func([]token, *shape) bool{
 	asksFields, asksOverview, asksMetric, asksShare, asksTop, asksCompare, asksAll, asksList, asksCount, asksYesNo, asksBreakdown, asksBare,
@@ -59,8 +61,11 @@ func onlyGeneric(q []token) bool {
 
 func asksShare(q []token, s *shape) bool {
 	i, j := find(q, 0, "share|percentage|percent|fraction|proportion|portion|ratio|%")
-	if n, _ := find(q, 0, "how many"); i < 0 || n >= 0 && n < i-2 || i > 0 && q[i-1].digits() != "" {
-		return false // "more than 90 percent" is a condition
+	if n, _ := find(q, 0, "how many"); i < 0 || n >= 0 && n < i-2 {
+		return false
+	}
+	if i > 0 && q[i-1].digits() != "" || strings.Contains(q[i].raw, "_") {
+		return false // "more than 90 percent" is a condition, "cpu_percent" a field
 	}
 	s.intent = share
 	s.consume(i, j)
@@ -119,7 +124,7 @@ func asksCompare(q []token, s *shape) bool {
 			if j < len(q) && oneOf(q[j].low, "more|less|fewer|later|earlier|newer|older|higher|lower") {
 				continue
 			}
-			if k, _ := find(q, 0, "more|fewer|bigger|larger|smaller|difference"); k < 0 {
+			if k, _ := find(q, 0, "more|fewer|bigger|larger|smaller|difference"); k < 0 || limits(q, k) {
 				continue
 			}
 		} else {
@@ -135,6 +140,11 @@ func asksCompare(q []token, s *shape) bool {
 		}
 	}
 	return false
+}
+
+// limits says whether "more" at k goes on to "than 8": it bounds a number.
+func limits(q []token, k int) bool {
+	return k+2 < len(q) && q[k+1].low == "than" && q[k+2].digits() != ""
 }
 
 func asksAll(q []token, s *shape) bool {

@@ -37,7 +37,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	having there their its it this that these those we us our ours you your i me my they them he she as into onto over under
 	about than then so if any all each every per how many much what which who whom whose where when why can could would
 	should will shall may might must please not no nor without within across between among up down out off just only
-	also too very still yet ever even simply actually currently now today right again both either neither same other
+	also too very still yet ever even simply actually currently now today right again both either neither but other
 	others another more most less least fewer fewest some such tell give show list before after since during until never lack lacks lacking find get let know see want need
 	thanks hello hi hey ok okay versus vs against compared instead rather while outside except excluding besides apart aside`)
 
@@ -90,7 +90,7 @@ var narrowing = stems(`enabled disabled idle encrypted unencrypted public privat
 	supported unsupported free paid spare compliant insecure secure open closed resolved unresolved overdue virtual
 	physical dedicated shared reserved production prod staging development dev test testing locked suspended deleted
 	archived duplicate tagged untagged monitored unmonitored replicated mirrored redundant degraded down rebooted
-	restarted upgraded outdated missing assigned unassigned attached unattached empty exposed`)
+	restarted upgraded outdated missing assigned unassigned attached unattached empty exposed full busy same similar identical`)
 
 // affirmative and negative are values that say yes and no.
 var (
@@ -233,6 +233,9 @@ func derived(a, b string) bool {
 	rest, ok := strings.CutPrefix(b, a)
 	return ok && len(a) >= 4 && endings[rest] && !fillers[a]
 }
+
+// quantities are words of names of fields that count things.
+var quantities = stems("count number total quantity")
 
 // vague are words of names that say little on their own.
 var vague = stems(`is has name id type config configuration metadata label labels value state status spec info data key

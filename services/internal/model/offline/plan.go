@@ -106,6 +106,9 @@ func (b *builder) plan() plan {
 	if p.intent == breakdown && p.refuse == "" {
 		b.breakdownPlan(&p)
 	}
+	if p.refuse == "" {
+		p.refuse = b.beyond(p, by)
+	}
 	if p.refuse == "" && !p.complete() {
 		p.refuse = b.notFound(b.s.focus)
 	}

@@ -82,7 +82,7 @@ func (f *field) valueMatches(q []token, g grams) []match {
 		if runs, ok := g.runs[string(buf)]; ok && !onlyDigits(v.text) {
 			runs = sameDigits(q, runs, v.text, buf)
 			for _, r := range runs {
-				out = append(out, exact(f, v, r))
+				out = append(out, exact(q, f, v, r))
 			}
 		} else if few && len(v.text) <= longText {
 			out = append(out, f.looseMatches(q, g, v, parts)...)
@@ -142,14 +142,14 @@ func onlyDigits(text string) bool {
 	return strings.Trim(text, "0123456789") == "" && len(text) < 5
 }
 
-func exact(f *field, v value, run [2]int) match {
+func exact(q []token, f *field, v value, run [2]int) match {
 	m := match{role: asValue, field: f, values: []value{v}, whole: 1}
 	for i := run[0]; i < run[1]; i++ {
 		m.pos = append(m.pos, i)
 	}
 	m.score = 1.1 * float64(len(m.pos))
 	if len(m.pos) == 1 {
-		if m.bland = bland[strings.ToLower(v.text)]; m.bland {
+		if m.bland = bland[strings.ToLower(v.text)] || verbs[q[run[0]].low] && !predicated(q, run[0]); m.bland {
 			m.score *= 0.5
 		}
 	}
