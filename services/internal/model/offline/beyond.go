@@ -2,7 +2,9 @@ package offline
 
 // beyond refuses what no one call computes, however well it was understood.
 func (b *builder) beyond(p plan, by *field) string {
-	switch {
+	switch f := b.measure(p); {
+	case f != nil:
+		return "I cannot compare by " + f.path + "; please ask for the figure of each."
 	case by != nil && !p.uses(by) && p.intent.conditional():
 		return "I cannot tell this figure by " + by.path + "; please ask for one value of it at a time."
 	case p.group != nil && p.goal == nil && p.group.listed():
@@ -11,6 +13,17 @@ func (b *builder) beyond(p plan, by *field) string {
 		return "I cannot tell which values of " + p.group.path + " have none of the records."
 	}
 	return ""
+}
+
+// measure is the numeric field by which values are to be compared, when it is
+// not their number of records.
+func (b *builder) measure(p plan) *field {
+	for _, m := range b.r.matches {
+		if p.intent == compare && m.role == asField && m.field.numeric() && m.field != p.group && !b.r.onlyFillers(m) {
+			return m.field
+		}
+	}
+	return nil
 }
 
 // deniesRecords says whether records themselves are denied: "which site has no

@@ -26,6 +26,8 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		switch {
 		case s.measured[0] <= i && i < s.measured[1], strings.HasSuffix(q[i].low, "est"):
 			lost = append(lost, q[i].text)
+		case p.everything() && r.narrows(i):
+			lost = append(lost, q[i].text)
 		case !ok, q[i].digits() != "", measures[q[i].stem], narrowing[q[i].stem], metrics[q[i].low] != "", r.strange[q[i].stem]:
 			lost = append(lost, q[i].text)
 		case told:
@@ -51,6 +53,18 @@ func doubts(q []token, s shape, r reading, p plan) (refuse string, ignored []str
 		return "The data does not contain " + quoted(lost) + ".", nil
 	}
 	return "", ignored
+}
+
+// everything says whether the plan counts or lists all records of its array.
+func (p plan) everything() bool {
+	return p.intent.conditional() && len(p.conds) == 0 && p.goal == nil
+}
+
+// narrows says whether the word at i stands right before the name of the
+// records, as a kind of them does: "arm hosts".
+func (r reading) narrows(i int) bool {
+	m, ok := r.at(i+1, asArray)
+	return ok && m.start() == i+1 && !r.q[i+1].brk && !brands[r.q[i].low]
 }
 
 // ofField says whether the word at i says something of the field named before
@@ -88,7 +102,7 @@ func (p plan) denies(s shape) bool {
 // idle finds a field that the question names outside of what it counts and
 // that the plan does nothing with: something is asked of it.
 func idle(r reading, s shape, p plan) (match, bool) {
-	if p.intent == compare || p.intent == fields {
+	if p.intent == fields {
 		return match{}, false
 	}
 	least := 0.5
@@ -97,7 +111,7 @@ func idle(r reading, s shape, p plan) (match, bool) {
 	}
 	for _, m := range r.matches {
 		inFocus := s.focus[0] <= m.start() && m.start() < s.focus[1] && !r.verbIn(m.start(), m.end())
-		if m.role != asField || inFocus || m.whole < least || r.onlyFillers(m) || p.uses(m.field) || beside(r, m) || p.intent == breakdown && r.tallied(m) {
+		if m.role != asField || inFocus || m.whole < least || r.onlyFillers(m) || p.uses(m.field) || p.intent != compare && beside(r, m) || p.intent == breakdown && r.tallied(m) {
 			continue
 		}
 		return m, true

@@ -220,7 +220,7 @@ func (a *array) fieldMatches(q []token) []match {
 
 // literal is what a numeric field gains when the question has its very words:
 // "cpu" is rather cpu_percent than cpus.
-const literal = 0.15
+const literal = 0.25
 
 func (f *field) spelt(q []token, m match) bool {
 	return slices.ContainsFunc(f.parts, func(p part) bool {

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -88,7 +89,8 @@ func (f *field) valueMatches(q []token, g grams) []match {
 			out = append(out, f.looseMatches(q, g, v, parts)...)
 		}
 	}
-	for i, m := range parts {
+	for _, i := range slices.Sorted(maps.Keys(parts)) {
+		m := parts[i]
 		if len(m.values) <= maxMeant && !slices.ContainsFunc(out, func(o match) bool { return slices.Contains(o.pos, i) }) {
 			out = append(out, *m)
 		}
