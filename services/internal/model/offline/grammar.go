@@ -157,6 +157,11 @@ func (s *shape) denials(q []token) {
 	}
 }
 
+// passive says whether "by" at i follows what is done: "used by".
+func passive(q []token, i int) bool {
+	return i > 0 && !q[i].brk && (strings.HasSuffix(q[i-1].low, "ed") || oneOf(q[i-1].low, "made|held|run")) && !sorting[q[i-1].low]
+}
+
 // excepts says whether "other than" or "apart from" ends at i.
 func excepts(q []token, i int) bool {
 	return i > 0 && (oneOf(q[i].low, "than") && oneOf(q[i-1].low, "other") || oneOf(q[i].low, "from") && oneOf(q[i-1].low, "apart|aside"))
@@ -167,7 +172,7 @@ func (s *shape) groups(q []token) {
 	for _, p := range []string{"per", "for|in|of|on|at|across each|every|all", "by", "each|every"} {
 		for i, j := find(q, 0, p); i >= 0; i, j = find(q, j, p) {
 			span := phrase(q, j)
-			if oneOf(q[i].low, "by") && j < len(q) && q[j].low == "how" {
+			if oneOf(q[i].low, "by") && (j < len(q) && q[j].low == "how" || passive(q, i)) {
 				continue
 			}
 			if p == "for|in|of|on|at|across each|every|all" && q[j-1].low == "all" {

@@ -121,7 +121,7 @@ func asksCompare(q []token, s *shape) bool {
 			continue
 		}
 		if p == "or" {
-			if j < len(q) && oneOf(q[j].low, "more|less|fewer|later|earlier|newer|older|higher|lower") {
+			if j < len(q) && i > 0 && q[i-1].digits() != "" && oneOf(q[j].low, "more|less|fewer|later|earlier|newer|older|higher|lower") {
 				continue
 			}
 			if k, _ := find(q, 0, "more|fewer|bigger|larger|smaller|difference"); k < 0 || limits(q, k) {
@@ -262,10 +262,8 @@ func asksBreakdown(q []token, s *shape) bool {
 	if i, j := find(q, 0, "distribution|breakdown|split"); i >= 0 {
 		s.intent = breakdown
 		s.consume(i, j)
-		if j < len(q) && oneOf(q[j].low, "of") {
+		if s.focus = phraseBefore(q, i); s.focus[0] == s.focus[1] {
 			s.focus = phrase(q, j)
-		} else {
-			s.focus = phraseBefore(q, i)
 		}
 		return true
 	}

@@ -51,7 +51,7 @@ var fillers = forms(`entry entries record item row element thing object one ones
 	distinct unique various separate individual single switch switched turn turned enable enabled disable value values
 	field kind type types sort category name names called entire whole full complete common frequent frequently
 	often popular biggest top largest main commonly mostly usual prevalent numerous dominant default defaults all
-	general generally particular specifically respectively exactly total altogether together occur happen share percentage percent
+	general generally particular specifically respectively exactly total altogether together held occur happen share percentage percent
 	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
 	currently host hosted manage managed say based be been support supported fall
 	actual know look like much date attach attached relate involve concern connect link apply applied define defined specify specified`)
@@ -61,6 +61,11 @@ var verbs = set(`sit sits live lives run runs running carry carries hold holds o
 	offer offers publish publishes provide provides support supports affect affects contain contains include includes serve
 	serves expire expires go goes represent exist exists reside appear appears lean rely get gets sell make makes listed located deployed
 	installed created added released made used published configured hosted stored kept set owned provided offered tracked`)
+
+// sorting are the participles before a "by" that sorts; after others it names
+// who does what is said.
+var sorting = set(`grouped sorted ranked ordered divided listed broken split categorised categorized separated counted
+	summarised summarized classified aggregated`)
 
 // transitive are the verbs whose object follows them.
 var transitive = set("run runs running carry carries hold holds own owns cover covers offer offers publish publishes provide provides support supports contain contains include includes serve serves")
@@ -190,6 +195,7 @@ var phrases = map[string]string{
 	"operating system": "os", "operating systems": "os", "end of life": "eol", "data center": "location", "data centers": "location",
 	"who hosts": "provider", "who host": "provider", "hosted by": "provider", "long term": "lts", "virtual machine": "vm",
 	"virtual machines": "vm", "backed up": "backup", "known exploited": "exploited", "ip addresses": "ip", "ip address": "ip",
+	"log in": "login", "logs in": "login", "logged in": "login", "log into": "login",
 }
 
 // groups numbers the synonym groups: for each stem, the groups it is in.

@@ -39,6 +39,8 @@ func TestConditionsAreKept(t *testing.T) {
 		{"List volumes larger than 600 GB", "2 volumes with size_gb more than 600: v1, v3."},
 		{"How many snapshots do the iron volumes have?", "1: the sum of snapshots.count"},
 		{"machines in north with tag old", "1 machine with old in tags and room north: m1."},
+		{"Tier breakdown of the a1 volumes", "2 volumes with array a1 by tier:\n- gold: 1\n- iron: 1"},
+		{"More gold or more iron volumes?", "iron has more: 2 volumes, against gold 1; a difference of 1."},
 		{"How many volumes are there outside a1?", "1 volume with array other than a1."},
 
 		{"Which volumes use more than 90 percent?", "I cannot tell which field the number is compared with."},

@@ -97,7 +97,7 @@ func (f *field) valueMatches(q []token, g grams) []match {
 	}
 	for i := range out {
 		out[i].score += f.commonness(out[i].values)
-		if f.personal() {
+		if f.personal() && !slices.ContainsFunc(q, func(t token) bool { return logins[t.stem] }) {
 			out[i].score -= 0.5
 		}
 		if f.identifying() && len(out[i].pos) == 1 && !q[out[i].start()].ident {
