@@ -58,13 +58,19 @@ func both(one, other json.RawMessage) json.RawMessage {
 // limit says whether the condition bounds numbers from one side.
 func (c cond) limit() bool { return slices.Contains([]string{"gt", "gte", "lt", "lte"}, c.op) }
 
-// clash finds a field with two conditions that one filter cannot hold: a field
-// has one filter, with each operator once.
-func (p plan) clash() *field {
+// all are the conditions of the plan and what is asked of the records.
+func (p plan) all() []cond {
 	all := slices.Concat(p.conds, p.also)
 	if p.goal != nil {
 		all = append(all, *p.goal)
 	}
+	return all
+}
+
+// clash finds a field with two conditions that one filter cannot hold: a field
+// has one filter, with each operator once.
+func (p plan) clash() *field {
+	all := p.all()
 	for i, c := range all {
 		for _, o := range all[:i] {
 			if c.field == o.field && !(c.limit() && o.limit() && c.op != o.op && p.goal == nil) {

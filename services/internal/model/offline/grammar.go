@@ -139,9 +139,13 @@ func (s *shape) asides(q []token) {
 // denials marks what follows "no", "without", "not" up to the end of the
 // clause.
 func (s *shape) denials(q []token) {
-	on := false
+	on, said := false, false
 	for i, t := range q {
+		if on && said && oneOf(t.low, "in|at|on|of|from") {
+			on = false // "not patched in Oslo" denies the patch, not Oslo
+		}
 		s.neg[i] = on && !t.brk && !oneOf(t.low, "and|but|that|which")
+		said = s.neg[i] && (said || !t.stop && !fillers[t.low] && !verbs[t.low])
 		switch {
 		case s.consumed[i]:
 			on = false

@@ -39,7 +39,7 @@ var stopWords = set(`a an the of in on at to for from by with and or is are was 
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither but other
 	others another more most less least fewer fewest some such tell give show list before after since during until never lack lacks lacking find get let know see want need
-	thanks hello hi hey ok okay versus vs against compared instead rather while outside except excluding besides apart aside`)
+	thanks hello hi hey ok okay versus vs against compared instead rather while outside except excluding besides apart aside non`)
 
 // fillers are words that name no particular data: they may stay unexplained.
 var fillers = forms(`entry entries record item row element thing object one ones inventory estate data dataset datasets database
@@ -51,7 +51,7 @@ var fillers = forms(`entry entries record item row element thing object one ones
 	distinct unique various separate individual single switch switched turn turned enable enabled disable value values
 	field kind type types sort category name names called entire whole full complete common frequent frequently
 	often popular biggest top largest main commonly mostly usual prevalent numerous dominant default defaults all
-	general generally particular specifically respectively exactly total altogether together held occur happen share percentage percent
+	general generally particular specifically respectively exactly total altogether together equal held occur happen share percentage percent
 	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
 	currently host hosted manage managed say based be been support supported fall
 	actual know look like much date attach attached relate involve concern connect link apply applied define defined specify specified`)

@@ -43,6 +43,9 @@ func TestConditionsAreKept(t *testing.T) {
 		{"More gold or more iron volumes?", "iron has more: 2 volumes, against gold 1; a difference of 1."},
 		{"How many volumes are there outside a1?", "1 volume with array other than a1."},
 
+		{"Which machines are not patched in north?", "1 machine with room north and patched = false: m2."},
+		{"How many machines are in north or have the old tag?", "I cannot tell which records meet one of two conditions"},
+		{"What is the ratio of gold to iron volumes?", "I cannot tell the ratio"},
 		{"Which volumes use more than 90 percent?", "I cannot tell which field the number is compared with."},
 		{"Which volumes are nearly full?", `The data does not contain "nearly`},
 		{"How many machines have both dmz and old?", "I cannot tell two things of tags at a time"},
