@@ -44,8 +44,9 @@ func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
 		defer w.server.mu.Unlock()
 		return w.server.live == "one"
 	})
-	w.visible(p, last)
-	w.eventually("the other worker knows", func() bool { return second.Visible(t.Context(), last) == nil })
+	w.eventually("both workers know", func() bool {
+		return p.Visible(t.Context(), last) == nil && second.Visible(t.Context(), last) == nil
+	})
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	if got := w.server.promoted["one"]; got != records {

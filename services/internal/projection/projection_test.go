@@ -143,7 +143,9 @@ func TestAwayIndexIsNotWaitedFor(t *testing.T) {
 		last = w.put(fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i))
 	}
 	began := time.Now()
-	if err := p.Visible(t.Context(), last); !errors.Is(err, index.ErrUnavailable) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := p.Visible(ctx, last); !errors.Is(err, index.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, index.ErrUnavailable)
 	}
 	if took := time.Since(began); took > time.Second {
@@ -178,9 +180,11 @@ func TestOtherWorkersKnowOfAFailure(t *testing.T) {
 	for _, p := range []interface {
 		Visible(context.Context, uint64) error
 	}{a, b} {
-		if err := p.Visible(t.Context(), revision); err == nil {
-			t.Error("got nil, want why it is not visible")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if err := p.Visible(ctx, revision); err == nil || ctx.Err() != nil {
+			t.Errorf("got %v, want why it is not visible, at once", err)
 		}
+		cancel()
 	}
 }
 
@@ -225,8 +229,10 @@ func testPoison(t *testing.T, w *world) {
 	if got := w.found("cure"); got != "net.good" {
 		t.Errorf("got %q, want net.good", got)
 	}
-	if err := p.Visible(t.Context(), bad); err == nil {
-		t.Error("the poison is visible")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := p.Visible(ctx, bad); err == nil || ctx.Err() != nil {
+		t.Errorf("got %v, want at once that the poison is not visible", err)
 	}
 	w.drained(p)
 	w.eventually("both workers know both", func() bool {
@@ -251,5 +257,25 @@ func testPoison(t *testing.T, w *world) {
 	})
 	if got := w.found("healed"); got != "net.bad" || other == 0 {
 		t.Errorf("got %q, want net.bad", got)
+	}
+}
+
+func TestChangesAtWorkAreNotGivenToAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patience = 300 * time.Millisecond
+	release, tried := make(chan struct{}), atomic.Int64{}
+	time.AfterFunc(4*w.patience, func() { close(release) })
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		if len(batch) > 0 {
+			tried.Add(1)
+		}
+		return blocked(release)(ctx, batch)
+	})
+	p := w.projector()
+	w.projector()
+	w.visible(p, w.put("net.slow", "slow"))
+	if got := tried.Load(); got != 1 {
+		t.Errorf("got the record applied %d times, want once", got)
 	}
 }
