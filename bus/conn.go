@@ -40,6 +40,9 @@ func Open(url, name string) (*Conn, error) {
 	if strings.HasPrefix(url, "embedded:") {
 		return nil, fmt.Errorf("connect to %s: an embedded server lives in the process that starts it", url)
 	}
+	if err := checkURLs(url); err != nil {
+		return nil, err
+	}
 	return connect(url, name)
 }
 
@@ -63,7 +66,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c.away, c.lose = context.WithCancel(context.Background())
 	nc, err := nats.Connect(url, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", url, err)
+		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	c.nc = nc
 	c.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(3*time.Second))

@@ -1,0 +1,33 @@
+package bus
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var schemes = []string{"nats", "tls", "ws", "wss"}
+
+// checkURLs says what is wrong with the addresses of servers. It repeats none
+// of one that cannot be read: a password may stand anywhere in it.
+func checkURLs(list string) error {
+	for i, address := range strings.Split(list, ",") {
+		address = strings.TrimSpace(address)
+		if !strings.Contains(address, "://") {
+			address = "nats://" + address
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" {
+			return fmt.Errorf("NATS URL %d: want nats://host:4222, with user:password@ before the host where the server asks for it", i+1)
+		}
+		if !slices.Contains(schemes, u.Scheme) {
+			return fmt.Errorf("NATS URL %s: want one of the schemes %s", u.Redacted(), strings.Join(schemes, ", "))
+		}
+		if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+			return fmt.Errorf("NATS URL %s: want a port from 1 to 65535", u.Redacted())
+		}
+	}
+	return nil
+}
