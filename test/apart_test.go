@@ -42,6 +42,9 @@ func (s *system) launch(program string, c setup) error {
 	}
 	for _, roles := range workers {
 		args := append([]string{"worker", "--nats", s.nats, "--model", modelURL(c), "--render", c.render}, roles...)
+		if c.index != "" {
+			args = append(args, "--index", c.index)
+		}
 		if c.embed != "" {
 			args = append(args, "--embed", c.embed)
 		}

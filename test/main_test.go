@@ -17,6 +17,7 @@ import (
 // The rows of the contracts are asked of the whole system, over HTTP and over
 // NATS. Each test runs twice with the same code: on everything in one process,
 // and on the built program as processes of their own around one NATS server.
+// TestRealBackends runs many of them on real backends, too.
 // Systems are shared, so that all tests run at once. In what a test sends and
 // expects, $ stands for a word that no other test has: its ids, its domain,
 // its tenant begin with it.
@@ -66,6 +67,7 @@ type setup struct {
 	idle     bool          // an edge alone, no worker
 	data     string        // folder; empty: one that ends with the system
 	model    string        // URL; empty: the default
+	index    string        // URL; empty: the default
 	embed    string        // URL; empty: the default
 	render   string        // subject of the rendering agent
 	tagTTL   time.Duration // 0: the default
@@ -136,7 +138,7 @@ func end() error {
 		all = append(all, err)
 	}
 	endModel()
-	return errors.Join(all...)
+	return errors.Join(append(all, removeIndices())...)
 }
 
 // everywhere runs check on the shared system of each topology, as a client
@@ -144,7 +146,7 @@ func end() error {
 func everywhere(t *testing.T, s *setup, check func(*testing.T, *client)) {
 	t.Helper()
 	t.Parallel()
-	for _, top := range topologies {
+	for _, top := range systems(t) {
 		t.Run(top.name, func(t *testing.T) {
 			t.Parallel()
 			check(t, newClient(t, open(t, top, s)))
@@ -156,7 +158,7 @@ func everywhere(t *testing.T, s *setup, check func(*testing.T, *client)) {
 func alone(t *testing.T, s setup, check func(*testing.T, *client)) {
 	t.Helper()
 	t.Parallel()
-	for _, top := range topologies {
+	for _, top := range systems(t) {
 		t.Run(top.name, func(t *testing.T) {
 			t.Parallel()
 			check(t, newClient(t, start(t, top, s)))

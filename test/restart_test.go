@@ -9,7 +9,7 @@ import (
 // Everything that was answered is there again after a restart on the same data.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for _, top := range topologies {
+	for _, top := range systems(t) {
 		t.Run(top.name, func(t *testing.T) {
 			t.Parallel()
 			data := t.TempDir()

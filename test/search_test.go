@@ -43,7 +43,7 @@ func TestSearch(t *testing.T) {
 			{"a skill_id that is no id is no question", skill, `{"skill_id":"$"}`, 400, "CE-001 skill_id", ""},
 			{"the agent that fits", agent, `{"query":"who knows about snapshots of volumes?","tenant_id":"$"}`, 200, "",
 				`{"agent_id":"$.storage","capabilities":["answer questions about storage volumes and snapshots"],"owned_skill_ids":["$s.capacity"]}`},
-			{"only active ones", agent, `{"query":"overdue payments","tenant_id":"$","explain":true}`, 200, "",
+			{"only active ones", agent, `{"query":"overdue payments of invoices","tenant_id":"$","explain":true}`, 200, "",
 				`{"agent_id":"$.billing","owned_skill_ids":[],"explain":[{"kind":"agent","id":"$.billing","scope":"tenant","via":"search"}]}`},
 			{"no agent fits", agent, `{"query":"sourdough bread recipe","tenant_id":"$"}`, 404, "CE-041", ""},
 			{"an agent is asked for by a query", agent, `{"tenant_id":"$"}`, 400, "CE-001 query", ""},

@@ -111,6 +111,9 @@ func awaitServices(ctx context.Context, conn *bus.Conn, c setup, g *errgroup.Gro
 	}
 	config := services.Defaults()
 	config.Log, config.Render, config.Model = slog.New(slog.DiscardHandler), c.render, modelURL(c)
+	if c.index != "" {
+		config.Index = c.index
+	}
 	if c.embed != "" {
 		config.Embed = c.embed
 	}

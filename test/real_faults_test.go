@@ -1,0 +1,232 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patient is how long a system may take until it notices that a backend is
+// back, and has caught up: it asks every 10 seconds or more often.
+const patient = time.Minute
+
+// backends are the real ones, each behind a proxy.
+type backends struct{ elastic, embedder *proxy }
+
+// faulty is a system of its own whose backends can fail.
+type faulty struct {
+	*client
+	backends
+	indices string // how the names of its indices begin
+}
+
+// realBackends are proxies of both servers, and a system's settings with them.
+func realBackends(t testing.TB) (backends, setup) {
+	t.Helper()
+	b := backends{before(t, elasticURL()), before(t, os.Getenv(ollamaVariable))}
+	return b, setup{
+		index: b.elastic.url + "?prefix=" + prefixOf(setup{}),
+		embed: ollamaURL(b.embedder.url, "scripted-embed?floor="+scriptedFloor),
+	}
+}
+
+func (b backends) system(t testing.TB, top topology, s setup) *faulty {
+	t.Helper()
+	_, prefix, _ := strings.Cut(s.index, "?prefix=")
+	return &faulty{newClient(t, start(t, top, s)), b, prefix}
+}
+
+// record is a skill with a word that no other has.
+type record struct{ id, word string }
+
+func records(t testing.TB, name string, n int) []record {
+	t.Helper()
+	list := make([]record, n)
+	for i, w := range made(t, n) {
+		list[i] = record{fmt.Sprintf("$.%s%d", name, i), w}
+	}
+	return list
+}
+
+// outage is a way in which a backend fails, and what is left meanwhile.
+type outage struct {
+	mode    mode
+	atStart bool
+	search  row // the answer to who searches what was there before
+}
+
+var (
+	// Without the index nothing is found.
+	blind = row{status: 503, want: "CE-011"}
+	// Without the embedder it is found by its words.
+	wordy = row{status: 200, has: `{"degraded":"text-only"}`}
+	sound = row{status: 200}
+)
+
+func TestRealFaultsOfElasticsearch(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	for _, o := range []outage{
+		{refused, true, blind}, {hanging, true, blind}, {refused, false, blind}, {closed, false, blind}, {slow, false, blind}, {hanging, false, blind},
+		{full, false, blind}, {failing, false, blind}, {halved, false, sound},
+	} {
+		o.run(t, "new records become searchable later", func(b backends) *proxy { return b.elastic })
+	}
+}
+
+func TestRealFaultsOfTheEmbedder(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	for _, o := range []outage{
+		{refused, true, wordy}, {hanging, true, wordy}, {refused, false, wordy}, {closed, false, wordy}, {slow, false, wordy}, {hanging, false, wordy},
+		{full, false, wordy}, {failing, false, wordy},
+	} {
+		o.run(t, "search goes by words alone", func(b backends) *proxy { return b.embedder })
+	}
+}
+
+// run has the backend fail under a system of its own, and come back.
+func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
+	name := string(o.mode)
+	if o.atStart {
+		name += " from the start"
+	}
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		b, s := realBackends(t)
+		fails := pick(b)
+		if o.atStart {
+			fails.turn(t, o.mode)
+		}
+		f := b.system(t, topologies[0], s)
+		var old []record
+		if !o.atStart {
+			old = records(t, "old", 3)
+			f.registered(t, old, "")
+			fails.turn(t, o.mode)
+		}
+		late := records(t, "late", 12)
+		f.registered(t, late, `,"indexed":false`)
+		f.resolved(t, slices.Concat(old, late))
+		for _, r := range old {
+			f.ask(t, "POST /resolve/skill", f.query(r)).expect(t, o.search.status, o.search.want, o.search.has)
+		}
+		soon(t, "the health says "+says, 5*time.Second, func() bool {
+			h := f.health(t)
+			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), says)
+		})
+		fails.turn(t, well)
+		f.recovered(t, slices.Concat(old, late))
+	})
+}
+
+// registered registers the records at once. More is in each answer behind the id.
+func (f *faulty) registered(t testing.TB, list []record, more string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, r := range list {
+		all.Go(func() {
+			f.ask(t, "POST /register/skill", r.body()).expect(t, 200, `{"skill_id":"`+r.id+`"`+more+`}`, "")
+		})
+	}
+	all.Wait()
+}
+
+func (r record) body() string {
+	return `{"record":{"skill_id":"` + r.id + `","tenant_id":"$","purpose":"` + r.word + `"}}`
+}
+
+func (f *faulty) query(r record) string {
+	return `{"query":"` + r.word + `","tenant_id":"$","top_k":1}`
+}
+
+// resolved reads all records by their ids, which needs no backend.
+func (f *faulty) resolved(t testing.TB, list []record) {
+	t.Helper()
+	var took []time.Duration
+	for _, r := range list {
+		began := time.Now()
+		f.ask(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > 200*time.Millisecond {
+		t.Errorf("by id a record takes %v in the middle, want it as quick as ever", median)
+	}
+}
+
+// recovered waits until nothing is left to do, and finds each record once.
+func (f *faulty) recovered(t testing.TB, list []record) {
+	t.Helper()
+	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
+		h := f.health(t)
+		return h.Status == "ok" && h.index().Lag != nil && *h.index().Lag == 0
+	})
+	f.resolved(t, list)
+	for _, r := range list {
+		f.finds(t, r)
+	}
+	if n := f.documents(t); n != len(list) {
+		t.Errorf("the index has %d documents, want %d", n, len(list))
+	}
+}
+
+// finds searches for a record, with all that search is made of.
+func (f *faulty) finds(t testing.TB, r record) {
+	t.Helper()
+	a := f.ask(t, "POST /resolve/skill", f.query(r))
+	a.expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
+	if strings.Contains(a.body, `"degraded"`) {
+		t.Errorf("search for %s: %s, want nothing missing", r.id, a.body)
+	}
+}
+
+// documents is how many skills Elasticsearch has.
+func (f *faulty) documents(t testing.TB) int {
+	t.Helper()
+	var answer struct{ Count int }
+	a := f.at(elasticURL()).ask(t, "GET /"+f.indices+"-skill/_count", "")
+	if err := json.Unmarshal([]byte(a.body), &answer); err != nil || a.status != 200 {
+		t.Fatalf("count documents: %d %s", a.status, a.body)
+	}
+	return answer.Count
+}
+
+// health is the answer of GET /health.
+type health struct {
+	Status   string
+	Degraded []string
+	Backends map[string]string
+	Index    *indexHealth
+	Services []health
+}
+
+type indexHealth struct {
+	Fingerprint, Live string
+	Documents         map[string]int
+	Lag               *int
+	Aside             int
+	Records           []struct{ Key, Reason string } `json:"aside_records"`
+}
+
+func (c *client) health(t testing.TB) (h health) {
+	t.Helper()
+	a := c.ask(t, "GET /health", "")
+	if err := json.Unmarshal([]byte(a.body), &h); err != nil || a.status != 200 {
+		t.Fatalf("health: %d %s", a.status, a.body)
+	}
+	return h
+}
+
+// index is what registration knows of the index.
+func (h health) index() indexHealth {
+	if len(h.Services) > 1 && h.Services[1].Index != nil {
+		return *h.Services[1].Index
+	}
+	return indexHealth{}
+}

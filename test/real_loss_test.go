@@ -1,0 +1,128 @@
+package test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// load registers records from several clients, each as often as it takes. It
+// calls at with how many there are whenever one is.
+func (f *faulty) load(t *testing.T, list []record, at func(done int)) {
+	t.Helper()
+	next := make(chan record, len(list))
+	for _, r := range list {
+		next <- r
+	}
+	close(next)
+	var done atomic.Int64
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for r := range next {
+				f.insist(t, r)
+				at(int(done.Add(1)))
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// insist registers a record until that is confirmed.
+func (f *faulty) insist(t *testing.T, r record) {
+	for range 20 {
+		a, err := f.try(t.Context(), "POST /register/skill", r.body())
+		if err == nil && a.status == 200 {
+			return
+		}
+	}
+	t.Errorf("%s is not taken, however often it is registered", r.id)
+}
+
+// A backend that goes away under load, and comes back, costs no record.
+func TestRealOutageUnderLoad(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	for name, pick := range map[string]func(backends) *proxy{
+		"elasticsearch": func(b backends) *proxy { return b.elastic },
+		"the embedder":  func(b backends) *proxy { return b.embedder },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, s := realBackends(t)
+			s.workers = [][]string{{"register"}, {"register"}, {"tags", "resolve", "analyze"}}
+			f := b.system(t, topologies[1], s)
+			list := records(t, "n", 120)
+			f.load(t, list, func(done int) {
+				switch done {
+				case 30:
+					pick(b).turn(t, refused)
+				case 60:
+					pick(b).turn(t, failing)
+				case 90:
+					pick(b).turn(t, well)
+				}
+			})
+			f.recovered(t, list)
+		})
+	}
+}
+
+// A registration worker that is killed takes nothing with it.
+func TestRealWorkerKilledUnderLoad(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	b, s := realBackends(t)
+	s.workers = [][]string{{"register"}, {"register"}, {"tags", "resolve", "analyze"}}
+	f := b.system(t, topologies[1], s)
+	list := records(t, "n", 400)
+	dead := f.workers[0]
+	f.load(t, list, func(done int) {
+		if done == len(list)/4 {
+			dead.send(syscall.SIGKILL)
+		}
+	})
+	<-dead.exited
+	f.workers = f.workers[1:] // it cannot end well
+	f.recovered(t, list)
+}
+
+// A record that Elasticsearch never takes is set aside, and named, and stands
+// in nobody's way.
+func TestRealPoison(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	for _, top := range topologies {
+		t.Run(top.name, func(t *testing.T) {
+			t.Parallel()
+			b, s := realBackends(t)
+			f := b.system(t, top, s)
+			bad, good := records(t, "bad", 1)[0], records(t, "good", 20)
+			b.elastic.refuse(bad.word)
+			var both sync.WaitGroup
+			both.Go(func() { f.registered(t, []record{bad}, `,"indexed":false`) })
+			both.Go(func() { f.registered(t, good, "") })
+			both.Wait()
+			f.resolved(t, []record{bad})
+			for _, r := range good {
+				f.finds(t, r)
+			}
+			if a := f.ask(t, "POST /resolve/skill", f.query(bad)); strings.Contains(a.body, f.named(bad.id)) {
+				t.Errorf("what was set aside is found: %s", a.body)
+			}
+			h := f.health(t)
+			if i := h.index(); h.Status != "degraded" || i.Aside != 1 || len(i.Records) != 1 || !strings.Contains(i.Records[0].Reason, "by the proxy") {
+				t.Errorf("the health is %+v, want one record set aside, and why", h)
+			}
+			if said := fmt.Sprint(h.Degraded); !strings.Contains(said, f.named(bad.id)) {
+				t.Errorf("the health says %s, want %s named", said, f.named(bad.id))
+			}
+			b.elastic.refuse("")
+			f.registered(t, []record{bad}, "") // as one does who has mended it
+			f.recovered(t, append(good, bad))
+		})
+	}
+}
