@@ -32,6 +32,9 @@ func (b *builder) countPlan(p *plan, target *field, records bool) {
 	if p.intent == count {
 		p.takeGoal()
 	}
+	if id := p.array.identity(); b.s.intent == distinct && p.intent == count && p.goal == nil && id != nil && id.column().distinct < id.column().records {
+		p.intent, p.group = distinct, id // records that share a name are not different ones
+	}
 }
 
 // notByField mends a breakdown whose "by" names no field: "made by Philips" is a

@@ -12,6 +12,7 @@ const storage = `{"machines":[
  {"name":"m1","room":"north","cpus":8,"cpu_percent":91,"memory_gb":64,"patched":true,"tags":["dmz","old"]},
  {"name":"m2","room":"north","cpus":16,"cpu_percent":12,"memory_gb":32,"patched":false,"tags":["dmz"]},
  {"name":"m3","room":"south","cpus":32,"cpu_percent":50,"memory_gb":48,"patched":false,"tags":[]}],
+"alerts":[{"name":"disk","at":1},{"name":"disk","at":2},{"name":"fan","at":3}],
 "volumes":[
  {"name":"v1","array":"a1","size_gb":1000,"used_gb":200,"tier":"gold","snapshots":{"policy":"daily","count":3}},
  {"name":"v2","array":"a1","size_gb":500,"used_gb":480,"tier":"iron","snapshots":{"policy":"weekly","count":1}},
@@ -43,6 +44,7 @@ func TestConditionsAreKept(t *testing.T) {
 		{"More gold or more iron volumes?", "iron has more: 2 volumes, against gold 1; a difference of 1."},
 		{"How many volumes are there outside a1?", "1 volume with array other than a1."},
 
+		{"How many different alerts are there?", "2 different values of name among the alerts."},
 		{"Which machines are not patched in north?", "1 machine with room north and patched = false: m2."},
 		{"How many machines are in north or have the old tag?", "I cannot tell which records meet one of two conditions"},
 		{"What is the ratio of gold to iron volumes?", "I cannot tell the ratio"},
