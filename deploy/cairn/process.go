@@ -51,7 +51,7 @@ type backends struct {
 func (b *backends) flags(f *pflag.FlagSet) {
 	b.Config = services.Defaults()
 	c := &b.Config
-	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index; embedded: is in memory, from the log")
+	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index; embedded:, in memory and each worker's own, or http://elasticsearch:9200, which all workers share")
 	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model: ollama://host:11434/name, or lexical:, which compares words and needs no server")
 	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, or offline:, which plans by rules and needs no model")
 	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
