@@ -18,7 +18,7 @@ import (
 )
 
 var question = model.Conversation{
-	Rules:   "You answer questions.",
+	Rules:    "You answer questions.",
 	Messages: []model.Message{{Role: model.User, Text: "How many servers are there?"}},
 	Tools: []model.Tool{{
 		Name:        "inspect_schema",

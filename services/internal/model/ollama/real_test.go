@@ -36,7 +36,7 @@ func scripted(text string) model.Conversation {
 		return model.Tool{Name: name, Description: "A tool.", Parameters: question.Tools[0].Parameters}
 	}
 	return model.Conversation{
-		Rules:   "You answer questions.",
+		Rules:    "You answer questions.",
 		Messages: []model.Message{{Role: model.User, Text: text}},
 		Tools:    []model.Tool{tool("inspect_schema"), tool("compute_stats")},
 	}
