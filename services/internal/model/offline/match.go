@@ -243,21 +243,31 @@ func (f *field) mentions(q []token) []match {
 	return out
 }
 
-// opposites finds words that deny a field that says yes or no: "unpatched".
+// opposites finds words that deny a field that says yes or no, or has lists:
+// "unpatched", "untagged". Values are looked at last: reading them takes time.
 func (f *field) opposites(q []token) []match {
-	if _, _, polar := f.polar(); !polar && !f.flag() && !f.has("array") {
-		return nil
-	}
 	var out []match
 	for i, t := range q {
-		for _, prefix := range []string{"un", "non", "not", "de"} {
-			rest, ok := strings.CutPrefix(t.low, prefix)
-			if ok && slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && p.stem == stem(rest) && !vague[p.stem] }) {
-				out = append(out, match{role: asField, field: f, pos: []int{i}, score: 1.2, whole: 1, plain: true, denied: true})
-			}
+		if !f.opposed(t.low) {
+			continue
+		}
+		if _, _, polar := f.polar(); polar || f.flag() || f.has("array") {
+			out = append(out, match{role: asField, field: f, pos: []int{i}, score: 1.2, whole: 1, plain: true, denied: true})
 		}
 	}
 	return out
+}
+
+// opposed says whether the word is one of the field's name with a prefix that
+// denies.
+func (f *field) opposed(low string) bool {
+	for _, prefix := range []string{"un", "non", "not", "de"} {
+		rest, ok := strings.CutPrefix(low, prefix)
+		if ok && len(rest) > 2 && slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && p.stem == stem(rest) && !vague[p.stem] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // withNumber widens a field's match by the number that stands in or next to it.
