@@ -113,13 +113,14 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		late := records(t, "late", 12)
 		f.registered(t, late, `,"indexed":false`)
 		f.resolved(t, slices.Concat(old, late))
+		soon(t, "the health says that "+says+", and how much is left to be indexed", 5*time.Second, func() bool {
+			h := f.health(t)
+			behind := h.index().Lag != nil && *h.index().Lag > 0
+			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), says) && (behind || o.atStart)
+		})
 		for _, r := range old {
 			f.ask(t, "POST /resolve/skill", f.query(r)).expect(t, o.search.status, o.search.want, o.search.has)
 		}
-		soon(t, "the health says "+says, 5*time.Second, func() bool {
-			h := f.health(t)
-			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), says)
-		})
 		fails.turn(t, well)
 		f.recovered(t, slices.Concat(old, late))
 	})

@@ -58,19 +58,14 @@ func (p *Projector) ask(ctx context.Context) {
 
 // Status is how the index is, and what is wrong with it, one sentence each.
 func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string) {
+	lag := p.lag(ctx) // before an index that is silent has used up the time
 	s, wrong := Status(ctx, p.deps.Index)
+	s.Lag = lag
 	if why := p.seen.why(); why != nil && len(wrong) == 0 {
 		wrong = []string{why.Error()}
 	}
 	for i, sentence := range wrong {
 		wrong[i] = "new records become searchable later: " + sentence
-	}
-	if t := p.aimed(); t != nil {
-		if consumer, err := p.deps.Conn.JetStream().Consumer(ctx, catalog.Stream, durable(t.generation)); err == nil {
-			info := consumer.CachedInfo()
-			lag := info.NumPending + uint64(info.NumAckPending)
-			s.Lag = &lag
-		}
 	}
 	if s.Aside, s.AsideRecords = p.aside.list(named); s.Aside > 0 {
 		var keys []string
@@ -80,6 +75,21 @@ func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string)
 		wrong = append(wrong, fmt.Sprintf("the index refuses %d records, such as %s", s.Aside, strings.Join(keys, ", ")))
 	}
 	return s, wrong
+}
+
+// lag is how many changes of the log are not applied yet; nil: it is not known.
+func (p *Projector) lag(ctx context.Context) *uint64 {
+	t := p.aimed()
+	if t == nil {
+		return nil
+	}
+	consumer, err := p.deps.Conn.JetStream().Consumer(ctx, catalog.Stream, durable(t.generation))
+	if err != nil {
+		return nil
+	}
+	info := consumer.CachedInfo()
+	lag := info.NumPending + uint64(info.NumAckPending)
+	return &lag
 }
 
 // Status is how an index is, as far as its server says, and what is wrong.
