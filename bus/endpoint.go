@@ -52,11 +52,12 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	if !c.Connected() {
 		return Reply{}, schemas.ErrUnavailable.Because("NATS is away")
 	}
+	request := newMessage(ctx, e.Subject, body) // the worker knows callTimeout too
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	lost := c.lost()
 	defer context.AfterFunc(lost, cancel)()
-	msg, err := c.nc.RequestMsgWithContext(ctx, newMessage(ctx, e.Subject, body))
+	msg, err := c.nc.RequestMsgWithContext(ctx, request)
 	switch {
 	case err != nil && lost.Err() != nil:
 		return Reply{}, schemas.ErrUnavailable.Because("NATS went away")
