@@ -58,6 +58,7 @@ type outage struct {
 	mode    mode
 	atStart bool
 	search  row // the answer to who searches what was there before
+	late    row // and what was registered meanwhile; no status: it depends
 }
 
 var (
@@ -66,14 +67,18 @@ var (
 	// Without the embedder it is found by its words.
 	wordy = row{status: 200, has: `{"degraded":"text-only"}`}
 	sound = row{status: 200}
+	// What came later is not there yet.
+	missed = row{status: 404, want: "CE-031"}
+	either = row{}
 )
 
 func TestRealFaultsOfElasticsearch(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	for _, o := range []outage{
-		{refused, true, blind}, {hanging, true, blind}, {refused, false, blind}, {closed, false, blind}, {slow, false, blind}, {hanging, false, blind},
-		{full, false, blind}, {failing, false, blind}, {halved, false, sound},
+		{refused, true, blind, blind}, {hanging, true, blind, blind},
+		{refused, false, blind, blind}, {closed, false, blind, blind}, {slow, false, blind, blind}, {hanging, false, blind, blind},
+		{full, false, blind, blind}, {failing, false, blind, blind}, {halved, false, sound, either},
 	} {
 		o.run(t, "new records become searchable later", func(b backends) *proxy { return b.elastic })
 	}
@@ -83,8 +88,9 @@ func TestRealFaultsOfTheEmbedder(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	for _, o := range []outage{
-		{refused, true, wordy}, {hanging, true, wordy}, {refused, false, wordy}, {closed, false, wordy}, {slow, false, wordy}, {hanging, false, wordy},
-		{full, false, wordy}, {failing, false, wordy},
+		{refused, true, wordy, missed}, {hanging, true, wordy, missed},
+		{refused, false, wordy, missed}, {closed, false, wordy, missed}, {slow, false, wordy, either}, {hanging, false, wordy, missed},
+		{full, false, wordy, missed}, {failing, false, wordy, missed},
 	} {
 		o.run(t, "search goes by words alone", func(b backends) *proxy { return b.embedder })
 	}
@@ -120,6 +126,9 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		})
 		for _, r := range old {
 			f.ask(t, "POST /resolve/skill", f.query(r)).expect(t, o.search.status, o.search.want, o.search.has)
+		}
+		if o.late.status != 0 {
+			f.ask(t, "POST /resolve/skill", f.query(late[0])).expect(t, o.late.status, o.late.want, "")
 		}
 		fails.turn(t, well)
 		f.recovered(t, slices.Concat(old, late))
