@@ -94,7 +94,7 @@ func received(parent context.Context, header func(string) string, most time.Dura
 		ctx = WithMinRevision(ctx, revision)
 	}
 	patience := most
-	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d < most {
+	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d > 0 && d < most {
 		patience = d
 	}
 	return context.WithTimeout(ctx, patience)

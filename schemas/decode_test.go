@@ -56,7 +56,7 @@ func TestDecodeNamesTheFieldAndWhatWasExpected(t *testing.T) {
 		{"top_k of 1.5", said[schemas.SkillQuery](t, `{"query":"x","top_k":1.5}`, schemas.ErrMalformed), "top_k: want an integer, got a number"},
 		{"neither id nor query", said[schemas.SkillQuery](t, `{}`, schemas.ErrMalformed), "query: required when there is no skill_id"},
 		{"all that is wrong at once", said[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
-			"tenant_id: required, and must not be empty: top_k: want an integer from 1 to 100, got 101"},
+			"tenant_id: must not be empty; leave it out for the global collection: top_k: want an integer from 1 to 100, got 101"},
 		{"a request_id of 256 characters", said[schemas.TagKey](t, `{"request_id":"`+long[1:]+`"}`, schemas.ErrMalformed), ""},
 		{"a request_id of 257", said[schemas.TagKey](t, `{"request_id":"`+long+`"}`, schemas.ErrMalformed),
 			"request_id: want 1 to 256 characters, got 257"},

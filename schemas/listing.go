@@ -9,8 +9,8 @@ const DefaultLimit = 100
 type ListQuery struct {
 	TenantID  *string `json:"tenant_id,omitzero" doc:"absent: the global collection alone"`
 	Domain    string  `json:"domain,omitzero"`
-	Provider  string  `json:"provider,omitzero" doc:"tools"`
-	ToolClass string  `json:"tool_class,omitzero" doc:"tools"`
+	Provider  string  `json:"provider,omitzero" doc:"of the record"`
+	ToolClass string  `json:"tool_class,omitzero" doc:"of the record"`
 	Limit     *int    `json:"limit,omitzero" doc:"1 to 1000, 100 by default"`
 	Cursor    string  `json:"cursor,omitzero" doc:"next_cursor of the page before"`
 }

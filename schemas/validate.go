@@ -87,6 +87,8 @@ func (c *check) ids(field string, list []string) {
 func (c *check) tenant(field string, t *string) {
 	switch {
 	case t == nil:
+	case *t == "":
+		c.fail(field, "must not be empty; leave it out for the global collection")
 	case *t == GlobalTenant:
 		c.fail(field, "%s is reserved; leave tenant_id out for the global collection", GlobalTenant)
 	default:

@@ -50,7 +50,7 @@ With --tenant, the tenant's own records come first and the global ones where it
 has none; guardrails of both always apply. Without, only global ones are seen.`,
 		Example: `  cairn resolve "which volumes are nearly full?" --tenant acme
   cairn resolve storage.volume_capacity --tenant acme --explain
-  cairn resolve --agent "write a query for disk usage"
+  cairn resolve --agent "storage capacity"
   cairn resolve --tool-class inventory.read
   cairn resolve --json --top-k 1 "open change requests" | jq -r '.skills[0].skill_id'`,
 		Args: wants("one QUERY or ID", 1, 1),

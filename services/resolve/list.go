@@ -16,12 +16,12 @@ const pageBytes = 512 << 10
 
 func (r *Resolver) listSkills(ctx context.Context, q schemas.ListQuery) (schemas.SkillList, error) {
 	// Skills have neither class nor provider.
-	page, next, err := r.list(ctx, schemas.KindSkill, q, filter{domain: q.Domain})
+	page, next, err := r.list(ctx, schemas.KindSkill, q)
 	return schemas.SkillList{Skills: page, NextCursor: next}, err
 }
 
 func (r *Resolver) listTools(ctx context.Context, q schemas.ListQuery) (schemas.ToolList, error) {
-	page, next, err := r.list(ctx, schemas.KindTool, q, filter{q.Domain, q.ToolClass, q.Provider})
+	page, next, err := r.list(ctx, schemas.KindTool, q)
 	return schemas.ToolList{Tools: page, NextCursor: next}, err
 }
 
@@ -38,10 +38,11 @@ func (f filter) fits(of facts) bool {
 // list is a page of the kind's active records. They are the tenant's own, or
 // the global ones where none of its own fits; the first page decides which,
 // and its cursor carries the decision to the others.
-func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery, want filter) ([]jsontext.Value, *string, error) {
+func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
 	if err := r.current(ctx); err != nil {
 		return nil, nil, err
 	}
+	want := filter{q.Domain, q.ToolClass, q.Provider}
 	limit := schemas.DefaultLimit
 	if q.Limit != nil {
 		limit = *q.Limit
