@@ -66,3 +66,19 @@ func TestConditionsAreKept(t *testing.T) {
 		})
 	}
 }
+
+func TestValuesMayBeArticles(t *testing.T) {
+	t.Parallel()
+	e, err := estate.Parse([]byte(`{"hosts":[{"n":1,"site":"a"},{"n":2,"site":"b"},{"n":3,"site":"a"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for question, want := range map[string]string{
+		"how many hosts are in site a?":     "2 hosts with site a.",
+		"how many hosts are not in site a?": "1 host with site other than a.",
+	} {
+		if got, _ := ask(t, e, question); got != want {
+			t.Errorf("%s: got %q, want %q", question, got, want)
+		}
+	}
+}

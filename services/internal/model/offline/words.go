@@ -46,7 +46,17 @@ func tokenize(s string) []token {
 		first = strings.ContainsAny(tail, ".?!")
 		brk = first || strings.ContainsAny(tail, ",;:)")
 	}
-	return joinPhrases(out)
+	return joinPhrases(nameArticles(out))
+}
+
+// nameArticles takes an article that nothing follows for a name: "in site a".
+func nameArticles(q []token) []token {
+	for i := range q {
+		if oneOf(q[i].low, "a|an|the") && (i+1 == len(q) || q[i+1].brk) {
+			q[i].stop = false
+		}
+	}
+	return q
 }
 
 func joinText(q []token) string {
