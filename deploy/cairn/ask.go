@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -53,7 +56,23 @@ figures come go to stderr. Ctrl-C cancels, also on the server.`,
 	return cmd
 }
 
+// read is the text of the estate. The mark with which some editors begin a file
+// is none of it.
 func (a *ask) read(stdin io.Reader) ([]byte, error) {
+	text, err := a.readAll(stdin)
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) == 0:
+		return nil, fmt.Errorf("--estate %s: it is empty; want JSON", a.estate)
+	case !utf8.Valid(text):
+		return nil, fmt.Errorf("--estate %s: it is not UTF-8, as JSON has to be", a.estate)
+	}
+	return text, nil
+}
+
+func (a *ask) readAll(stdin io.Reader) ([]byte, error) {
 	if a.estate == "-" {
 		return io.ReadAll(stdin)
 	}
