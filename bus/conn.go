@@ -130,6 +130,9 @@ func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 // Closed is closed when the connection has ended for good.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
+// MaxPayload is the largest message that the server takes, in bytes.
+func (c *Conn) MaxPayload() int64 { return c.nc.MaxPayload() }
+
 // URL is the server that is connected, or was last.
 func (c *Conn) URL() string { return c.nc.ConnectedUrlRedacted() }
 

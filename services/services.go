@@ -77,6 +77,9 @@ func (w *wiring) start(ctx context.Context) error {
 	if err := w.conn.WaitConnected(ctx); err != nil {
 		return err
 	}
+	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
+		w.Log.Warn("NATS takes smaller messages than records and answers may be: large ones are refused", "max_payload", most, "wanted", 2*bus.MaxBody)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, role := range w.Roles {
 		group.Go(func() error {

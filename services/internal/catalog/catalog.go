@@ -12,9 +12,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/services/internal/bucket"
 )
 
 const (
@@ -49,59 +50,17 @@ type Catalog struct {
 // messages in files on that many servers. Replicas of 0 leaves the number of
 // an existing bucket alone; a new one gets 1.
 func Open(ctx context.Context, js jetstream.JetStream, replicas int) (*Catalog, error) {
-	replicas, err := wantReplicas(ctx, js, replicas)
+	stream, err := bucket.Open(ctx, js, Bucket, replicas, func(c *jetstream.StreamConfig) {
+		c.Description = "records as registered: <kind>.<tenant>.<id>"
+		c.AllowAtomicPublish = true // writes that wait for the disk are committed together
+	})
 	if err != nil {
 		return nil, err
-	}
-	stream, err := js.CreateOrUpdateStream(ctx, config(replicas))
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}
 	c := &Catalog{js: js, stream: stream}
 	c.commits.conn = js.Conn()
 	c.commits.grouped = stream.CachedInfo().Config.AllowAtomicPublish
 	return c, nil
-}
-
-func wantReplicas(ctx context.Context, js jetstream.JetStream, replicas int) (int, error) {
-	if replicas > 0 {
-		return replicas, nil
-	}
-	stream, err := js.Stream(ctx, Stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 1, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("look for bucket %s: %w", Bucket, err)
-	}
-	return stream.CachedInfo().Config.Replicas, nil
-}
-
-// config is the stream of a KV bucket (ADR-8) with two departures.
-func config(replicas int) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:              Stream,
-		Description:       "records as registered: <kind>.<tenant>.<id>",
-		Subjects:          []string{subjects + ">"},
-		MaxMsgsPerSubject: 1,
-		MaxMsgs:           -1,
-		MaxBytes:          -1,
-		MaxMsgSize:        -1,
-		MaxConsumers:      -1,
-		Storage:           jetstream.FileStorage,
-		Replicas:          replicas,
-		Discard:           jetstream.DiscardNew,
-		Duplicates:        2 * time.Minute,
-		AllowRollup:       true,
-		DenyDelete:        true,
-		// A direct get may be answered by a replica that has not yet applied
-		// an acknowledged write. Without it nats.go (jetstream/stream.go,
-		// getMsg) asks $JS.API.STREAM.MSG.GET, which only the stream's leader
-		// answers (nats-server, jetstream_api.go, jsMsgGetRequest).
-		AllowDirect: false,
-		// Writes that wait for the disk are committed together.
-		AllowAtomicPublish: true,
-	}
 }
 
 // Put writes the record and answers with its revision. An error may leave

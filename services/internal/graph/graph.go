@@ -48,9 +48,6 @@ func New() *Graph {
 	return &Graph{store: memstore.New(), edges: map[Node][]Edge{}, retired: map[int64]struct{}{}}
 }
 
-// Remove takes back all links of the record.
-func (g *Graph) Remove(from Node) { g.Apply(from, nil) }
-
 // Links are the ids that the record names by the predicate, in the order in
 // which it does. They may be ids of nothing.
 func (g *Graph) Links(from Node, predicate string) []string {

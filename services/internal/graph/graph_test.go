@@ -120,7 +120,7 @@ func TestManyChanges(t *testing.T) {
 		}
 	}
 	for from := range model {
-		g.Remove(from)
+		g.Apply(from, nil)
 	}
 	for to := range namers {
 		if got := g.Namers(schemas.KindSkill, graph.Tools, to); got != nil {
