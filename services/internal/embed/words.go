@@ -1,7 +1,9 @@
 package embed
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/blevesearch/bleve/v2/analysis"
@@ -17,7 +19,7 @@ var (
 	joint = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
 	// Names of operations are words joined by dots and underscores. Keyboards and word
 	// processors disagree on the apostrophe; the stop list knows the first's.
-	plain = strings.NewReplacer("_", " ", ".", " ", "\u2019", "'")
+	separators = strings.NewReplacer("_", " ", ".", " ", "\u2019", "'")
 	// The Snowball list leaves out words that may be nouns. In requests they
 	// hardly ever are.
 	furtherStopWords = []string{"can", "just", "now", "will"}
@@ -27,7 +29,7 @@ var (
 // without English stop words, stemmed, as often as in the text. A name such as
 // listVLANs counts as itself, list and VLANs.
 func Words(text string) []string {
-	tokens := english.Analyze([]byte(withParts(plain.Replace(text))))
+	tokens := english.Analyze([]byte(Plain(text)))
 	words := make([]string, len(tokens))
 	for i, t := range tokens {
 		words[i] = string(t.Term)
@@ -35,31 +37,39 @@ func Words(text string) []string {
 	return words
 }
 
-// withParts adds the parts of joined words at the end of text.
-func withParts(text string) string {
-	all := []string{text}
-	for _, word := range strings.Fields(text) {
-		if joint.MatchString(word) {
-			all = append(all, joint.ReplaceAllString(word, "$1 $2"))
+// Plain returns text as words that any tokenizer takes apart: nothing is joined
+// by dots and underscores, and the parts of joined words follow at the end.
+func Plain(text string) string {
+	words := strings.Fields(separators.Replace(text))
+	for _, w := range words {
+		if joint.MatchString(w) {
+			words = append(words, joint.ReplaceAllString(w, "$1 $2"))
 		}
 	}
-	return strings.Join(all, " ")
+	return strings.Join(words, " ")
 }
 
-func newEnglish() analysis.Analyzer {
-	stopWords := analysis.NewTokenMap()
-	if err := stopWords.LoadBytes(en.EnglishStopWords); err != nil {
+// StopWords returns the words that Words leaves out, in order.
+func StopWords() []string { return slices.Sorted(maps.Keys(stopWords())) }
+
+func stopWords() analysis.TokenMap {
+	list := analysis.NewTokenMap()
+	if err := list.LoadBytes(en.EnglishStopWords); err != nil {
 		panic(err) // the list is compiled in
 	}
 	for _, w := range furtherStopWords {
-		stopWords.AddToken(w)
+		list.AddToken(w)
 	}
+	return list
+}
+
+func newEnglish() analysis.Analyzer {
 	return &analysis.DefaultAnalyzer{
 		Tokenizer: unicode.NewUnicodeTokenizer(),
 		TokenFilters: []analysis.TokenFilter{
 			en.NewPossessiveFilter(),
 			lowercase.NewLowerCaseFilter(),
-			stop.NewStopTokensFilter(stopWords),
+			stop.NewStopTokensFilter(stopWords()),
 			en.NewEnglishStemmerFilter(),
 		},
 	}

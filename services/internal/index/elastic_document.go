@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cairn/services/internal/embed"
 )
 
 // global is the tenant of documents that have none: a field without a value
@@ -61,8 +63,8 @@ func newStored(c Change, vectors [][]float32) stored {
 	if !c.found() {
 		return s
 	}
-	s.Title = strings.Join(plainWords(c.Title), " ")
-	s.Body = strings.Join(plainWords(c.body()), " ")
+	s.Title = embed.Plain(c.Title)
+	s.Body = embed.Plain(c.body())
 	for _, v := range vectors {
 		if dot(v, v) > 0 { // a text without content is near to nothing
 			s.Vectors = append(s.Vectors, vector{v})

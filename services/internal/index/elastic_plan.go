@@ -9,7 +9,7 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// textVersion is to be raised when plainWords or Document.texts change what
+// textVersion is to be raised when embed.Plain or Document.texts change what
 // they make of a record.
 const textVersion = 1
 
@@ -79,7 +79,7 @@ func analyzer() object {
 		}},
 		"filter": object{
 			"possessives": object{"type": "stemmer", "language": "possessive_english"},
-			"stops":       object{"type": "stop", "stopwords": stopWords()},
+			"stops":       object{"type": "stop", "stopwords": embed.StopWords()},
 			"stems":       object{"type": "stemmer", "language": "porter2"},
 		},
 	}

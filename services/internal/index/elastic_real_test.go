@@ -174,7 +174,7 @@ func TestRealWords(t *testing.T) {
 		"generously dying news universities",
 		" !? -- ",
 	} {
-		body, err := json.Marshal(map[string]any{"analyzer": "words", "text": index.PlainWords(text)})
+		body, err := json.Marshal(map[string]any{"analyzer": "words", "text": embed.Plain(text)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,6 +68,3 @@ func ids(hits []Hit) (all []string) {
 	}
 	return all
 }
-
-// PlainWords is text as it is sent to Elasticsearch.
-func PlainWords(text string) string { return strings.Join(plainWords(text), " ") }
