@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/ollama/ollama/api"
+
+	"cairn/services/internal/ollamahost"
 )
 
 // model is a model of an Ollama server. Its identity is pinned when it is
@@ -33,15 +34,7 @@ func openOllama(ctx context.Context, rawURL string) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedder %q: %w", rawURL, err)
 	}
-	// Without a limit on the time to the response's headers: loading and
-	// computing come before them.
-	transport := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 5 * time.Second,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     time.Minute,
-	}
+	transport := ollamahost.NewTransport()
 	context.AfterFunc(ctx, transport.CloseIdleConnections)
 	return &model{
 		settings: s,

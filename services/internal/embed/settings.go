@@ -1,21 +1,18 @@
 package embed
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ollama/ollama/api"
 	ollama "github.com/ollama/ollama/types/model"
+
+	"cairn/services/internal/ollamahost"
 )
 
 const (
-	defaultHost = "127.0.0.1"
-	defaultPort = "11434"
 	// Models on a processor are no faster in larger batches, and run one after
 	// the other: a query that comes in between waits for a batch of documents.
 	defaultBatch = 16
@@ -44,52 +41,22 @@ type settings struct {
 
 func parse(rawURL string) (settings, error) {
 	var s settings
-	u, err := url.Parse(rawURL)
+	named, err := ollamahost.Parse(rawURL)
 	if err != nil {
 		return s, err
 	}
-	if s.base, err = baseOf(u); err != nil {
-		return s, err
-	}
-	name := ollama.ParseName(strings.Trim(u.Path, "/"))
-	if !name.IsValid() {
-		return s, fmt.Errorf("want the name of a model after the host, not %q", u.Path)
-	}
-	s.name = name.DisplayShortest()
+	s.base, s.name = named.Base, ollama.ParseName(named.Name).DisplayShortest()
 	f := familyOf(s.name)
 	s.prefixes = [2]string{Document: f.document, Query: f.query}
 	s.floor = f.floor
 	s.batch, s.keepAlive = defaultBatch, defaultKeepAlive
 	s.timeout, s.queryTimeout = defaultTimeout, defaultQueryTimeout
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return s, err
-	}
-	for key := range query {
-		if err := s.set(key, query.Get(key)); err != nil {
+	for key := range named.Settings {
+		if err := s.set(key, named.Settings.Get(key)); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
-}
-
-// baseOf is the address of u's server.
-func baseOf(u *url.URL) (*url.URL, error) {
-	// The URL is shown to users and logged.
-	if u.User != nil {
-		return nil, errors.New("a user or password in the URL is not supported")
-	}
-	scheme, host, port := "http", defaultHost, defaultPort
-	if u.Scheme == "ollama+https" {
-		scheme, port = "https", "443"
-	}
-	if h := u.Hostname(); h != "" {
-		host = h
-	}
-	if p := u.Port(); p != "" {
-		port = p
-	}
-	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
 }
 
 func (s *settings) set(key, value string) (err error) {

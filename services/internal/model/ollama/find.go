@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ollama/ollama/api"
+
+	"cairn/services/internal/ollamahost"
 )
 
 const (
@@ -36,11 +38,11 @@ func Find(ctx context.Context, host string) (rawURL string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	base, err := baseOf(address)
+	base, err := ollamahost.Base(address)
 	if err != nil {
 		return "", false
 	}
-	transport := newTransport()
+	transport := ollamahost.NewTransport()
 	defer transport.CloseIdleConnections()
 	name, ok := choose(ctx, api.NewClient(base, &http.Client{Transport: transport}))
 	if !ok {
@@ -63,7 +65,7 @@ func address(host string) (*url.URL, error) {
 	}
 	// A server that listens everywhere is asked here.
 	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsUnspecified() {
-		u.Host = net.JoinHostPort(defaultHost, cmp.Or(u.Port(), defaultPort))
+		u.Host = net.JoinHostPort(ollamahost.Host, cmp.Or(u.Port(), ollamahost.Port))
 	}
 	switch scheme {
 	case "http":

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/ollama/ollama/api"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/ollamahost"
 )
 
 // attempts is how often a message is asked for. Models fail now and then with
@@ -52,7 +51,7 @@ func Open(ctx context.Context, rawURL string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", rawURL, err)
 	}
-	transport := newTransport()
+	transport := ollamahost.NewTransport()
 	context.AfterFunc(ctx, transport.CloseIdleConnections)
 	return &Model{
 		settings: s,
@@ -60,18 +59,6 @@ func Open(ctx context.Context, rawURL string) (*Model, error) {
 		watch:    newWatch(s.firstChunk),
 		rounds:   newRounds(),
 	}, nil
-}
-
-// newTransport has no limit on the time to the response's headers: Ollama
-// sends them with the first piece of the answer.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 5 * time.Second,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     time.Minute,
-	}
 }
 
 // Name is the model's URL, as it was opened.

@@ -1,21 +1,17 @@
 package ollama
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ollama/ollama/api"
-	ollama "github.com/ollama/ollama/types/model"
+
+	"cairn/services/internal/ollamahost"
 )
 
 const (
-	defaultHost = "127.0.0.1"
-	defaultPort = "11434"
 	// Without num_ctx a server without a GPU takes 4096 tokens, too few for
 	// tool results.
 	defaultNumCtx = 16384
@@ -36,51 +32,17 @@ type settings struct {
 
 func parse(rawURL string) (settings, error) {
 	s := settings{url: rawURL, numCtx: defaultNumCtx, firstChunk: defaultFirstChunk}
-	u, err := url.Parse(rawURL)
+	named, err := ollamahost.Parse(rawURL)
 	if err != nil {
 		return s, err
 	}
-	if s.base, err = baseOf(u); err != nil {
-		return s, err
-	}
-	s.model = strings.Trim(u.Path, "/")
-	if !ollama.ParseName(s.model).IsValid() {
-		return s, fmt.Errorf("want the name of a model after the host, not %q", s.model)
-	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return s, err
-	}
-	for name := range query {
-		if err := s.set(name, query.Get(name)); err != nil {
+	s.base, s.model = named.Base, named.Name
+	for name := range named.Settings {
+		if err := s.set(name, named.Settings.Get(name)); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
-}
-
-// baseOf is the address of u's server.
-func baseOf(u *url.URL) (*url.URL, error) {
-	scheme, port := "http", defaultPort
-	switch u.Scheme {
-	case "ollama":
-	case "ollama+https":
-		scheme, port = "https", "443"
-	default:
-		return nil, fmt.Errorf("scheme %q: want ollama or ollama+https", u.Scheme)
-	}
-	// The URL is shown to users and logged.
-	if u.User != nil {
-		return nil, errors.New("a user or password in the URL is not supported")
-	}
-	host := u.Hostname()
-	if host == "" {
-		host = defaultHost
-	}
-	if p := u.Port(); p != "" {
-		port = p
-	}
-	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
 }
 
 func (s *settings) set(name, value string) (err error) {

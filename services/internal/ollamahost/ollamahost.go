@@ -1,0 +1,82 @@
+// Package ollamahost reads URLs that name a model of an Ollama server, and
+// reaches that server.
+package ollamahost
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	ollama "github.com/ollama/ollama/types/model"
+)
+
+// Host and Port are where a server is of which nothing else is said.
+const (
+	Host = "127.0.0.1"
+	Port = "11434"
+)
+
+// Model is what a URL names.
+type Model struct {
+	Base     *url.URL // of the server's API
+	Name     string   // as it was given: it may have slashes, and no tag
+	Settings url.Values
+}
+
+// Parse reads ollama://host[:11434]/name[:tag][?settings]. With ollama+https
+// the server speaks TLS, on port 443; without a host it is the one at [Host].
+func Parse(rawURL string) (Model, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return Model{}, err
+	}
+	m := Model{Name: strings.Trim(u.Path, "/")}
+	if m.Base, err = Base(u); err != nil {
+		return m, err
+	}
+	if !ollama.ParseName(m.Name).IsValid() {
+		return m, fmt.Errorf("want the name of a model after the host, not %q", m.Name)
+	}
+	m.Settings, err = url.ParseQuery(u.RawQuery)
+	return m, err
+}
+
+// Base is the address of the API of the server that u names.
+func Base(u *url.URL) (*url.URL, error) {
+	scheme, host, port := "http", Host, Port
+	switch u.Scheme {
+	case "ollama":
+	case "ollama+https":
+		scheme, port = "https", "443"
+	default:
+		return nil, fmt.Errorf("scheme %q: want ollama or ollama+https", u.Scheme)
+	}
+	// The URL is shown to users and logged.
+	if u.User != nil {
+		return nil, errors.New("a user or password in the URL is not supported")
+	}
+	if h := u.Hostname(); h != "" {
+		host = h
+	}
+	if p := u.Port(); p != "" {
+		port = p
+	}
+	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
+}
+
+// NewTransport has no limit on the time to a response's headers: a server
+// loads its model, and computes, before it sends them. The caller closes idle
+// connections.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     time.Minute,
+	}
+}
