@@ -41,6 +41,11 @@ func TestRealMigration(t *testing.T) {
 		}
 		wantStatus(t, next, false, 1)
 		wantFound(t, next, index.TextOnly)
+		alone := coffee
+		alone.By = index.Vector
+		if got, err := next.Search(t.Context(), alone); !errors.Is(err, index.ErrNoVectors) {
+			t.Errorf("search by vectors of another model: got %+v, %v, want %v", got, err, index.ErrNoVectors)
+		}
 	}
 	wantFound(t, old, "") // it serves on
 

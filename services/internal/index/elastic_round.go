@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"cairn/services/internal/embed"
 )
 
 // errIncomparable says that the live index has no vectors like the query's.
@@ -14,11 +12,9 @@ var errIncomparable = errors.New("vectors of another model")
 
 // round is what is asked in one request, and what is found.
 type round struct {
-	query   Query
-	asked   []string    // the parts
-	vectors [][]float32 // of the parts; nil where there is none
-	space   embed.Space // of the vectors; without a name: there are none
-	index   string      // that has vectors of the space
+	query Query
+	question
+	index string // that has vectors of the question's model; empty: it has no vectors
 
 	found [2][]part // by scope
 }
@@ -30,6 +26,7 @@ const (
 	byWords side = iota
 	byVector
 	byCoverage // finds who has most of the words
+	byScope    // finds anyone, to tell which index answers
 )
 
 // lookup is one search of a round.
@@ -50,8 +47,11 @@ func (r *round) scopes() []string {
 
 func (r *round) lookups() (all []lookup) {
 	for scope, tenant := range r.scopes() {
-		r.found[scope] = make([]part, len(r.asked))
-		for i, text := range r.asked {
+		r.found[scope] = make([]part, len(r.texts))
+		if r.query.By == Vector && len(r.texts) > 0 {
+			all = append(all, lookup{side: byScope, body: scopeQuery(tenant)})
+		}
+		for i, text := range r.texts {
 			r.found[scope][i].plain = r.space.Lexical // Elasticsearch weighs no dimensions
 			words := newAsking(text)
 			if len(words.all) > 0 {
@@ -67,6 +67,12 @@ func (r *round) lookups() (all []lookup) {
 		}
 	}
 	return all
+}
+
+// scopeQuery finds one document of a collection. Vectors of one model find
+// nothing among those of another, and would not tell why.
+func scopeQuery(tenant string) object {
+	return search(1, "query", object{"bool": object{"filter": filter(tenant)}})
 }
 
 // note takes an answer in. Who asked by vectors in vain asks again without.
@@ -99,11 +105,11 @@ func (r *round) note(l lookup, a response) error {
 	return nil
 }
 
-func (r *round) result(degraded string) Result {
+func (r *round) result() Result {
 	for scope, tenant := range r.scopes() {
 		if hits := relevant(r.found[scope], r.space, r.query.TopK); len(hits) > 0 {
-			return Result{Hits: hits, Tenant: tenant, Degraded: degraded}
+			return Result{Hits: hits, Tenant: tenant, Degraded: r.degraded}
 		}
 	}
-	return Result{Degraded: degraded}
+	return Result{Degraded: r.degraded}
 }

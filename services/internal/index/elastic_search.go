@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-
-	"cairn/services/internal/embed"
 )
 
 // Search asks for all parts of the query, by words and by vectors, of the
@@ -24,29 +22,30 @@ func (e *elastic) Search(ctx context.Context, q Query) (Result, error) {
 }
 
 func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
-	asked := parts(q.Text)
-	if len(asked) == 0 || q.TopK < 1 || !slices.Contains(kinds, q.Kind) {
+	if q.TopK < 1 || !slices.Contains(kinds, q.Kind) {
 		return Result{}, ctx.Err()
 	}
-	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
-	if ctx.Err() != nil {
-		return Result{}, ctx.Err()
-	}
-	if err == nil {
-		r := &round{query: q, asked: asked, vectors: vectors, space: e.embedder.Space()}
-		r.index = e.planFor(r.space).index(q.Kind)
-		if err = e.ask(ctx, r); err == nil {
-			return r.result(""), nil
-		}
-		if !errors.Is(err, errIncomparable) {
-			return Result{}, err
-		}
-	}
-	r := &round{query: q, asked: asked, vectors: make([][]float32, len(asked))}
-	if err := e.ask(ctx, r); err != nil {
+	asked, err := newQuestion(ctx, e.embedder, q)
+	if err != nil {
 		return Result{}, err
 	}
-	return r.result(TextOnly), nil
+	r := &round{query: q, question: asked}
+	if asked.space.Name != "" {
+		r.index = e.planFor(e.embedder.Space()).index(q.Kind)
+	}
+	err = e.ask(ctx, r)
+	switch {
+	case errors.Is(err, errIncomparable) && q.By == Vector:
+		err = fmt.Errorf("%w: %w", ErrNoVectors, err)
+	case errors.Is(err, errIncomparable):
+		r = &round{query: q, question: wordsOf(q)}
+		r.degraded = TextOnly
+		err = e.ask(ctx, r)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return r.result(), nil
 }
 
 // ask sends the lookups of a round and notes what was found. A search changes

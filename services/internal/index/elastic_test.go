@@ -251,3 +251,24 @@ func some(n int) []index.Change {
 	}
 	return changes
 }
+
+// An index of another model answers: only what is found in any case tells.
+func TestElasticSearchByVectorsOfAnotherModel(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	s.onSearch(func(w http.ResponseWriter, r *http.Request) {
+		answers := []string{`{"status":200,"hits":{"hits":[{"_index":"cairn-skill-other","_score":1}]}}`}
+		for range lines(r)/2 - 1 {
+			answers = append(answers, `{"status":200,"hits":{"hits":[]}}`)
+		}
+		fmt.Fprintf(w, `{"responses":[%s]}`, strings.Join(answers, ","))
+	})
+	ix := openAt(t, s.URL, lexical(t))
+	for by, want := range map[index.Method]error{index.Vector: index.ErrNoVectors, index.Hybrid: nil, index.Text: nil} {
+		q := vlans
+		q.By = by
+		if _, err := ix.Search(t.Context(), q); !errors.Is(err, want) {
+			t.Errorf("by %s: got %v, want %v", by, err, want)
+		}
+	}
+}

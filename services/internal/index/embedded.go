@@ -100,22 +100,17 @@ func (e *embedded) pool(at place) *pool {
 }
 
 func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
-	asked := parts(q.Text)
-	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
-	if ctx.Err() != nil {
-		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, ctx.Err())
-	}
-	space, degraded := e.embedder.Space(), ""
+	asked, err := newQuestion(ctx, e.embedder, q)
 	if err != nil {
-		vectors, space, degraded = make([][]float32, len(asked)), embed.Space{}, TextOnly
+		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, tenant := range []string{q.Tenant, ""} {
-		found := e.pools[place{q.Kind, tenant}].search(asked, vectors)
-		if hits := relevant(found, space, q.TopK); len(hits) > 0 {
-			return Result{Hits: hits, Tenant: tenant, Degraded: degraded}, nil
+		found := e.pools[place{q.Kind, tenant}].search(asked.texts, asked.vectors)
+		if hits := relevant(found, asked.space, q.TopK); len(hits) > 0 {
+			return Result{Hits: hits, Tenant: tenant, Degraded: asked.degraded}, nil
 		}
 	}
-	return Result{Degraded: degraded}, nil
+	return Result{Degraded: asked.degraded}, nil
 }

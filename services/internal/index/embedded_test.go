@@ -106,17 +106,24 @@ func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) 
 	}
 	for _, row := range []struct {
 		name, query, want, degraded string
+		by                          index.Method
 		away                        bool
+		err                         error
 	}{
-		{"a model finds without a word in common", "beverage", "kitchen.coffee", "", false},
-		{"nothing is found below the model's floor", "pizza", "", "", false},
-		{"without the model words are enough", "coffee", "kitchen.coffee", index.TextOnly, true},
-		{"without the model there are only words", "beverage", "", index.TextOnly, true},
+		{"a model finds without a word in common", "beverage", "kitchen.coffee", "", index.Hybrid, false, nil},
+		{"nothing is found below the model's floor", "pizza", "", "", index.Hybrid, false, nil},
+		{"vectors alone find without a word in common", "beverage", "kitchen.coffee", "", index.Vector, false, nil},
+		{"vectors alone find nothing below the floor", "pizza", "", "", index.Vector, false, nil},
+		{"words alone do not ask the model what is near", "beverage", "", "", index.Text, false, nil},
+		{"without the model words are enough", "coffee", "kitchen.coffee", index.TextOnly, index.Hybrid, true, nil},
+		{"without the model there are only words", "beverage", "", index.TextOnly, index.Hybrid, true, nil},
+		{"words alone need no model", "coffee", "kitchen.coffee", "", index.Text, true, nil},
+		{"vectors alone need the model", "coffee", "", "", index.Vector, true, index.ErrNoVectors},
 	} {
 		away = row.away
-		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: row.query, TopK: 1})
-		if err != nil {
-			t.Fatalf("%s: %v", row.name, err)
+		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: row.query, TopK: 1, By: row.by})
+		if !errors.Is(err, row.err) {
+			t.Fatalf("%s: got %v, want %v", row.name, err, row.err)
 		}
 		id := ""
 		if len(got.Hits) > 0 {

@@ -44,11 +44,8 @@ func findParts(ctx context.Context, ix Index, q Query) ([]part, embed.Space, err
 }
 
 func newRound(ctx context.Context, e *elastic, q Query) (*round, error) {
-	asked := parts(q.Text)
-	vectors, err := embedTexts(ctx, e.embedder, embed.Query, asked)
-	r := &round{query: q, asked: asked, vectors: vectors, space: e.embedder.Space()}
-	r.index = e.planFor(r.space).index(q.Kind)
-	return r, err
+	asked, err := newQuestion(ctx, e.embedder, q)
+	return &round{query: q, question: asked, index: e.planFor(e.embedder.Space()).index(q.Kind)}, err
 }
 
 // SearchBody is what a search sends to the path of the server.

@@ -37,6 +37,7 @@ type Index interface {
 	Apply(ctx context.Context, changes []Change) error
 	// Search answers with the best documents for q: the tenant's own, or the
 	// global ones where the tenant has none that fit. No hits is no error.
+	// [ErrNoVectors] is one of a search by Vector.
 	Search(ctx context.Context, q Query) (Result, error)
 	// Close releases what the index holds.
 	Close() error
@@ -69,6 +70,7 @@ type Query struct {
 	Tenant string // empty: the global collection only
 	Text   string
 	TopK   int
+	By     Method // empty: Hybrid
 }
 
 // Result is what a search found, best first.
@@ -78,7 +80,8 @@ type Result struct {
 	Degraded string // TextOnly, or empty when nothing was missing
 }
 
-// TextOnly says that the embedder was away: words were compared, vectors not.
+// TextOnly says of a hybrid search that words were compared and vectors not: the
+// embedder was away, or the index had no vectors of its model yet.
 const TextOnly = "text-only"
 
 // Hit is a document found. Score is in [0,1], descending, and comparable

@@ -88,7 +88,7 @@ func (p *pool) sweep() {
 }
 
 // search looks for the parts of a query. A nil pool has nothing; a part
-// without a vector is looked for by its words.
+// without a vector is looked for by its words, one without words by its vector.
 func (p *pool) search(asked []string, vectors [][]float32) []part {
 	if p == nil || len(p.rows) == 0 {
 		return nil

@@ -8,7 +8,8 @@ import (
 
 // relevant returns the best documents for a query, or none when nothing has to
 // do with it. The parts are those of the query, the whole of it first. A space
-// without a name means that there are no vectors.
+// without a name means that no vectors were compared; one that is not lexical,
+// that a cosine says all.
 func relevant(found []part, space embed.Space, limit int) []Hit {
 	sure := confidence(found, space)
 	if sure == 0 {

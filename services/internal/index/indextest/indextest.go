@@ -28,6 +28,8 @@ func Run(t *testing.T, open func(testing.TB) index.Index) {
 		{"an empty index, an empty query and no TopK find nothing", nothing},
 		{"no more than the best TopK are found", limited},
 		{"scores are from 0 to 1 and descend, ranks count from 1", scored},
+		{"a method compares what it says", methods},
+		{"a method alone finds the same kind of answer", anyMethod},
 		{"an update replaces the document", updated},
 		{"a removed document is not found", removed},
 		{"only active documents are found", active},
@@ -230,7 +232,9 @@ func cancelled(t testing.TB, s subject) {
 	if err := s.Index.Apply(ctx, catalog()); err == nil {
 		t.Error("apply with a cancelled context: got no error")
 	}
-	if _, err := s.Index.Search(ctx, index.Query{Kind: "skill", Text: "list vlans", TopK: 5}); err == nil {
-		t.Error("search with a cancelled context: got no error")
+	for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
+		if _, err := s.Index.Search(ctx, index.Query{Kind: "skill", Text: "list vlans", TopK: 5, By: by}); err == nil {
+			t.Errorf("%s search with a cancelled context: got no error", by)
+		}
 	}
 }
