@@ -40,7 +40,9 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Skill.template_id":         orEmpty,
 	"SkillQuery.top_k":          withDefault(DefaultTopK, between(1, 100)),
 	"SkillQuery.query":          length(0, maxQuery),
+	"SkillQuery.search":         method,
 	"AgentQuery.query":          length(1, maxQuery),
+	"AgentQuery.search":         method,
 	"ToolsQuery.tool_ids":       items(1, 1000),
 	"ToolClassQuery.tool_class": length(1, maxID),
 	"ListQuery.limit":           withDefault(DefaultLimit, between(1, 1000)),
@@ -125,6 +127,11 @@ func items(least, most int) func(*jsonschema.Schema) {
 
 func enum(values ...any) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Enum = values }
+}
+
+func method(s *jsonschema.Schema) {
+	enum(SearchHybrid, SearchText, SearchVector)(s)
+	s.Default = strconv.AppendQuote(nil, SearchHybrid)
 }
 
 func withDefault(n int, limit func(*jsonschema.Schema)) func(*jsonschema.Schema) {

@@ -94,12 +94,15 @@ func TestSchemaAndValidationAgree(t *testing.T) {
 		"a skill to resolve": {validates[schemas.SkillQuery](t), []string{
 			`{"skill_id":"a.b"}`, `{"query":"x"}`, `{"query":"x","skill_id":"","top_k":100,"tenant_id":"t","explain":true}`,
 			`{"query":"x","top_k":null}`, `{"skill_id":"a.b","query":""}`,
+			`{"query":"x","search":"hybrid"}`, `{"query":"x","search":"text"}`, `{"skill_id":"a.b","search":"vector"}`,
 		}, []string{
 			`{}`, `{"tenant_id":"t"}`, `{"skill_id":"ab"}`, `{"query":"x","top_k":0}`, `{"query":"x","top_k":101}`,
 			`{"query":"x","top_k":"5"}`, `{"query":"x","tenant_id":5}`, `{"query":"x","explain":"yes"}`,
+			`{"query":"x","search":"words"}`, `{"skill_id":"a.b","search":"both"}`, `{"query":"x","search":["text"]}`,
 			`{"query":"` + strings.Repeat("x", 10_001) + `"}`,
 		}},
-		"an agent to resolve": {validates[schemas.AgentQuery](t), []string{`{"query":"x"}`}, []string{`{}`, `{"query":""}`, `{"query":"x","tenant_id":"_global"}`}},
+		"an agent to resolve": {validates[schemas.AgentQuery](t), []string{`{"query":"x"}`, `{"query":"x","search":"vector"}`},
+			[]string{`{}`, `{"query":""}`, `{"query":"x","search":"Text"}`, `{"query":"x","tenant_id":"_global"}`}},
 		"the context of a skill": {validates[schemas.ContextQuery](t), []string{`{"skill_id":"a.b","context_types":["x"]}`},
 			[]string{`{"skill_id":"a"}`, `{"skill_id":"a.b","context_types":"x"}`, `{"context_types":[]}`}},
 		"tools by id": {validates[schemas.ToolsQuery](t), []string{`{"tool_ids":["a.b.c","d"]}`},

@@ -8,6 +8,14 @@ import (
 // DefaultTopK is how many hits a search answers with when it does not say.
 const DefaultTopK = 5
 
+// What a search compares: words and vectors, or one of them alone. Text embeds
+// nothing; vector is ErrUnavailable while there are no vectors.
+const (
+	SearchHybrid = "hybrid"
+	SearchText   = "text"
+	SearchVector = "vector"
+)
+
 // Asking is part of every resolve request: for whom, and whether to explain.
 type Asking struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: the global collection alone"`
@@ -27,6 +35,7 @@ type SkillQuery struct {
 	SkillID string `json:"skill_id,omitzero" doc:"direct form: the skill"`
 	Query   string `json:"query,omitzero" doc:"search form: what the skill should do"`
 	TopK    *int   `json:"top_k,omitzero" doc:"search form: 1 to 100, 5 by default"`
+	Search  string `json:"search,omitzero" doc:"search form: what is compared: hybrid (default), or text or vector alone"`
 	Asking
 }
 
@@ -114,7 +123,8 @@ const (
 
 // AgentQuery asks for the agent whose capabilities fit a query.
 type AgentQuery struct {
-	Query string `json:"query"`
+	Query  string `json:"query"`
+	Search string `json:"search,omitzero" doc:"what is compared: hybrid (default), or text or vector alone"`
 	Asking
 }
 

@@ -18,6 +18,7 @@ func (q *SkillQuery) Validate() error {
 		c.query(q.Query)
 	}
 	c.between("top_k", q.TopK, 1, 100)
+	c.method(q.Search)
 	return c.as(ErrMalformed)
 }
 
@@ -25,6 +26,7 @@ func (q *SkillQuery) Validate() error {
 func (q *AgentQuery) Validate() error {
 	c := q.check()
 	c.query(q.Query)
+	c.method(q.Search)
 	return c.as(ErrMalformed)
 }
 
@@ -72,5 +74,11 @@ func (c *check) query(s string) {
 		c.fail("query", "required, and must not be empty")
 	case n > maxQuery:
 		c.fail("query", "want at most %d characters, got %d", maxQuery, n)
+	}
+}
+
+func (c *check) method(s string) {
+	if s != "" && s != SearchHybrid && s != SearchText && s != SearchVector {
+		c.fail("search", "want %s, %s or %s, got %q", SearchHybrid, SearchText, SearchVector, s)
 	}
 }

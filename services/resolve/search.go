@@ -27,7 +27,7 @@ type found struct {
 
 func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*schemas.SkillHits, error) {
 	hits, degraded, err := r.search(ctx, index.Query{
-		Kind: schemas.KindSkill, Tenant: q.Tenant(), Text: q.Query, TopK: q.Limit(),
+		Kind: schemas.KindSkill, Tenant: q.Tenant(), Text: q.Query, TopK: q.Limit(), By: index.Method(q.Search),
 	})
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 
 func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
 	hits, degraded, err := r.search(ctx, index.Query{
-		Kind: schemas.KindAgent, Tenant: q.Tenant(), Text: q.Query, TopK: 1,
+		Kind: schemas.KindAgent, Tenant: q.Tenant(), Text: q.Query, TopK: 1, By: index.Method(q.Search),
 	})
 	if err != nil {
 		return schemas.AgentAnswer{}, err
@@ -80,7 +80,7 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 		return nil, "", err
 	}
 	result, err := r.deps.Index.Search(ctx, q)
-	if errors.Is(err, index.ErrUnavailable) {
+	if errors.Is(err, index.ErrUnavailable) || errors.Is(err, index.ErrNoVectors) {
 		return nil, "", schemas.ErrUnavailable.Because(err.Error())
 	}
 	if err != nil {

@@ -131,6 +131,65 @@ func TestSearchIsExplained(t *testing.T) {
 	}
 }
 
+// An explanation has the ranks of what was compared, and no others.
+func TestSearchComparesWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	embedder := newFaulty(t)
+	w.serveWith(embedder)
+	if _, err := w.search("", "audit virtual networks", 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		search       string
+		away         bool
+		text, vector int // ranks
+		degraded     string
+		err          error
+	}{
+		{"", false, 1, 1, "", nil},
+		{schemas.SearchHybrid, false, 1, 1, "", nil},
+		{schemas.SearchText, false, 1, 0, "", nil},
+		{schemas.SearchVector, false, 0, 1, "", nil},
+		{schemas.SearchHybrid, true, 1, 0, index.TextOnly, nil},
+		{schemas.SearchText, true, 1, 0, "", nil},
+		{schemas.SearchVector, true, 0, 0, "", schemas.ErrUnavailable},
+		{"words", true, 0, 0, "", schemas.ErrMalformed},
+	} {
+		embedder.away.Store(row.away)
+		for _, ask := range []func(string) (schemas.Explained, string, error){w.explainedSkill, w.explainedAgent} {
+			got, degraded, err := ask(row.search)
+			if !errors.Is(err, row.err) || degraded != row.degraded {
+				t.Errorf("%q, away %t: degraded %q, %v, want %q, %v", row.search, row.away, degraded, err, row.degraded, row.err)
+			}
+			if row.err == nil && (len(got.Explain) == 0 || got.Explain[0].TextRank != row.text || got.Explain[0].VectorRank != row.vector) {
+				t.Errorf("%q, away %t: explained by %+v, want ranks %d and %d", row.search, row.away, got.Explain, row.text, row.vector)
+			}
+		}
+	}
+	// As with top_k, what a search would do does not matter to who names the skill.
+	byID := schemas.SkillQuery{SkillID: "net.vlan", Search: schemas.SearchVector}
+	if _, err := bus.ResolveSkill.Call(w.ctx(), w.conn, byID); err != nil {
+		t.Errorf("by id: %v", err)
+	}
+}
+
+func (w *world) explainedSkill(search string) (schemas.Explained, string, error) {
+	q := schemas.SkillQuery{Query: "audit virtual networks", Search: search, Asking: schemas.Asking{Explain: true}}
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
+	if err != nil {
+		return schemas.Explained{}, "", err
+	}
+	return a.Hits.Explained, a.Hits.Degraded, nil
+}
+
+func (w *world) explainedAgent(search string) (schemas.Explained, string, error) {
+	q := schemas.AgentQuery{Query: "who can audit switches", Search: search, Asking: schemas.Asking{Explain: true}}
+	a, err := bus.ResolveAgent.Call(w.ctx(), w.conn, q)
+	return a.Explained, a.Degraded, err
+}
+
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
