@@ -16,6 +16,10 @@ const (
 	SearchVector = "vector"
 )
 
+// TextOnly is what a degraded hybrid search says when words were compared and
+// vectors not.
+const TextOnly = "text-only"
+
 // Asking is part of every resolve request: for whom, and whether to explain.
 type Asking struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: the global collection alone"`

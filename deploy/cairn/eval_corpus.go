@@ -16,7 +16,7 @@ import (
 	"cairn/schemas"
 )
 
-// corpus reads the skills of a file, for the tenant.
+// corpus reads the skills of a file or a folder, for the tenant.
 func (e *eval) corpus(file string) ([]record, error) {
 	all, err := readAll([]string{file}, nil)
 	if err != nil {
@@ -31,10 +31,9 @@ func (e *eval) corpus(file string) ([]record, error) {
 		if err := r.fault(); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.source, err)
 		}
-		if r.Kind != schemas.KindSkill {
-			return nil, fmt.Errorf("%s: want a skill, got the %s %s", f.source, r.Kind, r.ID)
+		if r.Kind == schemas.KindSkill {
+			records = append(records, r)
 		}
-		records = append(records, r)
 	}
 	if len(records) == 0 {
 		return nil, fmt.Errorf("%s: no skill", file)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,28 +91,41 @@ func TestEval(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &told); err != nil || got.code != 0 || got.err != "" {
 		t.Fatalf("%v, %+v", err, got)
 	}
-	want := evaluation{
-		Corpus: 3, Tenant: "eval-a", AtOnce: 4, Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
+	found := measured{
 		All:     figures{3, 0.5, 2. / 3, 2. / 3, 2. / 3},
 		One:     figures{2, 0.5, 0.5, 0.5, 0.5},
 		Several: figures{1, 0.5, 1, 1, 1},
 	}
-	measured := cmpopts.IgnoreFields(evaluation{}, "P50", "P95", "Seconds")
-	if diff := cmp.Diff(want, told, measured, cmpopts.EquateApprox(0, 1e-12)); diff != "" || told.P50 <= 0 || told.P95 < told.P50 {
+	want := evaluation{
+		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4, Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
+		Text: found, Vector: found, Hybrid: found,
+	}
+	timed := cmp.Options{
+		cmpopts.IgnoreFields(evaluation{}, "Seconds"), cmpopts.IgnoreFields(firsts{}, "P50", "P95"),
+		cmpopts.IgnoreFields(measured{}, "P50", "P95"), cmpopts.EquateApprox(0, 1e-12),
+	}
+	if diff := cmp.Diff(want, told, timed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, p := range [][2]float64{{told.First.P50, told.First.P95}, {told.Text.P50, told.Text.P95}, {told.Vector.P50, told.Vector.P95}, {told.Hybrid.P50, told.Hybrid.P95}} {
+		if p[0] <= 0 || p[1] < p[0] {
+			t.Errorf("p50 %g ms, p95 %g ms", p[0], p[1])
+		}
 	}
 	if !strings.Contains(listed("eval-a"), "kitchen.soup") {
 		t.Error("what was to be kept is gone")
 	}
 	again := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a")
-	if again.code != 0 || !strings.Contains(again.out, "for one skill  2        0.5000    0.5000    0.5000   0.5000") {
-		t.Errorf("of what is registered: %+v", again)
+	for _, row := range []string{`text only +0\.5000 +0\.6667`, `vectors only +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 for one skill +0\.5000`, `  1 for several +0\.5000 +1\.0000`} {
+		if again.code != 0 || !regexp.MustCompile(`(?m)^`+row).MatchString(again.out) {
+			t.Errorf("no row %s: %+v", row, again)
+		}
 	}
 	gone := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a", "--register")
 	if gone.code != 0 || gone.err != "" || strings.Contains(listed("eval-a"), "kitchen") {
 		t.Errorf("left behind %s: %+v", listed("eval-a"), gone)
 	}
-	if none := do(t, "", "eval", corpus, queries, "--url", s.http); none.code != 0 || !strings.Contains(none.out, "not found 3, degraded 0, failed 0") {
+	if none := do(t, "", "eval", corpus, queries, "--url", s.http); none.code != 0 || !regexp.MustCompile(`hybrid .* 3 +0 +0\n`).MatchString(none.out) {
 		t.Errorf("of nothing: %+v", none)
 	}
 }
@@ -137,7 +151,7 @@ func TestEvalRefuses(t *testing.T) {
 		{"a query without skills", []string{corpus, filepath.Join(dir, "bare.jsonl")}, "bare.jsonl:1: want a query and at least one of skill_ids"},
 		{"no query", []string{corpus, filepath.Join(dir, "empty.jsonl")}, "empty.jsonl: no query"},
 		{"no skill", []string{filepath.Join(dir, "empty.jsonl"), queries}, "empty.jsonl: no skill"},
-		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl:1: want a skill, got the tool a.b.c"},
+		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl: no skill"},
 		{"one file", []string{corpus}, "want CORPUS and QUERIES"},
 		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "no Cairn answers"},
 	} {
@@ -150,45 +164,114 @@ func TestEvalRefuses(t *testing.T) {
 	}
 }
 
+// trouble is a Cairn that makes a corpus searchable late, and answers searches
+// with answer, which is told which search and how many there were before it.
+type trouble struct {
+	answer                        func(search string, before int32) (status int, body string)
+	registered, resolved, removed atomic.Int32
+}
+
+func (c *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/health":
+		_, _ = io.WriteString(w, `{"status":"ok","services":[{"service":"resolve","backends":{"embed":"e"}}]}`)
+	case r.Method == http.MethodDelete:
+		if c.removed.Add(1) == 1 || r.URL.Query().Get("tenant_id") == "" {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	case r.URL.Path == "/register/skill":
+		if c.registered.Add(1) < 5 {
+			_, _ = io.WriteString(w, `{"skill_id":"x","indexed":false}`)
+		} else {
+			_, _ = io.WriteString(w, `{"skill_id":"x"}`)
+		}
+	case c.registered.Load() < 5:
+		w.WriteHeader(http.StatusTeapot) // asked before the corpus is searchable
+	default:
+		var q struct{ Search string }
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		status, body := c.answer(q.Search, c.resolved.Add(1)-1)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func (c *trouble) start(t *testing.T) (url string) {
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const (
+	soundAnswer    = `{"skills":[{"skill_id":"garden.roses"}]}`
+	degradedAnswer = `{"skills":[{"skill_id":"kitchen.soup"}],"degraded":"text-only"}`
+	noVectors      = `{"code":"CE-011","status":503,"title":"dependency unavailable"}`
+)
+
 // A corpus that becomes searchable later is waited for; answers that fail, or
 // lack something, are told; what was registered is removed all the same, at the
 // second try.
 func TestEvalOfACairnInTrouble(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
-	var registered, resolved, removed atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := &trouble{answer: func(search string, before int32) (int, string) {
 		switch {
-		case r.URL.Path == "/health":
-			_, _ = io.WriteString(w, `{"status":"ok","services":[{"service":"resolve","backends":{"embed":"e"}}]}`)
-		case r.Method == http.MethodDelete:
-			if removed.Add(1) == 1 || r.URL.Query().Get("tenant_id") == "" {
-				w.WriteHeader(http.StatusInternalServerError)
-				return
-			}
-			w.WriteHeader(http.StatusNoContent)
-		case r.URL.Path == "/register/skill":
-			if registered.Add(1) < 5 {
-				_, _ = io.WriteString(w, `{"skill_id":"x","indexed":false}`)
-			} else {
-				_, _ = io.WriteString(w, `{"skill_id":"x"}`)
-			}
-		case resolved.Add(1) == 1:
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, `{"code":"CE-010","status":500,"title":"internal error"}`)
-		default:
-			if registered.Load() < 5 {
-				t.Error("asked before the corpus was searchable")
-			}
-			_, _ = io.WriteString(w, `{"skills":[{"skill_id":"garden.roses"}],"degraded":"text-only"}`)
+		case search == "text" && before == 3:
+			return 500, `{"code":"CE-010","status":500,"title":"internal error"}`
+		case search == "vector":
+			return 503, noVectors
+		case search == "hybrid":
+			return 200, degradedAnswer
 		}
-	}))
-	t.Cleanup(server.Close)
-	got := do(t, "", "eval", corpus, queries, "--url", server.URL, "--register")
-	if got.code != 1 || !strings.Contains(got.out, "not found 0, degraded 2, failed 1") || !strings.Contains(got.err, "1 of 3 queries were not answered, such as: ") {
+		return 200, soundAnswer
+	}}
+	got := do(t, "", "eval", corpus, queries, "--url", c.start(t), "--register", "--patience", "0s")
+	for _, want := range []string{
+		`text only .* 0 +0 +1\n`, `vectors only .* - +- +0 +0 +3\n`, `hybrid .* - +- +0 +3 +0\n`,
+		`Asked first, 3 answers were degraded, or none`,
+		`3 of 3 answers of hybrid compared words alone: the embedding model was not there in time.*\n.*--at-once, or a larger query_timeout`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got.out) {
+			t.Errorf("%s\nhas not %s", got.out, want)
+		}
+	}
+	if got.code != 1 || !strings.Contains(got.err, "text only: 1 of 3 queries were not answered, such as: ") {
 		t.Errorf("%+v", got)
 	}
-	if registered.Load() != 5 || removed.Load() != 4 {
-		t.Errorf("registered %d times and removed %d times; want 5 and 4", registered.Load(), removed.Load())
+	if n := c.resolved.Load(); n != 12 {
+		t.Errorf("%d searches; want 12, none again without patience", n)
+	}
+	if c.registered.Load() != 5 || c.removed.Load() != 4 {
+		t.Errorf("registered %d times and removed %d times; want 5 and 4", c.registered.Load(), c.removed.Load())
+	}
+}
+
+// What an embedder was too busy for is asked for again until it is there.
+func TestEvalAsksAgain(t *testing.T) {
+	t.Parallel()
+	corpus, queries := judgements(t)
+	c := &trouble{answer: func(search string, before int32) (int, string) {
+		switch {
+		case before < 4: // the first answer to each query, and one that is again no better
+			return 200, degradedAnswer
+		case search == "vector" && before == 10:
+			return 503, noVectors
+		}
+		return 200, soundAnswer
+	}}
+	got := do(t, "", "eval", corpus, queries, "--url", c.start(t), "--register", "--json")
+	var told evaluation
+	if err := json.Unmarshal([]byte(got.out), &told); err != nil || got.code != 0 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	if told.First.Short != 3 || told.Vector.Short != 1 || told.Hybrid.Short != 0 {
+		t.Errorf("%d, %d and %d answers were short at first; want 3, 1 and 0", told.First.Short, told.Vector.Short, told.Hybrid.Short)
+	}
+	for _, row := range told.rows() {
+		if row.Degraded+row.Failed > 0 || row.All.Recall1 != 2./3 {
+			t.Errorf("%s: %+v", row.name, row.measured)
+		}
 	}
 }

@@ -47,6 +47,8 @@ func settled(t *testing.T, is, should string) {
 var vague = []struct{ pattern, instead string }{
 	{`\d+\.\d+ s\b`, "T s"},
 	{`\b0\.\d{3}\b`, "0.SCORE"},
+	{`\b[01]\.\d{4}\b`, "0.FIGURE"},
+	{`\b\d+\.\d( ms\b| +)`, "MS "},
 	{`"request_id":"\w+"`, `"request_id":"ID"`},
 	{`(?m)^cairn( +)ok( +)\S+$`, "cairn ok VERSION"},
 }

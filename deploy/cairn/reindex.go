@@ -24,8 +24,9 @@ func reindexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Write all records to the search index anew",
-		Long: `Reindex begins to write all records from the catalog to a new search index. The
-present one is searched until the new one has all. "cairn status" says how far it is.
+		Long: `Reindex begins to write all records from the catalog to the search index once more.
+Searches go on meanwhile; a record that the index lacks is found once it is written.
+"cairn status" says how far it is.
 
 Nobody has to call it after a change of the embedding model: that is noticed.
 An index in memory needs it never.`,

@@ -20,6 +20,7 @@ type resolve struct {
 	as      map[string]*bool // by what the argument is; at most one is true
 	tenant  string
 	topK    int
+	search  string
 	explain bool
 	json    bool
 }
@@ -77,6 +78,7 @@ func (r *resolve) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive(asSkill, asQuery, asAgent, asTool, asClass)
 	f.StringVar(&r.tenant, "tenant", "", "`TENANT` for whom; empty: the global collection alone")
 	f.IntVar(&r.topK, "top-k", schemas.DefaultTopK, "how many skills a query finds at most, 1 to 100")
+	f.StringVar(&r.search, "search", schemas.SearchHybrid, "`METHOD` by which a query finds: text (words alone), vector (vectors alone) or hybrid (both)")
 	f.BoolVar(&r.explain, "explain", false, "also say from which collection and by which link each part came")
 	jsonFlag(cmd, &r.json)
 }
@@ -126,12 +128,12 @@ func (r *resolve) question(as, arg string) (path string, question any, show func
 	case asSkill:
 		return "/resolve/skill", schemas.SkillQuery{SkillID: arg, Asking: who}, showPackage
 	case asAgent:
-		return "/resolve/agent", schemas.AgentQuery{Query: arg, Asking: who}, showAgent
+		return "/resolve/agent", schemas.AgentQuery{Query: arg, Search: r.search, Asking: who}, showAgent
 	case asTool:
 		return "/resolve/tools", schemas.ToolsQuery{ToolIDs: []string{arg}, Asking: who}, showTools
 	case asClass:
 		return "/resolve/tool_class", schemas.ToolClassQuery{ToolClass: arg, Asking: who}, showTools
 	default:
-		return "/resolve/skill", schemas.SkillQuery{Query: arg, TopK: &r.topK, Asking: who}, showHits
+		return "/resolve/skill", schemas.SkillQuery{Query: arg, TopK: &r.topK, Search: r.search, Asking: who}, showHits
 	}
 }

@@ -44,6 +44,10 @@ func TestResolve(t *testing.T) {
 		{"a tool of another tenant", []string{"--tool", "erp.costs.list"}, 1, "CE-071"},
 		{"a class of tools", []string{"--tool-class", "inventory.read"}, 0, "netmap.vlans.list"},
 		{"more than there may be", []string{"--top-k", "500", "hosts"}, 1, "top_k: want an integer from 1 to 100"},
+		{"by words alone", []string{"--search", "text", "--explain", "full volumes"}, 0, "[global, via search, 1 by words]\n"},
+		{"by vectors alone", []string{"--search", "vector", "--explain", "full volumes"}, 0, "[global, via search, 1 by meaning]\n"},
+		{"an agent by vectors alone", []string{"--agent", "--search", "vector", "--explain", "why is a connection blocked"}, 0, "[global, via search, 1 by meaning]\n"},
+		{"by nothing that is known", []string{"--search", "luck", "full volumes"}, 1, "search: want hybrid, text or vector, got \"luck\""},
 		{"for programs", []string{"--json", "--top-k", "1", "full volumes"}, 0, `"skill_id": "storage.volume_capacity"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cairn/schemas"
 	"cairn/services/internal/embed"
 )
 
@@ -82,7 +83,7 @@ type Result struct {
 
 // TextOnly says of a hybrid search that words were compared and vectors not: the
 // embedder was away, or the index had no vectors of its model yet.
-const TextOnly = "text-only"
+const TextOnly = schemas.TextOnly
 
 // Hit is a document found. Score is in [0,1], descending, and comparable
 // between searches. A rank counts from 1; 0: not among that side's hits.

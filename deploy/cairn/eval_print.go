@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/schemas"
+)
+
+// evaluation is what eval has measured.
+type evaluation struct {
+	Corpus   int               `json:"corpus"` // skills in it
+	Queries  int               `json:"queries"`
+	Tenant   string            `json:"tenant,omitzero"`
+	Backends map[string]string `json:"backends,omitempty"`
+	AtOnce   int               `json:"at_once"`
+	First    firsts            `json:"first"`
+	Text     measured          `json:"text"`
+	Vector   measured          `json:"vector"`
+	Hybrid   measured          `json:"hybrid"`
+	Seconds  float64           `json:"seconds"`
+}
+
+// firsts are of the hybrid searches by which the queries were asked first. The
+// times hold the embedding of what was not embedded before.
+type firsts struct {
+	P50   float64 `json:"p50_ms"`
+	P95   float64 `json:"p95_ms"`
+	Short int     `json:"short"`
+}
+
+// measured is what was measured of a method of search, of queries that were
+// asked before. The times are of the answers that lacked nothing at once; 0:
+// there were none.
+type measured struct {
+	All      figures `json:"all"`
+	One      figures `json:"one_skill"`      // queries for one skill
+	Several  figures `json:"several_skills"` // and for more
+	P50      float64 `json:"p50_ms"`
+	P95      float64 `json:"p95_ms"`
+	Missing  int     `json:"not_found"` // queries answered with 404
+	Short    int     `json:"short"`     // degraded, or unavailable, at the first asking
+	Degraded int     `json:"degraded"`  // and at the last one
+	Lacking  string  `json:"degraded_as,omitzero"`
+	Failed   int     `json:"failed"` // not answered; they count as nothing found
+	Failure  string  `json:"failure,omitzero"`
+}
+
+func newMeasured(queries []judged, verdicts []verdict) measured {
+	var m measured
+	var took []time.Duration
+	for i, q := range queries {
+		v := verdicts[i]
+		size := &m.One
+		if len(q.gold) > 1 {
+			size = &m.Several
+		}
+		m.All.add(q.gold, v.ids)
+		size.add(q.gold, v.ids)
+		if v.again || v.short() {
+			m.Short++
+		} else {
+			took = append(took, v.took)
+		}
+		m.count(v)
+	}
+	for _, f := range []*figures{&m.All, &m.One, &m.Several} {
+		f.divide()
+	}
+	slices.Sort(took)
+	m.P50, m.P95 = percentile(took, 0.50), percentile(took, 0.95)
+	return m
+}
+
+func (m *measured) count(v verdict) {
+	switch {
+	case v.err != nil:
+		m.Failed++
+		m.Failure = cmp.Or(m.Failure, oneLine(v.err))
+	case v.missing:
+		m.Missing++
+	case v.degraded != "":
+		m.Degraded++
+		m.Lacking = cmp.Or(m.Lacking, v.degraded)
+	}
+}
+
+// row is what was measured, with the name of its row.
+type row struct {
+	name string
+	measured
+}
+
+func (r evaluation) rows() []row {
+	return []row{{"text only", r.Text}, {"vectors only", r.Vector}, {"hybrid", r.Hybrid}}
+}
+
+// print writes r for people.
+func (r evaluation) print(out io.Writer) error {
+	t := newTable(out)
+	t.row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant), r.Seconds))
+	var with []string
+	for _, name := range slices.Sorted(maps.Keys(r.Backends)) {
+		with = append(with, name+" "+r.Backends[name])
+	}
+	if len(with) > 0 {
+		t.row(strings.Join(with, ", "))
+	}
+	t.row()
+	t.row("", "recall@1", "recall@5", "nDCG@10", "all@5", "p50 ms", "p95 ms", "not found", "degraded", "failed")
+	for _, row := range r.rows() {
+		t.row(append(row.All.cells(row.name), milliseconds(row.P50), milliseconds(row.P95),
+			fmt.Sprint(row.Missing), fmt.Sprint(row.Degraded), fmt.Sprint(row.Failed))...)
+	}
+	if h := r.Hybrid; h.One.Queries > 0 && h.Several.Queries > 0 {
+		t.row(h.One.cells(fmt.Sprintf("  %d for one skill", h.One.Queries))...)
+		t.row(h.Several.cells(fmt.Sprintf("  %d for several", h.Several.Queries))...)
+	}
+	t.row()
+	t.row(fmt.Sprintf("p50 and p95 are of answers over HTTP, %d at once, to queries that were asked before.", r.AtOnce))
+	if r.First.P50 > 0 {
+		t.row(fmt.Sprintf("Asked first, hybrid took p50 %.1f ms, p95 %.1f ms, with the embedding of what was not embedded yet.", r.First.P50, r.First.P95))
+	}
+	if r.First.Short > 0 {
+		t.row(fmt.Sprintf("Asked first, %d answers were degraded, or none; these are in no time above.", r.First.Short))
+	}
+	r.explain(t)
+	return t.write()
+}
+
+func milliseconds(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", n)
+}
+
+// explain says what answers that are not what they should be mean, and what to
+// do about them.
+func (r evaluation) explain(t *table) {
+	for _, row := range r.rows() {
+		switch {
+		case row.Degraded == 0:
+		case row.Lacking == schemas.TextOnly:
+			t.row()
+			t.row(fmt.Sprintf("%d of %d answers of %s compared words alone: the embedding model was not there in time. The figures of", row.Degraded, r.Queries, row.name))
+			t.row("this row are not those of the model. Fewer --at-once, or a larger query_timeout in the URL of --embed, give")
+			t.row(`it the time it needs; "cairn status" says whether it is there.`)
+		default:
+			t.row()
+			t.row(fmt.Sprintf(`%d of %d answers of %s lack something (%s): "cairn status" says what.`, row.Degraded, r.Queries, row.name, row.Lacking))
+		}
+	}
+}
+
+func (f figures) cells(name string) []string {
+	cells := []string{name}
+	for _, figure := range []float64{f.Recall1, f.Recall5, f.NDCG10, f.All5} {
+		cells = append(cells, fmt.Sprintf("%.4f", figure))
+	}
+	return cells
+}
+
+// suffixed is what follows the prefix, with it; nothing of nothing.
+func suffixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
