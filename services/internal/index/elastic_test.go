@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -252,14 +253,19 @@ func some(n int) []index.Change {
 	return changes
 }
 
-// An index of another model answers: only what is found in any case tells.
+// Among the vectors of another model nothing is found: other hits tell why.
 func TestElasticSearchByVectorsOfAnotherModel(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
 	s.onSearch(func(w http.ResponseWriter, r *http.Request) {
-		answers := []string{`{"status":200,"hits":{"hits":[{"_index":"cairn-skill-other","_score":1}]}}`}
-		for range lines(r)/2 - 1 {
-			answers = append(answers, `{"status":200,"hits":{"hits":[]}}`)
+		var answers []string
+		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+			switch line := lines.Text(); {
+			case strings.Contains(line, `"knn"`):
+				answers = append(answers, `{"status":200,"hits":{"hits":[]}}`)
+			case strings.Contains(line, `"query"`):
+				answers = append(answers, `{"status":200,"hits":{"hits":[{"_index":"cairn-skill-other","_score":1}]}}`)
+			}
 		}
 		fmt.Fprintf(w, `{"responses":[%s]}`, strings.Join(answers, ","))
 	})
