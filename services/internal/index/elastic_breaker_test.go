@@ -22,13 +22,13 @@ func TestElasticLeavesAServerAloneThatIsDown(t *testing.T) {
 		}
 	}
 	before := s.asked.Load()
-	for range 100 {
+	for range 20 { // within the pause, on a busy machine too
 		if _, err := ix.Search(t.Context(), vlans); !errors.Is(err, index.ErrUnavailable) {
 			t.Fatalf("search: got %v, want %v", err, index.ErrUnavailable)
 		}
 	}
 	if after := s.asked.Load(); after != before {
-		t.Errorf("%d of 100 searches reached the server", after-before)
+		t.Errorf("%d of 20 searches reached the server", after-before)
 	}
 	err := ix.Check(t.Context())
 	for _, want := range []string{"circuit breaker is open", "status 503"} {
