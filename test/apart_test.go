@@ -120,6 +120,16 @@ func (p *process) served() error {
 	}
 }
 
+// serves reports whether the process has said that it serves.
+func (p *process) serves() bool {
+	select {
+	case <-p.out.line:
+		return true
+	default:
+		return false
+	}
+}
+
 var addressed = regexp.MustCompile(`http://[0-9.:]+`)
 
 func (p *process) address() string { return addressed.FindString(p.out.String()) }

@@ -28,6 +28,7 @@ const (
 	full    mode = "status 429"
 	failing mode = "status 503"
 	halved  mode = "of each bulk every other document is refused with 429"
+	frozen  mode = "each bulk is refused with 429"
 )
 
 // proxy stands before a server, and lets it fail.
@@ -126,7 +127,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"type":"busy","reason":"come back later"}}`, status)
 		return
 	}
-	if strings.HasSuffix(r.URL.Path, "/_bulk") && (m == halved || poison != "") {
+	if strings.HasSuffix(r.URL.Path, "/_bulk") && (m == halved || m == frozen || poison != "") {
 		p.bulk(w, r, body, judge(m, poison))
 		return
 	}
@@ -139,7 +140,7 @@ func judge(m mode, poison string) func(i int, document string) int {
 		switch {
 		case poison != "" && strings.Contains(document, poison):
 			return http.StatusBadRequest
-		case m == halved && i%2 == 0:
+		case m == frozen, m == halved && i%2 == 0:
 			return http.StatusTooManyRequests
 		}
 		return 0

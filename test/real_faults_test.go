@@ -125,10 +125,10 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), says) && (behind || o.atStart)
 		})
 		for _, r := range old {
-			f.ask(t, "POST /resolve/skill", f.query(r)).expect(t, o.search.status, o.search.want, o.search.has)
+			f.ask(t, "POST /resolve/skill", r.query()).expect(t, o.search.status, o.search.want, o.search.has)
 		}
 		if o.late.status != 0 {
-			f.ask(t, "POST /resolve/skill", f.query(late[0])).expect(t, o.late.status, o.late.want, "")
+			f.ask(t, "POST /resolve/skill", late[0].query()).expect(t, o.late.status, o.late.want, "")
 		}
 		fails.turn(t, well)
 		f.recovered(t, slices.Concat(old, late))
@@ -151,7 +151,7 @@ func (r record) body() string {
 	return `{"record":{"skill_id":"` + r.id + `","tenant_id":"$","purpose":"` + r.word + `"}}`
 }
 
-func (f *faulty) query(r record) string {
+func (r record) query() string {
 	return `{"query":"` + r.word + `","tenant_id":"$","top_k":1}`
 }
 
@@ -189,7 +189,7 @@ func (f *faulty) recovered(t testing.TB, list []record) {
 // finds searches for a record, with all that search is made of.
 func (f *faulty) finds(t testing.TB, r record) {
 	t.Helper()
-	a := f.ask(t, "POST /resolve/skill", f.query(r))
+	a := f.ask(t, "POST /resolve/skill", r.query())
 	a.expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
 	if strings.Contains(a.body, `"degraded"`) {
 		t.Errorf("search for %s: %s, want nothing missing", r.id, a.body)

@@ -4,43 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 )
-
-// load registers records from several clients, each as often as it takes. It
-// calls at with how many there are whenever one is.
-func (f *faulty) load(t *testing.T, list []record, at func(done int)) {
-	t.Helper()
-	next := make(chan record, len(list))
-	for _, r := range list {
-		next <- r
-	}
-	close(next)
-	var done atomic.Int64
-	var clients sync.WaitGroup
-	for range 8 {
-		clients.Go(func() {
-			for r := range next {
-				f.insist(t, r)
-				at(int(done.Add(1)))
-			}
-		})
-	}
-	clients.Wait()
-}
-
-// insist registers a record until that is confirmed.
-func (f *faulty) insist(t *testing.T, r record) {
-	for range 20 {
-		a, err := f.try(t.Context(), "POST /register/skill", r.body())
-		if err == nil && a.status == 200 {
-			return
-		}
-	}
-	t.Errorf("%s is not taken, however often it is registered", r.id)
-}
 
 // A backend that goes away under load, and comes back, costs no record.
 func TestRealOutageUnderLoad(t *testing.T) {
@@ -56,7 +21,7 @@ func TestRealOutageUnderLoad(t *testing.T) {
 			s.workers = [][]string{{"register"}, {"register"}, {"tags", "resolve", "analyze"}}
 			f := b.system(t, topologies[1], s)
 			list := records(t, "n", 120)
-			f.load(t, list, func(done int) {
+			f.load(t, list, &registered{}, func(done int) {
 				switch done {
 				case 30:
 					pick(b).turn(t, refused)
@@ -69,25 +34,6 @@ func TestRealOutageUnderLoad(t *testing.T) {
 			f.recovered(t, list)
 		})
 	}
-}
-
-// A registration worker that is killed takes nothing with it.
-func TestRealWorkerKilledUnderLoad(t *testing.T) {
-	needServers(t)
-	t.Parallel()
-	b, s := realBackends(t)
-	s.workers = [][]string{{"register"}, {"register"}, {"tags", "resolve", "analyze"}}
-	f := b.system(t, topologies[1], s)
-	list := records(t, "n", 400)
-	dead := f.workers[0]
-	f.load(t, list, func(done int) {
-		if done == len(list)/4 {
-			dead.send(syscall.SIGKILL)
-		}
-	})
-	<-dead.exited
-	f.workers = f.workers[1:] // it cannot end well
-	f.recovered(t, list)
 }
 
 // A record that Elasticsearch never takes is set aside, and named, and stands
@@ -110,7 +56,7 @@ func TestRealPoison(t *testing.T) {
 			for _, r := range good {
 				f.finds(t, r)
 			}
-			if a := f.ask(t, "POST /resolve/skill", f.query(bad)); strings.Contains(a.body, f.named(bad.id)) {
+			if a := f.ask(t, "POST /resolve/skill", bad.query()); strings.Contains(a.body, f.named(bad.id)) {
 				t.Errorf("what was set aside is found: %s", a.body)
 			}
 			h := f.health(t)

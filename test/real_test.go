@@ -16,7 +16,7 @@ import (
 
 const (
 	elasticVariable = "CAIRN_TEST_ELASTICSEARCH" // URL of an Elasticsearch 8
-	ollamaVariable  = "CAIRN_TEST_OLLAMA"        // URL of an Ollama with the models scripted and scripted-embed
+	ollamaVariable  = "CAIRN_TEST_OLLAMA"        // URL of an Ollama with the models scripted, scripted-embed and minilm
 	// Vectors of scripted-embed for words that nobody has are like others by
 	// chance: 5 of 1,500 have a cosine above 0.2 to a query that has nothing to
 	// do with them, none has one of 0.35. What is to be found has 0.43 or more.
@@ -30,11 +30,13 @@ var onRealBackends = []topology{{"one process and its backends", real(together)}
 // systems are what a test is about: Cairn on real backends where it runs below
 // TestRealBackends, else Cairn that needs no server.
 func systems(t testing.TB) []topology {
-	if strings.HasPrefix(t.Name(), "TestRealBackends/") {
+	if onReal(t) {
 		return onRealBackends
 	}
 	return topologies
 }
+
+func onReal(t testing.TB) bool { return strings.HasPrefix(t.Name(), "TestRealBackends/") }
 
 // TestRealBackends asks the rows of the contracts of Cairn on real backends.
 // Left to the embedded system are the analyses whose figures the offline model
@@ -65,6 +67,9 @@ func TestRealBackends(t *testing.T) {
 		{"revisions", TestRevisions},
 		{"subjects", TestSubjects},
 		{"restart", TestRestart},
+		{"a worker that joins", TestWorkerJoins},
+		{"workers that are killed", TestWorkersKilledUnderLoad},
+		{"tools beside skills", TestToolsLeaveSkillsAlone},
 		{"analyses that are refused", TestRefusedAnalyses},
 		{"an analysis on the bus", TestAnalysisOnTheBus},
 		{"numbers of events", TestEventsAreNumbered},

@@ -1,0 +1,92 @@
+package test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A resolve worker that joins is asked nothing before it has read the whole
+// log: whoever asks is answered by nobody, or rightly. The requests name no
+// revision that the worker would have to wait for.
+func TestWorkerJoins(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, start(t, systems(t)[1], setup{workers: [][]string{{"register"}}}))
+	nc := c.dial(t)
+	c.publish(t, nc, 2000) // that takes long enough to read
+	if onReal(t) {
+		soon(t, "all records are in the index", patient, func() bool {
+			lag := c.health(t).index().Lag
+			return lag != nil && *lag == 0
+		})
+	}
+	args := slices.Clone(c.workers[0].cmd.Args[1:])
+	args[slices.Index(args, "register")] = "resolve"
+	for range 3 {
+		alone := len(c.workers) == 1
+		joining := launch(c.workers[0].cmd.Path, args...)
+		c.workers = append(c.workers, joining)
+		for serves := false; !serves; {
+			serves = joining.serves()
+			c.knowsAll(t, nc, alone && !serves)
+		}
+	}
+	for _, p := range c.workers[1:3] {
+		p.signal()
+		if err := p.ended(); err != nil {
+			t.Error(err)
+		}
+	}
+	c.workers = slices.Delete(c.workers, 1, 3)
+	c.knowsAll(t, nc, false)
+}
+
+// publish puts skills into the log, past all services. The last one is found
+// by the word of the client, and is alone in its domain.
+func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		id, purpose := fmt.Sprintf("$.n%d", i), fmt.Sprintf("what there is of number %d", i)
+		if i == n-1 {
+			id, purpose = "$last.one", "$"
+		}
+		record := c.named(fmt.Sprintf(`{"skill_id":%q,"purpose":%q}`, id, purpose))
+		if _, err := js.PublishAsync("$KV.catalog.skill._global."+c.named(id), []byte(record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-time.After(time.Minute):
+		t.Fatal("the records are not acknowledged")
+	}
+}
+
+// knowsAll asks for what only who has read the last record knows. Only where
+// there may be no worker, nobody may answer.
+func (c *client) knowsAll(t *testing.T, nc *nats.Conn, none bool) {
+	t.Helper()
+	for subject, body := range map[string]string{
+		"cairn.resolve.skill": `{"query":"$","top_k":1}`,
+		"cairn.skills":        `{"domain":"$last"}`,
+	} {
+		msg, err := nc.Request(subject, []byte(c.named(body)), 10*time.Second)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders) && none:
+		case err != nil:
+			t.Fatalf("%s: %v", subject, err)
+		case !strings.Contains(string(msg.Data), c.named(`"$last.one"`)):
+			t.Fatalf("%s: answered with %s, want the last record in it", subject, brief(string(msg.Data)))
+		}
+	}
+}

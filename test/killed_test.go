@@ -1,0 +1,140 @@
+package test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Workers that are killed, some of registration and some that resolve, take
+// nothing with them. Meanwhile who reads what was registered gets it, or is told
+// within the time of a request that it cannot be had now.
+func TestWorkersKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, start(t, systems(t)[1], setup{workers: [][]string{
+		{"register"}, {"register"}, {"register"}, {"resolve"}, {"resolve"}, {"resolve"}, {"tags", "analyze"}}}))
+	list := records(t, "n", 400)
+	var known registered
+	soon(t, "a record is registered and found", patient, func() bool {
+		c.insist(t, list[0], &known)
+		return len(known.visible) > 0
+	})
+	reading, enough := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() { c.read(reading, t, &known) })
+	}
+	kill := map[int]*process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0], len(list) / 2: c.workers[4], 3 * len(list) / 4: c.workers[1]}
+	c.load(t, list, &known, func(done int) {
+		if dead := kill[done]; dead != nil {
+			dead.send(syscall.SIGKILL)
+		}
+	})
+	for _, dead := range kill {
+		<-dead.exited
+	}
+	enough()
+	readers.Wait()
+	if known.reads.Load() < int64(len(list)) {
+		t.Errorf("%d reads meanwhile, want at least %d", known.reads.Load(), len(list))
+	}
+	c.workers = append(c.workers[2:3:3], c.workers[5:]...) // the dead cannot end well
+	c.kept(t, list)
+}
+
+// registered are records whose registration was answered.
+type registered struct {
+	mu      sync.Mutex
+	records []record
+	visible []record // and said to be found by search
+	reads   atomic.Int64
+}
+
+func (k *registered) add(r record, visible bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.records = append(k.records, r)
+	if visible {
+		k.visible = append(k.visible, r)
+	}
+}
+
+// any is one to be read by its id, and one to be searched for.
+func (k *registered) any() (byID, byQuery record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.records[rand.IntN(len(k.records))], k.visible[rand.IntN(len(k.visible))]
+}
+
+// load registers records from several clients, each as often as it takes. It
+// calls at with how many there are whenever one is.
+func (c *client) load(t *testing.T, list []record, known *registered, at func(done int)) {
+	t.Helper()
+	next := make(chan record, len(list))
+	for _, r := range list {
+		next <- r
+	}
+	close(next)
+	var done atomic.Int64
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for r := range next {
+				c.insist(t, r, known)
+				at(int(done.Add(1)))
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// insist registers a record until that is confirmed.
+func (c *client) insist(t *testing.T, r record, known *registered) {
+	for range 20 {
+		a, err := c.try(t.Context(), "POST /register/skill", r.body())
+		if err == nil && a.status == 200 {
+			known.add(r, !strings.Contains(a.body, `"indexed":false`))
+			return
+		}
+	}
+	t.Errorf("%s is not taken, however often it is registered", r.id)
+}
+
+// read reads what was registered, by ids and by searches, until ctx ends.
+func (c *client) read(ctx context.Context, t *testing.T, known *registered) {
+	for ctx.Err() == nil {
+		one, other := known.any()
+		for body, r := range map[string]record{`{"skill_id":"` + one.id + `","tenant_id":"$"}`: one, other.query(): other} {
+			began := time.Now()
+			a, err := c.try(ctx, "POST /resolve/skill", body)
+			if ctx.Err() != nil {
+				return
+			}
+			known.reads.Add(1)
+			right := err == nil && (a.status == 200 && strings.Contains(a.body, c.named(`"`+r.id+`"`)) || a.status == 503 || a.status == 504)
+			if took := time.Since(began); !right || took > 12*time.Second {
+				t.Errorf("%s: %v %d %s, after %v; want the record, 503, or 504 after 10 seconds", c.named(body), err, a.status, brief(a.body), took)
+				return
+			}
+		}
+	}
+}
+
+// kept waits until all is well and nothing is left to do, and finds each record.
+func (c *client) kept(t *testing.T, list []record) {
+	t.Helper()
+	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
+		h := c.health(t)
+		lag := h.index().Lag
+		return h.Status == "ok" && (lag != nil && *lag == 0 || !onReal(t))
+	})
+	for _, r := range list {
+		c.ask(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
+		c.ask(t, "POST /resolve/skill", r.query()).expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
+	}
+}

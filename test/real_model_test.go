@@ -1,0 +1,182 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// asked are queries about the library, and what is to be found by them: with
+// each model, and by words alone.
+var asked = [][2]string{
+	{"locate VLANs by site or number", "$n.vlans"},
+	{"list snapshots older than their policy", "$s.snapshots"},
+	{"which firewall rule lets a packet through", "$n.firewall"},
+	{"customers whose invoices are overdue", "$b.invoices"},
+}
+
+// Another embedding model fills the index anew, by itself: when workers with it
+// take the place of those before, searches go by the old index until the new
+// one has all records, and no search fails meanwhile. The models differ in
+// their dimensions at first, and then in nothing but their vectors.
+func TestRealEmbeddingModelChanges(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	server := os.Getenv(ollamaVariable)
+	elastic, prefix := before(t, elasticURL()), prefixOf(setup{})
+	m := &moved{elastic: elastic, client: newClient(t, start(t, topologies[1], setup{
+		workers: [][]string{{"tags", "register", "analyze"}, {"resolve"}, {"resolve"}},
+		index:   elastic.url + "?prefix=" + prefix, embed: "lexical:",
+	}))}
+	m.put(t, library...)
+	m.filled(t)
+	m.found(t, "")
+	old := m.live(t, prefix, 4096)
+	for _, next := range []string{"scripted-embed?floor=" + scriptedFloor, "minilm"} {
+		if !m.hasModel(t, server, next) {
+			t.Skipf("the Ollama at %s has no model %s", server, next)
+		}
+		searching, enough := context.WithCancel(t.Context())
+		var searches sync.WaitGroup
+		searches.Go(func() { m.searchUntil(searching, t) })
+		elastic.turn(t, frozen)
+		m.replaceWorkers(t, ollamaURL(server, next))
+		soon(t, "the status tells of both indices", patient, func() bool {
+			said := m.status(t)
+			return strings.Contains(said, "searches read "+old) && strings.Contains(said, "embed ollama://")
+		})
+		m.found(t, "text-only")
+		elastic.turn(t, well)
+		m.filled(t)
+		if said := m.status(t); strings.Contains(said, "searches read") {
+			t.Errorf("in the end the status is %s", said)
+		}
+		m.found(t, "")
+		enough()
+		searches.Wait()
+		now := m.live(t, prefix, 384)
+		if now == old {
+			t.Errorf("the live index is %s, as before", now)
+		}
+		old = now
+	}
+}
+
+// moved is a system whose workers are replaced by others with another model.
+type moved struct {
+	*client
+	elastic *proxy
+}
+
+// replaceWorkers starts workers with the embedder beside those there are, and
+// ends these when the new ones serve.
+func (m *moved) replaceWorkers(t *testing.T, embed string) {
+	t.Helper()
+	old := m.workers
+	var joined []*process
+	for _, p := range old {
+		args := slices.Clone(p.cmd.Args[1:])
+		args[slices.Index(args, "--embed")+1] = embed
+		joined = append(joined, launch(p.cmd.Path, args...))
+	}
+	m.workers = append(old[:len(old):len(old)], joined...)
+	for _, p := range joined {
+		if err := p.served(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := terminated(old); err != nil {
+		t.Error(err)
+	}
+	m.workers = joined
+}
+
+// searchUntil searches until ctx ends; no search may fail.
+func (m *moved) searchUntil(ctx context.Context, t *testing.T) {
+	for i := 0; ; i++ {
+		query, want := asked[i%len(asked)][0], asked[i%len(asked)][1]
+		a, err := m.try(ctx, "POST /resolve/skill", m.query(query))
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil || a.status != 200 || contains(value(t, a.body), value(t, m.named(`{"skills":[{"skill_id":"`+want+`"}]}`))) != "" {
+			t.Errorf("%s: %v %d %s, want %s", query, err, a.status, brief(a.body), want)
+			return
+		}
+	}
+}
+
+func (m *moved) query(text string) string {
+	return fmt.Sprintf(`{"query":%q,"tenant_id":"$","top_k":1}`, text)
+}
+
+// found makes sure that all is found, and by what.
+func (m *moved) found(t *testing.T, degraded string) {
+	t.Helper()
+	for _, q := range asked {
+		a := m.ask(t, "POST /resolve/skill", m.query(q[0]))
+		a.expect(t, 200, "", `{"skills":[{"skill_id":"`+q[1]+`"}]}`)
+		if strings.Contains(a.body, `"degraded"`) != (degraded != "") || !strings.Contains(a.body, degraded) {
+			t.Errorf("%s: %s, want degraded %q", q[0], brief(a.body), degraded)
+		}
+	}
+}
+
+// filled waits until the index that is searched has all.
+func (m *moved) filled(t *testing.T) {
+	t.Helper()
+	soon(t, "the index of the model is live, and has all", patient, func() bool {
+		h := m.health(t)
+		i := h.index()
+		return h.Status == "ok" && i.Live != "" && i.Live == i.Fingerprint && i.Lag != nil && *i.Lag == 0
+	})
+}
+
+// status is what "cairn status" says.
+func (m *moved) status(t *testing.T) string {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), m.edges[0].cmd.Path, "status", "--url", m.edge).CombinedOutput()
+	if err != nil {
+		t.Fatalf("cairn status: %v\n%s", err, said)
+	}
+	return string(said)
+}
+
+// live is the fingerprint of the one index of skills that is searched. Its
+// vectors have as many dimensions.
+func (m *moved) live(t *testing.T, prefix string, dimensions int) string {
+	t.Helper()
+	var indices map[string]struct {
+		Mappings struct {
+			Properties struct {
+				Vectors struct {
+					Properties struct{ Vector struct{ Dims int } }
+				}
+			}
+		}
+	}
+	a := m.at(elasticURL()).ask(t, "GET /"+prefix+"-skill/_mapping", "")
+	if err := json.Unmarshal([]byte(a.body), &indices); err != nil || len(indices) != 1 {
+		t.Fatalf("the index of skills: %v %s, want one", err, a.body)
+	}
+	for name, index := range indices {
+		if got := index.Mappings.Properties.Vectors.Properties.Vector.Dims; got != dimensions {
+			t.Errorf("%s has vectors of %d dimensions, want %d", name, got, dimensions)
+		}
+		return strings.TrimPrefix(name, prefix+"-skill-")
+	}
+	return ""
+}
+
+// hasModel reports whether the Ollama has the model.
+func (m *moved) hasModel(t *testing.T, server, model string) bool {
+	t.Helper()
+	name, _, _ := strings.Cut(model, "?")
+	return m.at(strings.TrimRight(server, "/")).ask(t, "POST /api/show", `{"model":"`+name+`"}`).status == 200
+}
