@@ -54,12 +54,17 @@ func median(list []float64) float64 {
 // report is the medians of both sides, and of their ratio turn by turn.
 func report(b *testing.B, unit string, cairn, rival []float64) {
 	b.Helper()
-	ratios := make([]float64, len(cairn))
-	for i := range cairn {
-		ratios[i] = cairn[i] / rival[i]
-	}
 	b.ReportMetric(0, "ns/op") // says nothing here
 	b.ReportMetric(median(cairn), "cairn-"+unit)
 	b.ReportMetric(median(rival), "rival-"+unit)
-	b.ReportMetric(median(ratios), unit+"-ratio")
+	b.ReportMetric(median(ratios(cairn, rival)), unit+"-ratio")
+}
+
+// ratios are those of the sides, turn by turn.
+func ratios(one, other []float64) []float64 {
+	list := make([]float64, len(one))
+	for i := range one {
+		list[i] = one[i] / other[i]
+	}
+	return list
 }

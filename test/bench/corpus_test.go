@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -59,23 +59,26 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 // searches are the requests of the queries in the file.
-func searches(b *testing.B, path string) [][]byte {
+func searches(b *testing.B, path string) (list [][]byte) {
 	b.Helper()
-	file, err := os.Open(path)
-	must(b, err)
-	defer func() { _ = file.Close() }()
-	var list [][]byte
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for _, line := range linesOf(b, path) {
 		var q struct {
 			Query string `json:"query"`
 		}
-		must(b, json.Unmarshal(lines.Bytes(), &q))
+		must(b, json.Unmarshal(line, &q))
 		body, err := json.Marshal(q)
 		must(b, err)
 		list = append(list, body)
 	}
-	must(b, lines.Err())
+	return list
+}
+
+func linesOf(b *testing.B, path string) (list [][]byte) {
+	b.Helper()
+	text, err := os.ReadFile(path)
+	must(b, err)
+	for line := range bytes.Lines(text) {
+		list = append(list, line)
+	}
 	return list
 }

@@ -63,6 +63,7 @@ type side struct {
 	path    string
 	status  int
 	body    func(n int) []byte
+	before  func() // a turn; nil: nothing
 	clients []*client
 	asked   int // requests so far
 }
@@ -92,6 +93,9 @@ func (r result) rate() float64 { return float64(len(r.took)) / r.elapsed.Seconds
 // turn asks n requests over all connections.
 func (s *side) turn(b *testing.B, n int) result {
 	b.Helper()
+	if s.before != nil {
+		s.before()
+	}
 	each := n / len(s.clients)
 	took := make([][]time.Duration, len(s.clients))
 	bodies := make([][][]byte, len(s.clients))

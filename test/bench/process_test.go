@@ -75,16 +75,17 @@ func (s server) work(b *testing.B) float64 {
 	return float64(ticks) * 1e6 / 100 // Linux counts hundredths of a second
 }
 
-// up starts "cairn up" on an empty folder. It stops with the benchmark.
-func up(b *testing.B) server {
+// up starts "cairn up" on an empty folder, with more flags. It stops with the
+// benchmark.
+func up(b *testing.B, flags ...string) server {
 	b.Helper()
-	return start(b, upCommand(b, "127.0.0.1:0"))
+	return start(b, upCommand(b, "127.0.0.1:0", flags...))
 }
 
-func upCommand(b *testing.B, http string) *exec.Cmd {
+func upCommand(b *testing.B, http string, flags ...string) *exec.Cmd {
 	b.Helper()
-	return exec.Command(binary(b), "up", "--http", http, "--nats-listen", "127.0.0.1:0",
-		"--data", filepath.Join(b.TempDir(), "data"), "--model", "offline:")
+	return exec.Command(binary(b), append([]string{"up", "--http", http, "--nats-listen", "127.0.0.1:0",
+		"--data", filepath.Join(b.TempDir(), "data"), "--model", "offline:"}, flags...)...)
 }
 
 // address is where a process says that it serves HTTP.
@@ -126,6 +127,12 @@ func start(b *testing.B, cmd *exec.Cmd) server {
 		b.Fatalf("%s did not say where it listens", cmd.Path)
 	}
 	return server{}
+}
+
+// end stops a process and waits for that.
+func end(cmd *exec.Cmd) {
+	stop(cmd)
+	_ = cmd.Wait() // how it ended is not what is measured
 }
 
 // stop asks the process to end; one that does not is killed.

@@ -45,10 +45,7 @@ func redisServer(b *testing.B) server {
 	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", b.TempDir(),
 		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 	must(b, cmd.Start())
-	b.Cleanup(func() {
-		stop(cmd)
-		_ = cmd.Wait() // how it ended is not what is measured
-	})
+	b.Cleanup(func() { end(cmd) })
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	db := redis.NewClient(&redis.Options{Addr: at})
 	defer func() { _ = db.Close() }()

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	joinRecords = 100_000
+	joins       = 3
+	// joinTime is the most that a worker may take to join.
+	joinTime = 5 * time.Minute
+)
+
+// BenchmarkJoin is the time from the start of the process of a resolve worker,
+// on a NATS server that has 100,000 records, to its first answer, and the
+// processor time that it took. A worker that keeps the index itself fills that,
+// too.
+func BenchmarkJoin(b *testing.B) {
+	nc := natsServer(b)
+	records := library(b, joinRecords)
+	fillCatalog(b, nc, records)
+	last := records[len(records)-2].id                                            // a skill: it is asked for until it is there
+	shared := cmp.Or(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "http://127.0.0.1:1") // by id nobody asks it
+	for _, c := range []struct{ name, index string }{{"index=shared", shared}, {"index=embedded", "embedded:"}} {
+		b.Run(c.name, func(b *testing.B) {
+			var took, worked []float64
+			for range joins {
+				s, w := join(b, nc, c.index, last)
+				took, worked = append(took, s), append(worked, w)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(median(took), "join-s")
+			b.ReportMetric(median(worked), "cpu-s")
+		})
+	}
+}
+
+// join starts a worker and asks it for the skill. It is how long the answer
+// took from the start, and the processor time until then, in seconds.
+func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float64) {
+	b.Helper()
+	cmd := exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index)
+	began := time.Now()
+	answer := served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), joinTime)
+	took = time.Since(began).Seconds()
+	worked = server{pids: []int{cmd.Process.Pid}}.work(b) / 1e6
+	end(cmd)
+	if answer.Header.Get("Nats-Service-Error") != "" || !bytes.Contains(answer.Data, []byte(`"tool_ids"`)) {
+		b.Fatalf("the first answer is %s", answer.Data)
+	}
+	return took, worked
+}
+
+// served starts a worker, asks it until it answers, and gives the answer.
+func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, patience time.Duration) *nats.Msg {
+	b.Helper()
+	must(b, cmd.Start())
+	b.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the benchmark failed
+	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		answer, err := nc.Request(subject, []byte(body), patience)
+		if err == nil {
+			return answer
+		}
+		if !errors.Is(err, nats.ErrNoResponders) || time.Now().After(end) {
+			b.Fatalf("%s: %v", subject, err)
+		}
+	}
+}
+
+// natsServer is a connection to a server of the benchmark's own that has an
+// empty catalog.
+func natsServer(b *testing.B) *nats.Conn {
+	b.Helper()
+	ns, err := natsserver.NewServer(&natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
+		JetStream: true, StoreDir: b.TempDir(),
+	})
+	must(b, err)
+	ns.Start()
+	b.Cleanup(func() { ns.Shutdown(); ns.WaitForShutdown() })
+	if !ns.ReadyForConnections(startTime) {
+		b.Fatal("the NATS server did not start")
+	}
+	nc, err := nats.Connect(ns.ClientURL())
+	must(b, err)
+	b.Cleanup(nc.Close)
+	cmd := exec.Command(binary(b), "worker", "register", "--nats", nc.ConnectedUrl())
+	served(b, nc, cmd, "cairn.health.register", "", startTime)
+	end(cmd)
+	return nc
+}
+
+// fillCatalog writes records to the log, past all services.
+func fillCatalog(b *testing.B, nc *nats.Conn, records []record) {
+	b.Helper()
+	js, err := jetstream.New(nc)
+	must(b, err)
+	for _, r := range records {
+		_, err := js.PublishAsync("$KV.catalog."+r.kind+"._global."+r.id, r.text)
+		must(b, err)
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-time.After(time.Minute):
+		b.Fatal("the records are not acknowledged")
+	}
+}
