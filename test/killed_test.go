@@ -130,8 +130,8 @@ func (c *client) kept(t *testing.T, list []record) {
 	t.Helper()
 	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
 		h := c.health(t)
-		lag := h.index().Lag
-		return h.Status == "ok" && (lag != nil && *lag == 0 || !onReal(t))
+		i := h.index()
+		return h.Status == "ok" && (!onReal(t) || i.Lag != nil && *i.Lag == 0 && i.Documents["skill"] == len(list))
 	})
 	for _, r := range list {
 		c.ask(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
