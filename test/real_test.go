@@ -27,8 +27,8 @@ const (
 // the embedder and the model at Ollama.
 var onRealBackends = []topology{{"one process and its backends", real(together)}, {"many processes and their backends", real(apart)}}
 
-// systems are what a test is about: Cairn on real backends where it runs below
-// TestRealBackends, else Cairn that needs no server.
+// systems are what a test is about: Cairn on real backends where its name says
+// so, as below TestRealBackends, else Cairn that needs no server.
 func systems(t testing.TB) []topology {
 	if onReal(t) {
 		return onRealBackends
@@ -36,7 +36,7 @@ func systems(t testing.TB) []topology {
 	return topologies
 }
 
-func onReal(t testing.TB) bool { return strings.HasPrefix(t.Name(), "TestRealBackends/") }
+func onReal(t testing.TB) bool { return strings.HasPrefix(t.Name(), "TestReal") }
 
 // TestRealBackends asks the rows of the contracts of Cairn on real backends.
 // Left to the embedded system are the analyses whose figures the offline model
@@ -69,7 +69,6 @@ func TestRealBackends(t *testing.T) {
 		{"restart", TestRestart},
 		{"a worker that joins", TestWorkerJoins},
 		{"workers that are killed", TestWorkersKilledUnderLoad},
-		{"tools beside skills", TestToolsLeaveSkillsAlone},
 		{"analyses that are refused", TestRefusedAnalyses},
 		{"an analysis on the bus", TestAnalysisOnTheBus},
 		{"numbers of events", TestEventsAreNumbered},
