@@ -121,16 +121,20 @@ func apply(t testing.TB, ix index.Index, records []record) {
 	}
 }
 
-func search(t testing.TB, ix index.Index, query string, k int) (ids []string) {
+func search(t testing.TB, ix index.Index, query string, k int) []string {
 	t.Helper()
 	result, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: query, TopK: k})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range result.Hits {
-		ids = append(ids, h.ID)
+	return ids(result.Hits)
+}
+
+func ids(hits []index.Hit) (all []string) {
+	for _, h := range hits {
+		all = append(all, h.ID)
 	}
-	return ids
+	return all
 }
 
 func evaluation(t testing.TB, folder string) string {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -16,7 +17,11 @@ const (
 	plainTextShare = 0.8
 	// wholeShare is what the query as a whole gives to the score of a
 	// document; the sentence that it fits best the rest.
-	wholeShare = 0.3
+	wholeShare = 0.15
+	// A sentence counts by this power of how well it is answered, beside the
+	// one that is answered best: "I need your help with a few things." finds
+	// something, too, which is not to come before what the others find.
+	clarityPower = 0.3
 )
 
 // match is a document with the score that one side gives it.
@@ -39,12 +44,7 @@ func fuse(found []part) []Hit {
 	whole := fused(found[0])
 	best := whole
 	if len(found) > 1 {
-		best = map[string]float64{}
-	}
-	for _, p := range found[1:] {
-		for id, score := range fused(p) {
-			best[id] = max(best[id], score)
-		}
+		best = bestOf(found[1:])
 	}
 	var hits []Hit
 	for id, h := range ranks(found) {
@@ -60,14 +60,63 @@ func fuse(found []part) []Hit {
 	return hits
 }
 
+// bestOf is the score that each document has for the sentence that it fits best.
+func bestOf(sentences []part) map[string]float64 {
+	clarities := clarities(sentences)
+	clearest := slices.Max(clarities)
+	best := map[string]float64{}
+	for i, p := range sentences {
+		weight := math.Pow(ratio(clarities[i], clearest), clarityPower)
+		for id, score := range fused(p) {
+			best[id] = max(best[id], weight*score)
+		}
+	}
+	return best
+}
+
+// clarities tell how well each part is answered beside the others, by the best
+// match of either side.
+func clarities(found []part) []float64 {
+	var text, vector float64
+	for _, p := range found {
+		text, vector = max(text, highest(p.text)), max(vector, highest(p.vector))
+	}
+	all := make([]float64, len(found))
+	for i, p := range found {
+		share := p.textShare()
+		all[i] = share*ratio(highest(p.text), text) + (1-share)*ratio(highest(p.vector), vector)
+	}
+	return all
+}
+
+// highest is the score of the best match.
+func highest(matches []match) float64 {
+	if len(matches) == 0 {
+		return 0
+	}
+	return matches[0].score
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// textShare is what words give to the scores of the part.
+func (p part) textShare() float64 {
+	if p.plain {
+		return plainTextShare
+	}
+	return textShare
+}
+
 // fused adds up both sides of a part. Dividing by the highest sum lets every
 // part bring its documents, even where the sides agree on none.
 func fused(p part) map[string]float64 {
 	scores := map[string]float64{}
-	share := textShare
-	if p.plain {
-		share = plainTextShare
-	}
+	share := p.textShare()
 	spread(scores, p.text, share)
 	spread(scores, p.vector, 1-share)
 	highest := 0.0

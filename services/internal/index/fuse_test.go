@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,19 +20,19 @@ func TestFuse(t *testing.T) {
 	}{
 		{"nothing found", []part{{}}, nil},
 		{
-			"both sides count half, relative to the best of each",
+			"both sides count, relative to the best of each",
 			[]part{{text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2)}},
-			[]Hit{{"a", 1, 1, 1}, {"b", 0.25, 2, 0}, {"c", 0.125, 0, 2}},
+			[]Hit{{"a", 1, 1, 1}, {"b", textShare / 2, 2, 0}, {"c", (1 - textShare) / 4, 0, 2}},
 		},
 		{
 			"vectors that weigh nothing count less",
 			[]part{{text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2), plain: true}},
-			[]Hit{{"a", 1, 1, 1}, {"b", 0.4, 2, 0}, {"c", 0.05, 0, 2}},
+			[]Hit{{"a", 1, 1, 1}, {"b", plainTextShare / 2, 2, 0}, {"c", (1 - plainTextShare) / 4, 0, 2}},
 		},
 		{
 			"sides that agree on nothing bring their best",
 			[]part{{text: list("a", 10.0), vector: list("b", 0.8)}},
-			[]Hit{{"a", 1, 1, 0}, {"b", 1, 0, 1}},
+			[]Hit{{"b", 1, 0, 1}, {"a", textShare / (1 - textShare), 1, 0}},
 		},
 		{
 			"without vectors the words decide",
@@ -39,13 +40,27 @@ func TestFuse(t *testing.T) {
 			[]Hit{{"a", 1, 1, 0}, {"b", 0.25, 2, 0}},
 		},
 		{
-			"the best of each sentence comes before the second of any",
+			"the best of each sentence comes before what fits none best",
 			[]part{
-				{text: list("a", 9.0, "c", 8.0, "b", 3.0)},
-				{text: list("a", 9.0, "c", 8.1)},
-				{text: list("b", 3.0)},
+				{text: list("a", 10.0, "c", 8.0, "b", 7.0)},
+				{text: list("a", 10.0, "c", 8.0)},
+				{text: list("b", 7.0)},
 			},
-			[]Hit{{"a", 1, 1, 0}, {"c", 0.3*8/9 + 0.7*0.9, 2, 0}, {"b", 0.3/3 + 0.7, 1, 0}},
+			[]Hit{{"a", 1, 1, 0}, {"b", wholeShare*0.7 + (1-wholeShare)*math.Pow(0.7, clarityPower), 1, 0}, {"c", 0.8, 2, 0}},
+		},
+		{
+			"a sentence that is answered badly counts for less",
+			[]part{
+				{text: list("a", 10.0, "c", 8.0, "b", 1.0)},
+				{text: list("a", 10.0, "c", 8.0)},
+				{text: list("b", 1.0)},
+			},
+			[]Hit{{"a", 1, 1, 0}, {"c", 0.8, 2, 0}, {"b", wholeShare*0.1 + (1-wholeShare)*math.Pow(0.1, clarityPower), 1, 0}},
+		},
+		{
+			"a sentence that finds nothing",
+			[]part{{text: list("a", 10.0)}, {}, {text: list("a", 10.0)}},
+			[]Hit{{"a", 1, 1, 0}},
 		},
 	} {
 		got := fuse(row.found)
@@ -65,7 +80,7 @@ func TestFuseFullList(t *testing.T) {
 	if len(got) != depth-1 {
 		t.Errorf("got %d hits, want all but the last, which is as good as those left out", len(got))
 	}
-	if want := 1 - 50.0/99; got[50].Score != want {
+	if want := 1 - 50.0/99; math.Abs(got[50].Score-want) > 1e-9 {
 		t.Errorf("the 51st scores %g, want %g", got[50].Score, want)
 	}
 }
