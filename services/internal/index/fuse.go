@@ -17,11 +17,11 @@ const (
 	plainTextShare = 0.8
 	// wholeShare is what the query as a whole gives to the score of a
 	// document; the sentence that it fits best the rest.
-	wholeShare = 0.15
+	wholeShare = 0.2
 	// A sentence counts by this power of how well it is answered, beside the
 	// one that is answered best: "I need your help with a few things." finds
 	// something, too, which is not to come before what the others find.
-	clarityPower = 0.3
+	clarityPower = 0.4
 )
 
 // match is a document with the score that one side gives it.

@@ -32,7 +32,7 @@ func TestFuse(t *testing.T) {
 		{
 			"sides that agree on nothing bring their best",
 			[]part{{text: list("a", 10.0), vector: list("b", 0.8)}},
-			[]Hit{{"b", 1, 0, 1}, {"a", textShare / (1 - textShare), 1, 0}},
+			[]Hit{{"a", 1, 1, 0}, {"b", 1, 0, 1}},
 		},
 		{
 			"without vectors the words decide",
