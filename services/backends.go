@@ -62,7 +62,11 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if !e.Space().Lexical {
 		e = embed.Cached(e, w.vectors(ctx))
 	}
-	ix, err := index.Open(w.Index, e)
+	log, err := w.log(ctx)
+	if err != nil {
+		return search{}, err
+	}
+	ix, err := index.Open(w.Index, e, log.ID())
 	if err != nil {
 		return search{}, err
 	}

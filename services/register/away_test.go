@@ -31,7 +31,7 @@ func serveAway(t testing.TB) *bus.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := index.Open("http://127.0.0.1:1", embedder)
+	ix, err := index.Open("http://127.0.0.1:1", embedder, "")
 	if err != nil {
 		t.Fatal(err)
 	}

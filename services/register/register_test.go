@@ -46,7 +46,7 @@ func serveResolve(t testing.TB, server *bus.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := index.Open("embedded:", embedder)
+	ix, err := index.Open("embedded:", embedder, "")
 	if err != nil {
 		t.Fatal(err)
 	}

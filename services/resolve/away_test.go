@@ -20,7 +20,7 @@ func TestIDsAreResolvedWhileTheIndexIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := index.Open("http://127.0.0.1:1", e)
+	ix, err := index.Open("http://127.0.0.1:1", e, "")
 	if err != nil {
 		t.Fatal(err)
 	}

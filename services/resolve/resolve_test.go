@@ -56,7 +56,7 @@ func (w *world) serve() {
 
 func (w *world) serveWith(e embed.Embedder) {
 	w.t.Helper()
-	ix, err := index.Open("embedded:", e)
+	ix, err := index.Open("embedded:", e, "")
 	if err != nil {
 		w.t.Fatal(err)
 	}

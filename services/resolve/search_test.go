@@ -254,7 +254,7 @@ func TestWhatWasWrittenIsReadFromEitherWorker(t *testing.T) {
 func TestIndexThatOthersFeedIsSearchedAsItIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ix, err := index.Open("embedded:", newFaulty(t))
+	ix, err := index.Open("embedded:", newFaulty(t), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -152,6 +153,12 @@ func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, go
 		return 0, false, wrap(err, "read", encoded)
 	}
 	return msg.Sequence, removes(msg.Header), nil
+}
+
+// ID tells this log from every other, such as one that was made anew: their
+// revisions cannot be compared.
+func (c *Catalog) ID() string {
+	return c.stream.CachedInfo().Created.UTC().Format(time.RFC3339Nano)
 }
 
 // Revision is the newest revision in the log, 0 when it is empty. It is that

@@ -208,6 +208,19 @@ func TestOpenAgain(t *testing.T) {
 	if _, err := again.Get(soon(t), skill(1)); err != nil {
 		t.Error(err)
 	}
+	if again.ID() != c.ID() {
+		t.Errorf("ID = %s, and %s when it is opened again", c.ID(), again.ID())
+	}
+	if err := js.DeleteStream(soon(t), catalog.Stream); err != nil {
+		t.Fatal(err)
+	}
+	anew, err := catalog.Open(soon(t), js, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if anew.ID() == c.ID() {
+		t.Errorf("ID = %s also of one made anew", c.ID())
+	}
 }
 
 // TestItIsABucket reads through the client's own KV interface.

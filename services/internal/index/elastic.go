@@ -36,14 +36,14 @@ type elastic struct {
 	filled   atomic.Pointer[generation] // what Apply writes to; nil: to be looked up
 }
 
-// settings are what the URL says beside the server.
+// settings are what the URL says beside the server, and the catalog's name.
 type settings struct {
 	prefix string        // of the names of indices
-	epoch  string        // documents of another one are worth nothing
 	search time.Duration // the longest time of a search
+	log    string        // the catalog; revisions of another one say nothing
 }
 
-func openElastic(address string, e embed.Embedder) (*elastic, error) {
+func openElastic(address string, e embed.Embedder, log string) (*elastic, error) {
 	server, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
@@ -55,6 +55,7 @@ func openElastic(address string, e embed.Embedder) (*elastic, error) {
 	if err != nil {
 		return nil, fmt.Errorf("index %q: %w", server.Redacted(), err)
 	}
+	s.log = log
 	server.RawQuery = ""
 	l, err := newLink(server)
 	if err != nil {
@@ -69,11 +70,11 @@ var prefixes = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 func parseSettings(given url.Values) (settings, error) {
 	for key := range given {
-		if !slices.Contains([]string{"prefix", "epoch", "timeout"}, key) {
-			return settings{}, fmt.Errorf("setting %q: want prefix, epoch or timeout", key)
+		if !slices.Contains([]string{"prefix", "timeout"}, key) {
+			return settings{}, fmt.Errorf("setting %q: want prefix or timeout", key)
 		}
 	}
-	s := settings{prefix: cmp.Or(given.Get("prefix"), "cairn"), epoch: given.Get("epoch"), search: searchTime}
+	s := settings{prefix: cmp.Or(given.Get("prefix"), "cairn"), search: searchTime}
 	if !prefixes.MatchString(s.prefix) {
 		return s, fmt.Errorf("prefix %q: want small letters, digits, dashes", s.prefix)
 	}

@@ -64,14 +64,28 @@ func TestRealMigration(t *testing.T) {
 	}
 }
 
-func TestRealEpoch(t *testing.T) {
+// TestRealCatalogMadeAnew gives an index a catalog whose revisions begin again:
+// none is to be taken for older than one of the catalog before.
+func TestRealCatalogMadeAnew(t *testing.T) {
 	t.Parallel()
 	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
-	first, second := openAt(t, url, lexical(t)), openAt(t, url+"&epoch=2", lexical(t))
-	one, two := generation(t, first), generation(t, second)
-	if one == two {
-		t.Errorf("generation %q in both epochs", one)
+	of := func(log string) index.Migrator {
+		ix, err := index.Open(url, lexical(t), log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ix.Close() })
+		return ix.(index.Migrator)
 	}
+	change := index.Change{Document: index.Document{Kind: "skill", ID: "s", Title: "brew coffee"}, Revision: 9}
+	fill(t, of("first"), []index.Change{change})
+	change.Title, change.Revision = "mow lawns", 1
+	second := of("second")
+	fill(t, second, []index.Change{change})
+	if got := search(t, second, "mow lawns", 1); len(got) != 1 {
+		t.Error("a record of the second catalog is not found")
+	}
+	wantStatus(t, second, true, 1)
 }
 
 func TestRealGenerationIsOneForAll(t *testing.T) {

@@ -27,7 +27,7 @@ func (e *elastic) planFor(space embed.Space) *plan {
 	if p := e.plan.Load(); p != nil && p.space == space {
 		return p
 	}
-	body, err := json.Marshal(layout(space, e.epoch))
+	body, err := json.Marshal(layout(space, e.log))
 	if err != nil {
 		panic(fmt.Sprintf("layout of an index: %v", err)) // it has only texts and numbers
 	}
@@ -47,7 +47,7 @@ func (p *plan) entrance(kind string) string { return p.index(kind) + "-put" }
 type object = map[string]any
 
 // layout is what an index is made with.
-func layout(space embed.Space, epoch string) object {
+func layout(space embed.Space, log string) object {
 	return object{
 		"settings": object{
 			// The statistics of BM25 are those of a shard: of all tenants.
@@ -60,7 +60,7 @@ func layout(space embed.Space, epoch string) object {
 			"dynamic": "strict",
 			"_meta": object{
 				"model": space.Name, "dimensions": space.Dimensions, "lexical": space.Lexical,
-				"text": textVersion, "epoch": epoch,
+				"text": textVersion, "catalog": log,
 			},
 			// The vectors are most of a document, and never read back.
 			"_source":    object{"excludes": []string{"vectors"}},

@@ -27,10 +27,10 @@ func TestElasticSettings(t *testing.T) {
 		"http://host?prefix=-cairn":        "prefix",
 		"http://host?timeout=soon":         "timeout",
 		"http://host?timeout=-1s":          "timeout",
-		"http://host?shards=3":             "want prefix, epoch or timeout",
+		"http://host?shards=3":             "want prefix or timeout",
 		"https://me:secret@host?timeout=0": "me:xxxxx@host",
 	} {
-		if _, err := index.Open(url, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := index.Open(url, nil, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("open %q: got %v, want an error that says %q", url, err, want)
 		}
 	}

@@ -29,7 +29,7 @@ func TestEmbedded(t *testing.T) {
 func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "embedded", "embedded:dir", "ftp://host"} {
-		if _, err := index.Open(url, nil); err == nil || !strings.Contains(err.Error(), "embedded:") {
+		if _, err := index.Open(url, nil, ""); err == nil || !strings.Contains(err.Error(), "embedded:") {
 			t.Errorf("open %q: got %v, want an error that names what is known", url, err)
 		}
 	}
@@ -42,7 +42,7 @@ func open(t testing.TB, e embed.Embedder) index.Index {
 
 func openURL(t testing.TB, url string, e embed.Embedder) index.Index {
 	t.Helper()
-	ix, err := index.Open(url, e)
+	ix, err := index.Open(url, e, "")
 	if err != nil {
 		t.Fatal(err)
 	}

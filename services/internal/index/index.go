@@ -11,21 +11,22 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// Open returns the index that url names, with vectors made by e. The caller
-// closes it.
+// Open returns the index that url names, with vectors made by e, of the catalog
+// that is called log: what is there of another catalog is not its own. The
+// caller closes it.
 //
 //	embedded:                   in memory, begins empty
-//	http://user:password@host:9200?prefix=cairn&epoch=1&timeout=4s
+//	http://user:password@host:9200?prefix=cairn&timeout=4s
 //	                            Elasticsearch 8, a Migrator; https as well
 //
-// Elasticsearch need not be there yet. Names of indices begin with prefix;
-// another epoch makes all documents anew; a search takes timeout at most.
-func Open(url string, e embed.Embedder) (Index, error) {
+// Elasticsearch need not be there yet. Names of indices begin with prefix; two
+// catalogs on one server want different ones. A search takes timeout at most.
+func Open(url string, e embed.Embedder, log string) (Index, error) {
 	switch {
 	case url == "embedded:":
 		return newEmbedded(e), nil
 	case strings.HasPrefix(url, "http://"), strings.HasPrefix(url, "https://"):
-		return openElastic(url, e)
+		return openElastic(url, e, log)
 	}
 	return nil, fmt.Errorf("index %q: want embedded: or http://host:9200", url)
 }

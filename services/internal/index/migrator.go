@@ -22,7 +22,7 @@ type Migrator interface {
 	Index
 	// Generation names what Apply writes to, and makes it when it is missing;
 	// it is live at once when nothing else is. Another name means that none of
-	// the log is in there: the model, the mapping or the epoch is another, or
+	// the log is in there: the model, the mapping or the catalog is another, or
 	// the server lost it. It has letters, digits and dashes.
 	Generation(ctx context.Context) (string, error)
 	// Promote makes the generation that Apply writes to the live one, for all

@@ -94,7 +94,7 @@ func openReal(w *world) index.Migrator {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ix, err := index.Open(server+"?timeout=60s&prefix="+w.prefix, e)
+	ix, err := index.Open(server+"?timeout=60s&prefix="+w.prefix, e, "")
 	if err != nil {
 		w.t.Fatal(err)
 	}

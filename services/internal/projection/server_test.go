@@ -45,7 +45,7 @@ func (s *server) empty() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if s.ix, err = index.Open("embedded:", e); err != nil {
+	if s.ix, err = index.Open("embedded:", e, ""); err != nil {
 		s.t.Fatal(err)
 	}
 	s.applied = map[uint64]int{}
