@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/go-json-experiment/json"
 	"github.com/sony/gobreaker/v2"
 )
 
@@ -35,7 +35,8 @@ type link struct {
 
 func newLink(server *url.URL) (*link, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64 // searches come together
+	transport.MaxIdleConnsPerHost = 64  // searches come together
+	transport.DisableCompression = true // that takes longer than to send what is saved
 	transport.DialContext = (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	transport.ResponseHeaderTimeout = 2 * writeTime // beyond every deadline of ours
 	client, err := elastictransport.NewClient(
