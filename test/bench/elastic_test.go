@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// searched is how many queries are asked, in each turn all of them.
+const searched = 100
+
 // BenchmarkSearchElasticsearch compares a search through the edge with what it
 // sends to Elasticsearch, sent there directly. The last figure is what the edge
 // takes beyond 1.3 times as long.
@@ -51,7 +54,7 @@ func searchElasticsearch(b *testing.B, embed, corpus string) {
 				body: func(n int) []byte { return pairs[n%len(pairs)].query }})
 			direct := newSide(b, server{at: strings.TrimPrefix(elastic, "http://")}, connections, side{path: pairs[0].path, status: http.StatusOK,
 				body: func(n int) []byte { return pairs[n%len(pairs)].body }})
-			c, r := compare(b, 100, cairn, direct)
+			c, r := compare(b, searched, cairn, direct)
 			report(b, "p50-µs", each(c, p50), each(r, p50))
 			beyond := make([]float64, len(c))
 			for i := range c {
@@ -69,7 +72,7 @@ type asked struct {
 }
 
 // recorded registers the corpus with a Cairn that ends then, and asks it the
-// queries of the dev split until each is answered with vectors, which a model
+// first queries of the dev split until each is answered with vectors, which a model
 // that has not got them yet may be too slow for. Those that find nothing are
 // left out.
 func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus string) (all []asked) {
@@ -79,7 +82,7 @@ func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus s
 	defer end(cmd)
 	registerAll(b, at.at, corpus)
 	waitIndexed(b, at, len(linesOf(b, corpus)))
-	for _, query := range searches(b, evaluation(b, "retrieval", "queries-dev.jsonl")) {
+	for _, query := range searches(b, evaluation(b, "retrieval", "queries-dev.jsonl"))[:searched] {
 		for end := time.Now().Add(time.Minute); ; {
 			g.taken()
 			res, err := http.Post("http://"+at.at+"/resolve/skill", "application/json", bytes.NewReader(query))
