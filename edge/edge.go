@@ -24,7 +24,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		post("/register/context_builder", forward(bus.RegisterContextBuilder), 200, "Register a context builder, or replace it"),
 		post("/register/guardrail", forward(bus.RegisterGuardrail), 200, "Register a guardrail, or replace it"),
 		post("/register/template", forward(bus.RegisterTemplate), 200, "Register a template, or replace it"),
-		post("/register/reindex", bare(bus.Reindex), 200, "Write all records to the search index anew; 501 where it is in memory", schemas.ErrNotImplemented),
+		post("/register/reindex", bare(bus.Reindex), 200, "Fill a new search index from the catalog; 501 where it is in memory", schemas.ErrNotImplemented),
 		remove("/register/{kind}/{id}", fromURL(bus.Unregister), 204, "Remove a record; absent is no error"),
 
 		post("/resolve/skill", fresh(forward(bus.ResolveSkill)), 200, "A skill with all that serves it, or a search for skills", schemas.ErrSkillNotFound),

@@ -25,7 +25,7 @@ type Projected struct {
 	Failed     []uint64 `json:"failed,omitempty" doc:"those that were not, and will not be soon"`
 }
 
-// Reindexed answers who has the index filled anew.
+// Reindexed answers who has a new index filled.
 type Reindexed struct {
 	Generation string `json:"generation" doc:"of the index"`
 	Records    uint64 `json:"records" doc:"to be written, removed ones included"`

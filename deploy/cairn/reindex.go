@@ -23,10 +23,10 @@ func reindexCommand() *cobra.Command {
 	r := &reindex{}
 	cmd := &cobra.Command{
 		Use:   "reindex",
-		Short: "Write all records to the search index anew",
-		Long: `Reindex begins to write all records from the catalog to the search index once more.
-Searches go on meanwhile; a record that the index lacks is found once it is written.
-"cairn status" says how far it is.
+		Short: "Fill a new search index from the catalog",
+		Long: `Reindex begins to fill a new search index with all records of the catalog. Searches
+go on in the old one, which it replaces when it is full; what is registered meanwhile
+is found then. "cairn status" says how far it is.
 
 Nobody has to call it after a change of the embedding model: that is noticed.
 An index in memory needs it never.`,

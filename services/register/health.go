@@ -42,7 +42,7 @@ func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 	}
 }
 
-// reindex has all records written to the index anew. One in memory is made
+// reindex has a new index filled with all records. One in memory is made
 // anew at each start.
 func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
 	if r.projector == nil {

@@ -31,6 +31,27 @@ func (e *elastic) Generation(ctx context.Context) (string, error) {
 	return g.name, nil
 }
 
+// Renew is described at Migrator.
+func (e *elastic) Renew(ctx context.Context) (string, error) {
+	space, err := e.space(ctx)
+	if err != nil {
+		return "", fmt.Errorf("renew the index: %w", err)
+	}
+	there, err := e.look(ctx)
+	if err != nil {
+		return "", fmt.Errorf("renew the index: %w", err)
+	}
+	p := there.newest(e.planFor(space))
+	if there.live(e.settings) == p.mark() {
+		p = p.at(p.build + 1)
+	}
+	g, err := e.make(ctx, p, there)
+	if err != nil {
+		return "", fmt.Errorf("renew the index: %w", err)
+	}
+	return g.name, nil
+}
+
 // current returns what documents of the plan are written to. Many may ask at
 // once: what one of them makes, the others find.
 func (e *elastic) current(ctx context.Context, p *plan) (*generation, error) {
@@ -45,11 +66,16 @@ func (e *elastic) current(ctx context.Context, p *plan) (*generation, error) {
 	return g, nil
 }
 
+// generate returns the newest generation of the plan, and makes what it lacks.
 func (e *elastic) generate(ctx context.Context, p *plan) (*generation, error) {
 	there, err := e.look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return e.make(ctx, there.newest(p), there)
+}
+
+func (e *elastic) make(ctx context.Context, p *plan, there indices) (_ *generation, err error) {
 	missing := there.missing(p)
 	for _, kind := range missing {
 		if err := e.create(ctx, p, kind); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -31,7 +32,7 @@ func (e *elastic) look(ctx context.Context) (indices, error) {
 		return nil, fmt.Errorf("look for indices: %w", err)
 	}
 	for name := range found {
-		if e.fingerprintOf(name) == "" {
+		if e.markOf(name) == "" {
 			delete(found, name) // not made here
 		}
 	}
@@ -46,13 +47,13 @@ func (s settings) all() (patterns []string) {
 	return patterns
 }
 
-var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12})$`)
+var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12}-[0-9]{1,9})$`)
 
-// fingerprintOf returns the fingerprint in the name of an index, or nothing
-// when the name is not ours.
-func (s settings) fingerprintOf(index string) string {
-	_, fingerprint := s.split(index)
-	return fingerprint
+// markOf returns the mark in the name of an index, or nothing when the name is
+// not ours.
+func (s settings) markOf(index string) string {
+	_, mark := s.split(index)
+	return mark
 }
 
 // kindAlias returns the alias under which an index may be searched.
@@ -61,12 +62,25 @@ func (s settings) kindAlias(index string) string {
 	return s.alias(kind)
 }
 
-func (s settings) split(index string) (kind, fingerprint string) {
+func (s settings) split(index string) (kind, mark string) {
 	rest, ok := strings.CutPrefix(index, s.prefix)
 	if match := names.FindStringSubmatch(rest); ok && match != nil {
 		return match[1], match[2]
 	}
 	return "", ""
+}
+
+// newest returns the plan for the last of its builds that was begun; for the
+// first one where there is none.
+func (i indices) newest(p *plan) *plan {
+	newest := 1
+	for name := range i {
+		fingerprint, build, _ := strings.Cut(p.markOf(name), "-")
+		if n, err := strconv.Atoi(build); err == nil && fingerprint == p.fingerprint {
+			newest = max(newest, n)
+		}
+	}
+	return p.at(newest)
 }
 
 func (i indices) missing(p *plan) (missing []string) {
@@ -84,11 +98,10 @@ func (i indices) name(p *plan) string {
 	for _, kind := range kinds {
 		h.Write([]byte(i[p.index(kind)].Settings.Index.UUID))
 	}
-	return p.fingerprint + "-" + hex.EncodeToString(h.Sum(nil)[:4])
+	return p.mark() + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// live returns the fingerprint of the indices that are searched; nothing,
-// unless it is one and the same for all kinds.
+// live returns the mark of the indices that are searched; nothing, unless it is one and the same for all kinds.
 func (i indices) live(s settings) string {
 	searched := i.searched(s)
 	for _, kind := range kinds {
@@ -99,24 +112,24 @@ func (i indices) live(s settings) string {
 	return searched[kinds[0]]
 }
 
-// searched returns the fingerprint of the index that is searched, by kind.
+// searched returns the mark of the index that is searched, by kind.
 func (i indices) searched(s settings) map[string]string {
-	prints := map[string]string{}
+	marks := map[string]string{}
 	for name, index := range i {
-		kind, fingerprint := s.split(name)
+		kind, mark := s.split(name)
 		if _, ok := index.Aliases[s.alias(kind)]; ok {
-			prints[kind] = fingerprint
+			marks[kind] = mark
 		}
 	}
-	return prints
+	return marks
 }
 
 // vacant reports whether a kind is not searched while all others are in
 // indices of the plan, if at all.
 func (i indices) vacant(p *plan) bool {
 	searched := i.searched(p.settings)
-	for _, fingerprint := range searched {
-		if fingerprint != p.fingerprint {
+	for _, mark := range searched {
+		if mark != p.mark() {
 			return false
 		}
 	}

@@ -64,6 +64,33 @@ func TestRealMigration(t *testing.T) {
 	}
 }
 
+func TestRealRenew(t *testing.T) {
+	t.Parallel()
+	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
+	ix, other, unaware := openAt(t, url, lexical(t)), openAt(t, url, lexical(t)), openAt(t, url, lexical(t))
+	stale := index.Change{Document: index.Document{Kind: "skill", ID: "stale", Title: "Mow lawns"}, Revision: 1}
+	brew := index.Change{Document: index.Document{Kind: "skill", ID: "kitchen.coffee", Title: "Coffee"}, Revision: 2}
+	fill(t, ix, []index.Change{stale})
+	before := generation(t, unaware)
+	renewed, err := ix.Renew(t.Context())
+	if err != nil || renewed == before {
+		t.Fatalf("renewed %q, %v, want another than %q", renewed, err, before)
+	}
+	if again, err := other.Renew(t.Context()); err != nil || again != renewed {
+		t.Errorf("renewed while that is filled: %q, %v, want %q", again, err, renewed)
+	}
+	if err := unaware.Apply(t.Context(), []index.Change{brew}); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, ix, false, 2) // found at once, in what is searched
+	fill(t, ix, []index.Change{brew})
+	wantStatus(t, ix, true, 1)
+	wantFound(t, other, "")
+	if got := generation(t, other); got != renewed {
+		t.Errorf("generation %q, want %q", got, renewed)
+	}
+}
+
 // TestRealCatalogMadeAnew gives an index a catalog whose revisions begin again:
 // none is to be taken for older than one of the catalog before.
 func TestRealCatalogMadeAnew(t *testing.T) {
@@ -106,8 +133,8 @@ func TestRealGenerationIsOneForAll(t *testing.T) {
 	}
 	ix := openAt(t, url, lexical(t))
 	fill(t, ix, some(1))
-	fingerprint, _, _ := strings.Cut(got[0], "-")
-	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+fingerprint, "", nil)
+	mark := got[0][:strings.LastIndex(got[0], "-")]
+	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+mark, "", nil)
 	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrLost) {
 		t.Errorf("apply to what was deleted: got %v, want %v", err, index.ErrLost)
 	}

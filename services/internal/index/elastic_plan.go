@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"cairn/services/internal/embed"
 )
@@ -19,6 +20,7 @@ type plan struct {
 	space       embed.Space
 	body        []byte // settings and mapping of an index
 	fingerprint string // of the body: documents of equal ones can be searched together
+	build       int    // how often the indices were made anew, from 1; 0: not known
 }
 
 // planFor returns the plan for vectors of a space.
@@ -32,13 +34,26 @@ func (e *elastic) planFor(space embed.Space) *plan {
 		panic(fmt.Sprintf("layout of an index: %v", err)) // it has only texts and numbers
 	}
 	sum := sha256.Sum256(body)
-	p := &plan{e.settings, space, body, hex.EncodeToString(sum[:6])}
+	p := &plan{e.settings, space, body, hex.EncodeToString(sum[:6]), 0}
 	e.plan.Store(p)
 	return p
 }
 
+// at returns the plan for indices that were made anew so often.
+func (p *plan) at(build int) *plan {
+	next := *p
+	next.build = build
+	return &next
+}
+
+// mark tells indices of the plan from all others.
+func (p *plan) mark() string { return p.fingerprint + "-" + strconv.Itoa(p.build) }
+
+// family begins the names of the indices of a kind, of all builds.
+func (p *plan) family(kind string) string { return p.alias(kind) + "-" + p.fingerprint + "-" }
+
 // index is the name of the index of a kind.
-func (p *plan) index(kind string) string { return p.alias(kind) + "-" + p.fingerprint }
+func (p *plan) index(kind string) string { return p.alias(kind) + "-" + p.mark() }
 
 // entrance is the alias through which documents are written. Elasticsearch
 // makes an index that is missing, with a mapping of its own; not an alias.

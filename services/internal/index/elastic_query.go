@@ -49,9 +49,9 @@ func coverageQuery(tenant string, words []string) object {
 // vectorQuery finds what is near. The filters are part of it: they would
 // otherwise leave little of what is nearest of all. The one on the index keeps
 // a vector from one of another model, of other dimensions even.
-func vectorQuery(tenant, index string, vector []float32) object {
+func vectorQuery(tenant, family string, vector []float32) object {
 	return search(depth, "knn", object{
 		"field": "vectors.vector", "query_vector": vector, "k": depth, "num_candidates": candidates,
-		"filter": append(filter(tenant), object{"term": object{"_index": index}}),
+		"filter": append(filter(tenant), object{"prefix": object{"_index": family}}),
 	})
 }

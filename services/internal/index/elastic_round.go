@@ -14,7 +14,7 @@ var errIncomparable = errors.New("vectors of another model")
 type round struct {
 	query Query
 	question
-	index string // that has vectors of the question's model; empty: it has no vectors
+	family string // of the indices with vectors of the question's model; empty: it has no vectors
 
 	found [2][]part // by scope
 }
@@ -62,7 +62,7 @@ func (r *round) lookups() (all []lookup) {
 				all = append(all, lookup{scope, i, byCoverage, n, coverageQuery(tenant, words.distinct)})
 			}
 			if dot(r.vectors[i], r.vectors[i]) > 0 {
-				all = append(all, lookup{scope, i, byVector, 0, vectorQuery(tenant, r.index, r.vectors[i])})
+				all = append(all, lookup{scope, i, byVector, 0, vectorQuery(tenant, r.family, r.vectors[i])})
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (r *round) note(l lookup, a response) error {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
-	if hits := a.Hits.Hits; r.index != "" && len(hits) > 0 && hits[0].Index != r.index {
+	if hits := a.Hits.Hits; r.family != "" && len(hits) > 0 && !strings.HasPrefix(hits[0].Index, r.family) {
 		return errIncomparable
 	}
 	p := &r.found[l.scope][l.part]

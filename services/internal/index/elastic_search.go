@@ -31,7 +31,7 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	}
 	r := &round{query: q, question: asked}
 	if asked.space.Name != "" {
-		r.index = e.planFor(e.embedder.Space()).index(q.Kind)
+		r.family = e.planFor(e.embedder.Space()).family(q.Kind)
 	}
 	err = e.ask(ctx, r)
 	switch {

@@ -32,7 +32,7 @@ func (e *elastic) Status(ctx context.Context) (Status, error) {
 	}
 	s := Status{Live: there.live(e.settings), Documents: map[string]int{}}
 	if space, err := e.space(ctx); err == nil {
-		s.Fingerprint = e.planFor(space).fingerprint
+		s.Fingerprint = there.newest(e.planFor(space)).mark()
 	}
 	for _, kind := range kinds {
 		if s.Documents[kind], err = e.count(ctx, kind); err != nil {

@@ -25,6 +25,10 @@ type Migrator interface {
 	// the log is in there: the model, the mapping or the catalog is another, or
 	// the server lost it. It has letters, digits and dashes.
 	Generation(ctx context.Context) (string, error)
+	// Renew begins a generation that takes the place of the live one, although
+	// nothing about it is wrong, and names it. While one is being filled, it is
+	// that one.
+	Renew(ctx context.Context) (string, error)
 	// Promote makes the generation that Apply writes to the live one, for all
 	// kinds at once, when it is not yet. Call it once a generation, when all of
 	// the log was applied: two workers with different settings that went on
@@ -39,8 +43,8 @@ type Migrator interface {
 
 // Status is what a Migrator knows of its documents.
 type Status struct {
-	Fingerprint string         // of the documents that Apply writes; empty while a model has not told its dimensions
-	Live        string         // of those that Search reads; empty: there are none
+	Fingerprint string         // of the newest generation; empty while a model has not told its dimensions
+	Live        string         // of the one that Search reads; empty: there is none
 	Documents   map[string]int // that can be found, by kind
 }
 

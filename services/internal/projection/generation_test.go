@@ -67,18 +67,21 @@ func TestReindexAppliesAllAnew(t *testing.T) {
 	w.visible(p, last)
 	w.drained(p)
 	got, err := p.Reindex(t.Context())
-	if err != nil || got.Generation != "one" || got.Records != records {
-		t.Errorf("got %+v, %v, want generation one with %d records", got, err, records)
+	if err != nil || got.Generation != "one-again" || got.Records != records {
+		t.Errorf("got %+v, %v, want generation one-again with %d records", got, err, records)
 	}
-	w.eventually("all were applied twice", func() bool {
+	w.eventually("the new generation is live", func() bool {
 		w.server.mu.Lock()
 		defer w.server.mu.Unlock()
-		for _, times := range w.server.applied {
-			if times < 2 {
-				return false
-			}
-		}
-		return len(w.server.applied) == records
+		return w.server.live == "one-again"
 	})
+	w.server.mu.Lock()
+	for revision, times := range w.server.applied {
+		if times < 2 {
+			t.Errorf("revision %d was applied %d times, want 2", revision, times)
+		}
+	}
+	w.server.mu.Unlock()
+	w.eventually("the worker knows", func() bool { return p.Visible(t.Context(), last) == nil })
 	w.visible(p, w.put("net.new", "newest"))
 }

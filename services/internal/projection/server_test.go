@@ -124,6 +124,18 @@ func (s *server) Generation(ctx context.Context) (string, error) {
 	return s.name, nil
 }
 
+func (s *server) Renew(ctx context.Context) (string, error) {
+	if err := s.ask(ctx, nil); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.name == s.live {
+		s.name += "-again"
+	}
+	return s.name, nil
+}
+
 func (s *server) Promote(ctx context.Context) error {
 	if err := s.ask(ctx, nil); err != nil {
 		return err

@@ -158,23 +158,32 @@ func reached(info *jetstream.ConsumerInfo) uint64 {
 	return info.AckFloor.Stream
 }
 
-// Reindex has the whole log applied anew, by all projectors together. What is
-// searchable stays so meanwhile.
+// Reindex has a new generation filled by all projectors together, and then
+// searched. Searches read the old one meanwhile.
 func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
 	t := p.aimed()
 	if t == nil {
 		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not answered yet")
 	}
-	err := p.deps.Conn.JetStream().DeleteConsumer(ctx, catalog.Stream, durable(t.generation))
-	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return schemas.Reindexed{}, fmt.Errorf("delete consumer %s: %w", durable(t.generation), err)
+	name, err := p.deps.Index.Renew(ctx)
+	if errors.Is(err, index.ErrUnavailable) {
+		return schemas.Reindexed{}, schemas.ErrUnavailable.Because(err.Error())
 	}
-	consumer, err := p.consumer(ctx, t.generation)
 	if err != nil {
 		return schemas.Reindexed{}, err
 	}
+	consumer, err := p.consumer(ctx, name)
+	if err != nil {
+		return schemas.Reindexed{}, err
+	}
+	if name != t.generation { // who reads the old one finds out what is to be read
+		err := p.deps.Conn.JetStream().DeleteConsumer(ctx, catalog.Stream, durable(t.generation))
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return schemas.Reindexed{}, fmt.Errorf("delete consumer %s: %w", durable(t.generation), err)
+		}
+	}
 	info := consumer.CachedInfo() // others may have begun already
-	return schemas.Reindexed{Generation: t.generation, Records: info.Delivered.Consumer + info.NumPending}, nil
+	return schemas.Reindexed{Generation: name, Records: info.Delivered.Consumer + info.NumPending}, nil
 }
 
 func (p *Projector) aimed() *target {
