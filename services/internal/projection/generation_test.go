@@ -54,6 +54,16 @@ func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
 	}
 }
 
+func TestEmptyGenerationIsLiveAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.server.live = "of another catalog"
+	p := w.projector()
+	if _, wrong := p.Status(t.Context()); len(wrong) > 0 {
+		t.Errorf("got %q of an index that has all there is", wrong)
+	}
+}
+
 func TestReindexAppliesAllAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -58,7 +58,13 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 	p.mu.Lock()
 	p.target = t
 	p.mu.Unlock()
-	p.seen.aim(name, status.Live == status.Fingerprint)
+	// Where nothing is to be applied, the start does not say that something is.
+	if err := p.drained(ctx, t); err != nil {
+		return nil, err
+	}
+	if !t.promoted {
+		p.seen.aim(name, status.Live == status.Fingerprint)
+	}
 	return t, nil
 }
 
