@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -46,7 +47,8 @@ type settings struct {
 func openElastic(address string, e embed.Embedder, log string) (*elastic, error) {
 	server, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+		// What is wrong may be a part of the password.
+		return nil, errors.New("index: want http://user:password@host:port, what is special in a password percent-encoded")
 	}
 	if server.Host == "" {
 		return nil, fmt.Errorf("index %q: no host", server.Redacted())

@@ -87,11 +87,6 @@ func (e *elastic) make(ctx context.Context, p *plan, there indices) (_ *generati
 			return nil, err
 		}
 	}
-	if there.vacant(p) {
-		if err := e.point(ctx, p, there); err != nil {
-			return nil, err
-		}
-	}
 	g := &generation{plan: p, name: there.name(p)}
 	e.filled.Store(g)
 	return g, nil
@@ -111,10 +106,20 @@ func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 	err = e.link.call(ctx, adminTime, req, &struct{}{})
 	var status *statusError
 	if errors.As(err, &status) && status.Type == "resource_already_exists_exception" {
-		return nil
+		return e.open(ctx, p, kind)
 	}
 	if err != nil {
 		return fmt.Errorf("create index %s: %w", p.index(kind), err)
+	}
+	return nil
+}
+
+// open lets documents of a kind in where an index is that lacks the alias, as
+// one that was restored without.
+func (e *elastic) open(ctx context.Context, p *plan, kind string) error {
+	req := esapi.IndicesPutAliasRequest{Index: []string{p.index(kind)}, Name: p.entrance(kind)}
+	if err := e.link.call(ctx, adminTime, req, &struct{}{}); err != nil {
+		return fmt.Errorf("open index %s: %w", p.index(kind), err)
 	}
 	return nil
 }

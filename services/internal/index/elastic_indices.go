@@ -124,18 +124,6 @@ func (i indices) searched(s settings) map[string]string {
 	return marks
 }
 
-// vacant reports whether a kind is not searched while all others are in
-// indices of the plan, if at all.
-func (i indices) vacant(p *plan) bool {
-	searched := i.searched(p.settings)
-	for _, mark := range searched {
-		if mark != p.mark() {
-			return false
-		}
-	}
-	return len(searched) < len(kinds)
-}
-
 // liveSince returns when the first of the indices was made that are searched;
 // nothing when none is.
 func (i indices) liveSince(s settings) (first string) {

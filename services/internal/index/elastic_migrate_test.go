@@ -41,6 +41,9 @@ func TestRealMigration(t *testing.T) {
 		}
 		wantStatus(t, next, false, 1)
 		wantFound(t, next, index.TextOnly)
+		if got, err := next.Search(t.Context(), index.Query{Kind: "skill", Text: "espresso", TopK: 1}); err != nil || got.Degraded != index.TextOnly {
+			t.Errorf("search for no word that is there: got %+v, %v, want it to be %s", got, err, index.TextOnly)
+		}
 		alone := coffee
 		alone.By = index.Vector
 		if got, err := next.Search(t.Context(), alone); !errors.Is(err, index.ErrNoVectors) {
@@ -89,6 +92,24 @@ func TestRealRenew(t *testing.T) {
 	if got := generation(t, other); got != renewed {
 		t.Errorf("generation %q, want %q", got, renewed)
 	}
+}
+
+// TestRealRestored is an index whose aliases were left out of a backup.
+func TestRealRestored(t *testing.T) {
+	t.Parallel()
+	prefix := newPrefix(t)
+	url := server(t) + "?timeout=60s&prefix=" + prefix
+	ix := openAt(t, url, lexical(t))
+	fill(t, ix, some(1))
+	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-*/_alias/*", "", nil)
+	if _, err := ix.Search(t.Context(), coffee); !errors.Is(err, index.ErrUnavailable) {
+		t.Errorf("search: got %v, want %v", err, index.ErrUnavailable)
+	}
+	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrLost) {
+		t.Errorf("apply: got %v, want %v", err, index.ErrLost)
+	}
+	fill(t, ix, some(2))
+	wantStatus(t, ix, true, 2)
 }
 
 // TestRealCatalogMadeAnew gives an index a catalog whose revisions begin again:
@@ -144,7 +165,7 @@ func TestRealGenerationIsOneForAll(t *testing.T) {
 	fill(t, ix, some(1))
 }
 
-func generation(t *testing.T, ix index.Migrator) string {
+func generation(t testing.TB, ix index.Migrator) string {
 	t.Helper()
 	name, err := ix.Generation(t.Context())
 	if err != nil {
@@ -154,7 +175,7 @@ func generation(t *testing.T, ix index.Migrator) string {
 }
 
 // fill does what a worker does with its log.
-func fill(t *testing.T, ix index.Migrator, changes []index.Change) {
+func fill(t testing.TB, ix index.Migrator, changes []index.Change) {
 	t.Helper()
 	generation(t, ix)
 	if err := ix.Apply(t.Context(), changes); err != nil {
@@ -163,7 +184,7 @@ func fill(t *testing.T, ix index.Migrator, changes []index.Change) {
 	promote(t, ix)
 }
 
-func promote(t *testing.T, ix index.Migrator) {
+func promote(t testing.TB, ix index.Migrator) {
 	t.Helper()
 	if err := ix.Promote(t.Context()); err != nil {
 		t.Fatal(err)

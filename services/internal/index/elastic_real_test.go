@@ -59,6 +59,7 @@ func TestRealDeliveries(t *testing.T) {
 	}
 	group.Wait()
 	ix := openAt(t, url, lexical(t))
+	fill(t, ix, nil)
 	for _, c := range log {
 		got, want := search(t, ix, c.Title, 1), []string(nil)
 		if last[c.ID] == c.Revision {
@@ -202,10 +203,12 @@ func server(t testing.TB) string {
 }
 
 // openReal is an index of its own on the server, gone after the test.
+// openReal opens an index of its own that is live from the start.
 func openReal(t testing.TB, e embed.Embedder) index.Migrator {
 	t.Helper()
-	prefix := newPrefix(t)
-	return openAt(t, server(t)+"?timeout=60s&prefix="+prefix, e)
+	ix := openAt(t, server(t)+"?timeout=60s&prefix="+newPrefix(t), e)
+	fill(t, ix, nil)
+	return ix
 }
 
 func openAt(t testing.TB, url string, e embed.Embedder) index.Migrator {

@@ -48,7 +48,7 @@ func (r *round) scopes() []string {
 func (r *round) lookups() (all []lookup) {
 	for scope, tenant := range r.scopes() {
 		r.found[scope] = make([]part, len(r.texts))
-		if r.query.By == Vector && len(r.texts) > 0 {
+		if r.family != "" && len(r.texts) > 0 {
 			all = append(all, lookup{side: byScope, body: scopeQuery(tenant)})
 		}
 		for i, text := range r.texts {
@@ -79,6 +79,8 @@ func scopeQuery(tenant string) object {
 func (r *round) note(l lookup, a response) error {
 	if a.Status >= http.StatusMultipleChoices {
 		switch err := (&statusError{a.Status, a.Error}); {
+		case a.Status == http.StatusNotFound: // no index is live, so there is nothing to compare with
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		case l.side == byVector:
 			return fmt.Errorf("%w: %w", errIncomparable, err)
 		case err.ours():

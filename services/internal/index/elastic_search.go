@@ -89,8 +89,7 @@ func (e *elastic) send(ctx context.Context, r *round, body []byte, got *answers)
 func encodeLookups(lookups []lookup) ([]byte, error) {
 	var lines []any
 	for _, l := range lookups {
-		// Before the first document there is no index, and nothing to find.
-		lines = append(lines, object{"ignore_unavailable": true}, l.body)
+		lines = append(lines, object{}, l.body)
 	}
 	return encode(lines...)
 }

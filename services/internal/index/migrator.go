@@ -20,8 +20,8 @@ import (
 //	when nothing is pending for the first time { m.Promote(ctx) }
 type Migrator interface {
 	Index
-	// Generation names what Apply writes to, and makes it when it is missing;
-	// it is live at once when nothing else is. Another name means that none of
+	// Generation names what Apply writes to, and makes it when it is missing.
+	// It is not searched before it was promoted. Another name means that none of
 	// the log is in there: the model, the mapping or the catalog is another, or
 	// the server lost it. It has letters, digits and dashes.
 	Generation(ctx context.Context) (string, error)
