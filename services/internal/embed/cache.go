@@ -12,8 +12,13 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// recentQueries are kept in memory: 8 MB at 1,024 dimensions.
-const recentQueries = 2048
+const (
+	// recentQueries are kept in memory: 8 MB at 1,024 dimensions.
+	recentQueries = 2048
+	// atOnce is how many texts are asked for before their vectors are kept:
+	// more than any query has parts, and seconds of work.
+	atOnce = 64
+)
 
 // cached asks its embedder for what no cache has.
 type cached struct {
@@ -140,12 +145,18 @@ func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) ([][]float
 	}
 }
 
-func (c *cached) ask(ctx context.Context, purpose Purpose, w wanted) ([][]float32, error) {
-	vectors, err := c.Embedder.Embed(ctx, purpose, w.texts)
-	if err != nil {
-		return nil, err
+// ask keeps what was made before a failure: who tries again goes on from there.
+func (c *cached) ask(ctx context.Context, purpose Purpose, w wanted) (all [][]float32, err error) {
+	for len(w.keys) > 0 {
+		n := min(atOnce, len(w.keys))
+		vectors, err := c.Embedder.Embed(ctx, purpose, w.texts[:n])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c.keep(purpose, w.keys[:n], vectors)...)
+		w = wanted{w.keys[n:], w.texts[n:]}
 	}
-	return c.keep(purpose, w.keys, vectors), nil
+	return all, nil
 }
 
 // remembered are the vectors of queries, when all are in memory.

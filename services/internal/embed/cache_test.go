@@ -155,6 +155,26 @@ func TestCacheOutlivesTheProcess(t *testing.T) {
 	}
 }
 
+func TestCacheKeepsWhatWasMadeBeforeAFailure(t *testing.T) {
+	t.Parallel()
+	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	e := warmed(t, s, openCache(t, js))
+	var texts []string
+	for i := range 100 {
+		texts = append(texts, fmt.Sprintf("text number %d", i))
+	}
+	s.SetEmbedding(func(asked []string) (e ollamatest.Embedding) {
+		if slices.Contains(asked, texts[99]) {
+			e.Status, e.Error = 503, "server busy"
+		}
+		return e
+	})
+	if _, err := e.Embed(t.Context(), embed.Document, texts); !errors.Is(err, embed.ErrUnavailable) {
+		t.Fatalf("got %v, want %v", err, embed.ErrUnavailable)
+	}
+	holds(t, js, 64)
+}
+
 func TestCacheServesWhileTheModelIsAway(t *testing.T) {
 	t.Parallel()
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))

@@ -23,6 +23,9 @@ var ErrRefused = errors.New("refused by the embedding model")
 // errTooLong is of a text that does not fit the model's window.
 var errTooLong = fmt.Errorf("%w: too long", ErrRefused)
 
+// errSilent is of a server that took too long.
+var errSilent = fmt.Errorf("%w: no answer", ErrUnavailable)
+
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, fmt.Sprintf(format, args...))
 }
@@ -62,7 +65,7 @@ func limit(ctx context.Context, d time.Duration, f func(context.Context) error) 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case bounded.Err() != nil:
-		return unavailable("no answer within %v", d)
+		return fmt.Errorf("%w within %v", errSilent, d)
 	}
 	return err
 }

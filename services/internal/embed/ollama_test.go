@@ -234,6 +234,35 @@ func TestARefusedTextIsNamed(t *testing.T) {
 	}
 }
 
+// TestATextThatBreaksTheModel is refused, and costs no other text; a model that
+// breaks on all is away.
+func TestATextThatBreaksTheModel(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]ollamatest.Embedding{
+		"a runner that crashes": {Status: 500, Error: "do embedding request: EOF"},
+		"no answer":             {End: ollamatest.Hang},
+	} {
+		s := serve(t)
+		e := open(t, s, "all-minilm?timeout=100ms")
+		vectors(t, e, embed.Document, "fine")
+		s.SetEmbedding(func(texts []string) ollamatest.Embedding {
+			if slices.Contains(texts, "poison") {
+				return broken
+			}
+			return ollamatest.Embedding{}
+		})
+		_, err := e.Embed(t.Context(), embed.Document, []string{"one", "poison", "two"})
+		if !errors.Is(err, embed.ErrRefused) || !strings.Contains(err.Error(), `"poison"`) {
+			t.Errorf("%s: got %v, want the text refused by its name", name, err)
+		}
+		vectors(t, e, embed.Document, "one", "two")
+		s.SetEmbedding(func([]string) ollamatest.Embedding { return broken })
+		if _, err := e.Embed(t.Context(), embed.Document, []string{"one"}); !errors.Is(err, embed.ErrUnavailable) || errors.Is(err, embed.ErrRefused) {
+			t.Errorf("%s on every text: got %v, want %v", name, err, embed.ErrUnavailable)
+		}
+	}
+}
+
 func TestQueriesDoNotWaitLong(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
+
+	"github.com/ollama/ollama/api"
 )
 
 // run makes the vectors of one call of Embed.
@@ -16,14 +19,21 @@ type run struct {
 	vectors [][]float32
 }
 
-// do embeds a batch. One text that is refused fails all of a request: then
-// each is sent alone.
+const (
+	// attempts is how often a text is sent on which the model breaks.
+	attempts = 3
+	// probeTimeout is enough for most models to be loaded again after that.
+	probeTimeout = 15 * time.Second
+)
+
+// do embeds a batch. One text that is refused, or on which the model breaks,
+// fails all of a request: then each is sent alone.
 func (r *run) do(ctx context.Context, batch []job) error {
 	if len(batch) == 1 {
 		return r.fit(ctx, batch[0])
 	}
 	err := r.send(ctx, batch)
-	if !errors.Is(err, ErrRefused) {
+	if !errors.Is(err, ErrRefused) && !r.broke(ctx, err) {
 		return err
 	}
 	for _, j := range batch {
@@ -39,6 +49,12 @@ func (r *run) fit(ctx context.Context, j job) error {
 	whole := j.text
 	j.text = within(whole, r.id.window)
 	err := r.send(ctx, []job{j})
+	for again := 1; r.broke(ctx, err); again++ {
+		if again == attempts {
+			return fmt.Errorf("%q: %w: the model fails on it each time: %v", beginning(r.purpose, whole), ErrRefused, err)
+		}
+		err = r.send(ctx, []job{j})
+	}
 	for errors.Is(err, errTooLong) && j.text != "" {
 		if j.text = shorter(j.text); j.text != "" {
 			err = r.send(ctx, []job{j})
@@ -51,6 +67,20 @@ func (r *run) fit(ctx context.Context, j job) error {
 		r.note(r.purpose, whole, j.text)
 	}
 	return nil
+}
+
+// broke reports whether err is of a text rather than of the server, which
+// embeds a sample. A query does not wait for that.
+func (r *run) broke(ctx context.Context, err error) bool {
+	var status api.StatusError
+	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError && !errors.Is(err, ErrRefused)
+	if r.purpose == Query || !failed && !errors.Is(err, errSilent) {
+		return false
+	}
+	return limit(ctx, min(r.bound, probeTimeout), func(ctx context.Context) error {
+		_, err := r.ask(ctx, []string{sample})
+		return err
+	}) == nil
 }
 
 // send embeds jobs in one request, bounded in time.
