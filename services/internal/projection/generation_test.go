@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"cairn/services/internal/catalog"
 )
 
 func TestLostIndexIsFilledAnew(t *testing.T) {
@@ -51,6 +53,31 @@ func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
 	defer w.server.mu.Unlock()
 	if got := w.server.promoted["one"]; got != records {
 		t.Errorf("got it promoted with %d records, want %d", got, records)
+	}
+}
+
+// TestModelsDoNotTakeTurns has another worker, with another model, promote what
+// it has filled. What this one has made live before, it does not again.
+func TestModelsDoNotTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.projector()
+	w.visible(p, w.put("net.one", "word"))
+	w.server.mu.Lock()
+	w.server.live = "of another model"
+	w.server.mu.Unlock()
+	if err := w.conn.JetStream().DeleteConsumer(t.Context(), catalog.Stream, "index-one"); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the worker says that its index is not searched", func() bool {
+		_, wrong := p.Status(t.Context())
+		return len(wrong) == 1 && strings.Contains(wrong[0], "another model")
+	})
+	w.drained(p)
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	if w.server.live != "of another model" {
+		t.Errorf("got %q made live again", w.server.live)
 	}
 }
 

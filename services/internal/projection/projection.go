@@ -58,6 +58,8 @@ type Projector struct {
 	mu     sync.Mutex
 	target *target   // nil until the index has answered
 	asked  time.Time // when the consumer was asked how far it is
+
+	promoted string // the generation that was promoted last, by the one who runs
 }
 
 // Open starts to apply the log, as soon as the index answers: it need not be

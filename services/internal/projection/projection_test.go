@@ -263,7 +263,7 @@ func testPoison(t *testing.T, w *world) {
 func TestChangesAtWorkAreNotGivenToAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = 300 * time.Millisecond
+	w.patience = 600 * time.Millisecond
 	release, tried := make(chan struct{}), atomic.Int64{}
 	time.AfterFunc(4*w.patience, func() { close(release) })
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {

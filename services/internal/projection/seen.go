@@ -14,7 +14,7 @@ import (
 const remembered = 1 << 14
 
 var (
-	errFilling = errors.New("the index is being filled anew")
+	errFilling = errors.New("the index is being filled anew, or other workers have another model")
 	errSilent  = errors.New("the index has not answered yet")
 )
 

@@ -136,16 +136,32 @@ func (s *server) Renew(ctx context.Context) (string, error) {
 	return s.name, nil
 }
 
-func (s *server) Promote(ctx context.Context) error {
+func (s *server) promote(ctx context.Context, name string) error {
 	if err := s.ask(ctx, nil); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = s.name
-	s.promoted[s.name] = len(s.applied)
+	s.live = name
+	s.promoted[name] = len(s.applied)
 	return nil
 }
+
+// client is the server as one projector sees it: of the generation that it
+// asked for last.
+type client struct {
+	*server
+	name string
+}
+
+func (c *client) Generation(ctx context.Context) (name string, err error) {
+	if name, err = c.server.Generation(ctx); err == nil {
+		c.name = name
+	}
+	return name, err
+}
+
+func (c *client) Promote(ctx context.Context) error { return c.promote(ctx, c.name) }
 
 func (s *server) Status(ctx context.Context) (index.Status, error) {
 	if err := s.ask(ctx, nil); err != nil {
@@ -187,7 +203,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, nats: nats, conn: conn, log: log, server: newServer(t), patience: time.Second}
-	w.index = func(w *world) index.Migrator { return w.server }
+	w.index = func(w *world) index.Migrator { return &client{server: w.server} }
 	return w
 }
 

@@ -28,6 +28,8 @@ const (
 	// filling is the same while a generation is not live yet.
 	idle    = 5 * time.Second
 	filling = 100 * time.Millisecond
+	// lookAgain is how often a group that is not full looks for more.
+	lookAgain = 5 * time.Millisecond
 )
 
 // target is what a projector writes to, and the consumer that all projectors
@@ -35,7 +37,8 @@ const (
 type target struct {
 	generation string
 	consumer   jetstream.Consumer
-	promoted   bool
+	live       bool      // searches read it, when that was last asked
+	promoted   bool      // by this projector, which does so once
 	looked     time.Time // when the index was asked for its generation
 	size       int       // of a record, in bytes, as the last ones were
 }
@@ -54,7 +57,13 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{generation: name, consumer: consumer, looked: time.Now()}
+	t := &target{
+		generation: name,
+		consumer:   consumer,
+		live:       status.Live == status.Fingerprint,
+		promoted:   p.promoted == name,
+		looked:     time.Now(),
+	}
 	p.mu.Lock()
 	p.target = t
 	p.mu.Unlock()
@@ -62,9 +71,7 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 	if err := p.drained(ctx, t); err != nil {
 		return nil, err
 	}
-	if !t.promoted {
-		p.seen.aim(name, status.Live == status.Fingerprint)
-	}
+	p.seen.aim(name, t.live)
 	return t, nil
 }
 
@@ -90,9 +97,9 @@ func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.
 // room is how many messages to ask for.
 func (t *target) room() int { return max(1, min(maxCount, maxBytes/max(t.size, 1))) }
 
-// available is what can be applied now, without waiting.
-func (t *target) available() ([]jetstream.Msg, error) {
-	return collect(t.consumer.FetchNoWait(t.room()))
+// available is up to most of what can be applied now, without waiting.
+func (t *target) available(most int) ([]jetstream.Msg, error) {
+	return collect(t.consumer.FetchNoWait(most))
 }
 
 // next waits a while for something to apply.
@@ -110,11 +117,31 @@ func (t *target) next(ctx context.Context) ([]jetstream.Msg, error) {
 	if err != nil || len(first) == 0 {
 		return first, err
 	}
-	more, err := t.available()
+	more, err := t.available(t.room() - 1)
 	if err != nil {
 		return first, nil // asked again soon
 	}
 	return append(first, more...), nil
+}
+
+// fill adds to the group what comes until it is full, or none other is at
+// work: an index takes many changes in little more time than one. It ends
+// before the server would have others apply what waits here.
+func (t *target) fill(ctx context.Context, group []jetstream.Msg, w work, end time.Time) []jetstream.Msg {
+	for w.busy() && len(group) < t.room() && time.Now().Before(end) {
+		select {
+		case <-w.ended:
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return group
+		}
+		more, err := t.available(t.room() - len(group))
+		if err != nil {
+			return group // asked again soon
+		}
+		group = append(group, more...)
+	}
+	return group
 }
 
 func collect(batch jetstream.MessageBatch, err error) ([]jetstream.Msg, error) {
@@ -132,7 +159,7 @@ func collect(batch jetstream.MessageBatch, err error) ([]jetstream.Msg, error) {
 }
 
 // drained promotes the generation when nothing is left to be applied by any
-// worker. It does so once: another worker may have promoted a newer one since.
+// worker. A projector does so once: two with different models would take turns.
 func (p *Projector) drained(ctx context.Context, t *target) error {
 	info, err := t.consumer.Info(ctx)
 	if err != nil {
@@ -144,8 +171,8 @@ func (p *Projector) drained(ctx context.Context, t *target) error {
 	}
 	err = p.deps.Index.Promote(ctx)
 	if err == nil {
-		t.promoted = true
-		p.seen.aim(t.generation, true)
+		t.promoted, t.live, p.promoted = true, true, t.generation
+		p.seen.aim(t.generation, t.live)
 	}
 	if errors.Is(err, index.ErrLost) {
 		return err
