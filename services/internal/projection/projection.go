@@ -13,6 +13,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
 	"cairn/services/internal/catalog"
@@ -117,26 +118,47 @@ func (p *Projector) run(ctx context.Context) {
 	}
 }
 
+// project applies the log to the index as it is now.
 func (p *Projector) project(ctx context.Context) error {
 	t, err := persist(ctx, p, "find the index", func() (*target, error) { return p.bind(ctx) })
 	if err != nil {
 		return err
 	}
-	for {
-		if err := p.look(ctx, t); err != nil {
-			return err
+	group, ctx := errgroup.WithContext(ctx)
+	w := newWork()
+	group.Go(func() error {
+		for {
+			if err := w.begin(ctx); err != nil {
+				return err
+			}
+			messages, err := p.collect(ctx, t, w)
+			if err != nil {
+				return err
+			}
+			group.Go(func() error {
+				defer w.end()
+				return p.take(ctx, t.generation, messages)
+			})
 		}
-		messages, err := t.available()
-		if err == nil && len(messages) == 0 {
-			messages, err = p.wait(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
-		if err := p.take(ctx, t, messages); err != nil {
-			return err
-		}
+	})
+	return group.Wait()
+}
+
+// collect is what is to be applied next; nothing, after a while without any.
+func (p *Projector) collect(ctx context.Context, t *target, w work) ([]jetstream.Msg, error) {
+	if err := p.look(ctx, t); err != nil {
+		return nil, err
 	}
+	messages, err := t.available(t.room())
+	if err == nil && len(messages) == 0 {
+		messages, err = p.wait(ctx, t)
+	}
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	messages = t.fill(ctx, messages, w, time.Now().Add(p.deps.AckWait/3))
+	t.size = size(messages)
+	return messages, nil
 }
 
 // wait returns when there is something to apply, or after a while.

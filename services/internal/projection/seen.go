@@ -34,67 +34,78 @@ func newSeen() *seen {
 	return &seen{recent: map[uint64]bool{}, changed: make(chan struct{})}
 }
 
-// change lets f change what is known.
-func (s *seen) change(f func()) {
+// change lets f change what is known. All who wait look again when f says that
+// it did.
+func (s *seen) change(f func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f()
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if f() {
+		close(s.changed)
+		s.changed = make(chan struct{})
+	}
 }
 
 // aim says which generation is written to, and whether searches read it. Of
 // another one nothing is known.
 func (s *seen) aim(generation string, live bool) {
-	s.change(func() {
+	s.change(func() bool {
 		if s.generation != generation {
 			s.floor, s.order = 0, nil
 			clear(s.recent)
 		}
+		same := s.generation == generation && s.live == live
 		s.generation, s.live = generation, live
+		return !same
 	})
 }
 
 // stick says why nothing is applied; nil: it is. It reports whether that is new.
 func (s *seen) stick(why error) (began bool) {
-	s.change(func() {
+	s.change(func() bool {
 		began = (s.stuck == nil) != (why == nil)
 		s.stuck = why
+		return began
 	})
 	return began
 }
 
 // reach says up to which revision all was applied.
 func (s *seen) reach(generation string, revision uint64) {
-	s.change(func() {
-		if s.generation == generation {
-			s.floor = max(s.floor, revision)
+	s.change(func() bool {
+		if s.generation != generation || revision <= s.floor {
+			return false
 		}
+		s.floor = revision
+		return true
 	})
 }
 
-// hear takes in what a projector tells.
+// hear takes in what a projector tells; its own comes back to it.
 func (s *seen) hear(news schemas.Projected) {
-	s.change(func() {
+	s.change(func() bool {
 		if s.generation != news.Generation {
-			return
+			return false
 		}
-		s.note(news.Revisions, true)
-		s.note(news.Failed, false)
+		applied, failed := s.note(news.Revisions, true), s.note(news.Failed, false)
+		return applied || failed
 	})
 }
 
-func (s *seen) note(revisions []uint64, applied bool) {
+// note reports whether something of it was not known.
+func (s *seen) note(revisions []uint64, applied bool) (news bool) {
 	for _, r := range revisions {
-		if _, ok := s.recent[r]; !ok {
+		before, ok := s.recent[r]
+		if !ok {
 			s.order = append(s.order, r)
 		}
+		news = news || !ok || before != applied
 		s.recent[r] = applied
 	}
 	for len(s.order) > remembered {
 		delete(s.recent, s.order[0])
 		s.order = s.order[1:]
 	}
+	return news
 }
 
 // verdict is nil when the revision is searchable, or why it is not and will

@@ -19,19 +19,18 @@ import (
 // take applies messages as one batch, however long that takes, and
 // acknowledges them. What the index never takes is set aside. On an error none
 // are acknowledged: they come again, here or elsewhere.
-func (p *Projector) take(ctx context.Context, t *target, messages []jetstream.Msg) error {
+func (p *Projector) take(ctx context.Context, generation string, messages []jetstream.Msg) error {
 	if len(messages) == 0 {
 		return nil
 	}
 	changes := read(messages)
-	t.size = size(messages)
 	release := keep(messages, p.deps.AckWait/3)
 	told := false
 	refused, err := persist(ctx, p, "apply changes", func() (map[uint64]string, error) {
 		refused, err := p.apply(ctx, changes)
 		if err != nil && !told && ctx.Err() == nil {
 			told = true
-			p.tell(schemas.Projected{Generation: t.generation, Failed: revisions(changes, nil, false)})
+			p.tell(schemas.Projected{Generation: generation, Failed: revisions(changes, nil, false)})
 		}
 		return refused, err
 	})
@@ -41,7 +40,7 @@ func (p *Projector) take(ctx context.Context, t *target, messages []jetstream.Ms
 		return err
 	}
 	p.tell(schemas.Projected{
-		Generation: t.generation,
+		Generation: generation,
 		Revisions:  revisions(changes, refused, false),
 		Failed:     revisions(changes, refused, true),
 	})
