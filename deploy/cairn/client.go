@@ -30,7 +30,7 @@ type client struct {
 	url string
 }
 
-var transport = &http.Transport{MaxIdleConnsPerHost: connections, Proxy: http.ProxyFromEnvironment}
+var transport = &http.Transport{MaxIdleConnsPerHost: registrations, Proxy: http.ProxyFromEnvironment}
 
 func (c *client) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:8080", "`URL` of Cairn")

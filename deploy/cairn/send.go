@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"net/http"
 	"strconv"
 	"sync"
@@ -17,8 +16,13 @@ import (
 	"cairn/schemas"
 )
 
-// patience is how long a record is sent again when the server is busy.
-const patience = time.Minute
+const (
+	// patience is how long a record is sent again when the server is busy.
+	patience = time.Minute
+	// registrations is how many are in flight, at most: what comes together is
+	// synced and indexed together. It is half of what a worker takes by default.
+	registrations = 512
+)
 
 // outcome is what became of a record.
 type outcome struct {
@@ -43,23 +47,41 @@ func (c *client) reachable(ctx context.Context) error {
 // their order, and calls each after each. It returns when all are done.
 func (c *client) sendAll(ctx context.Context, records []record, each func()) []outcome {
 	outcomes := make([]outcome, len(records))
-	var queues [connections][]int
-	seed := maphash.MakeSeed()
-	for i, r := range records {
-		q := maphash.Comparable(seed, [3]string{r.Kind, r.ID, string(r.tenant)}) % connections
-		queues[q] = append(queues[q], i)
-	}
+	queue := make(chan []int)
 	var sending sync.WaitGroup
-	for _, queue := range queues {
+	for range registrations {
 		sending.Go(func() {
-			for _, i := range queue {
-				outcomes[i] = c.send(ctx, records[i])
-				each()
+			for same := range queue {
+				for _, i := range same {
+					outcomes[i] = c.send(ctx, records[i])
+					each()
+				}
 			}
 		})
 	}
+	for _, same := range byID(records) {
+		queue <- same
+	}
+	close(queue)
 	sending.Wait()
 	return outcomes
+}
+
+// byID is the places of the records, those of one id together in their order.
+func byID(records []record) [][]int {
+	var all [][]int
+	first := map[[3]string]int{}
+	for i, r := range records {
+		id := [3]string{r.Kind, r.ID, string(r.tenant)}
+		at, ok := first[id]
+		if !ok {
+			at = len(all)
+			first[id] = at
+			all = append(all, nil)
+		}
+		all[at] = append(all[at], i)
+	}
+	return all
 }
 
 // send registers one record, and again while the server is busy.
