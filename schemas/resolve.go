@@ -16,9 +16,12 @@ const (
 	SearchVector = "vector"
 )
 
-// TextOnly is what a degraded hybrid search says when words were compared and
-// vectors not.
-const TextOnly = "text-only"
+// What a degraded search says that it had to do without.
+const (
+	TextOnly    = "text-only"    // vectors: words alone were compared
+	IndexBehind = "index-behind" // what was registered last: the worker's index could not take it in
+	IndexAway   = "index-away"   // the index that workers share: one of them went by the words of its own records
+)
 
 // Asking is part of every resolve request: for whom, and whether to explain.
 type Asking struct {
@@ -100,7 +103,7 @@ type SkillPackage struct {
 // SkillHits are the skills that a search found, best first.
 type SkillHits struct {
 	Skills   []jsontext.Value `json:"skills" doc:"each record with its score in [0,1]"`
-	Degraded string           `json:"degraded,omitzero" doc:"what the search had to do without, such as text-only"`
+	Degraded string           `json:"degraded,omitzero" doc:"what the search had to do without: text-only, index-behind or index-away"`
 	Explained
 }
 
@@ -138,7 +141,7 @@ type AgentAnswer struct {
 	Capabilities  []string       `json:"capabilities"`
 	OwnedSkillIDs []string       `json:"owned_skill_ids"`
 	Score         float64        `json:"score"`
-	Degraded      string         `json:"degraded,omitzero"`
+	Degraded      string         `json:"degraded,omitzero" doc:"what the search had to do without: text-only, index-behind or index-away"`
 	Record        jsontext.Value `json:"record,omitzero" doc:"the agent record"`
 	Explained
 }

@@ -1,9 +1,15 @@
 package resolve_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -11,31 +17,188 @@ import (
 	"cairn/services/internal/index"
 )
 
-// The index that workers share is at a port on which nobody listens.
-func TestIDsAreResolvedWhileTheIndexIsAway(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	library(w)
+// without starts a worker whose index, which others feed, is at a port on which
+// nobody listens, and waits until it has a spare.
+func (w *world) without() {
+	w.t.Helper()
+	w.start(openIndex(w.t, "http://127.0.0.1:1"), false)
+	w.spared()
+}
+
+func (w *world) spared() {
+	w.t.Helper()
+	w.eventually(func() bool {
+		_, err := w.search("", "anything")
+		return !errors.Is(err, schemas.ErrUnavailable)
+	})
+}
+
+func openIndex(t testing.TB, url string) index.Index {
+	t.Helper()
 	e, err := embed.Open(t.Context(), "lexical:")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix, err := index.Open("http://127.0.0.1:1", e, "")
+	ix, err := index.Open(url, e, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.start(ix, false)
+	return ix
+}
+
+func TestWhileTheIndexIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.without()
 	if _, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: "net.vlan"}); err != nil {
 		t.Errorf("by id: %v", err)
-	}
-	if _, err := w.search("", "audit"); !errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
-	}
-	if _, err := bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "audit"}); !errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	h, err := w.health(w.ctx())
 	if err != nil || h.Status != schemas.StatusDegraded || h.Index == nil || !strings.Contains(h.Degraded[0], "index unavailable") {
 		t.Errorf("got %+v, %v, want degraded by the index", h, err)
+	}
+	q := schemas.SkillQuery{Query: "audit", Search: schemas.SearchVector}
+	if _, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("by vectors: got %v, want %v", err, schemas.ErrUnavailable)
+	}
+}
+
+func TestSkillsAreFoundByTheirWordsWhileTheIndexIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.without()
+	w.put(skill, "", "net.new", `{"skill_id":"net.new","purpose":"Come meanwhile"}`)
+	w.put(skill, "acme", "acme.gone", `{"skill_id":"acme.gone","purpose":"Unloved by now"}`)
+	w.put(skill, "acme", "acme.gone", `{"skill_id":"acme.gone","purpose":"Unloved by now","status":"retired"}`)
+	for _, row := range []struct{ name, tenant, query, scope, want string }{
+		{"a global one", "", "audit the virtual networks", schemas.ScopeGlobal, "net.vlan"},
+		{"by an example query", "", "I was charged twice, why", schemas.ScopeGlobal, "billing.invoice"},
+		{"the tenant's own first", "acme", "check an invoice", schemas.ScopeTenant, "acme.invoice"},
+		{"a global one where the tenant has none", "acme", "trace routes between routers", schemas.ScopeGlobal, "net.route"},
+		{"one registered meanwhile", "", "come meanwhile", schemas.ScopeGlobal, "net.new"},
+		{"one that is not active any more", "acme", "unloved", "", ""},
+		{"one that there is not", "", "xylophone zebra quasar", "", ""},
+	} {
+		ask := asTenant(row.tenant)
+		ask.Explain = true
+		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: row.query, Asking: ask})
+		if row.want == "" {
+			if !errors.Is(err, schemas.ErrSkillNotFound) {
+				t.Errorf("%s: got %v, want %v", row.name, err, schemas.ErrSkillNotFound)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", row.name, err)
+			continue
+		}
+		want := schemas.Explanation{Kind: skill, ID: row.want, Scope: row.scope, Via: "search", TextRank: 1}
+		if diff := cmp.Diff(want, a.Hits.Explain[0]); diff != "" || a.Hits.Degraded != schemas.IndexAway {
+			t.Errorf("%s: degraded %q, the best differs (-want +got):\n%s", row.name, a.Hits.Degraded, diff)
+		}
+	}
+}
+
+func TestAgentIsFoundByItsWordsWhileTheIndexIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.without()
+	a, err := bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "who can audit switches"})
+	if err != nil || a.AgentID != "network" || a.Degraded != schemas.IndexAway || a.Score <= 0 || a.Score > 1 {
+		t.Errorf("got %+v, %v, want the network agent and %q", a, err, schemas.IndexAway)
+	}
+}
+
+// hanging is an index whose searches end with the patience of who asks.
+type hanging struct{ index.Index }
+
+func (hanging) Search(ctx context.Context, _ index.Query) (index.Result, error) {
+	<-ctx.Done()
+	return index.Result{}, ctx.Err()
+}
+
+func TestIndexThatHangsLeavesTimeForAnAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.start(hanging{openIndex(t, "embedded:")}, false)
+	w.eventually(func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		a, err := bus.ResolveSkill.Call(ctx, w.conn, schemas.SkillQuery{Query: "audit virtual networks"})
+		return err == nil && a.Hits.Degraded == schemas.IndexAway
+	})
+}
+
+// Whether the spare is ready when the search comes is left open: it is not
+// searched before it is.
+func TestSpareIsNotSearchedBeforeItIsFilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 600 {
+		id := fmt.Sprintf("net.skill%d", i)
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"purpose":%q}`, id, strings.Repeat("much to be read about it ", 20)))
+	}
+	w.put(skill, "", "net.last", `{"skill_id":"net.last","purpose":"Come last"}`)
+	w.start(openIndex(t, "http://127.0.0.1:1"), false)
+	w.eventually(func() bool {
+		a, err := bus.ResolveSkill.Call(t.Context(), w.conn, schemas.SkillQuery{Query: "come last"})
+		if errors.Is(err, schemas.ErrUnavailable) && strings.Contains(err.Error(), "not ready to be searched") {
+			return false
+		}
+		if err != nil || !strings.Contains(string(a.Hits.Skills[0]), "net.last") {
+			t.Fatalf("got %+v, %v, want the last record, or to be told why not", a.Hits, err)
+		}
+		return true
+	})
+}
+
+// behind is an index with documents, all alike, of skills and agents as they
+// were before.
+func behind(t testing.TB, keys ...string) index.Index {
+	t.Helper()
+	ix := openIndex(t, "embedded:")
+	var changes []index.Change
+	for i, k := range keys {
+		parts := strings.Split(k, "/")
+		changes = append(changes, index.Change{Revision: uint64(i + 1), Document: index.Document{
+			Kind: parts[0], Tenant: parts[1], ID: parts[2], Title: "VLAN audit", Body: "Audit virtual networks",
+		}})
+	}
+	if err := ix.Apply(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	return ix
+}
+
+func TestWhatIsNotActiveAnyMoreIsNotFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var keys []string
+	for i := range 5 {
+		id := fmt.Sprintf("net.a%d", i) // of equals the first id is the best
+		keys = append(keys, "skill//"+id, "skill//net.b"+fmt.Sprint(i), "skill//net.c"+fmt.Sprint(i), "skill/acme/net.a"+fmt.Sprint(i))
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"status":"retired"}`, id))
+		w.put(skill, "", "net.c"+fmt.Sprint(i), fmt.Sprintf(`{"skill_id":"net.c%d"}`, i))
+	}
+	w.put(agent, "", "old", `{"agent_id":"old","status":"retired"}`)
+	w.put(agent, "", "young", `{"agent_id":"young"}`)
+	w.start(behind(t, append(keys, "agent//old", "agent//young")...), false)
+	for _, tenant := range []string{"", "acme"} {
+		hits, err := w.search(tenant, "audit virtual networks", 3)
+		var ids []string
+		for _, h := range hits {
+			ids = append(ids, h.SkillID)
+		}
+		if want := []string{"net.c0", "net.c1", "net.c2"}; err != nil || !slices.Equal(ids, want) {
+			t.Errorf("tenant %q: got %v, %v, want %v", tenant, ids, err, want)
+		}
+	}
+	a, err := bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "audit virtual networks"})
+	if err != nil || a.AgentID != "young" {
+		t.Errorf("got %+v, %v, want the young agent", a, err)
 	}
 }

@@ -40,18 +40,18 @@ func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 	if err := r.current(ctx); err != nil || r.feed == nil {
 		return false, err
 	}
-	return r.indexCurrent(ctx)
+	return r.feed.current(ctx)
 }
 
-func (r *Resolver) indexCurrent(ctx context.Context) (stuck bool, err error) {
+func (f *feed) current(ctx context.Context) (stuck bool, err error) {
 	revision := bus.MinRevision(ctx)
-	if reached, stall := r.feed.mark.get(); reached >= revision {
+	if reached, stall := f.mark.get(); reached >= revision {
 		return stall != nil, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = r.feed.mark.waitFor(waiting, revision)
-	reached, stall := r.feed.mark.get()
+	err = f.mark.waitFor(waiting, revision)
+	reached, stall := f.mark.get()
 	switch {
 	case err == nil:
 		return stall != nil, nil

@@ -23,7 +23,8 @@ type Deps struct {
 	Catalog *catalog.Catalog
 	Index   index.Index // closed by the caller, after the resolver
 	// Feed says that the index is this worker's own and begins empty, so that
-	// the resolver fills it from the log.
+	// the resolver fills it from the log. Any other may be away: the resolver
+	// keeps a spare.
 	Feed     bool
 	Backends map[string]string // the URLs in use, for the health
 	// Embedder is asked how it is, for the health; nil when there is none to ask.
@@ -34,8 +35,9 @@ type Deps struct {
 // Resolver is a view of the catalog that follows its log. It may be used
 // concurrently.
 type Resolver struct {
-	deps Deps
-	feed *feed // nil when others feed the index
+	deps  Deps
+	feed  *feed  // of the worker's own index; nil when others feed it
+	spare *spare // for an index that others feed; else nil
 
 	// mu is held for writing while changes are taken in, so that who reads
 	// sees a record and its links at one revision.
@@ -66,13 +68,15 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	r.reader = graph.Reader{Graph: r.graph, Has: r.has}
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
-	read := r.start(following, deps.Catalog, r.apply)
+	read := r.start(following, r.apply)
 	fed := closed()
 	if deps.Feed {
 		r.feed = newFeed(deps.Index, deps.Log)
-		fed = r.start(following, deps.Catalog, func(changes []catalog.Change) error {
+		fed = r.start(following, func(changes []catalog.Change) error {
 			return r.feed.apply(following, changes)
 		})
+	} else {
+		r.startSpare(following, read)
 	}
 	if err := r.opened(ctx, read, fed); err != nil {
 		r.Close()
@@ -84,19 +88,24 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 // start follows the log in a goroutine that Close waits for. The channel it
 // answers with closes when all that is in the log now was applied, or when it
 // is no longer followed.
-func (r *Resolver) start(ctx context.Context, log *catalog.Catalog, apply func([]catalog.Change) error) <-chan struct{} {
+func (r *Resolver) start(ctx context.Context, apply func([]catalog.Change) error) <-chan struct{} {
 	ready := make(chan struct{})
 	once := sync.OnceFunc(func() { close(ready) })
 	r.follow.Go(func() {
 		defer once()
-		if err := log.Follow(ctx, apply, once); err != nil {
-			r.mu.Lock()
-			r.lost = errors.Join(r.lost, err)
-			r.mu.Unlock()
-			r.deps.Log.Error("the catalog is no longer followed", "err", err)
-		}
+		r.read(ctx, apply, once)
 	})
 	return ready
+}
+
+// read follows the log until ctx ends, and notes when that is not to be.
+func (r *Resolver) read(ctx context.Context, apply func([]catalog.Change) error, ready func()) {
+	if err := r.deps.Catalog.Follow(ctx, apply, ready); err != nil {
+		r.mu.Lock()
+		r.lost = errors.Join(r.lost, err)
+		r.mu.Unlock()
+		r.deps.Log.Error("the catalog is no longer followed", "err", err)
+	}
 }
 
 func closed() <-chan struct{} {

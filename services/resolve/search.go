@@ -14,9 +14,9 @@ import (
 	"cairn/services/internal/index"
 )
 
-// indexBehind is what a search had to do without when the index could not be
-// fed: what was registered last.
-const indexBehind = "index-behind"
+// beyond is how many hits more than wanted are asked for: an index that is
+// behind may find records that are gone or no longer active.
+const beyond = 10
 
 // found is a hit with its record.
 type found struct {
@@ -72,14 +72,22 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 	}, nil
 }
 
-// search is the hits with their records. One whose record has gone meanwhile
-// is left out.
+// search is the hits with their records, as the worker knows them. Where all
+// of the tenant's have gone meanwhile, it is the global ones.
 func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, degraded string, err error) {
 	stuck, err := r.searchCurrent(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	result, err := r.deps.Index.Search(ctx, q)
+	wanted := q.TopK
+	q.TopK += beyond
+	result, err := r.ask(ctx, q)
+	hits = r.active(q.Kind, result)
+	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != "" {
+		q.Tenant = ""
+		result, err = r.ask(ctx, q)
+		hits = r.active(q.Kind, result)
+	}
 	if errors.Is(err, index.ErrUnavailable) || errors.Is(err, index.ErrNoVectors) {
 		return nil, "", schemas.ErrUnavailable.Because(err.Error())
 	}
@@ -87,17 +95,22 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 		return nil, "", fmt.Errorf("search %ss: %w", q.Kind, err)
 	}
 	if stuck && result.Degraded == "" {
-		result.Degraded = indexBehind
+		result.Degraded = schemas.IndexBehind
 	}
+	return hits[:min(wanted, len(hits))], result.Degraded, nil
+}
+
+// active is what was found and is active still, with its records.
+func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
-		n := graph.Node{Kind: q.Kind, Tenant: result.Tenant, ID: h.ID}
-		if r.has(n) {
+		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
+		if f, ok := r.facts[n]; ok && schemas.Active(f.status) {
 			hits = append(hits, found{n, h, r.record(n)})
 		}
 	}
-	return hits, result.Degraded, nil
+	return hits
 }
 
 func explained(who schemas.Asking, hits []found) (e schemas.Explained) {

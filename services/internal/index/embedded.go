@@ -37,6 +37,21 @@ func newEmbedded(e embed.Embedder) *embedded {
 	}
 }
 
+// NewWords returns an index in memory that begins empty and has no vectors: it
+// is to be searched by Text.
+func NewWords() Index { return newEmbedded(vectorless{}) }
+
+// vectorless is an embedder that makes nothing of texts.
+type vectorless struct{}
+
+func (vectorless) Embed(_ context.Context, _ embed.Purpose, texts []string) ([][]float32, error) {
+	return make([][]float32, len(texts)), nil
+}
+
+func (vectorless) Space() embed.Space { return embed.Space{} }
+
+func (vectorless) Check(context.Context) error { return nil }
+
 func (e *embedded) Close() error { return nil }
 
 func (e *embedded) Apply(ctx context.Context, changes []Change) error {
