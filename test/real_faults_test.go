@@ -62,8 +62,9 @@ type outage struct {
 }
 
 var (
-	// Without the index nothing is found.
-	blind = row{status: 503, want: "CE-011"}
+	// Without the index each worker searches the words of its own records, also
+	// of those that came later.
+	spare = row{status: 200, has: `{"degraded":"index-away"}`}
 	// Without the embedder it is found by its words.
 	wordy = row{status: 200, has: `{"degraded":"text-only"}`}
 	sound = row{status: 200}
@@ -76,9 +77,9 @@ func TestRealFaultsOfElasticsearch(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	for _, o := range []outage{
-		{refused, true, blind, blind}, {hanging, true, blind, blind},
-		{refused, false, blind, blind}, {closed, false, blind, blind}, {slow, false, blind, blind}, {hanging, false, blind, blind},
-		{full, false, blind, blind}, {failing, false, blind, blind}, {halved, false, sound, either},
+		{refused, true, spare, spare}, {hanging, true, spare, spare},
+		{refused, false, spare, spare}, {closed, false, spare, spare}, {slow, false, spare, spare}, {hanging, false, spare, spare},
+		{full, false, spare, spare}, {failing, false, spare, spare}, {halved, false, sound, either},
 	} {
 		o.run(t, "new records become searchable later", func(b backends) *proxy { return b.elastic })
 	}
@@ -114,10 +115,12 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		if !o.atStart {
 			old = records(t, "old", 3)
 			f.registered(t, old, "")
+			f.staffed(t, old[0])
 			fails.turn(t, o.mode)
 		}
 		late := records(t, "late", 12)
 		f.registered(t, late, `,"indexed":false`)
+		f.staffed(t, late[0])
 		f.resolved(t, slices.Concat(old, late))
 		soon(t, "the health says that "+says+", and how much is left to be indexed", 5*time.Second, func() bool {
 			h := f.health(t)
@@ -127,8 +130,14 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		for _, r := range old {
 			f.ask(t, "POST /resolve/skill", r.query()).expect(t, o.search.status, o.search.want, o.search.has)
 		}
+		if !o.atStart {
+			f.findsAgent(t, old[0], o.search)
+		}
 		if o.late.status != 0 {
-			f.ask(t, "POST /resolve/skill", late[0].query()).expect(t, o.late.status, o.late.want, "")
+			f.ask(t, "POST /resolve/skill", late[0].query()).expect(t, o.late.status, o.late.want, o.late.has)
+		}
+		if o.late.status == sound.status {
+			f.findsAgent(t, late[0], o.late)
 		}
 		fails.turn(t, well)
 		f.recovered(t, slices.Concat(old, late))
@@ -145,6 +154,21 @@ func (f *faulty) registered(t testing.TB, list []record, more string) {
 		})
 	}
 	all.Wait()
+}
+
+// staffed registers an agent that can do what the record is for.
+func (f *faulty) staffed(t testing.TB, r record) {
+	t.Helper()
+	body := `{"agent_data":{"agent_id":"` + r.id + `","tenant_id":"$","capabilities":["` + r.word + `"]}}`
+	f.ask(t, "POST /register/agent", body).expect(t, 200, "", `{"agent_id":"`+r.id+`"}`)
+}
+
+// findsAgent searches for the agent of a record, as the row expects.
+func (f *faulty) findsAgent(t testing.TB, r record, as row) {
+	t.Helper()
+	a := f.ask(t, "POST /resolve/agent", `{"query":"`+r.word+`","tenant_id":"$"}`)
+	a.expect(t, 200, "", `{"agent_id":"`+r.id+`"}`)
+	a.expect(t, as.status, as.want, as.has)
 }
 
 func (r record) body() string {
