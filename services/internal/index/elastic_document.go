@@ -1,11 +1,15 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cairn/services/internal/embed"
@@ -15,22 +19,17 @@ import (
 // cannot be asked for.
 const global = "_global"
 
-// stored is a document as Elasticsearch has it.
+// stored is a document as Elasticsearch has it, without its vectors.
 type stored struct {
-	Tenant   string   `json:"tenant"`
-	ID       string   `json:"id"`
-	Revision uint64   `json:"revision"`
-	Status   string   `json:"status,omitempty"`
-	Domain   string   `json:"domain,omitempty"`
-	Class    string   `json:"class,omitempty"`
-	Provider string   `json:"provider,omitempty"`
-	Title    string   `json:"title,omitempty"`
-	Body     string   `json:"body,omitempty"`
-	Vectors  []vector `json:"vectors,omitempty"`
-}
-
-type vector struct {
-	Vector []float32 `json:"vector"`
+	Tenant   string `json:"tenant"`
+	ID       string `json:"id"`
+	Revision uint64 `json:"revision"`
+	Status   string `json:"status,omitempty"`
+	Domain   string `json:"domain,omitempty"`
+	Class    string `json:"class,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Body     string `json:"body,omitempty"`
 }
 
 // operation returns what is to be sent for a change.
@@ -49,12 +48,15 @@ func (g *generation) operation(c Change, vectors [][]float32) (operation, error)
 			"_index": g.entrance(c.Kind), "_id": documentID(c.Tenant, c.ID),
 			"version": c.Revision, "version_type": "external_gte",
 		}},
-		newStored(c, vectors),
+		newStored(c),
 	)
+	if err == nil && c.found() {
+		lines, err = withVectors(lines, vectors)
+	}
 	return operation{c, lines}, err
 }
 
-func newStored(c Change, vectors [][]float32) stored {
+func newStored(c Change) stored {
 	s := stored{Tenant: cmp.Or(c.Tenant, global), ID: c.ID, Revision: c.Revision}
 	if c.Removed {
 		return s
@@ -65,12 +67,41 @@ func newStored(c Change, vectors [][]float32) stored {
 	}
 	s.Title = embed.Plain(c.Title)
 	s.Body = embed.Plain(c.body())
+	return s
+}
+
+// withVectors adds the vectors to the document that ends the lines.
+func withVectors(lines []byte, vectors [][]float32) ([]byte, error) {
+	lines = append(bytes.TrimSuffix(lines, []byte("}\n")), `,"vectors":[`...)
 	for _, v := range vectors {
-		if dot(v, v) > 0 { // a text without content is near to nothing
-			s.Vectors = append(s.Vectors, vector{v})
+		length := math.Sqrt(dot(v, v))
+		if length == 0 {
+			continue // a text without content is near to nothing
+		}
+		if math.IsInf(length, 0) || math.IsNaN(length) {
+			return nil, errors.New("a vector is not finite")
+		}
+		lines = appendVector(append(lines, `{"vector":[`...), v, 1/length)
+		lines = append(lines, "]},"...)
+	}
+	return append(bytes.TrimSuffix(lines, []byte(",")), "]}\n"...), nil
+}
+
+// appendVector adds the numbers of v times scale, of which none is above 1.
+// Vectors are most of a document: whole numbers, in steps of what a float32
+// can tell from 1, are written in a fifth of the time.
+func appendVector(lines []byte, v []float32, scale float64) []byte {
+	for i, x := range v {
+		if i > 0 {
+			lines = append(lines, ',')
+		}
+		n := int64(math.Round(float64(x) * scale * 1e7))
+		lines = strconv.AppendInt(lines, n, 10)
+		if n != 0 {
+			lines = append(lines, "e-7"...)
 		}
 	}
-	return s
+	return lines
 }
 
 // documentID tells the documents of all tenants apart. Ids of Elasticsearch
