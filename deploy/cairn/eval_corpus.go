@@ -52,43 +52,51 @@ func foreign(text jsontext.Value) jsontext.Value {
 	return text
 }
 
-// teach registers the corpus, and returns when it can be found.
+// teach registers the corpus, and returns when all of it can be found: what is
+// to be searchable later is registered again then.
 func (e *eval) teach(ctx context.Context, corpus []record, errOut io.Writer) error {
-	r := register{client: e.client, tenant: e.tenant}
-	outcomes, err := r.settle(ctx, corpus, errOut)
-	if err != nil {
-		return err
-	}
-	s := summarize(corpus, outcomes)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case len(s.Refused) > 0:
-		return fmt.Errorf("%d records were refused, such as %s: %s", len(s.Refused), s.Refused[0].Source, s.Refused[0])
-	case s.Later > 0:
-		return e.await(ctx, corpus[len(corpus)-1])
-	}
-	return nil
-}
-
-// await registers the record again until it is searchable at once: what was
-// registered before it then is as well.
-func (e *eval) await(ctx context.Context, last record) error {
 	ctx, cancel := context.WithTimeout(ctx, e.searchable)
 	defer cancel()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
 	for {
-		o := e.send(ctx, last)
+		r := register{client: e.client, tenant: e.tenant}
+		outcomes, err := r.settle(ctx, corpus, errOut)
+		if err != nil {
+			return err
+		}
+		var later []record
+		for i, o := range outcomes {
+			if o.later {
+				later = append(later, corpus[i])
+			}
+		}
+		s := summarize(corpus, outcomes)
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("the corpus is not searchable yet, see cairn status: %w", ctx.Err())
-		case o.err != nil || !o.later:
+		case len(s.Refused) > 0:
+			return fmt.Errorf("%d records were refused, such as %s: %s", len(s.Refused), s.Refused[0].Source, s.Refused[0])
+		case len(later) == 0:
+			return nil
+		}
+		if err := e.await(ctx, later[0]); err != nil {
+			return err
+		}
+		corpus = later
+	}
+}
+
+// await registers a record again until it is searchable at once.
+func (e *eval) await(ctx context.Context, r record) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if o := e.send(ctx, r); ctx.Err() == nil && (o.err != nil || !o.later) {
 			return o.err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			return fmt.Errorf("the corpus is not searchable yet, see cairn status: %w", ctx.Err())
 		}
 	}
 }

@@ -243,8 +243,8 @@ func TestEvalOfACairnInTrouble(t *testing.T) {
 	if n := c.resolved.Load(); n != 12 {
 		t.Errorf("%d searches; want 12, none again without patience", n)
 	}
-	if c.registered.Load() != 5 || c.removed.Load() != 4 {
-		t.Errorf("registered %d times and removed %d times; want 5 and 4", c.registered.Load(), c.removed.Load())
+	if c.registered.Load() != 8 || c.removed.Load() != 4 {
+		t.Errorf("registered %d times and removed %d times; want 8 and 4", c.registered.Load(), c.removed.Load())
 	}
 }
 
