@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,7 +30,7 @@ func Roles() []string { return bus.Services() }
 // flight and returns nil. It waits for a NATS server that is away. ready is
 // called once, when all roles serve.
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
-	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}}
+	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
 	if len(w.Roles) == 0 {
 		w.Roles = Roles()
 	}
@@ -46,8 +47,13 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
 		return nil
 	case <-conn.Closed():
 		return errors.New("the connection to NATS was closed")
+	case err := <-w.failed:
+		return err
 	}
 }
+
+// watchEvery is how often the catalog is looked at.
+const watchEvery = 5 * time.Second
 
 // wiring is what the roles of one process share, and how they end.
 type wiring struct {
@@ -65,6 +71,8 @@ type wiring struct {
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
 	closers  []func()
+
+	failed chan error // why the process cannot go on
 }
 
 // start brings up all roles at once.
@@ -180,8 +188,25 @@ func (w *wiring) analyze(ctx context.Context) error {
 
 // log is the catalog, opened once for all roles of the process.
 func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
-	w.once.Do(func() { w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Replicas) })
+	w.once.Do(func() {
+		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Replicas); w.opened == nil {
+			w.watch(ctx)
+		}
+	})
 	return w.catalog, w.opened
+}
+
+// watch ends the process when the catalog is replaced: it would go on to serve
+// records that are gone. Who starts it again has it read the new one.
+func (w *wiring) watch(ctx context.Context) {
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if err := w.catalog.Watch(living, watchEvery); err != nil {
+			w.failed <- err
+		}
+	})
+	w.atEnd(func() { end(); watching.Wait() })
 }
 
 // search is the index and its embedder, opened once for all roles of the process.

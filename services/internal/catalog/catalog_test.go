@@ -2,10 +2,12 @@ package catalog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -211,8 +213,13 @@ func TestOpenAgain(t *testing.T) {
 	if again.ID() != c.ID() {
 		t.Errorf("ID = %s, and %s when it is opened again", c.ID(), again.ID())
 	}
+	watched := make(chan error)
+	go func() { watched <- c.Watch(soon(t), time.Millisecond) }()
 	if err := js.DeleteStream(soon(t), catalog.Stream); err != nil {
 		t.Fatal(err)
+	}
+	if err := <-watched; !errors.Is(err, catalog.ErrReplaced) {
+		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
 	anew, err := catalog.Open(soon(t), js, 0)
 	if err != nil {
@@ -220,6 +227,14 @@ func TestOpenAgain(t *testing.T) {
 	}
 	if anew.ID() == c.ID() {
 		t.Errorf("ID = %s also of one made anew", c.ID())
+	}
+	if err := c.Watch(soon(t), time.Millisecond); !errors.Is(err, catalog.ErrReplaced) {
+		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := anew.Watch(left, time.Hour); err != nil {
+		t.Errorf("Watch = %v after its context has ended", err)
 	}
 }
 

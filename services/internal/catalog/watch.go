@@ -1,0 +1,45 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrReplaced says that the log is not there any more, or another one has come
+// in its place: what is known of it is worth nothing.
+var ErrReplaced = errors.New("the catalog was deleted or made anew")
+
+// looks is how often in a row the log is missing before it is held to be gone: a
+// cluster that has just started may not know it yet.
+const looks = 3
+
+// Watch looks every so often whether the log is still the one that was opened.
+// It returns [ErrReplaced] when it is not, or nil when ctx ends. While the
+// server is away nothing is known, and it looks on.
+func (c *Catalog) Watch(ctx context.Context, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for missing := 0; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		now, err := c.js.Stream(ctx, Stream)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			if missing++; missing == looks {
+				return ErrReplaced
+			}
+		case err != nil:
+		case id(now) != c.ID():
+			return fmt.Errorf("%w: it is of %s, and was of %s", ErrReplaced, id(now), c.ID())
+		default:
+			missing = 0
+		}
+	}
+}
