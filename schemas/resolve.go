@@ -20,7 +20,7 @@ const (
 const (
 	TextOnly    = "text-only"    // vectors: words alone were compared
 	IndexBehind = "index-behind" // what was registered last: the worker's index could not take it in
-	IndexAway   = "index-away"   // the index that workers share: one of them went by the words of its own records
+	IndexAway   = "index-away"   // the index that workers share, away or not full yet: a worker went by the words of its records
 )
 
 // Asking is part of every resolve request: for whom, and whether to explain.

@@ -11,8 +11,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// spare is what is left of search while the index that workers share is away:
-// the words of this worker's records.
+// spare is what is left of search while the index that workers share is away or
+// not yet full: the words of this worker's records.
 type spare struct {
 	feed   *feed
 	filled chan struct{} // closed once it has what was in the log at first
