@@ -202,3 +202,16 @@ func TestWhatIsNotActiveAnyMoreIsNotFound(t *testing.T) {
 		t.Errorf("got %+v, %v, want the young agent", a, err)
 	}
 }
+
+func TestWhatWasWrittenIsReadWhileTheIndexIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.without()
+	for i := range 100 {
+		id := fmt.Sprintf("net.skill%d", i)
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"purpose":"purpose%d unheard of"}`, id, i))
+		if hits, err := w.search("", fmt.Sprintf("purpose%d", i), 1); err != nil || hits[0].SkillID != id {
+			t.Errorf("%s: got %v, %v", id, hits, err)
+		}
+	}
+}
