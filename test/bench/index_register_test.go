@@ -1,0 +1,242 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/fnv"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// BenchmarkRegisterElasticsearch compares "cairn register" of the whole corpus
+// with the bulk indexer of the client library for Go, which writes the documents
+// that Cairn wrote. Both begin with an empty index and end when all can be found.
+// The vectors are made before: Cairn has them in its cache, the rival in the
+// documents.
+func BenchmarkRegisterElasticsearch(b *testing.B) {
+	elastic, setting := elasticServer(b)
+	corpus := evaluation(b, "retrieval", "corpus.jsonl")
+	prefix := strings.TrimPrefix(setting, "?prefix=")
+	l := newLibrarian(b, elastic)
+	documents, layout := l.write(b, prefix+"-first", corpus)
+	file := filepath.Join(b.TempDir(), "documents")
+	must(b, os.WriteFile(file, documents, 0o600))
+	records := len(linesOf(b, corpus))
+	if n := bytes.Count(documents, []byte("\n")); n != 2*records {
+		b.Fatalf("%d records are %d lines of operations, want 2 each", records, n)
+	}
+	bulk := bulkIndexer(b)
+	cairn := func() float64 { return float64(records) / l.register(b, prefix+"-cairn", corpus, records) }
+	rival := func() float64 {
+		return float64(records) / writeInBulk(b, bulk, elastic, prefix+"-rival", layout, file, records)
+	}
+	cairn()
+	rival() // neither counts
+	var c, r []float64
+	for i := range turns(b) {
+		if i%2 == 0 {
+			c, r = append(c, cairn()), append(r, rival())
+		} else {
+			r, c = append(r, rival()), append(c, cairn())
+		}
+	}
+	report(b, "records/s", c, r)
+}
+
+// bulkIndexer is the path of the rival, which is built by itself.
+func bulkIndexer(b *testing.B) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "bulkindexer")
+	if out, err := exec.Command("go", "build", "-o", path, "./testdata/bulkindexer").CombinedOutput(); err != nil {
+		b.Fatalf("build the bulk indexer: %v\n%s", err, out)
+	}
+	return path
+}
+
+// writeInBulk is how long the rival takes, in seconds.
+func writeInBulk(b *testing.B, bulk, elastic, index string, layout []byte, file string, records int) float64 {
+	b.Helper()
+	tell(b, http.MethodPut, elastic+"/"+index, layout)
+	defer tell(b, http.MethodDelete, elastic+"/"+index, nil)
+	out, err := exec.Command(bulk, elastic, index, file).CombinedOutput()
+	if err != nil {
+		b.Fatalf("bulk indexer: %v\n%s", err, out)
+	}
+	if n := found(b, elastic, index); n != records {
+		b.Fatalf("the bulk indexer wrote %d records of %d", n, records)
+	}
+	took, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	must(b, err)
+	return took
+}
+
+// librarian is a Cairn with a model of its own, whose folder keeps the vectors
+// while its records come and go.
+type librarian struct {
+	elastic, data, nats, model string
+	embedded                   *atomic.Int64 // texts
+}
+
+func newLibrarian(b *testing.B, elastic string) librarian {
+	b.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	must(b, err)
+	defer func() { _ = free.Close() }()
+	embedded := new(atomic.Int64)
+	model := httptest.NewServer(embedder(embedded))
+	b.Cleanup(model.Close)
+	return librarian{elastic, filepath.Join(b.TempDir(), "data"), free.Addr().String(),
+		strings.Replace(model.URL, "http", "ollama", 1) + "/bench", embedded}
+}
+
+// up starts Cairn. When it is done there are no records any more.
+func (l librarian) up(b *testing.B, index string) (at string, done func()) {
+	b.Helper()
+	cmd := upCommand(b, "127.0.0.1:0", "--nats-listen", l.nats, "--data", l.data, "--embed", l.model, "--index", index)
+	return start(b, cmd).at, func() {
+		nc, err := nats.Connect("nats://" + l.nats)
+		must(b, err)
+		js, err := nc.JetStream()
+		must(b, err)
+		must(b, js.DeleteStream("KV_catalog"))
+		nc.Close()
+		end(cmd)
+	}
+}
+
+// register is how long the command line takes until all is found, in seconds.
+func (l librarian) register(b *testing.B, prefix, corpus string, records int) float64 {
+	b.Helper()
+	at, done := l.up(b, l.elastic+"?prefix="+prefix)
+	defer forget(b, l.elastic, prefix)
+	defer done()
+	before, began := l.embedded.Load(), time.Now()
+	registerAll(b, at, corpus)
+	for found(b, l.elastic, prefix+"-skill") < records {
+		if time.Since(began) > 10*time.Minute {
+			b.Fatal("not all records can be found")
+		}
+	}
+	took := time.Since(began).Seconds()
+	if n := l.embedded.Load() - before; n > 10 { // some to see that the model is there
+		b.Fatalf("%d texts were embedded, want them in the cache", n)
+	}
+	return took
+}
+
+// write is what Cairn sends to Elasticsearch for the corpus, and with what its
+// index is made.
+func (l librarian) write(b *testing.B, prefix, corpus string) (documents, layout []byte) {
+	b.Helper()
+	target, err := url.Parse(l.elastic)
+	must(b, err)
+	through := httputil.NewSingleHostReverseProxy(target)
+	through.ErrorLog = log.New(io.Discard, "", 0) // of requests that end with Cairn
+	var mu sync.Mutex
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // what is cut off is not taken at the other side
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		mu.Lock()
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_bulk"):
+			documents = append(documents, body...)
+		case r.Method == http.MethodPut && strings.Contains(r.URL.Path, "-skill-"):
+			layout = body
+		}
+		mu.Unlock()
+		through.ServeHTTP(w, r)
+	}))
+	defer proxy.Close()
+	at, done := l.up(b, proxy.URL+"?prefix="+prefix)
+	defer forget(b, l.elastic, prefix)
+	defer done()
+	registerAll(b, at, corpus)
+	var made map[string]json.RawMessage
+	must(b, json.Unmarshal(layout, &made))
+	delete(made, "aliases")
+	layout, err = json.Marshal(made)
+	must(b, err)
+	return documents, layout
+}
+
+// embedder speaks as Ollama does for a model that adds up the words of a text,
+// each of which is a random vector. It counts the texts.
+func embedder(texts *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var req struct{ Input []string }
+		switch r.URL.Path {
+		case "/api/show":
+			_, _ = io.WriteString(w, `{"capabilities": ["embedding"], "model_info": {}}`)
+			return
+		case "/api/tags":
+			_, _ = io.WriteString(w, `{"models": [{"name": "bench", "model": "bench", "digest": "1"}]}`)
+			return
+		}
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		texts.Add(int64(len(req.Input)))
+		vectors := make([][384]float64, len(req.Input))
+		for i, text := range req.Input {
+			for _, word := range strings.Fields(text) {
+				h := fnv.New64a()
+				_, _ = io.WriteString(h, word) // a hash takes everything
+				random := rand.New(rand.NewPCG(h.Sum64(), 0))
+				for d := range vectors[i] {
+					vectors[i][d] += random.NormFloat64()
+				}
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"model": "bench", "embeddings": vectors})
+	}
+}
+
+// found is how many documents searches of the index see.
+func found(b *testing.B, elastic, index string) int {
+	b.Helper()
+	var counted struct{ Count int }
+	must(b, json.Unmarshal(tell(b, http.MethodGet, elastic+"/"+index+"/_count", nil), &counted))
+	return counted.Count
+}
+
+// forget deletes the indices with the prefix.
+func forget(b *testing.B, elastic, prefix string) {
+	b.Helper()
+	names := strings.Fields(string(tell(b, http.MethodGet, elastic+"/_cat/indices/"+prefix+"-*?h=index", nil)))
+	tell(b, http.MethodDelete, elastic+"/"+strings.Join(names, ","), nil)
+}
+
+// tell is the answer of a server that does what it is told.
+func tell(b *testing.B, method, url string, body []byte) []byte {
+	b.Helper()
+	req, err := http.NewRequest(method, url, bytes.NewReader(body))
+	must(b, err)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	must(b, err)
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	must(b, err)
+	if res.StatusCode != http.StatusOK {
+		b.Fatalf("%s %s: %s %s", method, url, res.Status, answer)
+	}
+	return answer
+}
