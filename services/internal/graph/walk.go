@@ -10,20 +10,32 @@ import (
 // separator stands between the parts of a node's name; no part contains it.
 const separator = "\x00"
 
-// iri is the name of n in the store.
-func (n Node) iri() quad.IRI {
-	return quad.IRI(n.Kind + separator + n.Tenant + separator + n.ID)
+// name is what the store has of a node, a predicate or a tenant. It is spelled
+// as it is: the store spells it anew whenever it looks for it.
+type name string
+
+// String implements quad.Value.
+func (n name) String() string { return string(n) }
+
+// Native implements quad.Value.
+func (n name) Native() any { return string(n) }
+
+func (n Node) name() name {
+	return name(n.Kind + separator + n.Tenant + separator + n.ID)
 }
 
 // newQuad is the edge as the store has it. What a record of a tenant names is
-// a node of that tenant.
+// a node of that tenant. Global ones have no label.
 func newQuad(from Node, e Edge) quad.Quad {
-	return quad.Quad{
-		Subject:   from.iri(),
-		Predicate: quad.IRI(e.Predicate),
-		Object:    Node{kindOf(e.Predicate), from.Tenant, e.To}.iri(),
-		Label:     quad.IRI(from.Tenant),
+	q := quad.Quad{
+		Subject:   from.name(),
+		Predicate: name(e.Predicate),
+		Object:    Node{kindOf(e.Predicate), from.Tenant, e.To}.name(),
 	}
+	if from.Tenant != "" {
+		q.Label = name(from.Tenant)
+	}
+	return q
 }
 
 // step is a way from one end of a quad to the other.
@@ -48,7 +60,7 @@ func against(predicate, kind string) step {
 func (g *Graph) walk(n Node, s step, yield func(id string) bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	start, by := g.store.ValueOf(n.iri()), g.store.ValueOf(quad.IRI(s.predicate))
+	start, by := g.store.ValueOf(n.name()), g.store.ValueOf(name(s.predicate))
 	if start == nil || by == nil {
 		return
 	}
@@ -60,8 +72,8 @@ func (g *Graph) walk(n Node, s step, yield func(id string) bool) {
 		if g.store.QuadDirection(q, quad.Predicate) != by || g.isRetired(q.Key()) {
 			continue
 		}
-		name, _ := g.store.NameOf(g.store.QuadDirection(q, s.far)).(quad.IRI)
-		id, ok := strings.CutPrefix(string(name), prefix)
+		far, _ := g.store.NameOf(g.store.QuadDirection(q, s.far)).(name)
+		id, ok := strings.CutPrefix(string(far), prefix)
 		if ok && !yield(id) {
 			return
 		}
