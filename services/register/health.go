@@ -8,12 +8,17 @@ import (
 	"cairn/schemas"
 )
 
-// healthTime is how long backends have to say how they are.
-const healthTime = 500 * time.Millisecond
+const (
+	// logTime is how long the log has to say how it is, and an index that
+	// resolve workers keep themselves.
+	logTime = 2 * time.Second
+	// healthTime is how long backends have.
+	healthTime = 500 * time.Millisecond
+)
 
 func (r registry) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
 	revision, err := r.catalog.Revision(ctx)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 )
 
 // patience is how long a registration waits for search to see its record. It
-// usually takes milliseconds; a caller who is told "later" loses nothing.
-const patience = 2 * time.Second
+// usually takes milliseconds, of many at once a second or two; a caller who is
+// told "later" loses nothing.
+const patience = 5 * time.Second
 
 // Visible returns nil once search sees the catalog's revision, or an error
 // when that cannot be told before ctx ends.

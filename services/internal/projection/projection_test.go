@@ -49,7 +49,7 @@ func TestWhatNobodyTellsOfIsVisible(t *testing.T) {
 		"no record was removed": w.remove("net.never"),
 	} {
 		w.visible(p, revision)
-		if got := w.found("second"); revision >= replaced && got != "net.a" {
+		if got := w.found("second"); revision >= last && got != "net.a" {
 			t.Errorf("%s: got %q, want net.a", name, got)
 		}
 	}

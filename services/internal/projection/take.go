@@ -106,10 +106,11 @@ func keep(messages []jetstream.Msg, every time.Duration) (release func()) {
 	}
 }
 
-// giveBack lets another worker have the messages at once.
+// giveBack lets another worker have the messages, in a moment: at once they
+// might come to what this one has asked for last, and reads no more.
 func giveBack(messages []jetstream.Msg) {
 	for _, m := range messages {
-		_ = m.Nak() // one that is lost comes again later
+		_ = m.NakWithDelay(firstRetry) // one that is lost comes again later
 	}
 }
 
