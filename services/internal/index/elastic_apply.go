@@ -126,13 +126,13 @@ type item struct {
 // takes 7 ms so, 50 take 16 ms. Waiting for the next refresh takes a second,
 // asking for one afterwards as long as here.
 func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
-	var body bytes.Buffer
-	for _, op := range ops {
-		body.Write(op.lines)
+	lines := make([][]byte, len(ops))
+	for i, op := range ops {
+		lines[i] = op.lines
 	}
 	entrance := true
 	req := esapi.BulkRequest{
-		Body: &body, RequireAlias: &entrance, Refresh: "true",
+		Body: bytes.NewReader(bytes.Join(lines, nil)), RequireAlias: &entrance, Refresh: "true",
 		FilterPath: []string{"items.index.status", "items.index.error.type", "items.index.error.reason"},
 	}
 	var answer struct {

@@ -91,6 +91,7 @@ func withVectors(lines []byte, vectors [][]float32) ([]byte, error) {
 // Vectors are most of a document: whole numbers, in steps of what a float32
 // can tell from 1, are written in a fifth of the time.
 func appendVector(lines []byte, v []float32, scale float64) []byte {
+	lines = slices.Grow(lines, 12*len(v))
 	for i, x := range v {
 		if i > 0 {
 			lines = append(lines, ',')
