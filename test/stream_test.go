@@ -70,6 +70,20 @@ func (c *client) follow(t testing.TB, body string) *stream {
 	return s
 }
 
+// until reads on until the words have been said, and gives what came.
+func (s *stream) until(t testing.TB, words string) []event {
+	t.Helper()
+	var came []event
+	for said(t, came) != words {
+		e, ok := s.next()
+		if !ok {
+			t.Fatalf("the stream ended before %q was said: %v", words, came)
+		}
+		came = append(came, e)
+	}
+	return came
+}
+
 // rest is all that still comes, in the order of the contract: done is there
 // once, and last.
 func (s *stream) rest(t testing.TB) []event {
