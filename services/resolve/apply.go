@@ -9,6 +9,7 @@ import (
 // who read. A record that cannot be read is set aside: to resolving it is not
 // there, the log goes on behind it, and the health names it.
 func (r *Resolver) apply(changes []catalog.Change) error {
+	r.spare.note(changes) // before any search that waits for them
 	read := make([]taken, len(changes))
 	shown := make([]catalog.Change, len(changes))
 	bad := map[int]bool{}

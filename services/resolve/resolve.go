@@ -68,6 +68,10 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	r.reader = graph.Reader{Graph: r.graph, Has: r.has}
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
+	if !deps.Feed {
+		r.spare = newSpare(r)
+		r.follow.Go(func() { r.spare.run(following) })
+	}
 	read := r.start(following, r.apply)
 	fed := closed()
 	if deps.Feed {
@@ -75,8 +79,6 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 		fed = r.start(following, func(changes []catalog.Change) error {
 			return r.feed.apply(following, changes)
 		})
-	} else {
-		r.startSpare(following, read)
 	}
 	if err := r.opened(ctx, read, fed); err != nil {
 		r.Close()
@@ -85,27 +87,22 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	return r, nil
 }
 
-// start follows the log in a goroutine that Close waits for. The channel it
-// answers with closes when all that is in the log now was applied, or when it
-// is no longer followed.
+// start follows the log in a goroutine that Close waits for, until ctx ends,
+// and notes when it could not. The channel it answers with closes when all that
+// is in the log now was applied, or when it is no longer followed.
 func (r *Resolver) start(ctx context.Context, apply func([]catalog.Change) error) <-chan struct{} {
 	ready := make(chan struct{})
 	once := sync.OnceFunc(func() { close(ready) })
 	r.follow.Go(func() {
 		defer once()
-		r.read(ctx, apply, once)
+		if err := r.deps.Catalog.Follow(ctx, apply, once); err != nil {
+			r.mu.Lock()
+			r.lost = errors.Join(r.lost, err)
+			r.mu.Unlock()
+			r.deps.Log.Error("the catalog is no longer followed", "err", err)
+		}
 	})
 	return ready
-}
-
-// read follows the log until ctx ends, and notes when that is not to be.
-func (r *Resolver) read(ctx context.Context, apply func([]catalog.Change) error, ready func()) {
-	if err := r.deps.Catalog.Follow(ctx, apply, ready); err != nil {
-		r.mu.Lock()
-		r.lost = errors.Join(r.lost, err)
-		r.mu.Unlock()
-		r.deps.Log.Error("the catalog is no longer followed", "err", err)
-	}
 }
 
 func closed() <-chan struct{} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"cairn/schemas"
@@ -11,27 +12,110 @@ import (
 	"cairn/services/internal/index"
 )
 
+const (
+	// Words are taken apart once nothing new came for quiet, and after longest
+	// however much comes: while many records are registered, others need the
+	// processors more.
+	quiet   = time.Second
+	longest = 30 * time.Second
+	// piece is how many changes the spare takes in before it looks up.
+	piece = 256
+)
+
 // spare is what is left of search while the index that workers share is away or
 // not yet full: the words of this worker's records.
 type spare struct {
-	feed   *feed
-	filled chan struct{} // closed once it has what was in the log at first
+	feed  *feed
+	news  chan struct{} // has something when changes wait
+	asked chan struct{} // has something when somebody searches
+
+	mu      sync.Mutex
+	waiting []catalog.Change // in the order of the log
+	noted   uint64           // the last revision that waits, or has
 }
 
-// startSpare begins to fill the spare behind the worker's start, which does not
-// wait for it.
-func (r *Resolver) startSpare(ctx context.Context, read <-chan struct{}) {
-	s := &spare{newFeed(index.NewWords(), r.deps.Log), make(chan struct{})}
-	r.spare = s
-	r.follow.Go(func() {
+func newSpare(r *Resolver) *spare {
+	return &spare{
+		feed:  newFeed(index.NewWords(), r.deps.Log),
+		news:  make(chan struct{}, 1),
+		asked: make(chan struct{}, 1),
+	}
+}
+
+// note keeps changes for later. A nil spare needs none.
+func (s *spare) note(changes []catalog.Change) {
+	if s == nil || len(changes) == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, changes...)
+	s.noted = changes[len(changes)-1].Revision
+	s.mu.Unlock()
+	signal(s.news)
+}
+
+// run takes in what was noted, until ctx ends.
+func (s *spare) run(ctx context.Context) {
+	for {
 		select {
-		case <-read:
+		case <-s.news:
 		case <-ctx.Done():
 			return
 		}
-		r.read(ctx, func(changes []catalog.Change) error { return s.feed.apply(ctx, changes) },
-			func() { close(s.filled) })
-	})
+		s.rest(ctx)
+		for next := s.next(); len(next) > 0 && ctx.Err() == nil; next = s.next() {
+			_ = s.feed.apply(ctx, next) // goes on until it has worked, or ctx ends
+		}
+	}
+}
+
+// rest waits until the log is quiet, or somebody needs what waits.
+func (s *spare) rest(ctx context.Context) {
+	silence, end := time.NewTimer(quiet), time.NewTimer(longest)
+	defer silence.Stop()
+	defer end.Stop()
+	for {
+		select {
+		case <-s.news:
+			silence.Reset(quiet)
+			continue
+		case <-silence.C:
+		case <-end.C:
+		case <-s.asked:
+		case <-ctx.Done():
+		}
+		return
+	}
+}
+
+func (s *spare) next() []catalog.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(piece, len(s.waiting))
+	next := s.waiting[:n:n]
+	s.waiting = s.waiting[n:]
+	if len(s.waiting) == 0 {
+		s.waiting = nil // lets go of what was read
+	}
+	return next
+}
+
+// search goes by words, because of what is wrong with the index.
+func (s *spare) search(ctx context.Context, q index.Query, wrong error) (index.Result, error) {
+	s.mu.Lock()
+	noted := s.noted
+	s.mu.Unlock()
+	signal(s.asked)
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.feed.mark.waitFor(waiting, noted); err != nil {
+		return index.Result{}, fmt.Errorf("%w: %w; the worker's own records are not ready to be searched yet",
+			index.ErrUnavailable, wrong)
+	}
+	q.By = index.Text
+	result, err := s.feed.index.Search(ctx, q)
+	result.Degraded = schemas.IndexAway
+	return result, err
 }
 
 // ask searches the index, or the spare while the index is away. Of the time
@@ -59,19 +143,10 @@ func half(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// search goes by words, because of what is wrong with the index.
-func (s *spare) search(ctx context.Context, q index.Query, wrong error) (index.Result, error) {
+// signal makes sure that c has something.
+func signal(c chan<- struct{}) {
 	select {
-	case <-s.filled:
+	case c <- struct{}{}:
 	default:
-		return index.Result{}, fmt.Errorf("%w: %w; the worker's own records are not ready to be searched yet",
-			index.ErrUnavailable, wrong)
 	}
-	if _, err := s.feed.current(ctx); err != nil {
-		return index.Result{}, err
-	}
-	q.By = index.Text
-	result, err := s.feed.index.Search(ctx, q)
-	result.Degraded = schemas.IndexAway
-	return result, err
 }

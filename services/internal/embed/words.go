@@ -2,21 +2,19 @@ package embed
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/analysis/lang/en"
 	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
 	"github.com/blevesearch/bleve/v2/analysis/token/stop"
-	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
+	uax29 "github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
 )
 
 var (
 	english = newEnglish()
-	// joint is where DescribeInstances or listVLANs is joined.
-	joint = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
 	// Names of operations are words joined by dots and underscores. Keyboards and word
 	// processors disagree on the apostrophe; the stop list knows the first's.
 	separators = strings.NewReplacer("_", " ", ".", " ", "\u2019", "'")
@@ -42,11 +40,26 @@ func Words(text string) []string {
 func Plain(text string) string {
 	words := strings.Fields(separators.Replace(text))
 	for _, w := range words {
-		if joint.MatchString(w) {
-			words = append(words, joint.ReplaceAllString(w, "$1 $2"))
-		}
+		words = append(words, parts(w)...)
 	}
 	return strings.Join(words, " ")
+}
+
+// parts takes DescribeInstances or listVLANs apart where it is joined; nil when
+// it is not.
+func parts(word string) (list []string) {
+	start, last := 0, ' '
+	for i, r := range word {
+		if unicode.IsLower(last) && unicode.IsUpper(r) {
+			list = append(list, word[start:i])
+			start = i
+		}
+		last = r
+	}
+	if start == 0 {
+		return nil
+	}
+	return append(list, word[start:])
 }
 
 // StopWords returns the words that Words leaves out, in order.
@@ -65,7 +78,7 @@ func stopWords() analysis.TokenMap {
 
 func newEnglish() analysis.Analyzer {
 	return &analysis.DefaultAnalyzer{
-		Tokenizer: unicode.NewUnicodeTokenizer(),
+		Tokenizer: uax29.NewUnicodeTokenizer(),
 		TokenFilters: []analysis.TokenFilter{
 			en.NewPossessiveFilter(),
 			lowercase.NewLowerCaseFilter(),
