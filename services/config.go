@@ -9,8 +9,8 @@ import (
 // URL, decided here and nowhere below.
 type Config struct {
 	Roles  []string      // the services to run; none: all
-	Index  string        // embedded: (in memory, from the log)
-	Embed  string        // lexical: (no server)
+	Index  string        // embedded: (in memory, from the log) | http://host:9200
+	Embed  string        // lexical: (no server) | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b
 	Render string        // subject of the rendering agent; empty: none
 	TagTTL time.Duration // how long a tag lives

@@ -33,7 +33,7 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return nil, schemas.ErrSkillNotFound
+		return nil, notFound(schemas.ErrSkillNotFound, degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.Asking, hits)}
 	for _, h := range hits {
@@ -54,7 +54,7 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 		return schemas.AgentAnswer{}, err
 	}
 	if len(hits) == 0 {
-		return schemas.AgentAnswer{}, schemas.ErrAgentNotFound
+		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, degraded)
 	}
 	best := hits[0]
 	var a schemas.Agent
@@ -111,6 +111,14 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 		}
 	}
 	return hits
+}
+
+// notFound is err, which says so when something was missing from the search.
+func notFound(err *schemas.Error, degraded string) error {
+	if degraded == "" {
+		return err
+	}
+	return err.Because("the search was degraded: " + degraded)
 }
 
 func explained(who schemas.Asking, hits []found) (e schemas.Explained) {

@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,12 @@ const (
 	failuresToOpen = 3
 	// openFor is how long it is then left alone.
 	openFor = 5 * time.Second
+	// hasty callers wait so little that it says nothing about the server.
+	hasty = 250 * time.Millisecond
 )
+
+// errHasty is of a call that its caller ended too soon.
+var errHasty = errors.New("the caller did not wait")
 
 // guard lets calls through while they succeed. After failures they fail at
 // once, until one that is let through to try succeeds.
@@ -29,16 +35,23 @@ func newGuard[T any]() *guard[T] {
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
 		// A caller who leaves says nothing about the server, one whose time is
 		// over does: the server took it.
-		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, errHasty) },
 		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrRefused) },
 	})}
 }
 
 // do calls f, or fails with why the calls before it did.
 func (g *guard[T]) do(f func() (T, error)) (T, error) {
-	got, err := g.breaker.Execute(f)
+	got, err := g.breaker.Execute(func() (T, error) {
+		began := time.Now()
+		got, err := f()
+		if errors.Is(err, context.DeadlineExceeded) && time.Since(began) < hasty {
+			err = fmt.Errorf("%w: %w", errHasty, err)
+		}
+		return got, err
+	})
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errHasty):
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		err = g.why()
 	case !errors.Is(err, context.Canceled):

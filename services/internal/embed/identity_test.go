@@ -169,6 +169,23 @@ func TestACallerWhoLeaves(t *testing.T) {
 	vectors(t, e, embed.Query, "red")
 }
 
+func TestCallersInHaste(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	e := open(t, s, "all-minilm")
+	vectors(t, e, embed.Query, "red")
+	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: ollamatest.Hang} })
+	for range 4 { // more than a server may fail
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, embed.ErrUnavailable) {
+			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+		}
+		cancel()
+	}
+	s.SetEmbedding(nil)
+	vectors(t, e, embed.Query, "red")
+}
+
 func TestAServerThatFailsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

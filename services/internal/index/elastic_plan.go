@@ -10,8 +10,8 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// textVersion is to be raised when embed.Plain or Document.texts change what
-// they make of a record.
+// textVersion is to be raised when embed.Plain, Document.texts or the documents
+// of package projection change what is made of a record.
 const textVersion = 1
 
 // plan is how documents are kept whose vectors are of one space.

@@ -12,7 +12,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// document is the searchable side of a record of an indexed kind.
+// document is the searchable side of a record of an indexed kind. Where it
+// changes, index.textVersion is to be raised, for what is indexed to change too.
 func document(c catalog.Change) (index.Document, error) {
 	var (
 		d   index.Document
