@@ -13,7 +13,7 @@ const (
 	// resolve workers keep themselves.
 	logTime = 2 * time.Second
 	// healthTime is how long backends have.
-	healthTime = 500 * time.Millisecond
+	healthTime = 650 * time.Millisecond
 )
 
 func (r registry) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {

@@ -16,7 +16,7 @@ import (
 )
 
 // healthTime is how long backends have to say how they are.
-const healthTime = 500 * time.Millisecond
+const healthTime = 650 * time.Millisecond
 
 // most is how many records set aside the health names.
 const most = 5

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"golang.org/x/sync/errgroup"
 )
 
 // Check is described at Migrator. While the server is left alone after
@@ -34,10 +35,19 @@ func (e *elastic) Status(ctx context.Context) (Status, error) {
 	if space, err := e.space(ctx); err == nil {
 		s.Fingerprint = there.newest(e.planFor(space)).mark()
 	}
-	for _, kind := range kinds {
-		if s.Documents[kind], err = e.count(ctx, kind); err != nil {
-			return Status{}, fmt.Errorf("status of the index: %w", err)
-		}
+	counts := make([]int, len(kinds))
+	all, ctx := errgroup.WithContext(ctx) // at once: who asks how it is waits little
+	for i, kind := range kinds {
+		all.Go(func() (err error) {
+			counts[i], err = e.count(ctx, kind)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return Status{}, fmt.Errorf("status of the index: %w", err)
+	}
+	for i, kind := range kinds {
+		s.Documents[kind] = counts[i]
 	}
 	return s, nil
 }

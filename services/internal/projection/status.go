@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -94,11 +96,14 @@ func (p *Projector) lag(ctx context.Context) *uint64 {
 
 // Status is how an index is, as far as its server says, and what is wrong.
 func Status(ctx context.Context, m index.Migrator) (*schemas.IndexStatus, []string) {
-	if err := m.Check(ctx); err != nil {
-		return &schemas.IndexStatus{}, []string{err.Error()}
-	}
-	s, err := m.Status(ctx)
-	if err != nil {
+	var s index.Status
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return m.Check(ctx) })
+	both.Go(func() (err error) {
+		s, err = m.Status(ctx)
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return &schemas.IndexStatus{}, []string{err.Error()}
 	}
 	return &schemas.IndexStatus{Fingerprint: s.Fingerprint, Live: s.Live, Documents: s.Documents}, nil
