@@ -131,7 +131,7 @@ func (c *client) kept(t *testing.T, list []record) {
 	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
 		h := c.health(t)
 		i := h.index()
-		return h.Status == "ok" && (!onReal(t) || i.Lag != nil && *i.Lag == 0 && i.Documents["skill"] == len(list))
+		return h.Status == "ok" && (!onReal(t) || h.level() && i.Documents["skill"] == len(list))
 	})
 	for _, r := range list {
 		c.ask(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)

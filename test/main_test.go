@@ -149,7 +149,7 @@ func everywhere(t *testing.T, s *setup, check func(*testing.T, *client)) {
 	for _, top := range systems(t) {
 		t.Run(top.name, func(t *testing.T) {
 			t.Parallel()
-			check(t, newClient(t, open(t, top, s)))
+			check(t, ready(t, newClient(t, open(t, top, s))))
 		})
 	}
 }
@@ -161,7 +161,7 @@ func alone(t *testing.T, s setup, check func(*testing.T, *client)) {
 	for _, top := range systems(t) {
 		t.Run(top.name, func(t *testing.T) {
 			t.Parallel()
-			check(t, newClient(t, start(t, top, s)))
+			check(t, ready(t, newClient(t, start(t, top, s))))
 		})
 	}
 }

@@ -114,12 +114,12 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		var old []record
 		if !o.atStart {
 			old = records(t, "old", 3)
-			f.registered(t, old, "")
+			f.indexed(t, old)
 			f.staffed(t, old[0])
 			fails.turn(t, o.mode)
 		}
 		late := records(t, "late", 12)
-		f.registered(t, late, `,"indexed":false`)
+		f.registered(t, late, notYet)
 		f.staffed(t, late[0])
 		f.resolved(t, slices.Concat(old, late))
 		soon(t, "the health says that "+says+", and how much is left to be indexed", 5*time.Second, func() bool {
@@ -144,16 +144,34 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 	})
 }
 
-// registered registers the records at once. More is in each answer behind the id.
-func (f *faulty) registered(t testing.TB, list []record, more string) {
+// notYet is in the answer to a registration that is searchable later.
+const notYet = `{"indexed":false}`
+
+// registered registers the records at once; each answer has that in it.
+func (f *faulty) registered(t testing.TB, list []record, has string) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, r := range list {
-		all.Go(func() {
-			f.ask(t, "POST /register/skill", r.body()).expect(t, 200, `{"skill_id":"`+r.id+`"`+more+`}`, "")
-		})
+		all.Go(func() { f.ask(t, "POST /register/skill", r.body()).expect(t, 200, "", has) })
 	}
 	all.Wait()
+}
+
+// indexed registers the records and waits until they are in the index, however
+// long it takes a busy server to make one.
+func (f *faulty) indexed(t testing.TB, list []record) {
+	t.Helper()
+	f.registered(t, list, "")
+	f.drained(t)
+}
+
+// drained waits until all is well and nothing is left to be indexed.
+func (f *faulty) drained(t testing.TB) {
+	t.Helper()
+	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
+		h := f.health(t)
+		return h.Status == "ok" && h.level()
+	})
 }
 
 // staffed registers an agent that can do what the record is for.
@@ -197,10 +215,7 @@ func (f *faulty) resolved(t testing.TB, list []record) {
 // recovered waits until nothing is left to do, and finds each record once.
 func (f *faulty) recovered(t testing.TB, list []record) {
 	t.Helper()
-	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
-		h := f.health(t)
-		return h.Status == "ok" && h.index().Lag != nil && *h.index().Lag == 0
-	})
+	f.drained(t)
 	f.resolved(t, list)
 	for _, r := range list {
 		f.finds(t, r)
@@ -255,6 +270,12 @@ func (c *client) health(t testing.TB) (h health) {
 		t.Fatalf("health: %d %s", a.status, a.body)
 	}
 	return h
+}
+
+// level reports whether nothing is left to be indexed.
+func (h health) level() bool {
+	lag := h.index().Lag
+	return lag != nil && *lag == 0
 }
 
 // index is what registration knows of the index.

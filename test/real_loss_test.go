@@ -49,9 +49,10 @@ func TestRealPoison(t *testing.T) {
 			bad, good := records(t, "bad", 1)[0], records(t, "good", 20)
 			b.elastic.refuse(bad.word)
 			var both sync.WaitGroup
-			both.Go(func() { f.registered(t, []record{bad}, `,"indexed":false`) })
+			both.Go(func() { f.registered(t, []record{bad}, notYet) })
 			both.Go(func() { f.registered(t, good, "") })
 			both.Wait()
+			soon(t, "nothing is left to be indexed", patient, func() bool { return f.health(t).level() })
 			f.resolved(t, []record{bad})
 			for _, r := range good {
 				f.finds(t, r)

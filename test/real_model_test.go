@@ -135,7 +135,7 @@ func (m *moved) filled(t *testing.T) {
 	soon(t, "the index of the model is live, and has all", patient, func() bool {
 		h := m.health(t)
 		i := h.index()
-		return h.Status == "ok" && i.Live != "" && i.Live == i.Fingerprint && i.Lag != nil && *i.Lag == 0
+		return h.Status == "ok" && i.Live != "" && i.Live == i.Fingerprint && h.level()
 	})
 }
 

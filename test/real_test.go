@@ -109,6 +109,16 @@ func testRealHealth(t *testing.T) {
 	})
 }
 
+// ready waits until the indices of a system on real backends are made, which
+// takes a busy Elasticsearch seconds.
+func ready(t testing.TB, c *client) *client {
+	t.Helper()
+	if onReal(t) {
+		soon(t, "the indices are made", patient, func() bool { return c.health(t).index().Live != "" })
+	}
+	return c
+}
+
 // needServers skips where no real backends are named.
 func needServers(t testing.TB) {
 	t.Helper()
