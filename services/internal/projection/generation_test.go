@@ -1,11 +1,14 @@
 package projection_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/index"
 )
 
 func TestLostIndexIsFilledAnew(t *testing.T) {
@@ -22,6 +25,58 @@ func TestLostIndexIsFilledAnew(t *testing.T) {
 	w.eventually("the last record is found", func() bool { return w.found("newest") == "net.new" })
 	w.eventually("the first record is found", func() bool { return w.found("word0") == "net.s0" })
 	w.visible(p, last)
+}
+
+func TestLostIndexIsNotKnownToHaveAnything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.projector()
+	first := w.put("net.first", "first")
+	w.visible(p, first)
+	release := make(chan struct{})
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		if w.server.isLost() { // which the worker is to find out
+			return nil
+		}
+		return blocked(release)(ctx, batch)
+	})
+	w.server.lose("two")
+	w.put("net.second", "second")
+	w.eventually("the worker does not count on the first record", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		return p.Visible(ctx, first) != nil
+	})
+	close(release)
+	w.visible(p, first)
+	if got := w.found("first"); got != "net.first" {
+		t.Errorf("got %q, want net.first", got)
+	}
+}
+
+// TestIndexLostBeforeItIsLiveIsFilledAnew has nothing written to the index any
+// more when it is lost: only its promotion tells.
+func TestIndexLostBeforeItIsLiveIsFilledAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.server.live = "before"
+	began, release := make(chan struct{}, 16), make(chan struct{})
+	w.server.fail(held("word", began, release))
+	w.put("net.one", "word")
+	p := w.projector()
+	<-began
+	w.server.fail(func(_ context.Context, batch []index.Change) error {
+		if len(batch) > 0 {
+			return nil
+		}
+		return errAway
+	})
+	close(release)
+	w.drained(p)
+	w.eventually("the worker has tried to promote it", func() bool { return stuck(t, p) })
+	w.server.lose("two")
+	w.server.fail(nil)
+	w.eventually("the record is found", func() bool { return w.found("word") == "net.one" })
 }
 
 func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
@@ -60,9 +115,20 @@ func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
 // it has filled. What this one has made live before, it does not again.
 func TestModelsDoNotTakeTurns(t *testing.T) {
 	t.Parallel()
+	for name, records := range map[string]int{"with a record": 1, "with none": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testModels(t, records)
+		})
+	}
+}
+
+func testModels(t *testing.T, records int) {
 	w := newWorld(t)
 	p := w.projector()
-	w.visible(p, w.put("net.one", "word"))
+	for range records {
+		w.visible(p, w.put("net.one", "word"))
+	}
 	w.server.mu.Lock()
 	w.server.live = "of another model"
 	w.server.mu.Unlock()
@@ -85,7 +151,11 @@ func TestEmptyGenerationIsLiveAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.server.live = "of another catalog"
+	began := time.Now()
 	p := w.projector()
+	if took := time.Since(began); took > 4*time.Second { // it waits 5 s for an index that says nothing
+		t.Errorf("the start took %v, want it to end when the index has answered", took)
+	}
 	if _, wrong := p.Status(t.Context()); len(wrong) > 0 {
 		t.Errorf("got %q of an index that has all there is", wrong)
 	}

@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,21 @@ func TestARevisionIsVisibleToAllWorkers(t *testing.T) {
 			t.Errorf("got %q, want %q", got, id)
 		}
 	}
+}
+
+func TestARevisionIsVisibleWhileAnEarlierOneIsAtWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	began, release := make(chan struct{}, 16), make(chan struct{})
+	w.server.fail(held("slow", began, release))
+	a, b := w.projector(), w.projector()
+	slow := w.put("net.slow", "slow")
+	<-began
+	fast := w.put("net.fast", "fast")
+	w.visible(a, fast)
+	w.visible(b, fast)
+	close(release)
+	w.visible(a, slow)
 }
 
 func TestWhatNobodyTellsOfIsVisible(t *testing.T) {
@@ -161,6 +177,62 @@ func TestAwayIndexIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+func TestRecordsThatComeOneByOneAreAppliedTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patience = time.Minute
+	began, release := make(chan struct{}, 16), make(chan struct{})
+	w.server.fail(held("slow", began, release))
+	p := w.projector()
+	w.put("net.slow", "slow")
+	<-began
+	var last uint64
+	for i := range 200 {
+		last = w.put(fmt.Sprintf("net.s%d", i), "word")
+	}
+	close(release)
+	w.visible(p, last)
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	if w.server.batches > 4 {
+		t.Errorf("got %d batches, want those that came during the first in few", w.server.batches)
+	}
+}
+
+// TestLargeRecordsAreAppliedInSmallBatches has a first batch at work, for which
+// a batch that is not full waits.
+func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patience = time.Minute
+	began, full := make(chan struct{}, 16), make(chan int, 16)
+	hold := held("slow", began, nil)
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		if large := titled(batch, "large"); len(large) > 0 {
+			full <- len(large)
+		}
+		return hold(ctx, batch)
+	})
+	w.projector()
+	more := strings.Repeat("x", 1<<20)
+	put := func(id, words string) {
+		w.putRecord(id, fmt.Sprintf(`{"skill_id":%q,"purpose":%q,"more":%q}`, id, words, more))
+	}
+	put("net.slow", "slow")
+	<-began
+	for i := range 12 {
+		put(fmt.Sprintf("net.s%d", i), "large")
+	}
+	select {
+	case records := <-full:
+		if records > 8 {
+			t.Errorf("got %d records of 1 MB in a batch, want 8 MB at most", records)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a batch of 8 MB was not full")
+	}
+}
+
 // stuck reports whether the worker says that nothing is applied now.
 func stuck(t testing.TB, p interface {
 	Visible(context.Context, uint64) error
@@ -191,13 +263,7 @@ func TestOtherWorkersKnowOfAFailure(t *testing.T) {
 func TestPoisonIsSetAside(t *testing.T) {
 	t.Parallel()
 	refuse := map[string]func(poison []index.Change) error{
-		"by the index": func(poison []index.Change) error {
-			r := &index.Refused{}
-			for _, c := range poison {
-				r.Changes = append(r.Changes, index.RefusedChange{Change: c, Reason: "too strange"})
-			}
-			return r
-		},
+		"by the index":    refused,
 		"by the embedder": func([]index.Change) error { return fmt.Errorf("%w: too strange", embed.ErrRefused) },
 	}
 	for name, refused := range refuse {
@@ -205,16 +271,10 @@ func TestPoisonIsSetAside(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.server.fail(func(_ context.Context, batch []index.Change) error {
-				var poison []index.Change
-				for _, c := range batch {
-					if strings.Contains(c.Title, "poison") {
-						poison = append(poison, c)
-					}
+				if poison := titled(batch, "poison"); len(poison) > 0 {
+					return refused(poison)
 				}
-				if len(poison) == 0 {
-					return nil
-				}
-				return refused(poison)
+				return nil
 			})
 			testPoison(t, w)
 		})
@@ -257,6 +317,58 @@ func testPoison(t *testing.T, w *world) {
 	})
 	if got := w.found("healed"); got != "net.bad" || other == 0 {
 		t.Errorf("got %q, want net.bad", got)
+	}
+}
+
+func TestPoisonThatWasReplacedIsNotSetAside(t *testing.T) {
+	t.Parallel()
+	replace := map[string]func(*world) uint64{
+		"by another record": func(w *world) uint64 { return w.put("net.bad", "healed") },
+		"by none":           func(w *world) uint64 { return w.remove("net.bad") },
+	}
+	for name, replaced := range replace {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			began, release := make(chan struct{}, 16), make(chan struct{})
+			hold := held("poison", began, release)
+			w.server.fail(func(ctx context.Context, batch []index.Change) error {
+				return cmp.Or(hold(ctx, batch), refused(titled(batch, "poison")))
+			})
+			p := w.projector()
+			w.put("net.bad", "poison")
+			<-began
+			w.visible(p, replaced(w))
+			close(release)
+			w.drained(p)
+			w.eventually("nothing is set aside", func() bool {
+				s, _ := p.Status(t.Context())
+				return s.Aside == 0
+			})
+		})
+	}
+}
+
+func TestPoisonStaysAsideWhenAnOlderRevisionIsApplied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	began, release := make(chan struct{}, 16), make(chan struct{})
+	hold := held("slow", began, release)
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		return cmp.Or(hold(ctx, batch), refused(titled(batch, "poison")))
+	})
+	p := w.projector()
+	w.put("net.bad", "slow")
+	<-began
+	bad := w.put("net.bad", "poison")
+	w.eventually("the poison is set aside", func() bool {
+		s, _ := p.Status(t.Context())
+		return s.Aside == 1
+	})
+	close(release)
+	w.drained(p)
+	if s, _ := p.Status(t.Context()); s.Aside != 1 || s.AsideRecords[0].Revision != bad {
+		t.Errorf("got %+v set aside, want revision %d", s.AsideRecords, bad)
 	}
 }
 

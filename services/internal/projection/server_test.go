@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,6 +143,9 @@ func (s *server) promote(ctx context.Context, name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lost {
+		return index.ErrLost
+	}
 	s.live = name
 	s.promoted[name] = len(s.applied)
 	return nil
@@ -180,6 +184,13 @@ func (s *server) lose(name string) {
 	defer s.mu.Unlock()
 	s.empty()
 	s.name, s.live, s.lost = name, name, true
+}
+
+// isLost reports whether it is, and nobody knows.
+func (s *server) isLost() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
 }
 
 // world is a catalog and the server of an index.
@@ -237,7 +248,12 @@ func key(id string) catalog.Key { return catalog.Key{Kind: schemas.KindSkill, ID
 // put registers a skill whose purpose is the words.
 func (w *world) put(id, words string) uint64 {
 	w.t.Helper()
-	revision, err := w.log.Put(w.t.Context(), key(id), fmt.Appendf(nil, `{"skill_id":%q,"purpose":%q}`, id, words))
+	return w.putRecord(id, fmt.Sprintf(`{"skill_id":%q,"purpose":%q}`, id, words))
+}
+
+func (w *world) putRecord(id, record string) uint64 {
+	w.t.Helper()
+	revision, err := w.log.Put(w.t.Context(), key(id), []byte(record))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -313,4 +329,38 @@ func blocked(until <-chan struct{}) func(context.Context, []index.Change) error 
 			return ctx.Err()
 		}
 	}
+}
+
+// held is blocked for batches with the word in a title, and tells of each.
+func held(word string, began chan<- struct{}, until <-chan struct{}) func(context.Context, []index.Change) error {
+	return func(ctx context.Context, batch []index.Change) error {
+		if len(titled(batch, word)) == 0 {
+			return nil
+		}
+		began <- struct{}{}
+		return blocked(until)(ctx, batch)
+	}
+}
+
+// titled are the changes with the word in their title.
+func titled(batch []index.Change, word string) []index.Change {
+	var some []index.Change
+	for _, c := range batch {
+		if strings.Contains(c.Title, word) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// refused is the error of an index that never takes the changes; nil for none.
+func refused(poison []index.Change) error {
+	if len(poison) == 0 {
+		return nil
+	}
+	r := &index.Refused{}
+	for _, c := range poison {
+		r.Changes = append(r.Changes, index.RefusedChange{Change: c, Reason: "too strange"})
+	}
+	return r
 }
