@@ -367,7 +367,8 @@ func TestPoisonStaysAsideWhenAnOlderRevisionIsApplied(t *testing.T) {
 	})
 	close(release)
 	w.drained(p)
-	if s, _ := p.Status(t.Context()); s.Aside != 1 || s.AsideRecords[0].Revision != bad {
+	fresh := w.projector() // knows what was written, and no more
+	if s, _ := fresh.Status(t.Context()); s.Aside != 1 || s.AsideRecords[0].Revision != bad {
 		t.Errorf("got %+v set aside, want revision %d", s.AsideRecords, bad)
 	}
 }
