@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/schemas"
+	"cairn/services/internal/bucket"
 )
 
 const (
@@ -44,7 +45,7 @@ func (s *Store) create(ctx context.Context, tag schemas.Tag, ttl time.Duration) 
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	for last := uint64(0); ; {
 		err := s.publish(ctx, msg, last)
-		if !outdated(err) {
+		if !bucket.Outdated(err) {
 			return wrap(err, "store", tag.RequestID)
 		}
 		found, err := s.last(ctx, tag.RequestID)
@@ -81,15 +82,6 @@ func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) error {
 		return ack.Error
 	}
 	return nil
-}
-
-// outdated reports whether a write was refused because its subject has moved
-// on. A replicated stream says so with a code of its own.
-func outdated(err error) bool {
-	var refused *jetstream.APIError
-	return errors.As(err, &refused) &&
-		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 func (s *Store) read(ctx context.Context, id string) (tag schemas.Tag, err error) {

@@ -63,3 +63,12 @@ func wantReplicas(ctx context.Context, js jetstream.JetStream, name string, repl
 	}
 	return s.CachedInfo().Config.Replicas, nil
 }
+
+// Outdated reports whether a write was refused because its subject has moved
+// on. A replicated stream says so with a code of its own.
+func Outdated(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) &&
+		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}

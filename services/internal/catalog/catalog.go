@@ -114,7 +114,7 @@ func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 		// Only over the revision just read: two who delete at once write one
 		// marker, and a record that came in between is looked at again.
 		ack, err := c.js.PublishMsg(ctx, marker(encoded), jetstream.WithExpectLastSequencePerSubject(last))
-		if outdated(err) {
+		if bucket.Outdated(err) {
 			continue
 		}
 		if err != nil {
@@ -122,15 +122,6 @@ func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 		}
 		return ack.Sequence, nil
 	}
-}
-
-// outdated reports whether a write was refused because its subject has moved
-// on. A replicated stream says so with a code of its own.
-func outdated(err error) bool {
-	var refused *jetstream.APIError
-	return errors.As(err, &refused) &&
-		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // wrap says what was attempted on which key, if anything failed.

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/schemas"
+	"cairn/services/internal/bucket"
 )
 
 // Bucket is the name of the KV bucket of records that the index refuses.
@@ -91,26 +92,52 @@ func (a *aside) learn(entry jetstream.KeyValueEntry) {
 	a.known[entry.Key()] = record
 }
 
+// put sets the record aside, unless a newer revision of it is.
 func (a *aside) put(ctx context.Context, record schemas.AsideRecord) error {
 	value, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
-	if _, err := a.kv.Put(ctx, record.Key, value); err != nil {
+	for {
+		entry, err := a.kv.Get(ctx, record.Key)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			_, err = a.kv.Create(ctx, record.Key, value)
+		case err != nil:
+			return err
+		default:
+			a.learn(entry)
+			if a.has(record.Key) > record.Revision {
+				return nil
+			}
+			_, err = a.kv.Update(ctx, record.Key, value, entry.Revision())
+		}
+		if bucket.Outdated(err) {
+			continue // another worker was faster
+		}
+		if err == nil {
+			a.note(record)
+		}
 		return err
 	}
+}
+
+// has is the revision of the key that is aside; 0: none is.
+func (a *aside) has(key string) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.known[key].Revision
+}
+
+func (a *aside) note(record schemas.AsideRecord) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.known[record.Key] = record
-	return nil
 }
 
 // forget takes back what was set aside of the key up to the revision.
 func (a *aside) forget(ctx context.Context, key string, revision uint64) error {
-	a.mu.Lock()
-	record, ok := a.known[key]
-	a.mu.Unlock()
-	if !ok || record.Revision > revision {
+	if aside := a.has(key); aside == 0 || aside > revision {
 		return nil
 	}
 	if err := a.kv.Delete(ctx, key); err != nil {

@@ -19,6 +19,8 @@ const (
 	// by the records before.
 	maxCount = 256
 	maxBytes = 8 << 20
+	// largeRecord is what a record may be, in bytes, before the first was read.
+	largeRecord = 1 << 20
 	// maxPending is full batches of 32 workers.
 	maxPending = 32 * maxCount
 	// unused is how long a consumer stays that no worker reads: whoever comes
@@ -40,7 +42,7 @@ type target struct {
 	live       bool      // searches read it, when that was last asked
 	promoted   bool      // by this projector, which does so once
 	looked     time.Time // when the index was asked for its generation
-	size       int       // of a record, in bytes, as the last ones were
+	size       int       // of a record, in bytes, as the last ones were; at first as of large ones
 }
 
 // bind finds the generation to write to and its consumer.
@@ -63,6 +65,7 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 		live:       status.Live == status.Fingerprint,
 		promoted:   p.promoted == name,
 		looked:     time.Now(),
+		size:       largeRecord,
 	}
 	p.mu.Lock()
 	p.target = t

@@ -1,0 +1,135 @@
+package projection_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/services/internal/embed"
+	"cairn/services/internal/index"
+)
+
+func TestPoisonIsSetAside(t *testing.T) {
+	t.Parallel()
+	refuse := map[string]func(poison []index.Change) error{
+		"by the index":    refused,
+		"by the embedder": func([]index.Change) error { return fmt.Errorf("%w: too strange", embed.ErrRefused) },
+	}
+	for name, refused := range refuse {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.server.fail(func(_ context.Context, batch []index.Change) error {
+				if poison := titled(batch, "poison"); len(poison) > 0 {
+					return refused(poison)
+				}
+				return nil
+			})
+			testPoison(t, w)
+		})
+	}
+}
+
+func testPoison(t *testing.T, w *world) {
+	bad, other := w.put("net.bad", "poison"), w.put("net.other", "poison")
+	good := w.put("net.good", "cure")
+	p, second := w.projector(), w.projector()
+	w.visible(p, good)
+	if got := w.found("cure"); got != "net.good" {
+		t.Errorf("got %q, want net.good", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := p.Visible(ctx, bad); err == nil || ctx.Err() != nil {
+		t.Errorf("got %v, want at once that the poison is not visible", err)
+	}
+	w.drained(p)
+	w.eventually("both workers know both", func() bool {
+		a, _ := p.Status(t.Context())
+		b, _ := second.Status(t.Context())
+		return a.Aside == 2 && b.Aside == 2
+	})
+	s, wrong := second.Status(t.Context())
+	first := s.AsideRecords[0]
+	if first.Key != key("net.bad").String() || !strings.Contains(first.Reason, "too strange") || first.Revision != bad || first.At == "" {
+		t.Errorf("got %+v, want net.bad at revision %d with its reason", first, bad)
+	}
+	if len(wrong) != 1 || !strings.Contains(wrong[0], first.Key) {
+		t.Errorf("got %q, want one sentence with the key", wrong)
+	}
+	w.visible(p, w.put("net.bad", "healed"))
+	w.remove("net.other")
+	w.eventually("nothing is set aside", func() bool {
+		a, _ := p.Status(t.Context())
+		b, _ := second.Status(t.Context())
+		return a.Aside == 0 && b.Aside == 0
+	})
+	if got := w.found("healed"); got != "net.bad" || other == 0 {
+		t.Errorf("got %q, want net.bad", got)
+	}
+}
+
+func TestPoisonThatWasReplacedIsNotSetAside(t *testing.T) {
+	t.Parallel()
+	replace := map[string]func(*world) uint64{
+		"by another record": func(w *world) uint64 { return w.put("net.bad", "healed") },
+		"by none":           func(w *world) uint64 { return w.remove("net.bad") },
+	}
+	for name, replaced := range replace {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			began, release := make(chan struct{}, 16), make(chan struct{})
+			hold := held("poison", began, release)
+			w.server.fail(func(ctx context.Context, batch []index.Change) error {
+				return cmp.Or(hold(ctx, batch), refused(titled(batch, "poison")))
+			})
+			p := w.projector()
+			w.put("net.bad", "poison")
+			<-began
+			w.visible(p, replaced(w))
+			close(release)
+			w.drained(p)
+			w.eventually("nothing is set aside", func() bool {
+				s, _ := p.Status(t.Context())
+				return s.Aside == 0
+			})
+		})
+	}
+}
+
+func TestPoisonStaysAsideWhateverBecomesOfAnOlderRevision(t *testing.T) {
+	t.Parallel()
+	for name, older := range map[string]string{"it is applied": "slow", "it is refused": "slow poison"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testPoisonStaysAside(t, older)
+		})
+	}
+}
+
+func testPoisonStaysAside(t *testing.T, older string) {
+	w := newWorld(t)
+	began, release := make(chan struct{}, 16), make(chan struct{})
+	hold := held("slow", began, release)
+	w.server.fail(func(ctx context.Context, batch []index.Change) error {
+		return cmp.Or(hold(ctx, batch), refused(titled(batch, "poison")))
+	})
+	p := w.projector()
+	w.put("net.bad", older)
+	<-began
+	bad := w.put("net.bad", "poison")
+	w.eventually("the poison is set aside", func() bool {
+		s, _ := p.Status(t.Context())
+		return s.Aside == 1
+	})
+	close(release)
+	w.drained(p)
+	fresh := w.projector() // knows what was written, and no more
+	if s, _ := fresh.Status(t.Context()); s.Aside != 1 || s.AsideRecords[0].Revision != bad {
+		t.Errorf("got %+v set aside, want revision %d", s.AsideRecords, bad)
+	}
+}
