@@ -17,6 +17,7 @@ import (
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
 	"cairn/services/internal/model/ollama"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 )
 
@@ -34,7 +35,7 @@ func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 }
 
 // scripted is a model that plays turns.
-func scripted(t *testing.T, turns ...ollamatest.Turn) (model.Model, *ollamatest.Server) {
+func scripted(t *testing.T, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
 	t.Helper()
 	server := ollamatest.New(t, turns...)
 	m, err := ollama.Open(t.Context(), server.URL())
@@ -62,33 +63,33 @@ func stream(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (string, er
 
 func TestModelsTalk(t *testing.T) {
 	t.Parallel()
-	count := ollamatest.Use("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`)
+	count := modeltest.Use("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`)
 	for _, row := range []struct {
 		name  string
-		turns []ollamatest.Turn
+		turns []modeltest.Turn
 		want  []string
 	}{
 		{"tools first, then text, then done",
-			[]ollamatest.Turn{count, ollamatest.Say("Two ", "are on.")},
+			[]modeltest.Turn{count, modeltest.Say("Two ", "are on.")},
 			[]string{
 				`tool_use {"tool_call_id":"call_compute_stats","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
 				`tool_result {"tool_call_id":"call_compute_stats","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2}}`,
 				`text_delta {"text":"Two "}`, `text_delta {"text":"are on."}`, `done {}`,
 			}},
 		{"an array's schema",
-			[]ollamatest.Turn{ollamatest.Use("inspect_schema", `{"data_key":"site.pumps"}`), ollamatest.Say("ok")},
+			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`), modeltest.Say("ok")},
 			[]string{`"result":{"fields":["id","state"],"count":3,"sample":{"id":"p1","state":"on"}}`}},
 		{"an unknown array names those there are",
-			[]ollamatest.Turn{ollamatest.Use("inspect_schema", `{"data_key":"pumps"}`), ollamatest.Say("ok")},
+			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"pumps"}`), modeltest.Say("ok")},
 			[]string{`"available":["site.pumps"]`}},
 		{"an unknown metric names those there are",
-			[]ollamatest.Turn{ollamatest.Use("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), ollamatest.Say("ok")},
+			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), modeltest.Say("ok")},
 			[]string{`"result":{"error":"`, `p50`}},
 		{"an input of the wrong type is the model's to mend",
-			[]ollamatest.Turn{ollamatest.Use("compute_stats", `{"data_key":7}`), ollamatest.Say("ok")},
+			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":7}`), modeltest.Say("ok")},
 			[]string{`"result":{"error":"compute_stats takes {data_key: string`, `text_delta {"text":"ok"}`}},
 		{"a failure after the first event is an event",
-			[]ollamatest.Turn{count, {Status: 500, Error: "boom"}},
+			[]modeltest.Turn{count, {Status: 500, Error: "boom"}},
 			[]string{`tool_result`, `error {"code":"AN-500"`, `done {}`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestModelsTalk(t *testing.T) {
 func TestModelIsToldWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, server := scripted(t, ollamatest.Say("one"))
+	m, server := scripted(t, modeltest.Say("one"))
 	serve(t, conn, m, "")
 	a := ask("")
 	a.Target = "br"
@@ -148,7 +149,7 @@ func TestModelIsToldWhatWasSaid(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, _ := scripted(t, ollamatest.Turn{Status: 404, Error: "model not found"})
+	m, _ := scripted(t, modeltest.Turn{Status: 404, Error: "model not found"})
 	serve(t, conn, m, "")
 	for _, row := range []struct {
 		name, context string
@@ -174,9 +175,9 @@ func TestRefusals(t *testing.T) {
 func TestModelWithoutEndIsEnded(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	lost := make([]ollamatest.Turn, 16)
+	lost := make([]modeltest.Turn, 16)
 	for i := range lost {
-		lost[i] = ollamatest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
+		lost[i] = modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
 	}
 	m, _ := scripted(t, lost...)
 	serve(t, conn, m, "")
@@ -189,7 +190,7 @@ func TestModelWithoutEndIsEnded(t *testing.T) {
 func TestCallerThatLeavesStopsTheModel(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, server := scripted(t, ollamatest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
+	m, server := scripted(t, modeltest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
 	serve(t, conn, m, "")
 	for range bus.Analyze.Call(t.Context(), conn, ask("how many?")) {
 		break

@@ -10,7 +10,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
-	"cairn/services/internal/model/ollamatest"
+	"cairn/services/internal/model/modeltest"
 )
 
 const agentSubject = "agents.ui.render"
@@ -42,7 +42,7 @@ func TestRenderingAgentSpeaks(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			conn := bustest.Open(t)
-			m, _ := scripted(t, ollamatest.Say("Two ", "are on."))
+			m, _ := scripted(t, modeltest.Say("Two ", "are on."))
 			serve(t, conn, m, agentSubject)
 			if row.agent != nil {
 				agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
@@ -71,7 +71,7 @@ func TestRenderingAgentSpeaks(t *testing.T) {
 func TestRenderingAgentThatHangsDoesNotCostTheAnswer(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, _ := scripted(t, ollamatest.Say("Two."))
+	m, _ := scripted(t, modeltest.Say("Two."))
 	serve(t, conn, m, agentSubject)
 	agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
 	err := agent.Serve(bustest.Service(t, conn, "ui"), func(ctx context.Context, _ schemas.Rendering, _ bus.Sender) error {

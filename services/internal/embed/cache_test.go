@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/services/internal/embed"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 )
 
@@ -281,7 +282,7 @@ func TestWhoeverAsksForAllMayLeave(t *testing.T) {
 	reached := make(chan struct{}, 1)
 	s.SetEmbedding(func([]string) ollamatest.Embedding {
 		reached <- struct{}{}
-		return ollamatest.Embedding{End: ollamatest.Hang}
+		return ollamatest.Embedding{End: modeltest.Hang}
 	})
 	ctx, leave := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	ollama "github.com/ollama/ollama/types/model"
 
 	"cairn/services/internal/embed"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 )
 
@@ -156,7 +157,7 @@ func TestACallerWhoLeaves(t *testing.T) {
 	reached := make(chan struct{}, 8)
 	s.SetEmbedding(func([]string) ollamatest.Embedding {
 		reached <- struct{}{}
-		return ollamatest.Embedding{End: ollamatest.Hang}
+		return ollamatest.Embedding{End: modeltest.Hang}
 	})
 	for range 4 { // more than a server may fail
 		ctx, cancel := context.WithCancel(t.Context())
@@ -174,7 +175,7 @@ func TestCallersInHaste(t *testing.T) {
 	s := serve(t)
 	e := open(t, s, "all-minilm")
 	vectors(t, e, embed.Query, "red")
-	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: ollamatest.Hang} })
+	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
 	for range 4 { // more than a server may fail
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, embed.ErrUnavailable) {
@@ -196,7 +197,7 @@ func TestAServerThatFailsIsLeftAlone(t *testing.T) {
 	go func() { embed.Watch(ctx, e); close(watched) }()
 	defer func() { stop(); <-watched }()
 
-	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: ollamatest.Hang} })
+	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
 	fail := func() error {
 		_, err := e.Embed(t.Context(), embed.Query, []string{"red"})
 		if !errors.Is(err, embed.ErrUnavailable) {

@@ -11,6 +11,7 @@ import (
 	ollama "github.com/ollama/ollama/types/model"
 
 	"cairn/services/internal/embed"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 )
 
@@ -191,8 +192,8 @@ func TestFailures(t *testing.T) {
 		{"a runner that died", status(500, "llama runner process has terminated"), embed.ErrUnavailable, "terminated"},
 		{"a model that went away", status(404, "model 'm' not found"), embed.ErrUnavailable, "ollama pull"},
 		{"a login", status(401, "unauthorized"), embed.ErrUnavailable, ""},
-		{"silence", ollamatest.Embedding{End: ollamatest.Hang}, embed.ErrUnavailable, "no answer within 100ms"},
-		{"an answer that is cut", ollamatest.Embedding{End: ollamatest.Cut}, embed.ErrUnavailable, ""},
+		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "no answer within 100ms"},
+		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
 		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, those before it had 64"},
 		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRefused, `"a poisoned text"`},
@@ -240,7 +241,7 @@ func TestATextThatBreaksTheModel(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]ollamatest.Embedding{
 		"a runner that crashes": {Status: 500, Error: "do embedding request: EOF"},
-		"no answer":             {End: ollamatest.Hang},
+		"no answer":             {End: modeltest.Hang},
 	} {
 		s := serve(t)
 		e := open(t, s, "all-minilm?timeout=100ms")
@@ -268,7 +269,7 @@ func TestQueriesDoNotWaitLong(t *testing.T) {
 	s := serve(t)
 	e := open(t, s, "all-minilm?query_timeout=100ms")
 	vectors(t, e, embed.Query, "all is well")
-	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: ollamatest.Hang} })
+	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
 	began := time.Now()
 	_, err := e.Embed(t.Context(), embed.Query, []string{"slow"})
 	if took := time.Since(began); !errors.Is(err, embed.ErrUnavailable) || took > 2*time.Second {

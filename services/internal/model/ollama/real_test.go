@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollama"
 )
 
@@ -33,7 +34,7 @@ func realHost(t *testing.T) string {
 
 func scripted(text string) model.Conversation {
 	tool := func(name string) model.Tool {
-		return model.Tool{Name: name, Description: "A tool.", Parameters: question.Tools[0].Parameters}
+		return model.Tool{Name: name, Description: "A tool.", Parameters: modeltest.Question().Tools[0].Parameters}
 	}
 	return model.Conversation{
 		Rules:    "You answer questions.",
@@ -48,7 +49,7 @@ func TestRealToolLoop(t *testing.T) {
 	c := scripted("what is the cpu usage?")
 	var tools []string
 	for range 5 {
-		got, err := ask(t.Context(), m, c)
+		got, err := modeltest.Ask(t.Context(), m, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,7 @@ func TestRealToolLoop(t *testing.T) {
 
 func TestRealParallelCalls(t *testing.T) {
 	t.Parallel()
-	got, err := ask(t.Context(), real(t, "scripted"), scripted("/parallel"))
+	got, err := modeltest.Ask(t.Context(), real(t, "scripted"), scripted("/parallel"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestRealParallelCalls(t *testing.T) {
 
 func TestRealUnicode(t *testing.T) {
 	t.Parallel()
-	got, err := ask(t.Context(), real(t, "scripted"), scripted("/unicode"))
+	got, err := modeltest.Ask(t.Context(), real(t, "scripted"), scripted("/unicode"))
 	if want := "Grüße aus Köln: 12 €, 日本語, 👩‍💻 и всё."; err != nil || got.Text != want {
 		t.Errorf("%q, %v; want %q", got.Text, err, want)
 	}
@@ -95,7 +96,7 @@ func TestRealUnicode(t *testing.T) {
 
 func TestRealThinkingIsOff(t *testing.T) {
 	t.Parallel()
-	got, err := ask(t.Context(), real(t, "scripted-think"), scripted("hello"))
+	got, err := modeltest.Ask(t.Context(), real(t, "scripted-think"), scripted("hello"))
 	if err != nil || !strings.HasPrefix(got.Text, "The table has four rows") || len(got.Calls) > 0 {
 		t.Errorf("%+v, %v; want the plain text", got, err)
 	}
@@ -119,8 +120,8 @@ func TestRealFailures(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := ask(t.Context(), real(t, row.model), scripted(row.query))
-			checkError(t, err, row.is, row.says)
+			_, err := modeltest.Ask(t.Context(), real(t, row.model), scripted(row.query))
+			modeltest.CheckError(t, err, row.is, row.says)
 		})
 	}
 }
@@ -128,15 +129,15 @@ func TestRealFailures(t *testing.T) {
 // The oldest messages would be dropped, one by one and silently.
 func TestRealHistoryThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	c := scripted("the last question")
+	c := scripted("the last modeltest.Question()")
 	for range 60 {
 		c.Messages = append([]model.Message{
-			{Role: model.User, Text: strings.Repeat("an old question ", 30)},
+			{Role: model.User, Text: strings.Repeat("an old modeltest.Question() ", 30)},
 			{Role: model.Assistant, Text: strings.Repeat("an old answer ", 30)},
 		}, c.Messages...)
 	}
-	_, err := ask(t.Context(), real(t, "scripted"), c)
-	checkError(t, err, model.ErrTooLong, "context length")
+	_, err := modeltest.Ask(t.Context(), real(t, "scripted"), c)
+	modeltest.CheckError(t, err, model.ErrTooLong, "context length")
 }
 
 func TestRealCheck(t *testing.T) {
@@ -144,8 +145,8 @@ func TestRealCheck(t *testing.T) {
 	if err := real(t, "scripted").Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	checkError(t, real(t, "absent").Check(t.Context()), model.ErrUnavailable, "not found")
-	checkError(t, real(t, "scripted-embed").Check(t.Context()), model.ErrUnavailable, "cannot chat with tools")
+	modeltest.CheckError(t, real(t, "absent").Check(t.Context()), model.ErrUnavailable, "not found")
+	modeltest.CheckError(t, real(t, "scripted-embed").Check(t.Context()), model.ErrUnavailable, "cannot chat with tools")
 }
 
 func TestRealFind(t *testing.T) {

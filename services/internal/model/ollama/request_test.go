@@ -8,6 +8,7 @@ import (
 	ability "github.com/ollama/ollama/types/model"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollama"
 	"cairn/services/internal/model/ollamatest"
 )
@@ -15,7 +16,7 @@ import (
 // sent is the request for c, as the server saw it, in JSON.
 func sent(t *testing.T, srv *ollamatest.Server, settings string, c model.Conversation) (got map[string]any) {
 	t.Helper()
-	if _, err := ask(t.Context(), open(t, srv.URL()+settings), c); err != nil {
+	if _, err := modeltest.Ask(t.Context(), open(t, srv.URL()+settings), c); err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(srv.Requests()[0])
@@ -30,7 +31,7 @@ func sent(t *testing.T, srv *ollamatest.Server, settings string, c model.Convers
 
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	c := question
+	c := modeltest.Question()
 	c.Messages = append([]model.Message{
 		{Role: model.User, Text: "Hello"},
 		{Role: model.Assistant, Text: "Hello."},
@@ -57,7 +58,7 @@ func TestRequest(t *testing.T) {
 	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
 		t.Fatal(err)
 	}
-	got := sent(t, ollamatest.New(t, ollamatest.Say("Four.")), "", c)
+	got := sent(t, ollamatest.New(t, modeltest.Say("Four.")), "", c)
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
@@ -65,7 +66,7 @@ func TestRequest(t *testing.T) {
 
 func TestSettingsReachTheServer(t *testing.T) {
 	t.Parallel()
-	got := sent(t, ollamatest.New(t, ollamatest.Say("Four.")), "?num_ctx=8192&keep_alive=30m", question)
+	got := sent(t, ollamatest.New(t, modeltest.Say("Four.")), "?num_ctx=8192&keep_alive=30m", modeltest.Question())
 	if diff := cmp.Diff(map[string]any{"num_ctx": 8192.0}, got["options"]); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
@@ -86,9 +87,9 @@ func TestOnlyModelsThatThinkAreToldNotTo(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			srv := ollamatest.New(t, ollamatest.Say("Four."))
+			srv := ollamatest.New(t, modeltest.Say("Four."))
 			srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Capabilities: row.can})
-			if got := sent(t, srv, "", question)["think"]; got != row.want {
+			if got := sent(t, srv, "", modeltest.Question())["think"]; got != row.want {
 				t.Errorf("think %v, want %v", got, row.want)
 			}
 		})
@@ -98,23 +99,23 @@ func TestOnlyModelsThatThinkAreToldNotTo(t *testing.T) {
 // The server lowers num_ctx to what the model can do.
 func TestTheModelsOwnContextIsTheLimit(t *testing.T) {
 	t.Parallel()
-	srv := ollamatest.New(t, ollamatest.Turn{Text: []string{"Four."}, PromptTokens: 2048})
+	srv := ollamatest.New(t, modeltest.Turn{Text: []string{"Four."}, PromptTokens: 2048})
 	srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Context: 2048})
-	_, err := ask(t.Context(), open(t, srv.URL()), question)
-	checkError(t, err, model.ErrTooLong, "2048 tokens")
+	_, err := modeltest.Ask(t.Context(), open(t, srv.URL()), modeltest.Question())
+	modeltest.CheckError(t, err, model.ErrTooLong, "2048 tokens")
 }
 
 func TestConversationsThatAreNoJSON(t *testing.T) {
 	t.Parallel()
-	tools := question
+	tools := modeltest.Question()
 	tools.Tools = []model.Tool{{Name: "a", Parameters: json.RawMessage(`[`)}}
-	calls := question
+	calls := modeltest.Question()
 	calls.Messages = []model.Message{{Role: model.Assistant, Calls: []model.Call{{Name: "a", Input: json.RawMessage(`"x"`)}}}}
 	m := open(t, ollamatest.New(t).URL())
-	_, err := ask(t.Context(), m, tools)
-	checkError(t, err, nil, "parameters of the tool a")
-	_, err = ask(t.Context(), m, calls)
-	checkError(t, err, nil, "input of the call of a")
+	_, err := modeltest.Ask(t.Context(), m, tools)
+	modeltest.CheckError(t, err, nil, "parameters of the tool a")
+	_, err = modeltest.Ask(t.Context(), m, calls)
+	modeltest.CheckError(t, err, nil, "input of the call of a")
 }
 
 func TestOpen(t *testing.T) {
@@ -137,7 +138,7 @@ func TestOpen(t *testing.T) {
 			m, err := ollama.Open(t.Context(), row.url)
 			switch {
 			case row.says != "":
-				checkError(t, err, nil, row.says)
+				modeltest.CheckError(t, err, nil, row.says)
 			case err != nil:
 				t.Error(err)
 			case m.Name() != row.url:

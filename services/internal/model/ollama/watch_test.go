@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 )
 
-var hang = ollamatest.Turn{End: ollamatest.Hang}
+var hang = modeltest.Turn{End: modeltest.Hang}
 
 func TestServerThatHangsIsRevived(t *testing.T) {
 	t.Parallel()
-	srv := ollamatest.New(t, hang, ollamatest.Say("Four."))
-	got, err := ask(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), question)
+	srv := ollamatest.New(t, hang, modeltest.Say("Four."))
+	got, err := modeltest.Ask(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), modeltest.Question())
 	if err != nil || got.Text != "Four." {
 		t.Fatalf("%q, %v; want the answer of the second attempt", got.Text, err)
 	}
@@ -26,20 +27,20 @@ func TestServerThatHangsIsRevived(t *testing.T) {
 func TestServerThatHangsAgain(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, hang, hang)
-	_, err := ask(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), question)
-	checkError(t, err, model.ErrUnavailable, "silent")
+	_, err := modeltest.Ask(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), modeltest.Question())
+	modeltest.CheckError(t, err, model.ErrUnavailable, "silent")
 }
 
 // Each request that hangs holds the model, so all of them have to let go.
 func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
 	t.Parallel()
-	say := ollamatest.Say("Four.")
+	say := modeltest.Say("Four.")
 	srv := ollamatest.New(t, hang, hang, hang, say, say, say)
 	m := open(t, srv.URL()+"?first_chunk=1s")
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if got, err := ask(t.Context(), m, question); err != nil || got.Text != "Four." {
+			if got, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
 				t.Errorf("%q, %v; want the answer of the second attempt", got.Text, err)
 			}
 		})
@@ -58,24 +59,24 @@ func TestServerThatSpeaksToOthersIsNotHeldToHang(t *testing.T) {
 		pieces[i] = "la "
 	}
 	srv := ollamatest.New(t,
-		ollamatest.Turn{Text: pieces, Gate: talk},
-		ollamatest.Turn{Text: []string{"Four."}, Gate: start})
+		modeltest.Turn{Text: pieces, Gate: talk},
+		modeltest.Turn{Text: []string{"Four."}, Gate: start})
 	m := open(t, srv.URL()+"?first_chunk=500ms")
 
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		if _, err := ask(t.Context(), m, question); err != nil {
+		if _, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil {
 			t.Errorf("the request that is spoken to: %v", err)
 		}
 	})
 	talk <- struct{}{}
 	wg.Go(func() {
-		if got, err := ask(t.Context(), m, question); err != nil || got.Text != "Four." {
+		if got, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
 			t.Errorf("the request that waits: %q, %v", got.Text, err)
 		}
 	})
-	waitFor(t, func() bool { return len(srv.Requests()) == 2 })
+	modeltest.Until(t, func() bool { return len(srv.Requests()) == 2 })
 	// 59 pieces in 1.5 s: three times what a silent server is given.
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()

@@ -8,15 +8,17 @@ import (
 	"strings"
 
 	"github.com/ollama/ollama/api"
+
+	"cairn/services/internal/model/modeltest"
 )
 
 // Embedding is what the server does with one request for vectors. The zero
 // value answers with those of the texts.
 type Embedding struct {
-	Status  int         // unless 0, is answered with Error
-	Error   string      //
-	End     End         // Cut and Hang: without an answer
-	Vectors [][]float32 // unless nil, instead of those of the texts
+	Status  int           // unless 0, is answered with Error
+	Error   string        //
+	End     modeltest.End // Cut and Hang: without an answer
+	Vectors [][]float32   // unless nil, instead of those of the texts
 	// Gate, unless nil, is received from before the answer.
 	Gate <-chan struct{}
 }
@@ -70,10 +72,10 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	}
 	p := player{w: w, model: req.Model, client: r.Context().Done(), close: s.close}
 	switch e := does(texts); {
-	case e.Gate != nil && !p.wait(e.Gate), e.End == Hang && !p.wait(nil):
+	case e.Gate != nil && !p.wait(e.Gate), e.End == modeltest.Hang && !p.wait(nil):
 	case e.Status != 0:
 		fail(w, e.Status, e.Error)
-	case e.End == Cut:
+	case e.End == modeltest.Cut:
 		_, _ = w.Write([]byte(`{"model":"` + req.Model + `","embeddings":[[0.1`))
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/ollama/ollama/api"
 	ollama "github.com/ollama/ollama/types/model"
+
+	"cairn/services/internal/model/modeltest"
 )
 
 // Model is the name of the model that a server has at first.
@@ -42,7 +44,7 @@ type Server struct {
 	closing sync.Once
 
 	mu        sync.Mutex
-	script    []Turn
+	script    []modeltest.Turn
 	models    []Info
 	requests  []api.ChatRequest
 	unloads   int
@@ -53,11 +55,11 @@ type Server struct {
 
 // New starts a server, which ends with the test. A request for which the
 // script has no turn left fails the test.
-func New(t testing.TB, script ...Turn) *Server {
+func New(t testing.TB, script ...modeltest.Turn) *Server {
 	t.Helper()
 	for _, turn := range script {
 		for _, c := range turn.Calls {
-			if _, err := c.wire(0); err != nil {
+			if _, err := wire(c, 0); err != nil {
 				t.Fatalf("ollamatest: input of %s: %v", c.Name, err)
 			}
 		}
@@ -147,7 +149,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) next(req api.ChatRequest) (turn Turn, ok bool) {
+func (s *Server) next(req api.ChatRequest) (turn modeltest.Turn, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)

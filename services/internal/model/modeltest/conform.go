@@ -1,0 +1,185 @@
+package modeltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/model"
+)
+
+// Scripted is a model whose server plays a script.
+type Scripted struct {
+	model.Model
+	Asked func() int      // requests so far
+	Left  <-chan struct{} // receives once for every client that left while it hung
+}
+
+// Open opens a model whose server plays the script; settings are put behind
+// its URL.
+type Open func(t *testing.T, settings string, script ...Turn) Scripted
+
+// Conform checks what every model does whose words come from a server.
+func Conform(t *testing.T, open Open) {
+	t.Run("answers", func(t *testing.T) { t.Parallel(); answers(t, open) })
+	t.Run("failures", func(t *testing.T) { t.Parallel(); failures(t, open) })
+	t.Run("cancellation", func(t *testing.T) { t.Parallel(); cancellation(t, open) })
+	t.Run("leaving the loop stops the model", func(t *testing.T) {
+		t.Parallel()
+		m := open(t, "", Turn{Text: []string{"a"}, End: Hang})
+		for range m.Next(t.Context(), Question()) {
+			break
+		}
+		Await(t, m.Left, "the server to see the client leave")
+	})
+	t.Run("nothing comes after cancellation", func(t *testing.T) {
+		t.Parallel()
+		onePartThenCancel(t, open(t, "", Say(strings.Split(strings.Repeat("la ", 500), " ")...)))
+	})
+	t.Run("a conversation", func(t *testing.T) {
+		t.Parallel()
+		Converse(t, open(t, "", Use("inspect_schema", `{"data_key":"servers"}`),
+			Use("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`), Say("There are ", "3.")))
+	})
+}
+
+func answers(t *testing.T, open Open) {
+	for _, row := range []struct {
+		name   string
+		script []Turn
+		want   Answer
+	}{
+		{"text comes in pieces, usage at the end",
+			[]Turn{Say("There are", " four.")},
+			Answer{Text: "There are four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
+		{"a call comes whole, and nothing in it is escaped",
+			[]Turn{Use("inspect_schema", `{"data_key":"servers","note":"a > b"}`)},
+			Answer{Calls: []model.Call{{ID: "call_inspect_schema", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers","note":"a > b"}`)}},
+				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
+		{"several calls come after the text",
+			[]Turn{{Text: []string{"Both."}, Calls: []Call{{ID: "1", Name: "a", Input: `{}`}, {ID: "2", Name: "b", Input: `{"x":1}`}}}},
+			Answer{Text: "Both.", Calls: []model.Call{{ID: "1", Name: "a", Input: json.RawMessage(`{}`)}, {ID: "2", Name: "b", Input: json.RawMessage(`{"x":1}`)}},
+				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 4}}},
+		{"what the model thinks is no text",
+			[]Turn{{Thinking: "Hm.", Text: []string{"\n\n", "Four."}}},
+			Answer{Text: "\n\nFour.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
+		{"an empty answer is asked for again, and paid for twice",
+			[]Turn{Say(), Say("Four.")},
+			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 20, AnswerTokens: 3}}},
+		{"white space alone is an empty answer",
+			[]Turn{Say(" ", "\n"), Say("Four.")},
+			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 20, AnswerTokens: 5}}},
+		{"an answer cut before its first part is asked for again",
+			[]Turn{{Thinking: "Hm.", End: Cut}, Say("Four.")},
+			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
+		{"an error before the first part is asked for again",
+			[]Turn{{Error: "unexpected EOF"}, Say("Four.")},
+			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := open(t, "", row.script...)
+			got, err := Ask(t.Context(), m, Question())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			if got, want := m.Asked(), len(row.script); got != want {
+				t.Errorf("%d requests, want %d", got, want)
+			}
+		})
+	}
+}
+
+func failures(t *testing.T, open Open) {
+	piece := []string{"There"}
+	for _, row := range []struct {
+		name   string
+		script []Turn
+		is     error // nil: neither of the port's errors
+		says   string
+	}{
+		{"a model that the server does not have", []Turn{{Status: 404, Error: "model 'x' not found"}}, model.ErrUnavailable, "not found"},
+		{"a model that cannot call tools", []Turn{{Status: 400, Error: "x does not support tools"}}, model.ErrUnavailable, "does not support tools"},
+		{"a full queue", []Turn{{Status: 503, Error: "server busy"}}, model.ErrUnavailable, "server busy"},
+		{"a server that wants a key", []Turn{{Status: 401}}, model.ErrUnavailable, "401"},
+		{"a request that the server does not understand", []Turn{{Status: 400, Error: "bad option"}}, nil, "bad option"},
+		{"a failing server", []Turn{{Status: 500, Error: "oops"}}, nil, "oops"},
+		{"a conversation that does not fit", []Turn{{Status: 400, Error: "the input length exceeds the context length"}}, model.ErrTooLong, "exceeds"},
+		{"a conversation that was cut silently", []Turn{{Text: piece, PromptTokens: 512}}, model.ErrTooLong, "fills all 512 tokens"},
+		{"an answer that does not fit", []Turn{{Text: piece, Reason: "length"}}, model.ErrTooLong, "the answer was cut"},
+		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "before it was complete"},
+		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "before it was complete"},
+		{"an error in the middle", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "broke off: unexpected EOF"},
+		{"two empty answers", []Turn{Say(), Say()}, nil, "answered nothing"},
+		{"two answers cut before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil, "before it was complete"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := open(t, "?num_ctx=512", row.script...)
+			_, err := Ask(t.Context(), m, Question())
+			CheckError(t, err, row.is, row.says)
+			if got, want := m.Asked(), len(row.script); got != want {
+				t.Errorf("%d requests, want %d", got, want)
+			}
+		})
+	}
+}
+
+func cancellation(t *testing.T, open Open) {
+	for _, row := range []struct {
+		name string
+		turn Turn
+	}{
+		{"before the first part", Turn{End: Hang}},
+		{"in the middle", Turn{Text: []string{"a"}, End: Hang}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := open(t, "", row.turn)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var got error
+			var asking sync.WaitGroup
+			asking.Go(func() { _, got = Ask(ctx, m, Question()) })
+			Until(t, func() bool { return m.Asked() == 1 })
+			cancel(errors.New("the user had enough"))
+			Await(t, m.Left, "the server to see the client leave")
+			asking.Wait()
+			if !errors.Is(got, context.Canceled) {
+				t.Errorf("error %v, want context.Canceled", got)
+			}
+		})
+	}
+	t.Run("a deadline in the middle is an error", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		got, err := Ask(ctx, open(t, "", Turn{Text: []string{"a"}, End: Hang}), Question())
+		if got.Text != "a" || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("text %q and error %v, want \"a\" and context.DeadlineExceeded", got.Text, err)
+		}
+	})
+}
+
+func onePartThenCancel(t *testing.T, m model.Model) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got []string
+	for p, err := range m.Next(ctx, Question()) {
+		if err == nil {
+			got = append(got, p.Text)
+		}
+		cancel()
+	}
+	if len(got) != 1 {
+		t.Errorf("%d parts, want only the one before the cancellation", len(got))
+	}
+}

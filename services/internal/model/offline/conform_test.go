@@ -1,0 +1,13 @@
+package offline_test
+
+import (
+	"testing"
+
+	"cairn/services/internal/model/modeltest"
+	"cairn/services/internal/model/offline"
+)
+
+func TestConverses(t *testing.T) {
+	t.Parallel()
+	modeltest.Converse(t, offline.New())
+}
