@@ -14,17 +14,20 @@ import (
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
 	"cairn/services/internal/model/ollama"
+	"cairn/services/internal/model/openai"
 )
 
-// openModel is the model that url names: offline: or ollama://….
+// openModel is the model that url names: offline:, ollama://… or openai://….
 func openModel(ctx context.Context, url string) (model.Model, error) {
 	switch {
 	case url == "offline:":
 		return offline.New(), nil
 	case strings.HasPrefix(url, "ollama"):
 		return ollama.Open(ctx, url)
+	case strings.HasPrefix(url, "openai"):
+		return openai.Open(ctx, url)
 	default:
-		return nil, fmt.Errorf("model %q: want offline: or ollama://host:11434/model", url)
+		return nil, fmt.Errorf("model %q: want offline:, ollama://host:11434/model or openai://host:8000/model", url)
 	}
 }
 

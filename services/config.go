@@ -11,7 +11,7 @@ type Config struct {
 	Roles  []string      // the services to run; none: all
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
 	Embed  string        // lexical: (no server) | ollama://host:11434/nomic-embed-text
-	Model  string        // offline: | ollama://host:11434/qwen3:8b
+	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
 	Render string        // subject of the rendering agent; empty: none
 	TagTTL time.Duration // how long a tag lives
 

@@ -53,7 +53,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	c := &b.Config
 	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index; embedded:, in memory and each worker's own, or http://elasticsearch:9200, which all workers share")
 	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model: ollama://host:11434/name, or lexical:, which compares words and needs no server")
-	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, or offline:, which plans by rules and needs no model")
+	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, which plans by rules and needs no model")
 	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
 	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")

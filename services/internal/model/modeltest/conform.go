@@ -118,7 +118,7 @@ func failures(t *testing.T, open Open) {
 		{"an answer that does not fit", []Turn{{Text: piece, Reason: "length"}}, model.ErrTooLong, "the answer was cut"},
 		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "before it was complete"},
 		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "before it was complete"},
-		{"an error in the middle", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "broke off: unexpected EOF"},
+		{"an error in the middle", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
 		{"two empty answers", []Turn{Say(), Say()}, nil, "answered nothing"},
 		{"two answers cut before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil, "before it was complete"},
 	} {

@@ -1,0 +1,139 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/modeltest"
+	"cairn/services/internal/model/openai"
+	"cairn/services/internal/model/openaitest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, url string) *openai.Model {
+	t.Helper()
+	m, err := openai.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestConforms(t *testing.T) {
+	t.Parallel()
+	modeltest.Conform(t, func(t *testing.T, settings string, script ...modeltest.Turn) modeltest.Scripted {
+		srv := openaitest.New(t, script...)
+		return modeltest.Scripted{
+			Model: open(t, srv.URL()+settings),
+			Asked: func() int { return len(srv.Requests()) },
+			Left:  srv.Left(),
+		}
+	})
+}
+
+func TestRequest(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "secret")
+	srv := openaitest.New(t, modeltest.Say("Four."))
+	c := modeltest.Question()
+	c.Messages = append(c.Messages,
+		model.Message{Role: model.Assistant, Text: "I look.", Calls: []model.Call{{ID: "c1", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers"}`)}}},
+		model.Message{Role: model.ToolRole, CallID: "c1", Tool: "inspect_schema", Result: json.RawMessage(`{"count":4}`)})
+	if _, err := modeltest.Ask(t.Context(), open(t, srv.URL()), c); err != nil {
+		t.Fatal(err)
+	}
+	want := `{
+		"model": "scripted/model",
+		"messages": [
+			{"role": "system", "content": "You answer questions."},
+			{"role": "user", "content": "How many servers are there?"},
+			{"role": "assistant", "content": "I look.", "tool_calls": [
+				{"id": "c1", "type": "function", "function": {"name": "inspect_schema", "arguments": "{\"data_key\":\"servers\"}"}}]},
+			{"role": "tool", "content": "{\"count\":4}", "tool_call_id": "c1"}],
+		"tools": [{"type": "function", "function": {"name": "inspect_schema", "description": "Describes an array.",
+			"parameters": {"type": "object", "required": ["data_key"], "properties": {"data_key": {"type": "string"}}}}}],
+		"stream": true,
+		"stream_options": {"include_usage": true}}`
+	sent := srv.Requests()[0]
+	if diff := cmp.Diff(decoded(t, want), decoded(t, string(sent.Body))); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	if got := sent.Header.Get("Authorization"); got != "Bearer secret" {
+		t.Errorf("authorization %q, want the key of the environment", got)
+	}
+}
+
+func decoded(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"openai://", "openai://host", "openai:///model", "https://host/model", "openai://key@host/model",
+		"openai://host/model?num_ctx=many", "openai://host/model?first_chunk=0s", "openai://host/model?temperature=1", "openai://host:x/model",
+	} {
+		if _, err := openai.Open(t.Context(), url); err == nil {
+			t.Errorf("%s: want an error", url)
+		}
+	}
+}
+
+func TestServerAway(t *testing.T) {
+	t.Parallel()
+	m := open(t, "openai://127.0.0.1:1/model")
+	_, err := modeltest.Ask(t.Context(), m, modeltest.Question())
+	modeltest.CheckError(t, err, model.ErrUnavailable, "refused")
+	modeltest.CheckError(t, m.Check(t.Context()), model.ErrUnavailable, "refused")
+}
+
+func TestServerThatHangs(t *testing.T) {
+	t.Parallel()
+	srv := openaitest.New(t, modeltest.Turn{End: modeltest.Hang})
+	_, err := modeltest.Ask(t.Context(), open(t, srv.URL()+"?num_ctx=512&first_chunk=50ms"), modeltest.Question())
+	modeltest.CheckError(t, err, model.ErrUnavailable, "silent")
+}
+
+func TestCheckNamesTheModelsThatThereAre(t *testing.T) {
+	t.Parallel()
+	srv := openaitest.New(t)
+	if err := open(t, srv.URL()).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	srv.SetModels(`{"id":"other"}`, `{"id":"another"}`)
+	modeltest.CheckError(t, open(t, srv.URL()).Check(t.Context()), model.ErrUnavailable, "only other, another")
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]int{
+		`"max_model_len":4096`: 4096, `"max_context_length":4097`: 4097, `"context_window":4098`: 4098, `"context_length":4099`: 4099,
+		`"meta":{"n_ctx_train":40960}`: 40960, `"meta":{"n_ctx":8192,"n_ctx_train":40960}`: 8192, `"owned_by":"me"`: 0, `"context_length":"many"`: 0,
+	} {
+		srv := openaitest.New(t)
+		srv.SetModels(`{"id":"` + openaitest.Model + `",` + said + `}`)
+		if got, err := open(t, srv.URL()).Window(t.Context()); err != nil || got != want {
+			t.Errorf("%s: window %d, %v, want %d", said, got, err, want)
+		}
+		if got, err := open(t, srv.URL()+"?num_ctx=77").Window(t.Context()); err != nil || got != 77 {
+			t.Errorf("%s: window %d, %v, want the setting", said, got, err)
+		}
+	}
+}
+
+func TestCallsWithoutIDAndInput(t *testing.T) {
+	t.Parallel()
+	srv := openaitest.New(t, modeltest.Turn{Calls: []modeltest.Call{{Name: "a", Input: `{}`}, {Name: "a", Input: ""}}})
+	got, err := modeltest.Ask(t.Context(), open(t, srv.URL()), modeltest.Question())
+	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID || string(got.Calls[1].Input) != "{}" {
+		t.Errorf("calls %+v, %v, want two with ids of their own and objects as input", got.Calls, err)
+	}
+}

@@ -1,0 +1,155 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/openai/openai-go/v3"
+
+	"cairn/services/internal/model"
+)
+
+// turn is one message of the model while it is received.
+type turn struct {
+	model  *Model
+	params openai.ChatCompletionNewParams
+	window int // tokens; 0: not known
+	yield  func(model.Part, error) bool
+	spoke  bool        // a part was yielded
+	usage  model.Usage // of all attempts
+
+	space  string // white space held back until something follows it
+	calls  []model.Call
+	prompt int    // tokens, of this attempt
+	reason string // why the message ended; empty: it did not
+}
+
+// receive asks for the message and yields its parts as they come. It returns
+// nil only for a message that is complete and says something.
+func (t *turn) receive(ctx context.Context) error {
+	t.space, t.calls, t.prompt, t.reason = "", nil, 0, ""
+	held, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(t.model.firstChunk, func() { cancel(errSilent) })
+	defer silence.Stop()
+	stream := t.model.client.Chat.Completions.NewStreaming(held, t.params)
+	defer stream.Close()
+	for stream.Next() {
+		silence.Stop()
+		if held.Err() != nil { // what had been buffered before the cancellation
+			break
+		}
+		if err := t.take(stream.Current()); err != nil {
+			return err
+		}
+	}
+	switch err := stream.Err(); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case held.Err() != nil:
+		return context.Cause(held)
+	case err != nil:
+		return explain(err)
+	}
+	return t.end()
+}
+
+// take yields what a chunk of the message holds. Calls come in pieces, and are
+// whole when the message is.
+func (t *turn) take(chunk openai.ChatCompletionChunk) error {
+	t.prompt += int(chunk.Usage.PromptTokens)
+	t.usage.PromptTokens += int(chunk.Usage.PromptTokens)
+	t.usage.AnswerTokens += int(chunk.Usage.CompletionTokens)
+	for _, choice := range chunk.Choices {
+		t.reason = cmp.Or(choice.FinishReason, t.reason)
+		for _, piece := range choice.Delta.ToolCalls {
+			if err := t.gather(piece); err != nil {
+				return err
+			}
+		}
+		if err := t.say(choice.Delta.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather adds a piece of a call to it.
+func (t *turn) gather(piece openai.ChatCompletionChunkChoiceDeltaToolCall) error {
+	at := int(piece.Index)
+	if at < 0 || at > len(t.calls) {
+		return fmt.Errorf("%w: call %d comes after %d calls", errBroken, at, len(t.calls))
+	}
+	if at == len(t.calls) {
+		t.calls = append(t.calls, model.Call{})
+	}
+	c := &t.calls[at]
+	c.ID = cmp.Or(c.ID, piece.ID)
+	c.Name += piece.Function.Name
+	c.Input = append(c.Input, piece.Function.Arguments...)
+	return nil
+}
+
+// say yields text, but none before the first that can be seen: white space
+// alone is an empty message.
+func (t *turn) say(text string) error {
+	if !t.spoke {
+		text = t.space + text
+		t.space = ""
+		if strings.TrimFunc(text, unicode.IsSpace) == "" {
+			t.space = text
+			return nil
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	return t.emit(model.Part{Text: text})
+}
+
+func (t *turn) emit(p model.Part) error {
+	t.spoke = true
+	if !t.yield(p, nil) {
+		return errLeft
+	}
+	return nil
+}
+
+// end judges a message whose stream has ended in order, and yields its calls.
+func (t *turn) end() error {
+	switch {
+	case t.reason == "":
+		return errCut
+	case t.window > 0 && t.prompt >= t.window:
+		return fmt.Errorf("%w: the conversation fills all %d tokens of context", model.ErrTooLong, t.window)
+	case t.reason == "length":
+		return fmt.Errorf("%w: the answer was cut for want of context", model.ErrTooLong)
+	case t.reason == "content_filter":
+		return errors.New("the server's filter withheld the answer")
+	case !t.spoke && len(t.calls) == 0:
+		return errEmpty
+	}
+	for _, c := range t.calls {
+		if err := t.call(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call yields a call. Input that is no JSON is told to the model as its
+// mistake, by who runs the call.
+func (t *turn) call(c model.Call) error {
+	c.ID = cmp.Or(c.ID, "call_"+rand.Text()[:8])
+	if len(c.Input) == 0 {
+		c.Input = json.RawMessage("{}")
+	}
+	return t.emit(model.Part{Call: &c})
+}

@@ -1,0 +1,101 @@
+package openaitest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"cairn/services/internal/model/modeltest"
+)
+
+// player plays a turn to one client.
+type player struct {
+	w      http.ResponseWriter
+	client <-chan struct{} // closed when the client has left
+	close  <-chan struct{} // closed when the test ends
+}
+
+type object = map[string]any
+
+// play returns false when the client left before the end.
+func (p player) play(t modeltest.Turn) bool {
+	if t.Status != 0 {
+		fail(p.w, t.Status, t.Error)
+		return true
+	}
+	p.w.Header().Set("Content-Type", "text/event-stream")
+	if t.Thinking != "" {
+		p.delta(object{"reasoning_content": t.Thinking})
+	}
+	for _, text := range t.Text {
+		if t.Gate != nil && !p.wait(t.Gate) {
+			return false
+		}
+		p.delta(object{"content": text})
+	}
+	for i, c := range t.Calls {
+		p.call(i, c)
+	}
+	return p.end(t)
+}
+
+// call sends a call as servers do: its name, and then its input in pieces.
+func (p player) call(at int, c modeltest.Call) {
+	p.delta(object{"tool_calls": []object{{"index": at, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": ""}}}})
+	half := len(c.Input) / 2
+	for _, piece := range []string{c.Input[:half], c.Input[half:]} {
+		p.delta(object{"tool_calls": []object{{"index": at, "function": object{"arguments": piece}}}})
+	}
+}
+
+func (p player) end(t modeltest.Turn) bool {
+	switch {
+	case t.Error != "":
+		p.send(object{"error": object{"message": t.Error}})
+	case t.End == modeltest.Hang:
+		p.flush()
+		return p.wait(nil)
+	case t.End == modeltest.Cut:
+		p.flush()
+		panic(http.ErrAbortHandler)
+	case t.End == modeltest.Done:
+		p.chunk(object{}, cmp.Or(t.Reason, "stop"))
+		p.send(object{"object": "chat.completion.chunk", "choices": []object{},
+			"usage": object{"prompt_tokens": t.Prompt(), "completion_tokens": t.AnswerTokens()}})
+		_, _ = fmt.Fprint(p.w, "data: [DONE]\n\n") // the client has left
+	}
+	return true
+}
+
+func (p player) delta(delta object) { p.chunk(delta, nil) }
+
+func (p player) chunk(delta object, reason any) {
+	p.send(object{"object": "chat.completion.chunk", "model": Model,
+		"choices": []object{{"index": 0, "delta": delta, "finish_reason": reason}}})
+}
+
+// send sends an event. An error means that the client has left, which the
+// request's context tells as well.
+func (p player) send(event object) {
+	data, err := json.Marshal(event)
+	if err != nil {
+		panic(err) // maps of strings and numbers
+	}
+	_, _ = fmt.Fprintf(p.w, "data: %s\n\n", data)
+	p.flush()
+}
+
+func (p player) flush() { _ = http.NewResponseController(p.w).Flush() }
+
+// wait returns true when it has received from gate, false when the client or
+// the test is over.
+func (p player) wait(gate <-chan struct{}) bool {
+	select {
+	case <-gate:
+		return true
+	case <-p.client:
+	case <-p.close:
+	}
+	return false
+}
