@@ -1,0 +1,203 @@
+//go:build !race
+
+package estate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cairn/services/internal/estate"
+)
+
+// A call is a question, to be asked of an estate and in SQL.
+type call struct {
+	key, groupBy string
+	filter       []asked
+	metrics      []string
+}
+
+// asked is one condition; without an operator it is equality.
+type asked struct{ field, op, value string }
+
+func (c call) query() estate.Query {
+	filter := map[string]json.RawMessage{}
+	for _, a := range c.filter {
+		filter[a.field] = json.RawMessage(a.value)
+		if a.op != "" {
+			filter[a.field] = fmt.Appendf(nil, "{%q: %s}", a.op, a.value)
+		}
+	}
+	return estate.Query{DataKey: c.key, GroupBy: c.groupBy, Filter: filter, Metrics: c.metrics}
+}
+
+// tableOf makes a table rec of the elements j of the table el. It has three columns for each field: its type t, NULL where it
+// is missing, its value v and its name l as a group, NULL where there is none.
+func tableOf(fields []string) string {
+	var read, named []string
+	for i, field := range fields {
+		t, v := lookUp(field)
+		read = append(read, fmt.Sprintf("%s AS t%d, %s AS v%d", typeOf(t), i, v, i))
+		named = append(named, fmt.Sprintf("t%d, v%d, %s AS l%d", i, i, labelOf(i), i))
+	}
+	return "CREATE TABLE rec AS WITH raw AS MATERIALIZED (SELECT " + strings.Join(read, ", ") + " FROM el) SELECT " + strings.Join(named, ", ") + " FROM raw"
+}
+
+// at is where among the fields one is.
+func at(field string) int { return slices.Index(someFields, field) }
+
+// group is the SQL of the group's name, NULL where there is none.
+func (c call) group() string {
+	if c.groupBy == "" {
+		return "NULL"
+	}
+	return fmt.Sprintf("l%d", at(c.groupBy))
+}
+
+// with makes a table sel of the records that the filter lets pass.
+func (c call) with() string {
+	where := []string{"1"}
+	for _, a := range c.filter {
+		where = append(where, "COALESCE("+a.sql(at(a.field))+", 0)")
+	}
+	return "WITH sel AS MATERIALIZED (SELECT * FROM rec WHERE " + strings.Join(where, "\n AND ") + ")\n"
+}
+
+// lookUp is a field's type and value in SQL. A name with dots in it goes first,
+// the longest; of a record that is no object there is the field "value".
+func lookUp(field string) (typ, value string) {
+	typ, value = "CASE", "CASE"
+	if field == estate.ElementField {
+		typ, value = "CASE WHEN json_type(j) <> 'object' THEN json_type(j)", "CASE WHEN json_type(j) <> 'object' THEN j ->> '$'"
+	}
+	for _, path := range pathsOf(field) {
+		typ += fmt.Sprintf(" WHEN json_type(j, '$%s') IS NOT NULL THEN json_type(j, '$%s')", path, path)
+		value += fmt.Sprintf(" WHEN json_type(j, '$%s') IS NOT NULL THEN j ->> '$%s'", path, path)
+	}
+	return typ + " END", value + " END"
+}
+
+// pathsOf are the ways in which a dotted path may be meant.
+func pathsOf(field string) []string {
+	paths := []string{`."` + field + `"`}
+	for dot := len(field) - 1; dot > 0; dot-- {
+		if field[dot] == '.' {
+			for _, rest := range pathsOf(field[dot+1:]) {
+				paths = append(paths, `."`+field[:dot]+`"`+rest)
+			}
+		}
+	}
+	return paths
+}
+
+// typeOf makes one type of integer and real, and one of true and false.
+func typeOf(t string) string {
+	return "replace(replace(replace(replace(" + t + ", 'integer', 'number'), 'real', 'number'), 'true', 'boolean'), 'false', 'boolean')"
+}
+
+func labelOf(i int) string {
+	return strings.ReplaceAll(`CASE t# WHEN 'null' THEN NULL
+		WHEN 'boolean' THEN CASE v# WHEN 1 THEN 'true' ELSE 'false' END
+		WHEN 'number' THEN CAST(CASE WHEN v# = CAST(v# AS INTEGER) THEN CAST(v# AS INTEGER) ELSE v# END AS TEXT)
+		ELSE v# END`, "#", fmt.Sprint(i))
+}
+
+func literal(json string) string { return "'" + strings.ReplaceAll(json, "'", "''") + "'" }
+
+// equals says in SQL that type t and value v are those of a JSON text.
+func equals(t, v, json string) string {
+	return fmt.Sprintf("(%s = %s AND %s IS (%s ->> '$'))", t, typeOf("json_type("+literal(json)+")"), v, literal(json))
+}
+
+func (a asked) sql(i int) string {
+	t, v := fmt.Sprintf("t%d", i), fmt.Sprintf("v%d", i)
+	is := equals(t, v, a.value)
+	order := func(op string) string {
+		return fmt.Sprintf("(%s = %s AND %s %s (%s ->> '$'))", t, typeOf("json_type("+literal(a.value)+")"), v, op, literal(a.value))
+	}
+	switch a.op {
+	case "ne":
+		if a.value == "null" {
+			return t + " <> 'null'"
+		}
+		return fmt.Sprintf("(%s IS NULL OR NOT %s)", t, is)
+	case "gt":
+		return order(">")
+	case "gte":
+		return order(">=")
+	case "lt":
+		return order("<")
+	case "lte":
+		return order("<=")
+	case "in":
+		return fmt.Sprintf("EXISTS (SELECT 1 FROM json_each(%s) AS e WHERE %s = %s AND %s IS e.value)",
+			literal(a.value), t, typeOf("e.type"), v)
+	case "contains":
+		text := fmt.Sprintf("(%s = 'text' AND json_type(%s) = 'text' AND instr(%s, %s ->> '$') > 0)",
+			t, literal(a.value), v, literal(a.value))
+		element := fmt.Sprintf("(%s = 'array' AND EXISTS (SELECT 1 FROM json_each(CASE %s WHEN 'array' THEN %s ELSE '[]' END) AS e WHERE %s))",
+			t, t, v, equals(typeOf("e.type"), "e.value", a.value))
+		return "(" + text + " OR " + element + ")"
+	case "exists":
+		return fmt.Sprintf("((%s IS NOT NULL) = %s)", t, a.value)
+	default:
+		return is
+	}
+}
+
+// sql asks for a line per group: its name and the metrics, the largest of the
+// first metric first, what has none last.
+func (c call) sql(group string) string {
+	columns, from := c.columns()
+	return c.with() + fmt.Sprintf(", named AS MATERIALIZED (SELECT *, %s AS g FROM sel)\n%s\nSELECT g, %s GROUP BY g ORDER BY ROUND(m0, 9) DESC NULLS LAST, g",
+		group, c.percentiles(), columns+" FROM "+from)
+}
+
+// sqlOfNothing is the line of no records.
+func (c call) sqlOfNothing() string {
+	columns := "''"
+	for _, m := range c.metrics {
+		switch op, _, _ := strings.Cut(m, ":"); op {
+		case "count", "sum", "distinct":
+			columns += ", 0"
+		default:
+			columns += ", NULL"
+		}
+	}
+	return "SELECT " + columns
+}
+
+func (c call) columns() (columns, from string) {
+	var list []string
+	for i, m := range c.metrics {
+		op, field, _ := strings.Cut(m, ":")
+		column := strings.ReplaceAll(map[string]string{
+			"count": "COUNT(*)", "distinct": "COUNT(DISTINCT t# || ':' || l#)",
+			"sum": "TOTAL(v#) FILTER (WHERE t# = 'number')", "avg": "AVG(v#) FILTER (WHERE t# = 'number')",
+			"min": "MIN(v#) FILTER (WHERE t# = 'number')", "max": "MAX(v#) FILTER (WHERE t# = 'number')",
+		}[op], "#", fmt.Sprint(at(field)))
+		if column == "" {
+			column = fmt.Sprintf("(SELECT p FROM p%d WHERE p%d.g = named.g)", i, i)
+		}
+		list = append(list, fmt.Sprintf("%s AS m%d", column, i))
+	}
+	return strings.Join(list, ", "), "named"
+}
+
+// percentiles makes a table for each percentile: the sum of the two nearest
+// numbers, each the more the nearer.
+func (c call) percentiles() string {
+	tables := ""
+	for i, m := range c.metrics {
+		op, field, _ := strings.Cut(m, ":")
+		part := map[string]string{"p50": "0.5", "p95": "0.95"}[op]
+		if part == "" {
+			continue
+		}
+		tables += fmt.Sprintf(`, p%d AS (SELECT g, SUM(n * MAX(0, 1 - ABS(rank - %s * (many - 1)))) AS p FROM
+			(SELECT g, v%d AS n, ROW_NUMBER() OVER (PARTITION BY g ORDER BY v%d) - 1 AS rank, COUNT(*) OVER (PARTITION BY g) AS many
+			FROM named WHERE t%d = 'number') GROUP BY g)`, i, part, at(field), at(field), at(field))
+	}
+	return tables
+}

@@ -1,0 +1,230 @@
+//go:build !race
+
+package estate_test
+
+import (
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	_ "modernc.org/sqlite"
+
+	"cairn/services/internal/estate"
+)
+
+// Of the cases a quarter each runs beside the others.
+const (
+	sqliteCases   = 10_000
+	sqliteWorkers = 4
+	callsOfEstate = 10
+)
+
+// TestStatsAgainstSQLite asks random estates random questions, and SQLite the
+// same in SQL.
+func TestStatsAgainstSQLite(t *testing.T) {
+	t.Parallel()
+	for worker := range uint64(sqliteWorkers) {
+		t.Run(strconv.FormatUint(worker, 10), func(t *testing.T) {
+			t.Parallel()
+			j := openJudge(t)
+			for seed := range uint64(sqliteCases / sqliteWorkers / callsOfEstate) {
+				m := maker{rand.New(rand.NewPCG(seed, worker))}
+				text := m.estate()
+				if j.check(t, m, text); t.Failed() {
+					t.Fatalf("seed %d: %s", seed, text)
+				}
+			}
+		})
+	}
+}
+
+// judge is a database that says what is right.
+type judge struct{ db *sql.DB }
+
+func openJudge(t *testing.T) judge {
+	t.Helper()
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1) // Each connection has a memory of its own.
+	return judge{db}
+}
+
+func (j judge) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	if _, err := j.db.Exec(query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// lines are the rows of a query, the columns separated by blanks: numbers with
+// 12 digits, since the last ones depend on the order of the additions.
+func (j judge) lines(t *testing.T, query string, args ...any) []string {
+	t.Helper()
+	rows, err := j.db.Query(query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range row {
+		into[i] = &row[i]
+	}
+	lines := []string{}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		var line strings.Builder
+		for _, v := range row {
+			line.WriteString(" " + spell(v))
+		}
+		lines = append(lines, line.String())
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return lines
+}
+
+func spell(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return spellFloat(float64(v))
+	case float64:
+		return spellFloat(v)
+	case nil:
+		return "NaN"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func spellFloat(f float64) string { return strconv.FormatFloat(f+0, 'g', 12, 64) }
+
+// check compares what arrays there are, their fields, and the answers to some
+// calls.
+func (j judge) check(t *testing.T, m maker, text string) {
+	t.Helper()
+	e := parse(t, text)
+	got, want := e.Keys(), j.keys(t, text)
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("keys (-SQLite +got):\n%s", diff)
+	}
+	key := m.of(got)
+	j.load(t, text, key)
+	j.checkFields(t, e, key)
+	for range callsOfEstate {
+		j.checkCall(t, e, m.call(key), 1+m.IntN(8))
+	}
+}
+
+// keys are those of the arrays that are in no other.
+func (j judge) keys(t *testing.T, text string) []string {
+	t.Helper()
+	var keys []string
+	for _, key := range j.lines(t, `SELECT fullkey FROM json_tree(?) WHERE type = 'array' AND fullkey NOT LIKE '%[%'`, text) {
+		key = strings.TrimPrefix(strings.TrimPrefix(key, " $"), ".")
+		if key == "" {
+			key = estate.BareKey
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// load makes a table of the array's elements.
+func (j judge) load(t *testing.T, text, key string) {
+	t.Helper()
+	path := "$." + key
+	if key == estate.BareKey {
+		path = "$"
+	}
+	for _, table := range []string{"rec", "el"} {
+		j.exec(t, "DROP TABLE IF EXISTS "+table)
+	}
+	j.exec(t, "CREATE TABLE el AS SELECT ?1 -> fullkey AS j FROM json_each(?1, ?2)", text, path)
+	j.exec(t, tableOf(someFields))
+}
+
+// checkFields compares how often which field is there; fields that are written
+// with and without dots are left to the calls.
+func (j judge) checkFields(t *testing.T, e *estate.Estate, key string) {
+	t.Helper()
+	want := j.lines(t, `SELECT CASE WHEN fullkey = '$' THEN 'value' ELSE substr(fullkey, 3) END AS field,
+			SUM(type <> 'null'), SUM(type = 'null')
+		FROM el, json_tree(el.j) WHERE fullkey NOT LIKE '%[%' AND fullkey NOT LIKE '%"%' AND NOT (fullkey = '$' AND type = 'object')
+		GROUP BY field`)
+	if len(j.lines(t, `SELECT 1 FROM el, json_tree(el.j) WHERE fullkey LIKE '%"%' LIMIT 1`)) > 0 {
+		return
+	}
+	got := []string{}
+	for _, f := range e.Fields(key) {
+		c, err := e.Column(key, f.Path)
+		if err != nil || c.Missing != c.Records-c.Null-f.Count {
+			t.Errorf("field %+v, column %+v, error %v", f, c, err)
+		}
+		got = append(got, fmt.Sprintf(" %s %d %d", f.Path, f.Count, c.Null))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields of %q (-SQLite +got):\n%s", key, diff)
+	}
+}
+
+func (j judge) checkCall(t *testing.T, e *estate.Estate, c call, maxGroups int) {
+	t.Helper()
+	s, err := e.StatsUpTo(c.query(), maxGroups)
+	if err != nil {
+		t.Fatalf("%+v: %v", c, err)
+	}
+	total := j.lines(t, c.sql("''"))
+	if len(total) == 0 { // No record is no group.
+		total = j.lines(t, c.sqlOfNothing())
+	}
+	groups, count := []string{}, []string{" 0"}
+	if c.groupBy != "" {
+		groups = j.lines(t, c.sql("COALESCE("+c.group()+", 'null')"))
+		count = j.lines(t, c.with()+"SELECT COUNT(DISTINCT "+c.group()+") FROM sel")
+	}
+	truncated := len(groups) > maxGroups
+	want := append(groups[:min(len(groups), maxGroups)], total...)
+	want = append(want, fmt.Sprintf("group_count%s truncated %v", count[0], truncated))
+	if diff := cmp.Diff(want, statsLines(s, c.metrics)); diff != "" {
+		t.Errorf("%s\n(-SQLite +got):\n%s\n%s", encode(t, c.query()), diff, c.sql("COALESCE("+c.group()+", 'null')"))
+	}
+}
+
+// statsLines writes an answer as SQLite's is.
+func statsLines(s estate.Stats, metrics []string) []string {
+	figures := []estate.Figures{{Groups: s.Groups, Total: s.Total}}
+	for _, name := range metrics[1:] {
+		figures = append(figures, s.Metrics[name])
+	}
+	lines := make([]string, len(s.Groups))
+	total := " "
+	for i, group := range s.Groups {
+		lines[i] = " " + group.Key
+		for _, f := range figures {
+			lines[i] += " " + spellFloat(float64(f.Groups[i].Value))
+		}
+	}
+	for _, f := range figures {
+		total += " " + spellFloat(float64(f.Total))
+	}
+	return append(lines, total, fmt.Sprintf("group_count %d truncated %v", s.GroupCount, s.Truncated))
+}
