@@ -10,7 +10,9 @@ import (
 )
 
 // cache keeps parsed estates, so that the next question about the same one
-// parses nothing. It holds at most so many bytes of them, the latest used.
+// parses nothing. It holds at most so many bytes of them, the latest used. It
+// may be used concurrently: who asks for an estate that is being parsed waits
+// for it.
 type cache struct {
 	seed maphash.Seed
 	most int
@@ -18,13 +20,14 @@ type cache struct {
 	mu     sync.Mutex
 	size   int
 	byHash map[uint64]*list.Element
-	used   list.List // of kept, latest used first
+	used   list.List // of *kept, latest used first
 }
 
 type kept struct {
-	hash   uint64
-	text   []byte
-	estate *estate.Estate
+	hash  uint64
+	text  []byte
+	parse func() (*estate.Estate, error) // once
+	size  int                            // 0 until it is parsed
 }
 
 func newCache(most int) *cache {
@@ -33,46 +36,51 @@ func newCache(most int) *cache {
 
 // open is the estate of text, parsed unless it is here. text must not change.
 func (c *cache) open(text []byte) (*estate.Estate, error) {
-	hash := maphash.Bytes(c.seed, text)
-	if e := c.find(hash, text); e != nil {
-		return e, nil
-	}
-	e, err := estate.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	c.keep(kept{hash, text, e})
-	return e, nil
+	k := c.enter(maphash.Bytes(c.seed, text), text)
+	e, err := k.parse()
+	c.settle(k, e)
+	return e, err
 }
 
-// find compares the text too: a caller's estate is never another's, whatever
-// the hash.
-func (c *cache) find(hash uint64, text []byte) *estate.Estate {
+// enter finds what is kept of text, or begins to keep it. It compares the text
+// too: a caller's estate is never another's, whatever the hash.
+func (c *cache) enter(hash uint64, text []byte) *kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.byHash[hash]
-	if !ok || !bytes.Equal(at.Value.(kept).text, text) {
-		return nil
-	}
-	c.used.MoveToFront(at)
-	return at.Value.(kept).estate
-}
-
-func (c *cache) keep(k kept) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, ok := c.byHash[k.hash]; ok {
+	if at, ok := c.byHash[hash]; ok {
+		if k := at.Value.(*kept); bytes.Equal(k.text, text) {
+			c.used.MoveToFront(at)
+			return k
+		}
 		c.drop(at)
 	}
-	c.byHash[k.hash] = c.used.PushFront(k)
-	c.size += k.estate.Size()
-	for c.size > c.most && c.used.Len() > 0 {
+	k := &kept{hash: hash, text: text}
+	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Parse(text) })
+	c.byHash[hash] = c.used.PushFront(k)
+	return k
+}
+
+// settle counts what k takes once it is parsed, and makes room for it.
+func (c *cache) settle(k *kept, e *estate.Estate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.byHash[k.hash]
+	switch {
+	case !ok || at.Value.(*kept) != k || k.size > 0: // dropped or counted already
+		return
+	case e == nil:
+		c.drop(at)
+		return
+	}
+	k.size = e.Size()
+	c.size += k.size
+	for c.size > c.most {
 		c.drop(c.used.Back())
 	}
 }
 
 func (c *cache) drop(at *list.Element) {
-	k := c.used.Remove(at).(kept)
+	k := c.used.Remove(at).(*kept)
 	delete(c.byHash, k.hash)
-	c.size -= k.estate.Size()
+	c.size -= k.size
 }

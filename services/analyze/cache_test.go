@@ -3,7 +3,10 @@ package analyze
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+
+	"cairn/services/internal/estate"
 )
 
 func TestCache(t *testing.T) {
@@ -31,7 +34,34 @@ func TestCache(t *testing.T) {
 	if again, _ := c.open(text(1)); again == first {
 		t.Error("the least used was kept")
 	}
-	if _, err := c.open([]byte("{")); err == nil {
-		t.Error("no error for what is no JSON")
+	held := c.used.Len()
+	if _, err := c.open([]byte("{")); err == nil || c.used.Len() != held {
+		t.Errorf("what is no JSON: error %v, and %d are held instead of %d", err, c.used.Len(), held)
+	}
+}
+
+func TestCacheParsesOnce(t *testing.T) {
+	t.Parallel()
+	c := newCache(64 << 20)
+	const callers = 8
+	var ready, done sync.WaitGroup
+	ready.Add(callers)
+	var got [callers]*estate.Estate
+	for i := range got {
+		done.Go(func() {
+			text := []byte("[" + strings.Repeat("1,", 100_000) + "1]") // each has a copy of its own
+			ready.Done()
+			ready.Wait()
+			got[i], _ = c.open(text)
+		})
+	}
+	done.Wait()
+	for _, e := range got {
+		if e == nil || e != got[0] {
+			t.Error("one text was parsed more than once at the same moment")
+		}
+	}
+	if want := got[0].Size(); c.size != want || c.used.Len() != 1 {
+		t.Errorf("holds %d estates of %d bytes, want one of %d", c.used.Len(), c.size, want)
 	}
 }
