@@ -1,19 +1,15 @@
 package offline_test
 
 import (
-	"context"
 	"os"
 	"testing"
-	"time"
 
 	"cairn/services/internal/estate"
-	"cairn/services/internal/model"
-	"cairn/services/internal/model/offline"
 )
 
-// BenchmarkFirstPart measures how long the first part takes on the largest
-// estate, read for the first time ("cold") and again ("warm").
-func BenchmarkFirstPart(b *testing.B) {
+// BenchmarkAnswer measures a whole answer about the largest estate, tool calls
+// included: read for the first time ("cold") and again ("warm").
+func BenchmarkAnswer(b *testing.B) {
 	dir := os.Getenv("CAIRN_EVAL")
 	if dir == "" {
 		b.Skip("CAIRN_EVAL names no folder with evaluation data")
@@ -32,7 +28,7 @@ func BenchmarkFirstPart(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				firstPart(b, e, question)
+				ask(b, e, question)
 			}
 		})
 		b.Run(name+" warm", func(b *testing.B) {
@@ -40,24 +36,10 @@ func BenchmarkFirstPart(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			firstPart(b, e, question)
-			b.ResetTimer()
-			for range b.N {
-				firstPart(b, e, question)
+			ask(b, e, question)
+			for b.Loop() {
+				ask(b, e, question)
 			}
 		})
 	}
-}
-
-func firstPart(tb testing.TB, e *estate.Estate, question string) time.Duration {
-	tb.Helper()
-	begin := time.Now()
-	c := model.Conversation{Estate: e, Messages: []model.Message{{Role: model.User, Text: question}}}
-	for _, err := range offline.New().Next(context.Background(), c) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-		break
-	}
-	return time.Since(begin)
 }

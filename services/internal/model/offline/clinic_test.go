@@ -37,7 +37,7 @@ func TestQuestions(t *testing.T) {
 		{"Top 3 manufacturers", "The first 3 by manufacturer of the medical devices:\n1. Braun: 2\n2. Draeger: 2\n3. Philips: 2\nSiemens has as many"},
 		{"How many switches have PoE enabled?", "4 of 8 switches"},
 		{"How many switches don't have PoE?", "4 of 8 switches have poeEnabled = false"},
-		{"Which switches have no uplink?", "2 switches with no uplink: sw-lis-05, sw-osl-03."},
+		{"Which switches have no uplink?", "2 switches with no value of uplink: sw-lis-05, sw-osl-03."},
 		{"How many switches have at least 48 ports?", "5 switches"},
 		{"How many devices have a battery below 70 percent?", "2 medical devices"},
 		{"Which pods have more than 10 restarts?", "1 pod with status.restarts more than 10: payments-27f2."},

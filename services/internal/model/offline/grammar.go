@@ -1,6 +1,8 @@
 package offline
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,173 +26,299 @@ const (
 )
 
 // conditional says whether the answer is about records that meet a condition.
-func (i intent) conditional() bool {
-	return i == count || i == share || i == yesno || i == all
-}
+func (i intent) conditional() bool { return i == count || i == share || i == yesno || i == all }
 
 // shape is what a question's grammar says, whatever it is about.
 type shape struct {
+	q        []word
 	intent   intent
+	focus    span   // the words asked for: "how many FOCUS", "which FOCUS"
+	by       span   // the words after per, by, each
+	measured span   // the words after "the most", "the highest"
+	metric   string // avg, sum, min, max, p50
 	topN     int    // how many of the top are asked for; 0 for one
 	least    bool   // the fewest instead of the most
-	focus    [2]int // the words asked for: "how many FOCUS", "which FOCUS"
-	by       [2]int // the words after per, by, each
-	each     bool   // the number of each is asked for
-	off      bool   // something is asked for that is switched off
-	offAt    int    // the token that says so
-	counted  bool   // "how many" or "number of" stands before the focus
-	common   bool   // the most common value is asked for, not the largest
-	metric   string // avg, sum, min, max, p50
 	amount   bool   // the most of something is asked for, not the highest
-	person   bool   // it is asked who
+	common   bool   // the most common value is asked for, not the largest
+	each     bool   // the number of each is asked for
 	bare     bool   // there is no question word: "hosts in Oslo"
-	neg      []bool // tokens that are denied
-	aside    []bool // tokens that are expressly not meant
-	consumed []bool // tokens that grammar explains
-	heard    bool   // there is a question word or order at all
-	measured [2]int // the words after "the most", "the highest"
+	off      bool   // something is asked for that is switched off
+	neg      []bool // words that are denied
+	aside    []bool // words that are expressly not meant
+	consumed []bool // words that grammar explains
 }
 
-func (s *shape) consume(from, to int) {
-	for i := from; i < to && i < len(s.consumed); i++ {
-		s.consumed[i] = true
+func mark(words []bool, from, to int) {
+	for i := from; i < to && i < len(words); i++ {
+		words[i] = true
 	}
 }
 
-func (s *shape) putAside(from, to int) {
-	s.consume(from, to)
-	for i := from; i < to && i < len(s.aside); i++ {
-		s.aside[i] = true
-	}
-}
-
-// parse finds the shape of a question.
-func parse(q []token) shape {
-	s := shape{neg: make([]bool, len(q)), aside: make([]bool, len(q)), consumed: make([]bool, len(q))}
-	s.asides(q)
-	s.denials(q)
-	s.groups(q)
-	for _, rule := range rules {
-		if rule(q, &s) {
-			s.heard = true
-			break
-		}
-	}
-	return s
-}
-
-// find gives where the words of pattern stand in q from the token from on;
-// alternatives are separated by a stroke. -1 when they do not.
-func find(q []token, from int, pattern string) (start, end int) {
-	words := strings.Fields(pattern)
-	for i := from; i+len(words) <= len(q); i++ {
-		ok := true
-		for k, w := range words {
-			if !oneOf(q[i+k].low, w) || k > 0 && q[i+k].brk {
-				ok = false
-				break
-			}
-		}
-		if ok {
-			return i, i + len(words)
+// says looks for one of the patterns anywhere, and marks it as explained.
+func (s *shape) says(patterns ...string) (start, end int) {
+	for _, p := range patterns {
+		if start, end = find(s.q, 0, p); start >= 0 {
+			mark(s.consumed, start, end)
+			return start, end
 		}
 	}
 	return -1, -1
 }
 
-func oneOf(low, alternatives string) bool {
-	for alt := range strings.SplitSeq(alternatives, "|") {
-		if low == alt {
-			return true
-		}
+// asks sets the intent and the focus behind, when one of the patterns is there.
+func (s *shape) asks(want intent, patterns ...string) bool {
+	i, j := s.says(patterns...)
+	if i >= 0 {
+		s.intent, s.focus = want, s.phrase(j)
 	}
-	return false
+	return i >= 0
 }
 
-// phrase is the run of words from i on, after articles and up to the next
-// word of grammar.
-func phrase(q []token, i int) [2]int {
-	for i < len(q) && q[i].stop && !q[i].brk && !oneOf(q[i].low, "do|does|did|are|is|was|were|have|has|and|or|who|which|what") {
+// begins says whether the question begins with one of the words.
+func (s *shape) begins(words string) bool { return len(s.q) > 0 && oneOf(s.q[0].low, words) }
+
+const auxiliaries = "is|are|do|does|has|have|did|was|were"
+
+// parse finds the shape of a question: the first rule that holds decides.
+func parse(q []word) *shape {
+	s := &shape{q: q, neg: make([]bool, len(q)), aside: make([]bool, len(q)), consumed: make([]bool, len(q))}
+	s.denials()
+	s.groups()
+	switch {
+	case s.asks(fields, "field|fields|column|columns|attribute|attributes|schema", "what information|details|info", "what is known about|on|of"):
+	case s.asks(overview, "overview|summary|summarise|summarize|describe", "what arrays|collections|tables"):
+	case s.begins("what|which") && !slices.ContainsFunc(q, word.content):
+		s.intent = overview
+	case s.asksMetric(), s.asksShare(), s.asksTop(), s.asksCompare():
+	case s.begins(auxiliaries) && s.asks(all, "all|every|each|everything"):
+		s.by = span{}
+	case s.asksList():
+	case s.asks(distinct, "how many different|distinct|unique|separate", "number of different|distinct|unique"):
+	case s.asks(count, "how many", "number|count|total of|the", "count|total"):
+		if !s.by.empty() {
+			s.intent = breakdown
+		}
+	case s.begins(auxiliaries + "|any|can"):
+		s.intent, s.focus = yesno, s.phrase(1)
+	case s.asks(breakdown, "distribution|breakdown|split"):
+		i, _ := find(q, 0, "distribution|breakdown|split")
+		if of := s.phraseBefore(i); !of.empty() {
+			s.focus = of // "tier breakdown of the volumes"
+		}
+	case s.tallied():
+		s.intent, s.focus = breakdown, s.phrase(0)
+	case !s.by.empty():
+		s.intent = breakdown
+	case len(q) > 1:
+		s.intent, s.bare, s.focus = list, true, s.phrase(0)
+	}
+	return s
+}
+
+// phrase is the run of words from i on, after articles and up to the next word
+// of grammar; of "kinds of work" it is the work.
+func (s *shape) phrase(i int) span {
+	q := s.q
+	for i < len(q) && q[i].stop && !q[i].brk && !oneOf(q[i].low, auxiliaries+"|and|or|who|which|what") {
 		i++
+	}
+	if i+2 < len(q) && oneOf(q[i].low, "kinds|types|sorts") && q[i+1].low == "of" {
+		i += 2
 	}
 	j := i
 	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low] && !(q[j].low == "host" && strings.HasSuffix(q[j-1].low, "s"))) {
 		j++
 	}
-	return [2]int{i, j}
+	return span{i, j}
 }
 
-// asides takes out explanations and what is expressly not meant: "i.e. …",
-// "instead of groups".
-func (s *shape) asides(q []token) {
-	for i := range q {
-		if i+1 < len(q) && q[i].word == q[i+1].word && (q[i].low == "i" && q[i+1].low == "e" || q[i].low == "e" && q[i+1].low == "g") {
-			s.putAside(i, len(q))
-			return
-		}
+func (s *shape) phraseBefore(end int) span {
+	for end > 0 && s.q[end-1].stop {
+		end--
 	}
-	for _, p := range []string{"instead of", "rather than", "as opposed to"} {
-		if i, j := find(q, 0, p); i >= 0 {
-			s.putAside(i, phrase(q, j)[1])
-		}
+	i := end
+	for i > 0 && !s.q[i-1].stop {
+		i--
 	}
+	return span{i, end}
 }
 
 // denials marks what follows "no", "without", "not" up to the end of the
-// clause.
-func (s *shape) denials(q []token) {
+// clause ("not patched in Oslo" denies the patch, not Oslo), what is switched
+// off, and what is expressly not meant: "instead of groups".
+func (s *shape) denials() {
+	if i, _ := s.says("ie"); i >= 0 {
+		mark(s.aside, i, len(s.q))
+		mark(s.consumed, i, len(s.q))
+	}
+	if i, j := s.says("instead of", "rather than"); i >= 0 {
+		mark(s.aside, i, s.phrase(j)[1])
+		mark(s.consumed, i, s.phrase(j)[1])
+	}
 	on, said := false, false
-	for i, t := range q {
-		if on && said && oneOf(t.low, "in|at|on|of|from") {
-			on = false // "not patched in Oslo" denies the patch, not Oslo
+	for i, w := range s.q {
+		ends := w.brk || oneOf(w.low, "and|but|that|which") || said && oneOf(w.low, "in|at|on|of|from")
+		on = on && !ends && !s.consumed[i]
+		s.neg[i], said = on, on && (said || w.content() && !verbs[w.low])
+		except := i > 0 && (w.low == "than" && s.q[i-1].low == "other" || w.low == "from" && oneOf(s.q[i-1].low, "apart|aside"))
+		if except || oneOf(w.low, "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides") {
+			on, said = !s.consumed[i], false
 		}
-		s.neg[i] = on && !t.brk && !oneOf(t.low, "and|but|that|which")
-		said = s.neg[i] && (said || !t.stop && !fillers[t.low] && !verbs[t.low])
+	}
+	if i, _ := s.says("off|disabled|disable|deactivated|unset|inactive"); i >= 0 {
+		s.off = !s.aside[i]
+	}
+}
+
+// groups finds the words after per, by, for each. After "made by" stands who.
+func (s *shape) groups() {
+	for _, p := range []string{"per", "for|in|of|on|at|across each|every", "by", "each|every"} {
+		for i, j := find(s.q, 0, p); i >= 0; i, j = find(s.q, j, p) {
+			of := s.phrase(j)
+			passive := p == "by" && !s.q[i].brk && (strings.HasSuffix(s.q[i-1].low, "ed") || oneOf(s.q[i-1].low, "made|held|run|owned")) && s.q[i-1].content()
+			if !of.empty() && of[0] <= j+2 && !passive {
+				s.by = of
+				mark(s.consumed, i, j)
+				return
+			}
+			s.each = s.each || s.q[j-1].low == "each"
+		}
+	}
+}
+
+var metrics = map[string]string{
+	"average": "avg", "mean": "avg", "avg": "avg", "median": "p50", "sum": "sum", "combined": "sum", "total": "sum", "altogether": "sum",
+	"minimum": "min", "maximum": "max", "smallest": "min", "lowest": "min", "largest": "max", "highest": "max", "biggest": "max", "min": "min", "max": "max",
+}
+
+func (s *shape) asksMetric() bool {
+	if s.asks(metric, "how much|long|old|big|large|fast|heavy|hot") {
+		if s.metric = "sum"; s.focus.empty() {
+			s.focus = span{s.focus[0], len(s.q)}
+		}
+		return true
+	}
+	how, _ := find(s.q, 0, "how many")
+	for i, w := range s.q {
+		last := i+1 == len(s.q) || s.q[i+1].brk
+		which, _ := find(s.q[:i], 0, "which|who")
+		if metrics[w.low] == "" || which >= 0 || metrics[w.low] == "sum" && (how >= 0 || !last && oneOf(s.q[i+1].low, "number|count|of")) {
+			continue
+		}
+		j := i + 1
+		if j < len(s.q) && oneOf(s.q[j].low, "number|count|amount") {
+			j++
+		}
+		s.intent, s.metric, s.focus = metric, metrics[w.low], s.phrase(j)
+		if last {
+			s.focus = span{0, i} // "what did the jobs cost in total"
+		}
+		mark(s.consumed, i, j)
+		return true
+	}
+	return false
+}
+
+func (s *shape) asksShare() bool {
+	i, _ := find(s.q, 0, "share|percentage|percent|fraction|proportion|portion|ratio")
+	how, _ := find(s.q, 0, "how many")
+	if i < 0 || how >= 0 || i > 0 && s.q[i-1].digits() != "" || strings.Contains(s.q[i].raw, "_") {
+		return false // "more than 90 percent" is a condition, "cpu_percent" a field
+	}
+	return s.asks(share, "share|percentage|percent|fraction|proportion|portion|ratio")
+}
+
+// asksTop understands "which X has the most Y", "the most common X", "top 5 X".
+func (s *shape) asksTop() bool {
+	i, j := find(s.q, 0, "most|top|fewest|least|highest|largest|biggest|lowest|smallest")
+	if i < 0 || i > 0 && s.q[i-1].low == "at" {
+		return false
+	}
+	w := s.q[i].low
+	s.intent, s.least, s.amount = top, oneOf(w, "fewest|least|lowest|smallest"), oneOf(w, "most|fewest|least")
+	if i > 0 && s.q[i-1].digits() != "" {
+		s.topN, _ = strconv.Atoi(s.q[i-1].digits())
+		mark(s.aside, i-1, i)
+		mark(s.consumed, i-1, i)
+	}
+	if j < len(s.q) && s.q[j].digits() != "" {
+		s.topN, _ = strconv.Atoi(s.q[j].digits())
+		mark(s.aside, j, j+1)
+		j++
+	}
+	if j < len(s.q) && oneOf(metrics[s.q[j].low], "avg|sum|p50") {
+		s.metric, j = metrics[s.q[j].low], j+1
+	}
+	for j < len(s.q) && oneOf(s.q[j].low, "common|frequent|frequently|popular|used|often|commonly|numerous|prevalent|number|of|granted|widely") {
+		s.common = s.common || !oneOf(s.q[j].low, "number|of")
+		j++
+	}
+	mark(s.consumed, i, j)
+	s.measured, s.focus = s.phrase(j), s.ranked(i, j)
+	return true
+}
+
+// ranked is what the ranking is of: what stands after "which" or before "with
+// the most"; otherwise what follows "most common". What stands between "which
+// vendor" and "the most" is only how they go together: "supplies".
+func (s *shape) ranked(i, j int) span {
+	for k := i - 1; k >= 0; k-- {
+		of := s.phrase(k + 1)
+		if s.q[k].low == "where" {
+			of = span{k, k + 1}
+		}
+		if oneOf(s.q[k].low, "which|what|who|list|show|name|where") && !of.empty() && of[1] <= i {
+			mark(s.consumed, of[1], i)
+			return of
+		}
+	}
+	if before, _ := find(s.q[:i], max(0, i-2), "with|have|has|having"); before >= 0 {
+		return s.phraseBefore(before)
+	}
+	return s.phrase(j)
+}
+
+func (s *shape) asksCompare() bool {
+	if s.asks(compare, "vs|versus", "compared to|with", "compare", "difference between") {
+		return true
+	}
+	more, next := find(s.q, 0, "more|fewer|bigger|larger|smaller")
+	or, _ := find(s.q, 0, "or")
+	than, j := find(s.q, max(next, 0), "than")
+	amount := or > 0 && s.q[or-1].digits() != "" || than > 0 && than == next && j < len(s.q) && s.q[j].digits() != "" // "3 or more", "more than 3"
+	if more >= 0 && !amount && (or >= 0 || than > 0) {
+		s.intent = compare
+	}
+	return s.intent == compare
+}
+
+func (s *shape) asksList() bool {
+	how, _ := find(s.q, 0, "how many")
+	for i, w := range s.q {
+		order := oneOf(w.low, "list|show|name") && (w.brk || oneOf(s.q[i-1].low, "please|you|and|to|then"))
+		ask := oneOf(w.low, "which|what|who|where") && (how < 0 || i < how || oneOf(s.q[max(0, i-1)].low, "and") || oneOf(s.q[max(0, i-2)].low, "and"))
+		number, _ := find(s.q[:min(len(s.q), i+5)], i, "number|count")
+		if !ask && !order || number >= 0 {
+			continue
+		}
+		s.intent, s.focus = list, s.phrase(i+1)
 		switch {
-		case s.consumed[i]:
-			on = false
-		case oneOf(t.low, "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"), excepts(q, i):
-			on = true
-		case t.brk || oneOf(t.low, "and|but|that|which"):
-			on = false
+		case w.low == "where":
+			s.focus = span{i, i + 1}
+		case i+1 < len(s.q) && oneOf(s.q[i+1].low, "one|ones"):
+			s.focus = s.phrase(1) // "is there an X? Which one?"
+			mark(s.consumed, i, i+2)
 		}
-		if oneOf(t.low, "off|disabled|disable|deactivated|unset|inactive") && !s.consumed[i] {
-			s.off, s.offAt = true, i
-			s.consume(i, i+1)
+		if how >= 0 || s.each || !s.by.empty() || order && s.tallied() {
+			s.intent = breakdown
 		}
+		return true
 	}
+	return false
 }
 
-// passive says whether "by" at i follows what is done: "used by".
-func passive(q []token, i int) bool {
-	return i > 0 && !q[i].brk && (strings.HasSuffix(q[i-1].low, "ed") || oneOf(q[i-1].low, "made|held|run")) && !sorting[q[i-1].low]
-}
-
-// excepts says whether "other than" or "apart from" ends at i.
-func excepts(q []token, i int) bool {
-	return i > 0 && (oneOf(q[i].low, "than") && oneOf(q[i-1].low, "other") || oneOf(q[i].low, "from") && oneOf(q[i-1].low, "apart|aside"))
-}
-
-// groups finds the words after per, by, for each.
-func (s *shape) groups(q []token) {
-	for _, p := range []string{"per", "for|in|of|on|at|across each|every|all", "by", "each|every"} {
-		for i, j := find(q, 0, p); i >= 0; i, j = find(q, j, p) {
-			span := phrase(q, j)
-			if oneOf(q[i].low, "by") && (j < len(q) && q[j].low == "how" || passive(q, i)) {
-				continue
-			}
-			if p == "for|in|of|on|at|across each|every|all" && q[j-1].low == "all" {
-				continue
-			}
-			if span[0] < span[1] && span[0] <= j+2 {
-				s.by = span
-				s.consume(i, j)
-				if p != "by" || s.by[1] > 0 {
-					return
-				}
-			} else if oneOf(q[j-1].low, "each") {
-				s.each = true
-			}
-		}
-	}
+// tallied says whether numbers are asked for beside what is listed.
+func (s *shape) tallied() bool {
+	i, _ := s.says("with|and counts|numbers|count", "with the number|count of")
+	return i > 0
 }

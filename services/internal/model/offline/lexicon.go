@@ -32,70 +32,50 @@ func forms(s string) map[string]bool {
 	return out
 }
 
-// stopWords carry grammar only.
-var stopWords = set(`a an the of in on at to for from by with and or is are was were be been being do does did has have had
-	having there their its it this that these those we us our ours you your i me my they them he she as into onto over under
+// stops carry grammar only.
+var stops = set(`a an the of in on at to for from by with and or i is are was were be been being do does did has have had
+	having there their its it this that these those we us our ours you your my they them he she as into onto over under
 	about than then so if any all each every per how many much what which who whom whose where when why can could would
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither but other
-	others another more most less least fewer fewest some such tell give show list before after since during until never lack lacks lacking find get let know see want need
-	thanks hello hi hey ok okay versus vs against compared instead rather while outside except excluding besides apart aside non`)
+	others another more most less least fewer fewest some such tell give show list before after since during until never
+	lack lacks lacking find get let know see want need thanks hello hi hey ok me through okay versus vs against compared instead
+	rather while outside except excluding besides apart aside non ie`)
 
-// fillers are words that name no particular data: they may stay unexplained.
-var fillers = forms(`entry entries record item row element thing object one ones inventory estate data dataset datasets database
+// fillers name no particular data: they may stay unexplained.
+var fillers = forms(`entry record item row element thing anything object one inventory estate data dataset database
 	catalog catalogue environment infrastructure fleet organization organisation company landscape overall total number count
-	amount list listing live sit run running use using used carry hold own belong track tracked represent cover come
-	offer publish mark marked flag flagged hand handed go make made set configure configured configuration report reported
-	show exist appear contain include included have available present register registered found stand store stored keep
-	kept place placed deploy deployed locate located lean rely relying get give given serve served many level different
-	distinct unique various separate individual single switch switched turn turned enable enabled disable value values
-	field kind type types sort category name names called entire whole full complete common frequent frequently
-	often popular biggest top largest main commonly mostly usual prevalent numerous dominant default defaults all
-	general generally particular specifically respectively exactly total altogether together equal held occur happen share percentage percent
-	fraction proportion portion ratio breakdown break broken distribution split compare comparison grouped group
-	currently host hosted manage managed say based be been support supported fall
-	actual know look like much date attach attached relate involve concern connect link apply applied define defined specify specified`)
+	amount listing live sit run use carry hold own belong track represent cover come came offer publish mark flag hand make made
+	built set configure report show exist appear contain include available present register found stand stored keep kept place
+	deploy locate base lean rely give given serve level different distinct unique various separate individual single switch turn
+	enable disable value field kind type sort category name call entire whole full complete common frequent frequently often
+	popular big top large main commonly mostly usual usually default general generally particular exactly altogether together
+	equal held occur happen share percentage percent fraction proportion portion breakdown break broken distribution split
+	compare comparison group manage say support supply fall actual look like date attach relate involve concern connect link
+	apply define specify host known unknown address location machine account benchmark setting information
+	details running flagged tagged went go written wrote did dock install create`)
 
 // verbs end the noun phrase before them.
 var verbs = set(`sit sits live lives run runs running carry carries hold holds own owns belong belongs cover covers come comes
-	offer offers publish publishes provide provides support supports affect affects contain contains include includes serve
-	serves expire expires go goes represent exist exists reside appear appears lean rely get gets sell make makes listed located deployed
-	installed created added released made used published configured hosted stored kept set owned provided offered tracked`)
+	offer offers publish publishes provide provides support supports contain contains include includes serve serves went
+	expire expires go goes represent exist exists appear appears lean rely get gets sell make makes listed located
+	deployed installed created added released made used published configured hosted stored kept set owned provided tracked
+	built joined cost based`)
 
-// sorting are the participles before a "by" that sorts; after others it names
-// who does what is said.
-var sorting = set(`grouped sorted ranked ordered divided listed broken split categorised categorized separated counted
-	summarised summarized classified aggregated`)
+// states are fillers that narrow when it is asked what "is" so.
+var states = set("enabled disabled available supported active running managed attached configured set open listed")
 
-// transitive are the verbs whose object follows them.
-var transitive = set("run runs running carry carries hold holds own owns cover covers offer offers publish publishes provide provides support supports contain contains include includes serve serves")
+// adjectives narrow what the noun behind them means.
+var adjectives = set(`same similar identical low lower high higher medium critical old older new newer recent stale missing spare free full
+	empty busy idle obsolete broken weak strong wrong invalid valid private public internal external good bad slow fast cheap
+	expensive big small large short long`)
 
-// nouns that stand for a record of whatever array is meant.
-var genericNouns = stems(`entry record item row element thing object one ones`)
+// generics are nouns for a record of whatever array is meant.
+var generics = stems(`entry record item row element thing anything object one ones`)
 
-// appendix are nouns that add nothing to the name of a field before them.
-var appendix = stems("account section block setting settings machine node host part entry address details information")
-
-// measures are properties people ask for: one the data does not hold makes
-// the question one that the data cannot answer.
-var measures = stems(`price cost costs pricing spend spending budget bill euro dollar usd eur load utilization utilisation usage
-	consumption temperature latency throughput uptime downtime availability bandwidth traffic score severity cvss performance
-	speed size capacity bytes tb gb mb pb kb terabytes gigabytes megabytes petabytes watt watts power energy carbon emission
-	owner contact phone salary employee employees revenue license licence warranty serial password backup backups
-	patch patches patched alert alerts incident incidents ticket tickets outage outages sla health age birthday weather population
-	headcount memory ram cpu disk battery humidity discount invoice rating cheap cheapest expensive fastest slowest response
-	requests errors error packet packets loss voltage length weight height color colour download downloads view stars rank
-	year years month months week weeks quarter ago yesterday
-	monthly yearly hourly hour weekly annual daily expire expires expiry certificate certificates depreciation compliance`)
-
-// narrowing adjectives restrict what is counted, so they cannot be left out.
-var narrowing = stems(`enabled disabled idle encrypted unencrypted public private internal external expired unused broken failed failing failure
-	unhealthy healthy patched unpatched vulnerable critical high low medium severe active inactive stopped running
-	terminated pending offline online unmanaged orphaned stale new old newest oldest recent recently obsolete deprecated
-	supported unsupported free paid spare compliant insecure secure open closed resolved unresolved overdue virtual
-	physical dedicated shared reserved production prod staging development dev test testing locked suspended deleted
-	archived duplicate tagged untagged monitored unmonitored replicated mirrored redundant degraded down rebooted
-	restarted upgraded outdated missing assigned unassigned attached unattached empty exposed full busy same similar identical`)
+// platforms name what an estate may be of as a whole; before a noun they
+// describe all of it.
+var platforms = set("gcp google aws amazon azure microsoft kubernetes k8s cncf cisa iam dns cloud github docker vmware openstack linux")
 
 // affirmative and negative are values that say yes and no.
 var (
@@ -103,39 +83,25 @@ var (
 	negative    = set("no n false off disabled unknown absent inactive unsupported optional denied unavailable none")
 )
 
-// bland are values that are also plain words: they are meant beside the name of
-// their field only.
-var bland = set("default other others none known unknown general various normal all any total")
+// vague are words of names that say little on their own.
+var vague = stems(`is has name id type config configuration metadata label labels value state status spec info data key
+	enabled used default extra attributes properties constraint details settings options count total number date time list
+	group level policy url uri link year`)
 
-// logins are words of names of fields with logins.
-var logins = stems("user login username")
-
-// spellings are short forms that values have for words of a question.
-var spellings = map[string]string{
-	"windows": "win", "kubernetes": "k8s", "production": "prod", "development": "dev", "redhat": "rhel",
-	"postgresql": "postgres", "administrator": "admin", "configuration": "config",
-}
-
-// brands name clouds and bodies of an estate as a whole; before a noun they
-// may describe what is in it all.
-var brands = set(`gcp google aws amazon azure microsoft kubernetes k8s gke eks aks cncf cisa kev iam dns gcs s3 ec2 bigquery
-	cloud github docker vmware openstack ansible terraform linux`)
-
-// synonyms are the groups of words that the vocabulary of infrastructure uses
-// alike.
+// synonyms are words that names and questions use alike, a group a line.
 var synonyms = groups(`
 	host machine box server node computer vm system
-	provider vendor supplier hoster manufacturer maker brand
+	provider vendor supplier hoster manufacturer maker brand make
 	provider hoster cloud
-	location region site place datacenter datacentre geography where
-	location loc
+	location region site place datacenter geography where branch depot city
 	region geography country continent area
+	location ward room building floor rack hall
 	zone az
 	architecture arch
 	os distribution distro platform
-	role purpose function
+	role purpose function job
 	user login username account
-	vulnerability cve cves kev exploit
+	vulnerability cve kev exploit flaw weakness
 	cpu vcpu processor core
 	cpus vcpu vcpus cores core threads
 	memory ram mem
@@ -146,43 +112,32 @@ var synonyms = groups(`
 	cycle branch line
 	owner team responsible maintainer
 	environment env stage
-	production prod
-	development dev
 	price cost
 	prefix range cidr block subnet
 	description comment remark
-	member membership
 	ip address
-	created creation create
+	created creation create built
 	updated modified changed update
-	eol support
 	family series generation
-	vulnerability flaw weakness
-	ransomware ransom
 	percent percentage load utilization utilisation usage
 	size capacity larger bigger smaller
 	maximum max
 	minimum min
 	average avg mean
 	repository repo
-	location ward room building floor rack hall
 	department dept unit
 	application app service
 	image template
 	model product
 	port interface
-	vlan network
 	rack cabinet
-	patient case
 	ward department
 	deprecated retired discontinued
 	enabled active
-	lts longterm
-	date day
+	day date
 	due deadline
-	shared share
 	permission role
-	type kind class category
+	type kind class category tier
 	name hostname
 	priority severity
 	organization org
@@ -190,15 +145,20 @@ var synonyms = groups(`
 	cluster kubernetes
 	project tenant`)
 
-// phrases are several words with the meaning of one.
-var phrases = map[string]string{
-	"operating system": "os", "operating systems": "os", "end of life": "eol", "data center": "location", "data centers": "location",
-	"who hosts": "provider", "who host": "provider", "hosted by": "provider", "long term": "lts", "virtual machine": "vm",
-	"virtual machines": "vm", "backed up": "backup", "known exploited": "exploited", "ip addresses": "ip", "ip address": "ip",
-	"log in": "login", "logs in": "login", "logged in": "login", "log into": "login",
+// spellings are short forms that values have for words of a question.
+var spellings = map[string]string{
+	"windows": "win", "kubernetes": "k8s", "production": "prod", "development": "dev", "redhat": "rhel",
+	"postgresql": "postgres", "administrator": "admin",
 }
 
-// groups numbers the synonym groups: for each stem, the groups it is in.
+// numerals are numbers in words.
+var numerals = map[string]string{
+	"zero": "0", "one": "1", "once": "1", "two": "2", "twice": "2", "three": "3", "four": "4", "five": "5", "six": "6",
+	"seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15",
+	"twenty": "20", "hundred": "100", "dozen": "12",
+}
+
+// groups gives for each stem the numbers of the lines it is in.
 func groups(s string) map[string][]int {
 	out := map[string][]int{}
 	for i, line := range strings.Split(strings.TrimSpace(s), "\n") {
@@ -209,16 +169,23 @@ func groups(s string) map[string][]int {
 	return out
 }
 
+// endings make nouns of verbs: who assigns, the assignee, the assignment.
+var endings = set("er or e ee r ion ation ment")
+
 // alike says how well a word of a question fits a word of a name: 1 for the
-// same word, less for a synonym, 0 for neither. Both are stems.
-func alike(q, name string) float64 {
-	if q == name {
+// same word, less for a relative or synonym, 0 for neither. Both are stems.
+func alike(asked, name string) float64 {
+	if asked == name {
 		return 1
 	}
-	if derived(q, name) {
+	short, long := asked, name
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if rest, ok := strings.CutPrefix(long, short); ok && len(short) >= 4 && endings[rest] && !fillers[short] {
 		return 0.6
 	}
-	for _, a := range synonyms[q] {
+	for _, a := range synonyms[asked] {
 		for _, b := range synonyms[name] {
 			if a == b {
 				return 0.7
@@ -227,23 +194,3 @@ func alike(q, name string) float64 {
 	}
 	return 0
 }
-
-// endings make nouns of verbs: who assigns, the assignee, the assignment.
-var endings = set("er or e ee r ion ation ment")
-
-// derived says whether one stem is the other with such an ending.
-func derived(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	rest, ok := strings.CutPrefix(b, a)
-	return ok && len(a) >= 4 && endings[rest] && !fillers[a]
-}
-
-// quantities are words of names of fields that count things.
-var quantities = stems("count number total quantity")
-
-// vague are words of names that say little on their own.
-var vague = stems(`is has name id type config configuration metadata label labels value state status spec info data key
-	enabled used default extra attributes properties constraint details settings options count total number date time list
-	group level policy url uri link`)

@@ -3,6 +3,12 @@
 // says what their results mean. It reads the estate for the names of arrays,
 // fields and values only; every figure it gives comes from a tool's result in
 // the conversation. What it does not understand it refuses.
+//
+// A question goes through these files: words (its words), grammar (what kind
+// of answer is wanted, and which words ask for it), names, values and numbers
+// (what each word could mean in an array, scored), reading (the best meaning
+// of all words together), conditions and plan (what to compute), doubts (is
+// it safe), calls (the tool calls), answer (what the results mean).
 package offline
 
 import (
@@ -24,11 +30,14 @@ type planner struct{}
 // Name is "offline:".
 func (planner) Name() string { return "offline:" }
 
+// Window is 0: the planner reads a conversation however long it is.
+func (planner) Window(context.Context) (int, error) { return 0, nil }
+
 // Check is always nil: the planner needs nothing.
 func (planner) Check(context.Context) error { return nil }
 
 // Next yields the next tool call, or the answer once the conversation holds
-// the result.
+// the results.
 func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
 	return func(yield func(model.Part, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -42,7 +51,7 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 			}
 			return
 		}
-		for _, piece := range pieces(text) {
+		for _, piece := range strings.SplitAfter(text, " ") {
 			if err := ctx.Err(); err != nil {
 				yield(model.Part{}, err)
 				return
@@ -57,7 +66,7 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 
 // next decides between a call and the answer.
 func next(c model.Conversation) (*model.Call, string) {
-	asked, results := lastTurn(c.Messages)
+	asked, seen, results := lastTurn(c.Messages)
 	if len(asked) == 0 || c.Estate == nil {
 		return nil, "There is no question, or no data to ask about."
 	}
@@ -65,51 +74,44 @@ func next(c model.Conversation) (*model.Call, string) {
 	if len(arrays) == 0 {
 		return nil, "The data holds no arrays of records."
 	}
-	look := firstLook(tokenize(asked[len(asked)-1]), arrays)
-	if look != nil {
-		if len(results) == 0 {
-			return makeCall(asked, results, step{inspectSchema, inspectInput{look.key}})
-		}
-	}
-	p := planTurn(asked, arrays)
-	if look != nil && (p.intent != fields || p.array != look) {
-		results = results[1:] // of the first look
-	}
+	p := planTurn(asked, arrays, seen)
 	steps := p.steps(arrays)
 	if len(results) < len(steps) {
-		return makeCall(asked, results, steps[len(results)])
+		return makeCall(fmt.Sprintf("%d_%d", len(asked), len(results)+1), steps[len(results)])
 	}
 	return nil, p.text(arrays, results)
 }
 
-func makeCall(asked []string, results []json.RawMessage, s step) (*model.Call, string) {
+func makeCall(id string, s step) (*model.Call, string) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s.input); err != nil {
 		return nil, "The question could not be planned."
 	}
-	id := fmt.Sprintf("%s_%d_%d", s.tool, len(asked), len(results)+1)
-	return &model.Call{ID: id, Name: s.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
+	return &model.Call{ID: s.tool + "_" + id, Name: s.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
 }
 
-// lastTurn gives the user's questions, oldest first, and the results that
-// came after the last of them.
-func lastTurn(ms []model.Message) (asked []string, results []json.RawMessage) {
+// lastTurn gives the user's questions, oldest first, and what came after the
+// last of them: the array that was inspected, and all results.
+func lastTurn(ms []model.Message) (asked []string, seen string, results []json.RawMessage) {
 	for _, m := range ms {
 		switch m.Role {
 		case model.User:
-			asked = append(asked, m.Text)
-			results = nil
+			asked, seen, results = append(asked, m.Text), "", nil
+		case model.Assistant:
+			for _, call := range m.Calls {
+				var in inspectInput
+				if call.Name == inspectSchema && json.Unmarshal(call.Input, &in) == nil {
+					seen = in.DataKey
+				}
+			}
 		case model.ToolRole:
 			results = append(results, m.Result)
 		}
 	}
-	return asked, results
+	return asked, seen, results
 }
-
-// pieces cuts a text after its spaces, so that joined they are the text.
-func pieces(text string) []string { return strings.SplitAfter(text, " ") }
 
 // usage counts words: the planner has no tokens of its own.
 func usage(c model.Conversation, out string) *model.Usage {

@@ -1,0 +1,117 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"cairn/services/internal/estate"
+)
+
+// array is an array of the estate, as far as planning looks at it.
+type array struct {
+	key    string
+	parts  []part
+	head   string // the stem of the last word of the key: what a record is
+	fields func() []*field
+}
+
+// field is a field of an array's records.
+type field struct {
+	path   string
+	parts  []part
+	types  []string
+	column func() estate.Column
+}
+
+// openArrays lists the arrays. Fields and columns are read when needed.
+func openArrays(e *estate.Estate) []*array {
+	var out []*array
+	for _, key := range e.Keys() {
+		words := append([]string{""}, nameWords(key)...)
+		out = append(out, &array{key: key, parts: parts(key), head: stem(words[len(words)-1]), fields: sync.OnceValue(func() []*field {
+			return openFields(e, key)
+		})})
+	}
+	return out
+}
+
+func openFields(e *estate.Estate, key string) []*field {
+	var out []*field
+	for _, f := range e.Fields(key) {
+		out = append(out, &field{f.Path, parts(f.Path), f.Types, sync.OnceValue(func() estate.Column {
+			c, _ := e.Column(key, f.Path) // the key is the estate's own
+			return c
+		})})
+	}
+	return out
+}
+
+func (f *field) has(kind string) bool { return slices.Contains(f.types, kind) }
+func (f *field) textual() bool        { return f.has("string") }
+func (f *field) numeric() bool        { return f.has("number") }
+
+// flag says whether the field is true or false and nothing else.
+func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
+
+// listed says whether the field has lists of texts.
+func (f *field) listed() bool {
+	return f.has("array") && !f.textual() && len(f.column().Elements) > 0
+}
+
+// filled is how many records have a value.
+func (f *field) filled() int { return f.column().Records - f.column().Missing - f.column().Null }
+
+// polar gives the values by which a field of two texts says yes and no.
+func (f *field) polar() (yes, no []estate.Value) {
+	if f.textual() && f.column().Distinct == 2 {
+		for i, v := range f.column().Values {
+			if other := f.column().Values[1-i]; affirmative[strings.ToLower(v.Text)] && negative[strings.ToLower(other.Text)] {
+				return []estate.Value{v}, []estate.Value{other}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// identity is the field by which records are called, nil for none: one that is
+// called a name, or else the first with a text of its own for each record.
+func (a *array) identity() *field {
+	for _, want := range strings.Fields("name hostname displayname title id key label") {
+		for _, f := range a.fields() {
+			if strings.EqualFold(strings.ReplaceAll(f.path, "_", ""), want) {
+				return f
+			}
+		}
+	}
+	return a.first(func(f *field) bool { return f.column().Distinct == f.filled() })
+}
+
+// sorter is the field that best sorts the records into a few kinds.
+func (a *array) sorter() *field {
+	return a.first(func(f *field) bool { n := f.column().Distinct; return n > 1 && n < 13 && f.filled() > 2*n })
+}
+
+// first is the first field of texts that is so; nil for none.
+func (a *array) first(so func(*field) bool) *field {
+	for _, f := range a.fields() {
+		if f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && so(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+// noun is what n of the records are called.
+func (a *array) noun(n float64) string {
+	name := strings.Join(nameWords(a.key[strings.LastIndex(a.key, ".")+1:]), " ")
+	if n != 1 || strings.HasSuffix(name, "ss") || strings.HasSuffix(name, "us") {
+		return name
+	}
+	for _, ending := range [][2]string{{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"s", ""}} {
+		if base, ok := strings.CutSuffix(name, ending[0]); ok {
+			return base + ending[1]
+		}
+	}
+	return name
+}

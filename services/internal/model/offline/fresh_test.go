@@ -1,0 +1,76 @@
+package offline_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"cairn/services/internal/estate"
+)
+
+// floor is how many questions of testdata/fresh.jsonl must be right. They were
+// written before the rules, about estates of domains that the rules were not
+// made for.
+const floor = 56
+
+func TestFreshQuestions(t *testing.T) {
+	t.Parallel()
+	estates := map[string]*estate.Estate{"library": readTestdata(t, "library.json"), "fleet": readTestdata(t, "fleet.json")}
+	right, all := 0, 0
+	for _, q := range freshQuestions(t) {
+		all++
+		text, calls := ask(t, estates[q.Estate], append(q.Before, q.Question)...)
+		if why := q.grade(withoutCommas(text)); why != "" {
+			t.Logf("%s %s (%s): %s\n\twant %s %s\n\tcalls %s\n\tgot %.400s", q.ID, q.Question, q.Kind, why, q.Expected, q.Value, calls, text)
+			continue
+		}
+		right++
+	}
+	t.Logf("%d of %d", right, all)
+	if right < floor {
+		t.Errorf("%d of %d right, want at least %d", right, all, floor)
+	}
+}
+
+type freshQuestion struct {
+	question
+	Before []string `json:"before"` // the turns before, answered first
+}
+
+func freshQuestions(tb testing.TB) (out []freshQuestion) {
+	tb.Helper()
+	f, err := os.Open(filepath.Join("testdata", "fresh.jsonl"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var q freshQuestion
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			tb.Fatal(err)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+func readTestdata(tb testing.TB, name string) *estate.Estate {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e, err := estate.Parse(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+var thousands = regexp.MustCompile(`([0-9]),([0-9]{3})`)
+
+// withoutCommas undoes the grouping of digits.
+func withoutCommas(text string) string { return thousands.ReplaceAllString(text, "$1$2") }

@@ -1,0 +1,186 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+
+	"cairn/services/internal/estate"
+)
+
+// role says what a match takes words of the question for.
+type role int
+
+const (
+	asArray   role = iota // the array's name
+	asField               // a field's name
+	asValue               // values of a field
+	asNumber              // a number or time that a field is compared with
+	asGeneric             // "entries": the records of whatever array
+)
+
+// match is one way to understand some words of a question.
+type match struct {
+	role   role
+	field  *field
+	values []estate.Value // asValue
+	limits []limit        // asNumber
+	pos    []int          // the words it explains, ascending
+	score  float64
+	whole  float64 // share of the name that the words cover, 0 to 1
+	plain  bool    // by telling words of its own, no synonyms
+	denied bool    // by the word for the opposite: "unpatched"
+}
+
+func (m match) start() int { return m.pos[0] }
+func (m match) end() int   { return m.pos[len(m.pos)-1] + 1 }
+
+// part is a word of a name, and how much it says.
+type part struct {
+	low, stem string
+	weight    float64
+	leaf      bool // of the last segment, or of one before that tells more
+}
+
+// parts cuts a dotted path into words. Parents count less than the last
+// segment, unless that says nothing by itself.
+func parts(path string) []part {
+	segments := strings.Split(path, ".")
+	var out []part
+	telling := false
+	for i := len(segments) - 1; i >= 0; i-- {
+		leaf := !telling && i >= len(segments)-2
+		for _, w := range nameWords(segments[i]) {
+			p := part{w, stem(w), 1, leaf}
+			switch {
+			case oneOf(w, "type|kind"):
+				p.weight = 0.5
+			case vague[p.stem]:
+				p.weight = 0.3
+			default:
+				telling = true
+			}
+			if !leaf {
+				p.weight *= 0.4
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// bestPart is the unused word of a name that fits w best, -1 for none.
+func bestPart(w word, ps []part, used []bool) (best int, fit float64) {
+	best = -1
+	for k, p := range ps {
+		if f := alike(w.stem, p.stem); !w.stop && f > 0 && !used[k] && (f > fit || f == fit && p.weight > ps[best].weight) {
+			best, fit = k, f
+		}
+	}
+	return best, fit
+}
+
+// nameMatches finds where the question speaks of a name. Words of the name may
+// stand in any order and, when apart says so, with words of grammar between.
+func nameMatches(q []word, ps []part, apart bool) []match {
+	var out []match
+	unused := make([]bool, len(ps))
+	for i, w := range q {
+		if k, _ := bestPart(w, ps, unused); k < 0 || len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
+			continue
+		}
+		if m, ok := nameMatchAt(q, ps, i, apart); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// nameMatchAt matches a name from word i on: the more of its telling words are
+// there, and the better they fit, the higher the score.
+func nameMatchAt(q []word, ps []part, i int, apart bool) (match, bool) {
+	used := make([]bool, len(ps))
+	m := match{plain: true}
+	var got, leaf, all float64
+	for j, gap := i, 0; j < len(q) && gap <= 2; j++ {
+		if j > i && (q[j].brk || q[j].stop && !apart || oneOf(q[j].low, "has|have|had|with|without")) {
+			break
+		}
+		k, fit := bestPart(q[j], ps, used)
+		if k < 0 {
+			if !q[j].stop || q[j].low == "and" {
+				gap++
+			}
+			continue
+		}
+		used[k], gap = true, 0
+		m.pos, m.plain = append(m.pos, j), m.plain && fit == 1 && !fillers[q[j].low]
+		m.score += fit * (0.4 + 0.6*ps[k].weight)
+		got += ps[k].weight * fit
+		if ps[k].leaf {
+			leaf += ps[k].weight
+		}
+	}
+	for _, p := range ps {
+		all += p.weight
+	}
+	m.whole = got / all
+	m.score *= 0.6 + 0.4*m.whole
+	return m, leaf >= 0.3
+}
+
+// arrayMatches finds where the question names the array, or its records in
+// general. Without the word for what a record is, it says little.
+func (a *array) arrayMatches(q []word) []match {
+	out := nameMatches(q, a.parts, false)
+	for i := range out {
+		out[i].role = asArray
+		out[i].score *= 1.25
+		if !slices.ContainsFunc(out[i].pos, func(p int) bool { return alike(q[p].stem, a.head) > 0 }) {
+			out[i].score *= 0.4
+			out[i].whole *= 0.5
+		}
+	}
+	for i, w := range q {
+		if generics[w.stem] {
+			out = append(out, match{role: asGeneric, pos: []int{i}, score: 0.1})
+		}
+	}
+	return out
+}
+
+// fieldMatches finds where the question names fields of the array, and where
+// it gives numbers with them.
+func (a *array) fieldMatches(q []word) []match {
+	var out []match
+	for _, f := range a.fields() {
+		out = append(out, f.opposites(q)...)
+		for _, m := range nameMatches(q, f.parts, true) {
+			m.role, m.field = asField, f
+			if n, ok := withNumber(q, m); ok && f.numeric() {
+				out = append(out, n)
+			}
+			spelt := func(p part) bool {
+				return p.leaf && slices.ContainsFunc(m.pos, func(i int) bool { return q[i].low == p.low })
+			}
+			if f.numeric() && slices.ContainsFunc(f.parts, spelt) {
+				m.score += 0.25 // "cpu" is rather cpu_percent than cpus
+			}
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// opposites finds words that deny a field that says yes or no, or has lists:
+// "unpatched", "untagged".
+func (f *field) opposites(q []word) []match {
+	var out []match
+	for i, w := range q {
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(w.low, "non"), "un")
+		if (ok || rest != w.low) && (f.flag() || f.has("array") || f.textual() && f.column().Distinct == 2) &&
+			slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && p.stem == stem(rest) }) {
+			out = append(out, match{role: asField, field: f, pos: []int{i}, score: 1.2, whole: 1, plain: true, denied: true})
+		}
+	}
+	return out
+}

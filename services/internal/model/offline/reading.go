@@ -1,0 +1,212 @@
+package offline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// reading is one understanding of a question: what of it speaks of an array.
+type reading struct {
+	*shape
+	array   *array
+	matches []match // no two take the same word
+	rivals  []match // numeric fields that the words of another match fit too
+	by      []int   // for each word the match that explains it, or -1
+	score   float64
+}
+
+// What an unexplained word costs, and may be worth when a value explains it.
+const (
+	penalty  = 0.5
+	perValue = 1.35 + penalty
+)
+
+// read reads the question for each array and keeps the reading that explains
+// the most; false when none explains anything. Values are looked up only in
+// arrays that could still win by them, the most promising first: reading
+// columns is what takes time.
+func read(s *shape, arrays []*array) (reading, bool) {
+	q := s.q
+	var names []reading
+	heads := map[string]bool{}
+	for _, a := range arrays {
+		names = append(names, choose(s, a, slices.Concat(a.arrayMatches(q), a.fieldMatches(q))))
+		heads[a.head] = true
+	}
+	slices.SortStableFunc(names, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
+	x := makeIndex(q)
+	var best reading
+	for _, r := range names {
+		if best.array != nil && r.score+perValue*float64(len(r.unexplained())) <= best.score {
+			continue
+		}
+		full := readAll(s, r.array, x)
+		for _, i := range full.unexplained() {
+			if heads[q[i].stem] && !platforms[q[i].low] {
+				full.score-- // the question is about that other array
+			}
+		}
+		if best.array == nil || full.score > best.score {
+			best = full
+		}
+	}
+	told := slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
+	return best, told
+}
+
+// readAll understands by names, values, numbers and dates.
+func readAll(s *shape, a *array, x *index) reading {
+	q := s.q
+	named := a.fieldMatches(q)
+	every := slices.Concat(a.arrayMatches(q), named, a.dateMatches(q, named))
+	for _, f := range a.fields() {
+		for _, m := range f.valueMatches(q, x) {
+			if len(m.pos) > 1 || q[m.start()].stem != a.head {
+				every = append(every, m)
+			}
+		}
+	}
+	return choose(s, a, every)
+}
+
+// choose takes, of all that could be meant, the matches that explain the most.
+func choose(s *shape, a *array, every []match) reading {
+	r := reading{shape: s, array: a, by: slices.Repeat([]int{-1}, len(s.q))}
+	for i := range every {
+		every[i].score += every[i].beside(every) + every[i].asked(s)
+	}
+	every = slices.DeleteFunc(every, func(m match) bool { return r.tooWeak(m) })
+	slices.SortStableFunc(every, func(x, y match) int { return cmp.Compare(y.score, x.score) })
+	for _, m := range every {
+		r.take(m)
+	}
+	r.score -= penalty * float64(len(r.unexplained()))
+	for i := s.focus[0]; i < s.focus[1]; i++ {
+		if m, ok := r.at(i, asArray, asField); ok {
+			r.score += 0.7 * m.whole / float64(len(m.pos))
+		}
+	}
+	return r
+}
+
+// take adds m when none of its words is explained yet.
+func (r *reading) take(m match) {
+	for _, i := range m.pos {
+		if r.by[i] >= 0 {
+			o := r.matches[r.by[i]]
+			if m.role == asField && m.plain && m.whole >= 0.4 && m.field.numeric() && o.field != m.field && len(o.pos) == len(m.pos) {
+				r.rivals = append(r.rivals, m)
+			}
+			return
+		}
+	}
+	if m.role == asValue && m.whole < 1 && slices.ContainsFunc(r.matches, func(o match) bool {
+		return o.role == asValue && o.field == m.field && o.whole == 1
+	}) {
+		m.values = nil // a word about a value that is named in full
+	}
+	for _, i := range m.pos {
+		r.by[i] = len(r.matches)
+	}
+	r.matches = append(r.matches, m)
+	r.score += m.score
+}
+
+// tooWeak says whether m touches what is expressly not meant, or may be chance:
+// a small part of a name, or a plain word that is also a value. In what is
+// asked for a part is enough.
+func (r reading) tooWeak(m match) bool {
+	switch {
+	case slices.ContainsFunc(m.pos, func(i int) bool { return r.aside[i] }):
+		return true
+	case m.role == asValue:
+		return m.score < 0.85 && m.bland(r.q)
+	case m.role == asField:
+		return m.whole < 0.35 && !r.focus.has(m.start()) && !r.shape.by.has(m.start()) && !m.speaksFor()
+	}
+	return m.role == asArray && m.whole < 0.2
+}
+
+// beside favours a value whose field is named next to it: the "prow-build
+// cluster" is a cluster.
+func (m match) beside(every []match) (bonus float64) {
+	for _, o := range every {
+		if m.role == asValue && o.role == asField && o.field == m.field && o.whole >= 0.5 && o.plain && !m.overlaps(o) && m.distance(o) <= 2 {
+			bonus = max(bonus, 0.4*o.whole)
+		}
+	}
+	return bonus
+}
+
+// asked favours what the grammar wants at a place: records after "how many", a
+// field after "which", "how many different" and "per", a flag or a number as a
+// condition elsewhere.
+func (m match) asked(s *shape) float64 {
+	inFocus, inBy := s.focus.has(m.start()), s.by.has(m.start())
+	switch {
+	case m.role == asArray && inFocus && (s.intent == count || s.intent == breakdown || s.intent == share):
+		return 0.6 * m.whole
+	case m.role != asField:
+		return 0
+	case s.intent == fields:
+		return -0.7 * m.score // it is asked what the fields are
+	case inBy:
+		return 0.6 * m.whole
+	case inFocus && s.intent == count && m.field.numeric() && slices.ContainsFunc(m.field.parts, func(p part) bool { return oneOf(p.low, "count|number|total") }):
+		return 0.5 // "how many snapshots": the snapshot count
+	case inFocus && (s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown):
+		return 0.4 * m.whole
+	case inFocus:
+		return 0
+	case s.intent.conditional() && m.field.flag():
+		return m.whole
+	case s.intent.conditional() && m.field.numeric(), s.intent == list || s.intent == breakdown || s.intent == top:
+		return -0.3 * m.score // it would say nothing
+	}
+	return 0
+}
+
+func (m match) overlaps(o match) bool {
+	return slices.ContainsFunc(m.pos, func(i int) bool { return slices.Contains(o.pos, i) })
+}
+
+// distance is how many words are between the two.
+func (m match) distance(o match) int {
+	if m.start() > o.start() {
+		return m.start() - o.end()
+	}
+	return o.start() - m.end()
+}
+
+// unexplained are the words that carry meaning and that nothing explains. Words
+// of the array's name are true of all its records: "enabled services".
+func (r reading) unexplained() []int {
+	var out []int
+	for i, w := range r.q {
+		ofArray := w.stem != r.array.head && slices.ContainsFunc(r.array.parts, func(p part) bool { return p.stem == w.stem && p.leaf })
+		if (w.content() || states[w.low] && predicated(r.q, i)) && r.by[i] < 0 && !r.consumed[i] && !ofArray {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// predicated says whether the word at i ends what "are" says of something.
+func predicated(q []word, i int) bool {
+	last := i+1 == len(q) || q[i+1].stop || q[i+1].brk
+	for k := i - 1; k >= 0 && last && q[k].stop; k-- {
+		if oneOf(q[k].low, "is|are|was|were|been|being") {
+			return true
+		}
+	}
+	return false
+}
+
+// at gives the match of one of the roles at word i.
+func (r reading) at(i int, roles ...role) (match, bool) {
+	if i < 0 || i >= len(r.by) || r.by[i] < 0 {
+		return match{}, false
+	}
+	m := r.matches[r.by[i]]
+	return m, slices.Contains(roles, m.role)
+}
