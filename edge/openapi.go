@@ -50,6 +50,7 @@ var eventTypes = []struct {
 	{schemas.EventToolUse, reflect.TypeFor[schemas.ToolUse]()},
 	{schemas.EventToolResult, reflect.TypeFor[schemas.ToolResult]()},
 	{schemas.EventDirectResponse, reflect.TypeFor[schemas.DirectResponse]()},
+	{schemas.EventProvenance, reflect.TypeFor[schemas.Provenance]()},
 	{schemas.EventUsage, reflect.TypeFor[schemas.Usage]()},
 	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
 	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},

@@ -18,7 +18,7 @@ type Analysis struct {
 	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed through to the rendering agent"`
 	ID        string         `json:"id,omitzero" doc:"for log correlation"`
 	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
-	Include   []string       `json:"include,omitempty" doc:"usage: a usage event before done"`
+	Include   []string       `json:"include,omitempty" doc:"events before done: usage, provenance"`
 }
 
 // Prompt is a conversation history.
@@ -66,8 +66,8 @@ func (a *Analysis) Validate() error {
 		c.fail("context", "required: the JSON text of the estate, as a string")
 	}
 	for _, inc := range a.Include {
-		if inc != EventUsage {
-			c.fail("include", "want usage, got %q", inc)
+		if inc != EventUsage && inc != EventProvenance {
+			c.fail("include", "want usage or provenance, got %q", inc)
 		}
 	}
 	return c.as(ErrAnalysisMalformed)

@@ -91,7 +91,7 @@ func TestAnalysis(t *testing.T) {
 		{"a context that is no string", `{"query":"q","context":{},"target":"H"}`, "", "", "context: want a string, got an object"},
 		{"a role of its own", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"0":{"r":7,"c":"a"}}}}`, "", "", "prompt.m.0.r: want 0 (user) or 1 (assistant), got 7"},
 		{"a key that is no index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "", `prompt.m: keys are message indexes such as "0", got "x"`},
-		{"something else to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "", `include: want usage, got "x"`},
+		{"something else to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "", `include: want usage or provenance, got "x"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ const (
 	EventToolResult     = "tool_result"
 	EventDirectResponse = "direct_response"
 	EventUsage          = "usage"
+	EventProvenance     = "provenance"
 	EventError          = "error"
 	EventDone           = "done"
 )
@@ -44,6 +45,35 @@ type Usage struct {
 	AnswerTokens int `json:"answer_tokens"`
 	ToolCalls    int `json:"tool_calls"`
 }
+
+// Provenance says of every figure of an answer where it came from.
+type Provenance struct {
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is a number of an answer, in its order. One that came from nowhere is
+// flagged.
+type Figure struct {
+	Text    string   `json:"text" doc:"as in the answer"`
+	From    string   `json:"from" doc:"value of a tool result, difference or share of two; question: as it was asked; nowhere"`
+	Sources []Source `json:"sources,omitempty" doc:"the value; or what, and of what"`
+	Flagged bool     `json:"flagged,omitzero"`
+}
+
+// Source is a number in a tool result.
+type Source struct {
+	ToolCallID string `json:"tool_call_id"`
+	Pointer    string `json:"pointer" doc:"JSON Pointer (RFC 6901)"`
+}
+
+// Where a figure came from.
+const (
+	FromValue      = "value"
+	FromDifference = "difference"
+	FromShare      = "share"
+	FromQuestion   = "question"
+	FromNowhere    = "nowhere"
+)
 
 // StreamError ends a stream that had begun.
 type StreamError struct {

@@ -131,6 +131,48 @@ type chunked struct {
 // Read implements io.Reader.
 func (c chunked) Read(p []byte) (int, error) { return c.body.Read(p) }
 
+// Each figure of an answer names the number of a result that it came from.
+func TestProvenance(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		events := c.analyze(t, question("How many hosts per site?", estate, `"include":["provenance","usage"]`))
+		inOrder(t, kindsOf(events))
+		results := map[string]any{}
+		for _, data := range all(events, "tool_result") {
+			r := value(t, data).(map[string]any)
+			results[r["tool_call_id"].(string)] = r["result"]
+		}
+		said := all(events, "provenance")
+		if len(said) != 1 {
+			t.Fatalf("provenance %v, want one", said)
+		}
+		figures := value(t, said[0]).(map[string]any)["figures"].([]any)
+		if len(figures) == 0 {
+			t.Errorf("no figures of %q", said)
+		}
+		for _, f := range figures {
+			sources, _ := f.(map[string]any)["sources"].([]any)
+			for _, s := range sources {
+				source := s.(map[string]any)
+				if _, ok := at(results[source["tool_call_id"].(string)], source["pointer"].(string)).(float64); !ok {
+					t.Errorf("%v: there is no number", f)
+				}
+			}
+			if len(sources) == 0 {
+				t.Errorf("%v came from nowhere", f)
+			}
+		}
+	})
+}
+
+// at is the value that a JSON Pointer without escapes leads to.
+func at(v any, pointer string) any {
+	for _, name := range strings.Split(pointer, "/")[1:] {
+		object, _ := v.(map[string]any)
+		v = object[name]
+	}
+	return v
+}
+
 func TestUsage(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		without := c.analyze(t, question("How many hosts per site?", estate))

@@ -151,7 +151,7 @@ func said(t testing.TB, events []event) string {
 	return b.String()
 }
 
-var order = regexp.MustCompile(`^(tool_use tool_result )*(text_delta )+(usage )?done$`)
+var order = regexp.MustCompile(`^(tool_use tool_result )*(text_delta )+(provenance )?(usage )?done$`)
 
 // inOrder checks the order that the contract shows.
 func inOrder(t testing.TB, kinds []string) {

@@ -11,7 +11,6 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
-	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
 )
 
@@ -56,7 +55,12 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 	if err != nil {
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
-	l := &loop{model: a.Model, tools: tools{e}, to: to, silent: a.Render != "", talk: conversation(ask, e)}
+	window, err := a.Model.Window(ctx)
+	if err != nil {
+		return explained(ctx, fmt.Errorf("ask the model for its window: %w", err))
+	}
+	room := newBudget(window)
+	l := &loop{model: a.Model, tools: tools{e}, to: to, silent: a.Render != "", budget: room, talk: conversation(ask, e, room)}
 	if err := l.run(ctx); err != nil {
 		return explained(ctx, err)
 	}
@@ -65,7 +69,7 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 			return err
 		}
 	}
-	return l.sendUsage(ask.Include)
+	return l.add(ask)
 }
 
 // explained is what a failure of the model means to the caller. The contract
@@ -79,21 +83,6 @@ func explained(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-}
-
-// conversation is what the model is told: the rules of the mode, the estate,
-// and what was said so far.
-func conversation(ask schemas.Analysis, e *estate.Estate) model.Conversation {
-	talk := model.Conversation{Rules: rulesOf(ask.Mode), Tools: offered, Estate: e}
-	for _, said := range ask.History() {
-		role := model.User
-		if said.R == 1 {
-			role = model.Assistant
-		}
-		talk.Messages = append(talk.Messages, model.Message{Role: role, Text: said.C})
-	}
-	talk.Messages = append(talk.Messages, model.Message{Role: model.User, Text: ask.Query})
-	return talk
 }
 
 // health says whether the model can answer.

@@ -3,7 +3,9 @@ package analyze_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +17,9 @@ import (
 	"cairn/schemas"
 	"cairn/services/analyze"
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/offline"
 	"cairn/services/internal/model/ollama"
-	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 )
 
@@ -37,8 +39,14 @@ func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 // scripted is a model that plays turns.
 func scripted(t *testing.T, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
 	t.Helper()
+	return narrow(t, 16384, turns...)
+}
+
+// narrow is scripted with a window of so many tokens.
+func narrow(t *testing.T, window int, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
+	t.Helper()
 	server := ollamatest.New(t, turns...)
-	m, err := ollama.Open(t.Context(), server.URL())
+	m, err := ollama.Open(t.Context(), fmt.Sprintf("%s?num_ctx=%d", server.URL(), window))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,18 +180,31 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestModelWithoutEndIsEnded(t *testing.T) {
+func TestModelThatGoesOnMustAnswer(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	lost := make([]modeltest.Turn, 16)
-	for i := range lost {
-		lost[i] = modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
-	}
-	m, _ := scripted(t, lost...)
-	serve(t, conn, m, "")
-	got, err := stream(t.Context(), conn, ask("how many?"))
-	if err != nil || !strings.Contains(got, `asked for tools 16 times`) || !strings.HasSuffix(got, "done {}") {
-		t.Errorf("got\n%s\n%v", got, err)
+	inspect := modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
+	for _, row := range []struct {
+		name string
+		last modeltest.Turn
+		want string
+	}{
+		{"and does", modeltest.Say("Three."), `text_delta {"text":"Three."}`},
+		{"and does not", inspect, `error {"code":"AN-500","message":"analysis failed: the model asked for tools 13 times and gave no answer"}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn := bustest.Open(t)
+			m, server := scripted(t, append(slices.Repeat([]modeltest.Turn{inspect}, 12), row.last)...)
+			serve(t, conn, m, "")
+			got, err := stream(t.Context(), conn, ask("how many?"))
+			if err != nil || !strings.HasSuffix(got, row.want+"\ndone {}") {
+				t.Errorf("got\n%s\n%v", got, err)
+			}
+			last := server.Requests()[12]
+			if said := last.Messages[len(last.Messages)-1]; len(last.Tools) != 0 || said.Role != "user" || !strings.Contains(said.Content, "Answer now") {
+				t.Errorf("the last request has %d tools and ends with %+v", len(last.Tools), said)
+			}
+		})
 	}
 }
 

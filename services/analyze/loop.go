@@ -8,15 +8,20 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/model"
 )
 
-// maxTurns bounds how often a model may come back with tool calls: real
-// questions take two or three; a model that goes on is lost.
-const maxTurns = 16
+const (
+	// maxRounds bounds how often a model may come back with tool calls: real
+	// questions take two or three; a model that goes on is lost.
+	maxRounds = 12
+	// enough is what a model is told that is lost.
+	enough = "You have used the tools often enough. Answer now from the results that you have."
+)
 
 // loop lets the model talk and runs the tools it asks for, until it has
 // answered.
@@ -25,15 +30,26 @@ type loop struct {
 	tools  tools
 	to     bus.Sender
 	silent bool // the answer is kept for the rendering agent
+	budget budget
 
 	talk    model.Conversation
 	answer  strings.Builder
-	results []jsontext.Value
+	results []result
 	usage   schemas.Usage
 }
 
+// result is what a tool call came to.
+type result struct {
+	call   model.Call
+	answer jsontext.Value
+}
+
 func (l *loop) run(ctx context.Context) error {
-	for range maxTurns {
+	for round := range maxRounds + 1 {
+		if round == maxRounds {
+			l.talk.Tools = nil
+			l.talk.Messages = append(l.talk.Messages, model.Message{Role: model.User, Text: enough})
+		}
 		said, err := l.turn(ctx)
 		if err != nil {
 			return fmt.Errorf("ask the model: %w", err)
@@ -42,13 +58,11 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 		l.talk.Messages = append(l.talk.Messages, said)
-		for _, call := range said.Calls {
-			if err := l.use(ctx, call); err != nil {
-				return err
-			}
+		if err := l.use(ctx, said.Calls); err != nil {
+			return err
 		}
 	}
-	return schemas.ErrInternal.Because(fmt.Sprintf("the model asked for tools %d times and gave no answer", maxTurns))
+	return schemas.ErrInternal.Because(fmt.Sprintf("the model asked for tools %d times and gave no answer", maxRounds+1))
 }
 
 // turn is the model's next message, its text sent on as it comes. A model that
@@ -57,7 +71,7 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) turn(ctx context.Context) (model.Message, error) {
 	said := model.Message{Role: model.Assistant}
 	l.answer.Reset() // what was said before a call was no answer
-	var text strings.Builder
+	var thinking thoughts
 	for part, err := range l.model.Next(ctx, l.talk) {
 		switch {
 		case err != nil:
@@ -71,46 +85,82 @@ func (l *loop) turn(ctx context.Context) (model.Message, error) {
 			l.usage.PromptTokens += part.Usage.PromptTokens
 			l.usage.AnswerTokens += part.Usage.AnswerTokens
 		default:
-			text.WriteString(part.Text)
-			if err := l.say(part.Text); err != nil {
+			if err := l.say(thinking.without(part.Text)); err != nil {
 				return said, err
 			}
 		}
 	}
-	said.Text = text.String()
+	if err := l.say(thinking.rest()); err != nil {
+		return said, err
+	}
+	said.Text = l.answer.String()
+	if len(said.Calls) == 0 && strings.TrimSpace(said.Text) == "" {
+		return said, schemas.ErrInternal.Because("the model thought, and said nothing")
+	}
 	return said, nil
 }
 
 func (l *loop) say(text string) error {
 	l.answer.WriteString(text)
-	if l.silent {
+	if l.silent || text == "" {
 		return nil
 	}
 	return l.to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
-// use runs one tool call and tells the caller and the model of it.
-func (l *loop) use(ctx context.Context, call model.Call) error {
+// use runs the calls of one message side by side, and tells the caller and the
+// model of each in its turn.
+func (l *loop) use(ctx context.Context, calls []model.Call) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	err := l.to.Send(schemas.EventToolUse, schemas.ToolUse{ToolCallID: call.ID, Name: call.Name, Input: jsontext.Value(call.Input)})
-	if err != nil {
+	room := l.room() / len(calls)
+	answers := make([]jsontext.Value, len(calls))
+	var running errgroup.Group
+	for i, call := range calls {
+		running.Go(func() (err error) {
+			answers[i], err = l.tools.run(call, room)
+			return err
+		})
+	}
+	if err := running.Wait(); err != nil {
 		return err
 	}
-	result, err := l.tools.run(call)
-	if err != nil {
-		return err
+	for i, call := range calls {
+		if err := l.tell(result{call, answers[i]}); err != nil {
+			return err
+		}
 	}
-	l.results = append(l.results, result)
-	l.talk.Messages = append(l.talk.Messages,
-		model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: []byte(result)})
-	return l.to.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: call.ID, Result: result})
+	return nil
 }
 
-func (l *loop) sendUsage(include []string) error {
-	if !slices.Contains(include, schemas.EventUsage) {
-		return nil
+// room is what the next results may take, in bytes: half of what is left, so
+// that something is left for those after them.
+func (l *loop) room() int {
+	used := len(l.talk.Rules) + l.budget.outline + toolBytes + size(l.talk.Messages)
+	return min(max(l.budget.all-used, leastResult)/2, maxResult)
+}
+
+func (l *loop) tell(r result) error {
+	l.results = append(l.results, r)
+	l.talk.Messages = append(l.talk.Messages,
+		model.Message{Role: model.ToolRole, CallID: r.call.ID, Tool: r.call.Name, Result: []byte(r.answer)})
+	err := l.to.Send(schemas.EventToolUse, schemas.ToolUse{ToolCallID: r.call.ID, Name: r.call.Name, Input: jsontext.Value(r.call.Input)})
+	if err != nil {
+		return err
 	}
-	return l.to.Send(schemas.EventUsage, l.usage)
+	return l.to.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})
+}
+
+// add sends what the caller wants to know beside the answer.
+func (l *loop) add(ask schemas.Analysis) error {
+	if slices.Contains(ask.Include, schemas.EventProvenance) {
+		if err := l.to.Send(schemas.EventProvenance, provenance(l.answer.String(), ask.Query, l.results)); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(ask.Include, schemas.EventUsage) {
+		return l.to.Send(schemas.EventUsage, l.usage)
+	}
+	return nil
 }

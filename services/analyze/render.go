@@ -3,9 +3,11 @@ package analyze
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -25,10 +27,10 @@ const (
 func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
-		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolResults: l.results,
+		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolResults: answers(l.results),
 		Prompt: ask.Prompt, Profile: ask.Profile,
 	}
-	spoken := false
+	var spoken strings.Builder
 	patience := renderTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		patience = min(patience, time.Until(deadline)-spare)
@@ -42,14 +44,13 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && spoken:
+		case err != nil && spoken.Len() > 0:
 			return schemas.ErrUnavailable.Because("rendering agent: " + err.Error())
 		case err != nil:
 			return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), err))
 		case event.Type != schemas.EventTextDelta:
 			continue
 		}
-		spoken = true
 		var delta schemas.TextDelta
 		if err := json.Unmarshal(event.Data, &delta); err != nil {
 			return schemas.ErrUnavailable.Because("rendering agent: a text_delta that cannot be read: " + err.Error())
@@ -57,11 +58,22 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 		if err := to.Send(schemas.EventTextDelta, delta); err != nil {
 			return err
 		}
+		spoken.WriteString(delta.Text)
 	}
-	if !spoken {
+	if spoken.Len() == 0 {
 		return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("it said nothing")))
 	}
+	l.answer.Reset()
+	l.answer.WriteString(spoken.String()) // is what the caller reads
 	return nil
+}
+
+func answers(results []result) []jsontext.Value {
+	var all []jsontext.Value
+	for _, r := range results {
+		all = append(all, r.answer)
+	}
+	return all
 }
 
 func directResponse(text string, err error) schemas.DirectResponse {

@@ -11,16 +11,22 @@ import (
 	"cairn/services/internal/model"
 )
 
+// The names of the tools.
+const (
+	inspectSchema = "inspect_schema"
+	computeStats  = "compute_stats"
+)
+
 // The tools a model is offered. What a JSON Schema could bound is said in
 // words too: Ollama passes on neither minimum nor default.
 var offered = []model.Tool{{
-	Name: "inspect_schema",
+	Name: inspectSchema,
 	Description: "What one data array of the estate looks like: its fields, how many records it has, one sample record. " +
 		"Use it before computing on an array whose fields you do not know.",
 	Parameters: []byte(`{"type":"object","required":["data_key"],"properties":{
 		"data_key":{"type":"string","description":"name of the data array, as listed"}}}`),
 }, {
-	Name: "compute_stats",
+	Name: computeStats,
 	Description: "Counts and other figures over the records of one data array. total is over all records that match the filter, " +
 		"groups the same per value of group_by (missing and null values group under \"null\").",
 	Parameters: []byte(`{"type":"object","required":["data_key"],"properties":{
@@ -30,9 +36,21 @@ var offered = []model.Tool{{
 		"metrics":{"type":"array","items":{"type":"string"},"description":"count (default), or sum:field avg:field min:field max:field distinct:field p50:field p95:field"}}}`),
 }}
 
-// maxResult bounds what a tool answers, in bytes: 1,000 groups of usual names
-// take a twentieth of it, and no model reads more.
-const maxResult = 512 << 10
+const (
+	// maxResult bounds what a tool answers, in bytes: 1,000 groups of usual
+	// names take a twentieth of it, and no model reads more.
+	maxResult = 512 << 10
+	// leastResult is what there is room for, however much was said before.
+	leastResult = 2 << 10
+)
+
+// toolBytes is what the tools take of a model's window, about.
+var toolBytes = func() (n int) {
+	for _, t := range offered {
+		n += len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	return n
+}()
 
 // tools computes on one estate.
 type tools struct{ estate *estate.Estate }
@@ -43,14 +61,15 @@ type toolError struct {
 	Available []string `json:"available,omitempty"`
 }
 
-// run answers a call. A model's mistake is a result, not an error.
-func (t tools) run(call model.Call) (jsontext.Value, error) {
+// run answers a call in room bytes, about. A model's mistake is a result, not
+// an error. Of groups that are too many the largest are left, which is marked.
+func (t tools) run(call model.Call, room int) (jsontext.Value, error) {
 	var result any
 	var err error
 	switch call.Name {
-	case "inspect_schema":
+	case inspectSchema:
 		result, err = t.inspect(call.Input)
-	case "compute_stats":
+	case computeStats:
 		result, err = t.stats(call.Input)
 	default:
 		result = toolError{Error: fmt.Sprintf("no tool is called %q", call.Name), Available: names(offered)}
@@ -59,11 +78,27 @@ func (t tools) run(call model.Call) (jsontext.Value, error) {
 		result = mistake(err)
 	}
 	said, err := json.Marshal(result, json.Deterministic(true))
-	if len(said) > maxResult {
+	stats, ok := result.(estate.Stats)
+	for n := len(stats.Groups) / 2; ok && err == nil && len(said) > room && n > 0; n /= 2 {
+		said, err = json.Marshal(largest(stats, n), json.Deterministic(true))
+	}
+	if err == nil && len(said) > room {
 		return json.Marshal(toolError{Error: fmt.Sprintf(
-			"the result has %d bytes, more than the %d there is room for; filter, or group by a field with fewer or shorter values", len(said), maxResult)})
+			"the result has %d bytes, more than the %d there is room for; filter, or group by a field with fewer or shorter values", len(said), room)})
 	}
 	return said, err
+}
+
+// largest is s with its n largest groups.
+func largest(s estate.Stats, n int) estate.Stats {
+	s.Groups, s.Truncated = s.Groups[:n], true
+	further := map[string]estate.Figures{}
+	for name, f := range s.Metrics {
+		f.Groups = f.Groups[:min(n, len(f.Groups))]
+		further[name] = f
+	}
+	s.Metrics = further
+	return s
 }
 
 func (t tools) inspect(input []byte) (any, error) {

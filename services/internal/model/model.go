@@ -4,6 +4,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -18,6 +19,9 @@ type Model interface {
 	// tool calls ends the answer. The sequence ends at the first error; leaving
 	// the loop, or ending ctx, stops the model.
 	Next(ctx context.Context, c Conversation) iter.Seq2[Part, error]
+	// Window is how many tokens a conversation and its answer may have
+	// together; 0: nobody says. Errors are those of Next.
+	Window(ctx context.Context) (int, error)
 	// Check says whether the model can answer now; nil when it can.
 	Check(ctx context.Context) error
 	// Name is the model's URL, as it was opened.
@@ -32,11 +36,12 @@ type Conversation struct {
 	// Estate is what the tools compute on. Only the offline planner looks into
 	// it, for the names of columns and values; a language model sees its outline.
 	Estate *estate.Estate
+	// OutlineBytes bounds what a language model is told of the estate; 0: 8 KiB.
+	OutlineBytes int
 }
 
-// outlineSize bounds what a model is told of the estate, in bytes: about 2,000
-// tokens, so that a small context window has room for the talk.
-const outlineSize = 8 << 10
+// outlineBytes is about 2,000 tokens.
+const outlineBytes = 8 << 10
 
 // System is what a language model is told first: the rules and the outline of
 // the estate. The outline reads the whole of it, so it is made when asked for.
@@ -44,7 +49,7 @@ func (c Conversation) System() string {
 	if c.Estate == nil {
 		return c.Rules
 	}
-	return c.Rules + "\nThe data arrays:\n" + c.Estate.Outline(outlineSize)
+	return c.Rules + "\nThe data arrays:\n" + c.Estate.Outline(cmp.Or(c.OutlineBytes, outlineBytes))
 }
 
 // Role says who wrote a message.

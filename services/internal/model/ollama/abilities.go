@@ -34,6 +34,15 @@ func (a *abilities) limit(n int) int {
 	return n
 }
 
+// Window is what num_ctx asks for, or what the model has, if that is less.
+func (m *Model) Window(ctx context.Context) (int, error) {
+	can, err := m.abilities(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return can.limit(m.numCtx), nil
+}
+
 // Check says whether the server answers and has the model, and whether the
 // model can call tools. Its errors wrap [model.ErrUnavailable], or ctx.Err().
 func (m *Model) Check(ctx context.Context) error {

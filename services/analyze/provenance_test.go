@@ -1,0 +1,112 @@
+package analyze_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/model/modeltest"
+	"cairn/services/internal/model/offline"
+)
+
+// textOf is the text of an answer.
+func textOf(t *testing.T, events string) string {
+	t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(events) {
+		if data, ok := strings.CutPrefix(line, "text_delta "); ok {
+			var delta schemas.TextDelta
+			if err := json.Unmarshal([]byte(data), &delta); err != nil {
+				t.Fatal(err)
+			}
+			b.WriteString(delta.Text)
+		}
+	}
+	return b.String()
+}
+
+// provenanceOf is the provenance event, as one line.
+func provenanceOf(events string) string {
+	for line := range strings.Lines(events) {
+		if data, ok := strings.CutPrefix(line, "provenance "); ok {
+			return strings.TrimSpace(data)
+		}
+	}
+	return ""
+}
+
+func TestProvenance(t *testing.T) {
+	t.Parallel()
+	const estate = `{"pumps":[{"site":"a","kw":1200.5},{"site":"a","kw":0.25},{"site":"b7","kw":3},{"site":"8080","kw":3}]}`
+	for _, row := range []struct{ name, answer, want string }{
+		{"a group", "There are 2 in a.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
+		{"the total", "4 pumps.", `{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}`},
+		{"a further metric, rounded and grouped", "Up to 1,200.5 kW, about 1,201.", `{"text":"1,200.5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},{"text":"1,201","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
+		{"with the decimals of others", "Es sind 1.200,5 kW.", `{"text":"1.200,5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
+		{"a share", "50 % are in a, 25% in b7.", `{"text":"50%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/a"},{"tool_call_id":"c","pointer":"/total"}]},{"text":"25%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/8080"},{"tool_call_id":"c","pointer":"/total"}]}`},
+		{"a difference", "1,197.5 kW more.", `{"text":"1,197.5","from":"difference","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"},{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]}`},
+		{"the name of a group", "Port 8080.", `{"text":"8080","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]}`},
+		{"a number of the question", "Above 77 there is none.", `{"text":"77","from":"question"}`},
+		{"out of the head", "There are 17, or 33%.", `{"text":"17","from":"nowhere","flagged":true},{"text":"33%","from":"nowhere","flagged":true}`},
+		{"a whole number that is not the one", "About 1,199 kW and 2.0 pumps.", `{"text":"1,199","from":"nowhere","flagged":true},{"text":"2.0","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
+		{"names and dates are no figures", "In b7 since 2024-05-01, at 10.0.0.9:\n1. b7\n2. a", ``},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn := bustest.Open(t)
+			m, _ := scripted(t, modeltest.Turn{Calls: []modeltest.Call{
+				{ID: "c", Name: "compute_stats", Input: `{"data_key":"pumps","group_by":"site","metrics":["count","max:kw"]}`},
+			}}, modeltest.Say(row.answer))
+			serve(t, conn, m, "")
+			a := ask("how many above 77?")
+			a.Context, a.Include = estate, []string{"usage", "provenance"}
+			got, err := stream(t.Context(), conn, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := `{"figures":[` + row.want + `]}`; provenanceOf(got) != want {
+				t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
+			}
+			if lines := strings.Split(got, "\n"); !strings.HasPrefix(lines[len(lines)-2], "usage ") {
+				t.Errorf("the events end with %v, want provenance, usage, done", lines[len(lines)-3:])
+			}
+		})
+	}
+}
+
+// The planner without a model says nothing that was not computed.
+func TestOfflineAnswersHaveNoFlaggedFigure(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(os.Getenv("CAIRN_EVAL"), "estates")
+	f, err := os.Open(filepath.Join(folder, "questions-dev.jsonl"))
+	if err != nil {
+		t.Skip("needs CAIRN_EVAL, the folder of the evaluation data")
+	}
+	defer func() { _ = f.Close() }()
+	conn := bustest.Open(t)
+	serve(t, conn, offline.New(), "")
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var q struct{ Type, Question, Estate string }
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(folder, q.Estate+".json"))
+		if q.Type != "nl" || err != nil { // the large ones are packed
+			continue
+		}
+		a := ask(q.Question)
+		a.Context, a.Include = string(text), []string{"provenance"}
+		got, err := stream(t.Context(), conn, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := provenanceOf(got); p == "" || strings.Contains(p, "flagged") {
+			t.Errorf("%s\n%s\n%s", q.Question, textOf(t, got), p)
+		}
+	}
+}
