@@ -2,6 +2,9 @@ package estate
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
+	"sync"
 )
 
 // MaxValues is how many distinct values a Column holds; of more, the most
@@ -48,23 +51,179 @@ func (e *Estate) Column(key, path string) (Column, error) {
 	if err != nil {
 		return Column{}, err
 	}
-	return e.column(a, path), nil
+	c := *e.column(a, path).public()
+	c.Path, c.Records, c.Missing = path, len(a.starts), len(a.starts)-c.Missing
+	return c, nil
 }
 
-func (e *Estate) column(a *array, path string) Column {
-	if c := e.profile(a).columns[path]; c != nil {
-		return *c
+// The codes of a column's values; the further ones are 2 + a place in values.
+const (
+	codeMissing = iota
+	codeNull
+	codeValues
+)
+
+// A column is one field of an array's records: each record has a code, each
+// code stands for a distinct value.
+type column struct {
+	types   uint8 // a bit for each kind
+	nulls   int
+	values  []entry
+	codes   []uint32
+	rows    []uint32  // the records that have the codes; nil when they are the first
+	numbers []float64 // of values, NaN where it is none; nil when there are no numbers
+	// public is the column as callers see it, made when one asks for it.
+	public func() *Column
+}
+
+// finish makes the column of what n has seen.
+func (n *fieldNode) finish() *column {
+	c := &column{types: n.types, nulls: n.nulls, values: n.values.list, codes: n.codes, rows: n.rows}
+	if n.types&(1<<kindNumber) != 0 {
+		c.numbers = make([]float64, len(c.values))
+		for i, v := range c.values {
+			c.numbers[i] = v.float()
+		}
 	}
-	n := a.scan(path)
-	return n.column(path, len(a.starts))
+	c.public = sync.OnceValue(func() *Column { return c.describe() })
+	return c
+}
+
+// float is the number as far as a float64 holds it, else NaN.
+func (o operand) float() float64 {
+	if o.kind == kindNumber {
+		if f, err := strconv.ParseFloat(o.text, 64); err == nil {
+			return f
+		}
+	}
+	return math.NaN()
+}
+
+// describe counts; Missing is for the caller to take from all records.
+func (c *column) describe() *Column {
+	public := &Column{Null: c.nulls, Missing: len(c.codes), Values: top(c.values)}
+	var elements dictionary
+	for _, v := range c.values {
+		switch {
+		case v.scalar():
+			public.Distinct++
+		case v.kind == kindArray:
+			for element := range value(v.text).elements() {
+				if element.kind() < kindNull {
+					elements.add(element, v.count)
+				}
+			}
+		}
+	}
+	public.Elements = top(elements.list)
+	return public
+}
+
+// count is how many records have a value that is not null.
+func (c *column) count() int { return len(c.codes) - c.nulls }
+
+// dense is the code of each of n records. The caller must not change it.
+func (c *column) dense(n int) []uint32 {
+	if len(c.codes) == n {
+		return c.codes
+	}
+	dense := make([]uint32, n)
+	if c.rows == nil {
+		copy(dense, c.codes)
+	}
+	for i, row := range c.rows {
+		dense[row] = c.codes[i]
+	}
+	return dense
+}
+
+// single says whether all values are of one kind, and scalars: then no two have
+// the same label.
+func (c *column) single() bool {
+	kinds := c.types &^ (1 << kindNull)
+	return kinds&(kinds-1) == 0 && kinds < 1<<kindNull
+}
+
+// Sizes in bytes of what is kept of a value besides its text, which the context
+// holds: in the dictionary, as a number, and as callers see it.
+const (
+	columnSize = 200
+	entrySize  = 24
+	valueSize  = 40
+)
+
+func (c *column) size() int {
+	return columnSize + entrySize*cap(c.values) + 8*cap(c.numbers) + 4*(cap(c.codes)+cap(c.rows)) +
+		2*valueSize*min(len(c.values), MaxValues)
+}
+
+// column returns the column at path. It is read when it is asked for first, if
+// the profile has not done so, and kept while there is room.
+func (e *Estate) column(a *array, path string) *column {
+	a.mu.Lock()
+	c := a.columns[path]
+	a.mu.Unlock()
+	if c == nil {
+		c = a.scan(path)
+		e.keep(a, path, c)
+	}
+	return c
+}
+
+func (e *Estate) keep(a *array, path string, c *column) {
+	size := int64(c.size() + len(path))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.columns[path] != nil {
+		return
+	}
+	if e.left.Add(-size) < 0 {
+		e.left.Add(size)
+		return
+	}
+	a.columns[path] = c
 }
 
 // scan asks each record for the one field.
-func (a *array) scan(path string) (n fieldNode) {
+func (a *array) scan(path string) *column {
+	var n fieldNode
+	row := 0
 	for record := range a.records() {
 		if v, ok := record.field(path); ok {
-			n.see(v)
+			n.see(row, v)
 		}
+		row++
 	}
-	return n
+	return n.finish()
+}
+
+// see notes that the record has the value v.
+func (n *fieldNode) see(row int, v value) {
+	k := v.kind()
+	n.types |= 1 << k
+	if k == kindNull {
+		n.nulls++
+		n.put(row, codeNull)
+		return
+	}
+	n.put(row, codeValues+uint32(n.values.add(v, 1)))
+}
+
+func (n *fieldNode) put(row int, code uint32) {
+	if n.rows == nil && row > len(n.codes) { // The first gap.
+		n.rows = all(len(n.codes))
+	}
+	if n.rows != nil {
+		n.rows = append(n.rows, uint32(row))
+	}
+	n.codes = append(n.codes, code)
+}
+
+// all are the numbers of the first n records.
+func all(n int) []uint32 {
+	rows := make([]uint32, n)
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	return rows
 }

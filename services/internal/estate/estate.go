@@ -4,9 +4,11 @@
 // the context (SplitBody).
 //
 // No tree is built: Parse checks the text and notes where the arrays and their
-// records start, and each computation reads the text of its one array again.
-// That is faster than keeping a tree and takes a fraction of its memory. Only
-// the fields and their distinct values are kept, once someone asks for them.
+// records start. A field is read into a column when it is asked for first, and
+// all fields at once when the fields are asked for: a dictionary of the distinct
+// values, with numbers as float64, and for each record the code of its value,
+// null and missing apart. Figures are computed on codes: what takes long, such
+// as a filter, is done once per distinct value.
 package estate
 
 import (
@@ -52,6 +54,9 @@ type array struct {
 	objects int      // how many elements are objects
 	level   int      // how many names the key is made of
 	profile *profile
+
+	mu      sync.Mutex
+	columns map[string]*column // by path, those that have been read and are kept
 }
 
 // Parse checks that all of text is JSON and finds its data arrays. Bytes in
@@ -75,7 +80,7 @@ func Parse(text []byte) (*Estate, error) {
 }
 
 // arraySize is about what an array takes besides its key, in bytes.
-const arraySize = 256
+const arraySize = 400
 
 func (e *Estate) adopt(arrays []*array) {
 	for _, a := range arrays {

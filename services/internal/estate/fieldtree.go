@@ -13,14 +13,15 @@ type fieldTree struct {
 
 type fieldNode struct {
 	name     string
-	types    uint8 // a bit for each kind
-	count    int   // of values that are not null
-	nulls    int
 	record   int // the last one in which it was met
 	children []*fieldNode
 	byName   map[string]int
-	values   counter
-	elements counter
+
+	types  uint8 // a bit for each kind
+	nulls  int
+	values dictionary
+	codes  []uint32
+	rows   []uint32
 }
 
 func newFieldTree(bound int, careful bool) *fieldTree {
@@ -39,7 +40,7 @@ func (t *fieldTree) readAll(a *array) bool {
 			continue
 		}
 		if n, _ := t.child(&t.root, []byte(ElementField), 0); n != nil {
-			n.see(element)
+			n.see(t.record-1, element)
 		}
 	}
 	return true
@@ -61,7 +62,7 @@ func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
 			return false
 		}
 		child.record = t.record
-		child.see(member)
+		child.see(t.record-1, member)
 		if member.kind() == kindObject && depth < maxFieldDepth && !t.walk(child, member, depth+1) {
 			return false
 		}
@@ -89,29 +90,4 @@ func (t *fieldTree) child(n *fieldNode, name []byte, guess int) (*fieldNode, int
 	n.byName[string(name)] = len(n.children)
 	n.children = append(n.children, &fieldNode{name: string(name)})
 	return n.children[len(n.children)-1], len(n.children) - 1
-}
-
-func (n *fieldNode) see(v value) {
-	k := v.kind()
-	n.types |= 1 << k
-	switch k {
-	case kindNull:
-		n.nulls++
-		return
-	case kindArray:
-		for element := range v.elements() {
-			n.elements.add(element)
-		}
-	case kindObject: // Its members have nodes of their own.
-	default:
-		n.values.add(v)
-	}
-	n.count++
-}
-
-func (n *fieldNode) column(path string, records int) Column {
-	return Column{
-		Path: path, Records: records, Missing: records - n.count - n.nulls, Null: n.nulls,
-		Distinct: len(n.values.list), Values: n.values.top(), Elements: n.elements.top(),
-	}
 }

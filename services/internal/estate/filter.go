@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ type condition struct {
 }
 
 // A test judges a field's value; ok is false when the record has none.
-type test func(v value, ok bool) bool
+type test func(v operand, ok bool) bool
 
 func parseFilter(filter map[string]json.RawMessage) ([]*condition, error) {
 	if len(filter) > maxConditions {
@@ -71,9 +70,29 @@ func parseCondition(field string, raw json.RawMessage) (*condition, error) {
 	return c, nil
 }
 
-func (c *condition) holds(record value) bool {
-	v, ok := record.field(c.field)
-	c.asked, c.found = true, c.found || ok
+// narrow keeps of rows those of whose n records the condition holds, in place.
+// Each distinct value is judged once.
+func (c *condition) narrow(rows []uint32, col *column, n int) []uint32 {
+	c.asked = len(rows) > 0
+	pass := make([]bool, codeValues+len(col.values))
+	pass[codeMissing] = c.holds(operand{}, false)
+	pass[codeNull] = c.holds(operand{kindNull, NullGroup}, true)
+	for i, v := range col.values {
+		pass[codeValues+i] = c.holds(v.operand, true)
+	}
+	codes := col.dense(n)
+	kept := rows[:0]
+	for _, row := range rows {
+		code := codes[row]
+		c.found = c.found || code != codeMissing
+		if pass[code] {
+			kept = append(kept, row)
+		}
+	}
+	return kept
+}
+
+func (c *condition) holds(v operand, ok bool) bool {
 	for _, t := range c.tests {
 		if !t(v, ok) {
 			return false
@@ -103,7 +122,7 @@ func parseOperator(op string, arg value) (test, error) {
 		if want.kind != kindBoolean {
 			return nil, fmt.Errorf("exists: want true or false")
 		}
-		return func(_ value, ok bool) bool { return ok == (want.text == "true") }, nil
+		return func(_ operand, ok bool) bool { return ok == (want.text == "true") }, nil
 	default:
 		return nil, fmt.Errorf("unknown operator %q: %s", string(shorten([]byte(op), 64)), operatorHelp)
 	}
@@ -117,24 +136,16 @@ func parseIn(arg value) (test, error) {
 	for v := range arg.elements() {
 		wanted[newOperand(v)] = true
 	}
-	return func(v value, ok bool) bool { return ok && wanted[newOperand(v)] }, nil
+	return func(v operand, ok bool) bool { return ok && wanted[operand{v.kind, v.label()}] }, nil
 }
 
-// An operand is a value to compare with. Two are == when they are equal.
-type operand struct {
-	kind kind
-	text string
-}
-
-func newOperand(v value) operand { return operand{v.kind(), string(v.label())} }
-
-func (o operand) equals(v value, ok bool) bool {
-	return ok && v.kind() == o.kind && string(v.label()) == o.text
+func (o operand) equals(v operand, ok bool) bool {
+	return ok && v.kind == o.kind && v.label() == o.text
 }
 
 // differs treats a missing value as null: it differs from everything else, and
 // {"ne": null} asks for records that have a value.
-func (o operand) differs(v value, ok bool) bool {
+func (o operand) differs(v operand, ok bool) bool {
 	if !ok {
 		return o.kind != kindNull
 	}
@@ -146,40 +157,46 @@ func (o operand) differs(v value, ok bool) bool {
 func (o operand) compares(good func(order int) bool, op string) (test, error) {
 	switch o.kind {
 	case kindNumber:
-		return func(v value, ok bool) bool {
-			return ok && v.kind() == kindNumber && good(compareNumbers(string(v.label()), o.text))
-		}, nil
+		order := o.numberOrder()
+		return func(v operand, ok bool) bool { return ok && v.kind == kindNumber && good(order(v.text)) }, nil
 	case kindString:
-		return func(v value, ok bool) bool {
-			return ok && v.kind() == kindString && good(strings.Compare(string(v.label()), o.text))
+		return func(v operand, ok bool) bool {
+			return ok && v.kind == kindString && good(strings.Compare(v.text, o.text))
 		}, nil
 	default:
 		return nil, fmt.Errorf("%s: want a number or a string", op)
 	}
 }
 
-// compareNumbers compares integers of 64 bits exactly and others as floats.
-func compareNumbers(a, b string) int {
-	i, errI := strconv.ParseInt(a, 10, 64)
-	k, errK := strconv.ParseInt(b, 10, 64)
-	if errI == nil && errK == nil {
-		return cmp.Compare(i, k)
+// numberOrder compares a number with o: integers of 64 bits exactly and others
+// as floats.
+func (o operand) numberOrder() func(text string) int {
+	k, err := strconv.ParseInt(o.text, 10, 64)
+	g, _ := strconv.ParseFloat(o.text, 64) // Out of range it is infinite, which compares well.
+	return func(text string) int {
+		if err == nil && isPlainInteger(text) {
+			if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+				return cmp.Compare(i, k)
+			}
+		}
+		f, _ := strconv.ParseFloat(text, 64)
+		return cmp.Compare(f, g)
 	}
-	f, _ := strconv.ParseFloat(a, 64) // Out of range it is infinite, which compares well.
-	g, _ := strconv.ParseFloat(b, 64)
-	return cmp.Compare(f, g)
 }
 
 // contained looks for the text in a string, and for the value in an array.
-func (o operand) contained(v value, ok bool) bool {
+func (o operand) contained(v operand, ok bool) bool {
 	switch {
 	case !ok:
 		return false
-	case v.kind() == kindString:
-		return o.kind == kindString && bytes.Contains(v.content(), []byte(o.text))
-	case v.kind() == kindArray:
-		return slices.ContainsFunc(slices.Collect(v.elements()), func(element value) bool { return o.equals(element, true) })
-	default:
-		return false
+	case v.kind == kindString:
+		return o.kind == kindString && strings.Contains(v.text, o.text)
+	case v.kind == kindArray:
+		for element := range value(v.text).elements() {
+			if o.equals(newOperand(element), true) {
+				return true
+			}
+		}
 	}
+	return false
 }

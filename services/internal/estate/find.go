@@ -41,7 +41,7 @@ func (f *finder) noteArray(i, level int) int {
 		f.cut = true
 		return f.array(i, level)
 	}
-	a := &array{key: string(f.key), level: level}
+	a := &array{key: string(f.key), level: level, columns: map[string]*column{}}
 	end := f.elements(i, level, func(at int) {
 		a.starts = append(a.starts, uint32(at-i))
 		if f.at(at) == '{' {

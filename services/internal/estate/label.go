@@ -57,7 +57,7 @@ const maxFloatDigits = 17
 // exponent, as JavaScript does.
 const maxPlainDigits = 21
 
-func isPlainInteger(number value) bool {
+func isPlainInteger[T string | value](number T) bool {
 	digits := number
 	if digits[0] == '-' {
 		digits = digits[1:]
@@ -65,8 +65,8 @@ func isPlainInteger(number value) bool {
 	if len(digits) > maxPlainDigits || digits[0] == '0' && len(number) > 1 {
 		return false
 	}
-	for _, c := range digits {
-		if !isDigit(c) {
+	for i := range len(digits) {
+		if !isDigit(digits[i]) {
 			return false
 		}
 	}

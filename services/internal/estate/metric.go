@@ -2,9 +2,8 @@ package estate
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,87 +56,141 @@ func parseMetric(name string) (*metric, error) {
 	return nil, fmt.Errorf("metric %q: %s", string(shorten([]byte(name), maxPathBytes)), metricHelp)
 }
 
-// add counts the record into the total and the i-th tally of its group, if any.
-func (m *metric) add(record value, total *tally, group *tallies, i int) {
-	var v value
-	if m.field != "" {
-		var ok bool
-		if v, ok = record.field(m.field); !ok {
-			return
+// figures computes the metric over rows, of which the field's column is col.
+func (m *metric) figures(rows []uint32, col *column, n int, by grouping) figures {
+	if m.field == "" {
+		return figures{count(by), float64(len(rows))}
+	}
+	codes := col.dense(n)
+	m.found = slices.ContainsFunc(rows, func(row uint32) bool { return codes[row] != codeMissing })
+	if m.op == "distinct" {
+		classes, many := col.classes()
+		seen, groups := pick(rows, by.of, func(row uint32) (uint32, bool) {
+			code := codes[row]
+			return classes[code], code >= codeValues
+		})
+		return figures{distinct(seen, groups, len(by.keys), many), distinct(seen, nil, 1, many)[0]}
+	}
+	numbers, groups := pick(rows, by.of, func(row uint32) (float64, bool) {
+		code := codes[row]
+		if code < codeValues || col.numbers == nil {
+			return 0, false
 		}
-		m.found = true
-	}
-	m.tally(total, v)
-	if group != nil {
-		m.tally(&group.of[i], v)
-	}
+		f := col.numbers[code-codeValues]
+		return f, f == f
+	})
+	return figures{m.reduce(numbers, groups, len(by.keys)), m.reduce(numbers, nil, 1)[0]}
 }
 
-func (m *metric) tally(t *tally, v value) {
-	switch m.op {
-	case "count":
-		t.count++
-	case "distinct":
-		t.see(v)
-	default:
-		if f, ok := float(v); ok {
-			t.number(f, m.op == "p50" || m.op == "p95")
+// pick collects what value has for the rows, and the groups of those. Without
+// grouping there are none.
+func pick[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
+	values = make([]T, 0, len(rows))
+	if groupOf != nil {
+		groups = make([]uint32, 0, len(rows))
+	}
+	for i, row := range rows {
+		v, ok := value(row)
+		if !ok {
+			continue
+		}
+		values = append(values, v)
+		if groupOf != nil {
+			groups = append(groups, groupOf[i])
 		}
 	}
+	return values, groups
 }
 
-// float is the number v as far as a float64 holds it.
-func float(v value) (float64, bool) {
-	if v.kind() != kindNumber {
-		return 0, false
+// split sorts values by group; without groups they are all of the first.
+func split[T any](values []T, groups []uint32, n int) [][]T {
+	if groups == nil {
+		return [][]T{values}
 	}
-	f, err := strconv.ParseFloat(string(v), 64)
-	return f, err == nil
-}
-
-// tallies are the tallies of all metrics for one group.
-type tallies struct{ of []tally }
-
-func newTallies(metrics []*metric) *tallies { return &tallies{make([]tally, len(metrics))} }
-
-func (t *tallies) merge(other *tallies) {
-	for i := range t.of {
-		t.of[i].merge(&other.of[i])
+	sizes := make([]uint32, n)
+	for _, g := range groups {
+		sizes[g]++
 	}
-}
-
-func (t *tallies) values(metrics []*metric) []Number {
-	values := make([]Number, len(metrics))
-	for i, m := range metrics {
-		values[i] = Number(t.of[i].value(m.op))
+	room := make([]T, len(values))
+	parts := make([][]T, n)
+	for g, size := range sizes {
+		parts[g], room = room[:0:size], room[size:]
 	}
-	return values
+	for i, g := range groups {
+		parts[g] = append(parts[g], values[i])
+	}
+	return parts
 }
 
-// tally is what has been seen of one metric.
+func count(by grouping) []float64 {
+	counts := make([]float64, len(by.keys))
+	for _, g := range by.of {
+		counts[g]++
+	}
+	return counts
+}
+
+// distinct counts the classes, of which there are many, in each of n groups.
+func distinct(classes, groups []uint32, n, many int) []float64 {
+	if n == 0 {
+		return nil
+	}
+	counts := make([]float64, n)
+	seen := make([]uint32, many) // 1 + the group in which the class was seen last
+	for g, part := range split(classes, groups, n) {
+		for _, class := range part {
+			if seen[class] != uint32(g)+1 {
+				seen[class] = uint32(g) + 1
+				counts[g]++
+			}
+		}
+	}
+	return counts
+}
+
+// reduce makes one number of those in each of n groups, NaN where there is none.
+func (m *metric) reduce(numbers []float64, groups []uint32, n int) []float64 {
+	if n == 0 {
+		return nil
+	}
+	out := make([]float64, n)
+	if m.op == "p50" || m.op == "p95" {
+		p := map[string]float64{"p50": 0.5, "p95": 0.95}[m.op]
+		// The parts are sorted on the way: numbers is for others to use, too.
+		for g, part := range split(slices.Clone(numbers), groups, n) {
+			out[g] = percentile(part, p)
+		}
+		return out
+	}
+	tallies := make([]tally, n)
+	for i, f := range numbers {
+		g := uint32(0)
+		if groups != nil {
+			g = groups[i]
+		}
+		tallies[g].add(f)
+	}
+	for g := range tallies {
+		out[g] = tallies[g].value(m.op)
+	}
+	return out
+}
+
+// tally is what has been seen of some numbers.
 type tally struct {
-	count        int
-	sum, rest    float64 // rest is what rounding took from sum
-	least, most  float64
-	numbers      []float64
-	distinctSeen map[string]struct{}
+	count       int
+	sum, rest   float64 // rest is what rounding took from sum
+	least, most float64
 }
 
-func (t *tally) number(f float64, keep bool) {
+// add adds f by Neumaier's compensated sum, so that the order of the records
+// and many small amounts beside large ones do not show.
+func (t *tally) add(f float64) {
 	if t.count == 0 {
 		t.least, t.most = f, f
 	}
 	t.count++
 	t.least, t.most = min(t.least, f), max(t.most, f)
-	t.plus(f)
-	if keep {
-		t.numbers = append(t.numbers, f)
-	}
-}
-
-// plus adds f by Neumaier's compensated sum, so that the order of the records
-// and many small amounts beside large ones do not show.
-func (t *tally) plus(f float64) {
 	sum := t.sum + f
 	if math.Abs(t.sum) >= math.Abs(f) {
 		t.rest += t.sum - sum + f
@@ -147,72 +200,66 @@ func (t *tally) plus(f float64) {
 	t.sum = sum
 }
 
-func (t *tally) see(v value) {
-	if v.kind() == kindNull {
-		return
-	}
-	key := string(rune('0'+v.kind())) + string(v.label())
-	if t.distinctSeen == nil {
-		t.distinctSeen = map[string]struct{}{}
-	}
-	t.distinctSeen[key] = struct{}{}
-}
-
-func (t *tally) merge(other *tally) {
-	if t.count == 0 || other.count > 0 && other.least < t.least {
-		t.least = other.least
-	}
-	if t.count == 0 || other.count > 0 && other.most > t.most {
-		t.most = other.most
-	}
-	t.count += other.count
-	t.plus(other.sum)
-	t.rest += other.rest
-	t.numbers = append(t.numbers, other.numbers...)
-	for key := range other.distinctSeen {
-		if t.distinctSeen == nil {
-			t.distinctSeen = map[string]struct{}{}
-		}
-		t.distinctSeen[key] = struct{}{}
-	}
-}
-
 func (t *tally) value(op string) float64 {
 	switch {
-	case op == "count":
-		return float64(t.count)
-	case op == "distinct":
-		return float64(len(t.distinctSeen))
 	case op == "sum":
 		return tidy(t.sum + t.rest)
 	case t.count == 0:
 		return math.NaN()
-	}
-	switch op {
-	case "avg":
+	case op == "avg":
 		return tidy((t.sum + t.rest) / float64(t.count))
-	case "min":
+	case op == "min":
 		return t.least
-	case "max":
-		return t.most
-	case "p95":
-		return t.percentile(0.95)
 	default:
-		return t.percentile(0.5)
+		return t.most
 	}
 }
 
 // percentile interpolates between the two nearest numbers, so p50 of an even
-// count is the middle of its two.
-func (t *tally) percentile(p float64) float64 {
-	sort.Float64s(t.numbers)
-	at := p * float64(len(t.numbers)-1)
+// count is the middle of its two. It puts the numbers in another order.
+func percentile(numbers []float64, p float64) float64 {
+	if len(numbers) == 0 {
+		return math.NaN()
+	}
+	at := p * float64(len(numbers)-1)
 	low := int(at)
-	if low+1 == len(t.numbers) {
-		return t.numbers[low]
+	lower := nth(numbers, low)
+	if low+1 == len(numbers) {
+		return lower
 	}
 	part := at - float64(low)
-	return tidy(t.numbers[low]*(1-part) + t.numbers[low+1]*part)
+	return tidy(lower*(1-part) + slices.Min(numbers[low+1:])*part)
+}
+
+// nth is the number that comes at place k in order. What comes before it is put
+// before it, what comes after it after it.
+func nth(numbers []float64, k int) float64 {
+	low, high := 0, len(numbers)-1
+	for low < high {
+		pivot := numbers[low+(high-low)/2]
+		i, j := low, high
+		for i <= j {
+			for numbers[i] < pivot {
+				i++
+			}
+			for numbers[j] > pivot {
+				j--
+			}
+			if i <= j {
+				numbers[i], numbers[j] = numbers[j], numbers[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			high = j
+		case k >= i:
+			low = i
+		default:
+			return numbers[k]
+		}
+	}
+	return numbers[k]
 }
 
 // tidy rounds a computed fraction to 15 digits: 0.1 and 0.2 add up to 0.3.
@@ -225,10 +272,4 @@ func tidy(f float64) float64 {
 		return f
 	}
 	return rounded
-}
-
-func checksum(text string) string {
-	h := fnv.New64a()
-	h.Write([]byte(text))
-	return fmt.Sprintf(" (%d bytes, %x)", len(text), h.Sum64())
 }

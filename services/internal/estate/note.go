@@ -29,7 +29,7 @@ func (e *Estate) note(a *array, r *run) string {
 	}
 	for _, c := range r.filter {
 		if c.found && c.wants != nil {
-			if n := c.wants.note(e.column(a, c.field)); n != "" {
+			if n := c.wants.note(c.field, e.column(a, c.field).public()); n != "" {
 				notes = append(notes, n)
 			}
 		}
@@ -60,9 +60,9 @@ func (r *run) unknownFields() []string {
 }
 
 // note tells the values of a column when o is not among them.
-func (o operand) note(c Column) string {
+func (o operand) note(field string, c *Column) string {
 	if len(c.Elements) > 0 {
-		return fmt.Sprintf("%q holds arrays: {\"contains\": value} looks into them", c.Path)
+		return fmt.Sprintf("%q holds arrays: {\"contains\": value} looks into them", field)
 	}
 	known := c.Null > 0 && o.kind == kindNull ||
 		slices.ContainsFunc(c.Values, func(v Value) bool { return v.operand() == o })
@@ -76,5 +76,5 @@ func (o operand) note(c Column) string {
 	if more := c.Distinct - len(values); more > 0 {
 		values = append(values, fmt.Sprintf("… %d more", more))
 	}
-	return fmt.Sprintf("no record has that value of %q; its values are %s", c.Path, strings.Join(values, ", "))
+	return fmt.Sprintf("no record has that value of %q; its values are %s", field, strings.Join(values, ", "))
 }

@@ -21,9 +21,6 @@ const (
 type profile struct {
 	fields []Field
 	more   bool // there are more fields than listed
-	// columns holds those that fit into the estate's share of memory and can
-	// be told from the path alone; the others are read when asked for.
-	columns map[string]*Column
 }
 
 // parallelBytes is the size of text from which on more than one core reads it.
@@ -64,19 +61,15 @@ func (e *Estate) read(a *array) *profile {
 		t = newFieldTree(e.fieldBound(), true)
 		t.readAll(a)
 	}
-	return t.profile(a, &e.left)
+	return e.list(t, a)
 }
 
 func (e *Estate) fieldBound() int {
 	return min(maxFields, max(minFields, maxTotalFields/max(1, len(e.arrays))))
 }
 
-// Sizes in bytes of what is kept of a field and of a value besides its text,
-// which the context holds.
-const (
-	fieldSize = 400
-	valueSize = 48
-)
+// fieldSize is what is kept of a field besides its column, in bytes.
+const fieldSize = 400
 
 // fieldsSize is what the fields of a may come to hold, in bytes.
 func (e *Estate) fieldsSize(a *array) int {
@@ -88,20 +81,22 @@ func (e *Estate) fieldsSize(a *array) int {
 // enough for any but those made to need more.
 func columnShare(n int) int { return n + 64<<10 }
 
-// profile lists the tree's fields.
-func (t *fieldTree) profile(a *array, left *atomic.Int64) *profile {
-	p := &profile{more: t.more, columns: map[string]*Column{}}
-	l := lister{profile: p, array: a, at: map[string]int{}, left: left}
+// list makes the profile of a from the tree, and keeps the columns that can be
+// told from the path alone.
+func (e *Estate) list(t *fieldTree, a *array) *profile {
+	l := lister{profile: &profile{more: t.more}, records: len(a.starts), at: map[string]int{}, columns: map[string]*column{}}
 	l.list(&t.root, "")
-	for i, path := range l.ambiguous {
-		if i == maxAmbiguous {
-			break
-		}
-		n := a.scan(path)
-		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(n.types), Count: n.count}
-		l.keep(path, &n)
+	for _, path := range l.ambiguous[:min(len(l.ambiguous), maxAmbiguous)] {
+		c := a.scan(path)
+		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(c.types), Count: c.count()}
+		l.columns[path] = c
 	}
-	return p
+	for _, f := range l.fields {
+		if c := l.columns[f.Path]; c != nil {
+			e.keep(a, f.Path, c)
+		}
+	}
+	return l.profile
 }
 
 // maxAmbiguous is for how many paths that are names, too, each record is asked
@@ -110,15 +105,16 @@ const maxAmbiguous = 20
 
 type lister struct {
 	*profile
-	array     *array
+	records   int
 	at        map[string]int // where in fields a path is
-	left      *atomic.Int64  // bytes that columns may yet take
+	columns   map[string]*column
 	ambiguous []string
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
-	for _, c := range n.children {
-		path := prefix + c.name
+	for _, child := range n.children {
+		path := prefix + child.name
+		c := child.finish()
 		at, twice := l.at[path]
 		switch {
 		case len(path) > maxPathBytes:
@@ -126,26 +122,16 @@ func (l *lister) list(n *fieldNode, prefix string) {
 			continue
 		case twice:
 			f := &l.fields[at]
-			f.Types, f.Count = typeNames(c.types|typeBits(f.Types)), min(len(l.array.starts), f.Count+c.count)
+			f.Types, f.Count = typeNames(c.types|typeBits(f.Types)), min(l.records, f.Count+c.count())
 			delete(l.columns, path)
 			if !slices.Contains(l.ambiguous, path) {
 				l.ambiguous = append(l.ambiguous, path)
 			}
 		default:
 			l.at[path] = len(l.fields)
-			l.fields = append(l.fields, Field{Path: path, Types: typeNames(c.types), Count: c.count})
-			l.keep(path, c)
+			l.fields = append(l.fields, Field{Path: path, Types: typeNames(c.types), Count: c.count()})
+			l.columns[path] = c
 		}
-		l.list(c, path+".")
+		l.list(child, path+".")
 	}
-}
-
-func (l *lister) keep(path string, n *fieldNode) {
-	column := n.column(path, len(l.array.starts))
-	size := valueSize * (cap(column.Values) + cap(column.Elements))
-	if l.left.Add(-int64(size)) < 0 {
-		l.left.Add(int64(size))
-		return
-	}
-	l.columns[path] = &column
 }

@@ -1,11 +1,9 @@
 package estate
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
-	"sort"
 	"strconv"
 )
 
@@ -21,9 +19,6 @@ const (
 	maxConditions = 50
 	maxMetrics    = 20
 )
-
-// maxLabelBytes is where the name of a group is cut.
-const maxLabelBytes = 4 << 10
 
 // A Query asks for figures about the records of one array.
 type Query struct {
@@ -121,7 +116,7 @@ func (e *Estate) compute(q Query, maxGroups int) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	r := run{groupBy: q.GroupBy, groups: map[string]*tallies{}}
+	r := run{groupBy: q.GroupBy}
 	if len(q.GroupBy) > maxPathBytes {
 		return Stats{}, fmt.Errorf("group_by: want a field of at most %d bytes", maxPathBytes)
 	}
@@ -131,11 +126,26 @@ func (e *Estate) compute(q Query, maxGroups int) (Stats, error) {
 	if r.filter, err = parseFilter(q.Filter); err != nil {
 		return Stats{}, err
 	}
-	r.total = newTallies(r.metrics)
-	for record := range a.records() {
-		r.add(record)
+	n := len(a.starts)
+	rows := all(n)
+	for _, c := range r.filter {
+		rows = c.narrow(rows, e.column(a, c.field), n)
 	}
-	s := r.stats(maxGroups)
+	r.records = len(rows)
+	var by grouping
+	if q.GroupBy != "" {
+		by = group(rows, e.column(a, q.GroupBy), n)
+		r.grouped = by.found
+	}
+	figures := make([]figures, len(r.metrics))
+	for i, m := range r.metrics {
+		var col *column
+		if m.field != "" {
+			col = e.column(a, m.field)
+		}
+		figures[i] = m.figures(rows, col, n, by)
+	}
+	s := r.stats(by, figures, maxGroups)
 	s.Note = e.note(a, &r)
 	return s, nil
 }
@@ -145,71 +155,24 @@ type run struct {
 	groupBy string
 	filter  []*condition
 	metrics []*metric
-	groups  map[string]*tallies
-	empty   *tallies // of the records without a value to group by
-	total   *tallies
 	records int
 	grouped bool // some record had the field to group by, null or not
 }
 
-func (r *run) add(record value) {
-	for _, c := range r.filter {
-		if !c.holds(record) {
-			return
-		}
-	}
-	r.records++
-	group := r.group(record)
+// figures are one metric's, of each group and of all records.
+type figures struct {
+	groups []float64
+	total  float64
+}
+
+func (r *run) stats(by grouping, of []figures, maxGroups int) Stats {
+	s := Stats{Records: r.records, GroupCount: by.labels, Groups: Groups{}}
+	ranked := by.rank(of[0].groups, maxGroups)
+	s.Truncated = by.there > len(ranked)
 	for i, m := range r.metrics {
-		m.add(record, &r.total.of[i], group, i)
-	}
-}
-
-// group returns the tallies of the record's group, nil without grouping.
-func (r *run) group(record value) *tallies {
-	if r.groupBy == "" {
-		return nil
-	}
-	v, ok := record.field(r.groupBy)
-	r.grouped = r.grouped || ok
-	if !ok || v.kind() == kindNull {
-		if r.empty == nil {
-			r.empty = newTallies(r.metrics)
-		}
-		return r.empty
-	}
-	label := v.label()
-	g := r.groups[string(label)]
-	if g == nil {
-		g = newTallies(r.metrics)
-		r.groups[string(label)] = g
-	}
-	return g
-}
-
-// ranked is a group with its figures.
-type ranked struct {
-	key    string
-	values []Number
-}
-
-func (r *run) stats(maxGroups int) Stats {
-	s := Stats{Records: r.records, GroupCount: len(r.groups), Groups: Groups{}}
-	if r.empty != nil {
-		if g := r.groups[NullGroup]; g != nil {
-			r.empty.merge(g)
-		}
-		r.groups[NullGroup] = r.empty
-	}
-	all := r.rank()
-	if s.Truncated = len(all) > maxGroups; s.Truncated {
-		all = all[:maxGroups]
-	}
-	totals := r.total.values(r.metrics)
-	for i, m := range r.metrics {
-		f := Figures{Groups: make(Groups, len(all)), Total: totals[i]}
-		for k, g := range all {
-			f.Groups[k] = Group{g.key, g.values[i]}
+		f := Figures{Groups: make(Groups, len(ranked)), Total: Number(of[i].total)}
+		for k, g := range ranked {
+			f.Groups[k] = Group{by.keys[g], Number(of[i].groups[g])}
 		}
 		switch {
 		case i == 0:
@@ -221,28 +184,4 @@ func (r *run) stats(maxGroups int) Stats {
 		}
 	}
 	return s
-}
-
-func (r *run) rank() []ranked {
-	all := make([]ranked, 0, len(r.groups))
-	for label, t := range r.groups {
-		all = append(all, ranked{groupKey(label), t.values(r.metrics)})
-	}
-	sort.Slice(all, func(i, k int) bool {
-		x, y := all[i].values[0], all[k].values[0]
-		if x == y || x != x && y != y { // NaN is last.
-			return all[i].key < all[k].key
-		}
-		return x > y || y != y
-	})
-	return all
-}
-
-// groupKey is the label, or when that is very long its beginning and a sum of
-// the rest, so that two groups do not become one.
-func groupKey(label string) string {
-	if len(label) <= maxLabelBytes {
-		return label
-	}
-	return string(shorten(bytes.Clone([]byte(label)), maxLabelBytes)) + checksum(label)
 }

@@ -1,0 +1,113 @@
+package estate
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+)
+
+// An operand is a value to compare with: a scalar as it is named as a group,
+// an array or object as it is written.
+type operand struct {
+	kind kind
+	text string
+}
+
+func newOperand(v value) operand { return operand{v.kind(), string(v.label())} }
+
+func (o operand) scalar() bool { return o.kind < kindNull }
+
+// label is what operands of a kind are equal by.
+func (o operand) label() string {
+	if o.kind == kindArray || o.kind == kindObject {
+		return string(canonical(value(o.text), 0))
+	}
+	return o.text
+}
+
+// entry is a distinct value and how often it is there.
+type entry struct {
+	operand
+	count uint32
+}
+
+func (e entry) public() Value {
+	return Value{Text: e.text, Type: kindNames[e.kind], Count: int(e.count)}
+}
+
+// dictionary gives each distinct value a place. It is a hash table of its own
+// because most of the time that a large estate takes is spent here: a map
+// hashes a new key twice, and keeps it beside the list.
+type dictionary struct {
+	list   []entry // in order of appearance
+	hashes []uint32
+	slots  []uint32 // 1 + a place in list, 0 when free; at least a quarter are
+	last   int      // the place found last: records often come sorted
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// add counts v, which is not null, n times and returns its place.
+func (d *dictionary) add(v value, n uint32) int {
+	k, text := v.kind(), []byte(v)
+	if k < kindNull {
+		text = v.label()
+	}
+	if d.last >= len(d.list) || !d.list[d.last].is(text, k) {
+		d.last = d.place(text, k)
+	}
+	d.list[d.last].count += n
+	return d.last
+}
+
+func (e *entry) is(text []byte, k kind) bool { return e.text == string(text) && e.kind == k }
+
+// place finds the value in list, or adds it.
+func (d *dictionary) place(text []byte, k kind) int {
+	if 4*len(d.list) >= 3*len(d.slots) {
+		d.grow()
+	}
+	hash := uint32(maphash.Bytes(hashSeed, text))
+	slot := hash & uint32(len(d.slots)-1)
+	for ; d.slots[slot] != 0; slot = (slot + 1) & uint32(len(d.slots)-1) {
+		at := int(d.slots[slot] - 1)
+		if d.hashes[at] == hash && d.list[at].is(text, k) {
+			return at
+		}
+	}
+	d.list = append(d.list, entry{operand: operand{k, share(text)}})
+	d.hashes = append(d.hashes, hash)
+	d.slots[slot] = uint32(len(d.list))
+	return len(d.list) - 1
+}
+
+func (d *dictionary) grow() {
+	d.slots = make([]uint32, max(16, 2*len(d.slots)))
+	d.list = slices.Grow(d.list, len(d.list))
+	d.hashes = slices.Grow(d.hashes, len(d.hashes))
+	for at, hash := range d.hashes {
+		slot := hash & uint32(len(d.slots)-1)
+		for d.slots[slot] != 0 {
+			slot = (slot + 1) & uint32(len(d.slots)-1)
+		}
+		d.slots[slot] = uint32(at + 1)
+	}
+}
+
+// top returns the scalars, the most frequent first.
+func top(list []entry) []Value {
+	// Sorting numbers made of count and place is many times faster than
+	// sorting the values.
+	order := make([]uint64, 0, len(list))
+	for i, v := range list {
+		if v.scalar() {
+			order = append(order, uint64(math.MaxUint32-v.count)<<32|uint64(i))
+		}
+	}
+	slices.Sort(order)
+	values := make([]Value, min(len(order), MaxValues))
+	for i := range values {
+		values[i] = list[uint32(order[i])].public()
+	}
+	return values
+}

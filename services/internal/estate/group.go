@@ -1,0 +1,169 @@
+package estate
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+)
+
+// maxLabelBytes is where the name of a group is cut.
+const maxLabelBytes = 4 << 10
+
+// A grouping puts each of some records into a group. Its zero value has no
+// groups. The first group is that of the records without a value.
+type grouping struct {
+	of     []uint32 // the group of each record
+	keys   []string // of all groups, those without records included
+	counts []uint32 // how many records are in each group
+	there  int      // groups with records
+	labels int      // of values that records have: null and missing are none
+	found  bool     // some record has the field, null or not
+}
+
+// group puts rows into groups by the label of what they have in a column.
+func group(rows []uint32, col *column, n int) grouping {
+	groups, keys := col.labels()
+	by := grouping{of: make([]uint32, len(rows)), keys: keys, counts: make([]uint32, len(keys))}
+	codes := col.dense(n)
+	empty := uint32(0) // records without a value
+	for i, row := range rows {
+		code := codes[row]
+		g := groups[code]
+		by.of[i] = g
+		by.counts[g]++
+		if code < codeValues {
+			empty++
+			by.found = by.found || code == codeNull
+		}
+	}
+	for _, many := range by.counts {
+		if many > 0 {
+			by.there++
+		}
+	}
+	by.labels = by.there
+	if empty > 0 && by.counts[0] == empty { // The string "null" is a label, too.
+		by.labels--
+	}
+	by.found = by.found || int(empty) < len(rows)
+	return by
+}
+
+// labels is the group of each code, and what the groups are called: null and
+// missing values go to the first.
+func (c *column) labels() (groups []uint32, keys []string) {
+	groups = make([]uint32, codeValues+len(c.values))
+	keys = append(make([]string, 0, 1+len(c.values)), NullGroup)
+	single := c.single()
+	known := map[string]uint32{NullGroup: 0}
+	for i, v := range c.values {
+		label := v.label()
+		g, ok := uint32(0), label == NullGroup
+		if !single {
+			g, ok = known[label]
+		}
+		if !ok {
+			g = uint32(len(keys))
+			keys = append(keys, groupKey(label))
+			if !single {
+				known[label] = g
+			}
+		}
+		groups[codeValues+i] = g
+	}
+	return groups, keys
+}
+
+// classes is a number for each code, the same for values that are equal, and
+// how many numbers there may be.
+func (c *column) classes() (of []uint32, many int) {
+	of = all(codeValues + len(c.values))
+	if c.types&(1<<kindArray|1<<kindObject) == 0 {
+		return of, len(of)
+	}
+	known := map[operand]uint32{}
+	for code := codeValues; code < len(of); code++ {
+		v := c.values[code-codeValues]
+		same := operand{v.kind, v.label()}
+		if class, ok := known[same]; ok {
+			of[code] = class
+		} else {
+			known[same] = of[code]
+		}
+	}
+	return of, len(of)
+}
+
+// rank is the most groups that have records, those with the largest figure
+// first, then by key; NaN is last.
+func (by grouping) rank(figures []float64, most int) []uint32 {
+	compare := func(g, h uint32) int {
+		x, y := figures[g], figures[h]
+		if x == y || x != x && y != y {
+			return cmp.Compare(by.keys[g], by.keys[h])
+		}
+		if x > y || y != y {
+			return -1
+		}
+		return 1
+	}
+	best := worstFirst{compare: compare}
+	for g, many := range by.counts {
+		if many > 0 {
+			best.offer(uint32(g), most)
+		}
+	}
+	slices.SortFunc(best.list, compare)
+	return best.list
+}
+
+// worstFirst is a heap of the best groups so far.
+type worstFirst struct {
+	list    []uint32
+	compare func(g, h uint32) int // negative when g is better
+}
+
+// offer takes g when there are fewer than most or a worse one makes room.
+func (w *worstFirst) offer(g uint32, most int) {
+	if len(w.list) < most {
+		w.list = append(w.list, g)
+		for i := len(w.list) - 1; i > 0 && w.compare(w.list[i], w.list[(i-1)/2]) > 0; i = (i - 1) / 2 {
+			w.list[i], w.list[(i-1)/2] = w.list[(i-1)/2], w.list[i]
+		}
+		return
+	}
+	if most == 0 || w.compare(g, w.list[0]) > 0 {
+		return
+	}
+	w.list[0] = g
+	for i := 0; ; {
+		worst := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(w.list); child++ {
+			if w.compare(w.list[child], w.list[worst]) > 0 {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		w.list[i], w.list[worst] = w.list[worst], w.list[i]
+		i = worst
+	}
+}
+
+// groupKey is the label, or when that is very long its beginning and a sum of
+// the rest, so that two groups do not become one.
+func groupKey(label string) string {
+	if len(label) <= maxLabelBytes {
+		return label
+	}
+	return string(shorten(bytes.Clone([]byte(label)), maxLabelBytes)) + checksum(label)
+}
+
+func checksum(text string) string {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return fmt.Sprintf(" (%d bytes, %x)", len(text), h.Sum64())
+}
