@@ -15,11 +15,11 @@ type cond struct {
 	field  *field
 	filter json.RawMessage // nil when no filter can say it
 	labels []string        // nil when groups cannot tell
-	rest   bool            // labels and, in a goal, filter are of those that do not meet it
+	rest   bool            // labels are of those that do not meet it; without labels, the filter
 	shown  bool            // a result is to show it beside its opposite
-	values []estate.Value
-	phrase string // "site Oslo", after "with" or "have"
-	at     int    // where in the question
+	values []estate.Value  // that are named
+	phrase string          // "site Oslo", after "with" or "have"
+	at     int             // where in the question
 }
 
 // absent is the group of the records without a value; the others are empty.
@@ -28,8 +28,7 @@ const absent = "null"
 var none = []string{absent, "[]", "{}"}
 
 // condition is what m asks of the records; false when it only names a field.
-func (r reading) condition(m match) (cond, bool) {
-	c, ok := cond{}, true
+func (r reading) condition(m match) (c cond, ok bool) {
 	f, denied := m.field, r.neg[m.start()] != m.denied
 	switch {
 	case m.role == asValue && f.listed():
@@ -38,55 +37,52 @@ func (r reading) condition(m match) (cond, bool) {
 		c = equal(f, m.values, denied)
 	case m.role == asNumber:
 		c = within(f, m.limits)
-	case m.role == asField:
-		c, ok = r.state(m, denied)
-	default:
-		return c, false
+	case m.role == asField && (m.whole >= 0.5 || m.speaksFor()):
+		c = r.state(m, denied)
 	}
 	c.field, c.at = f, m.end()
-	return c, ok && len(m.values)+len(c.phrase) > 0
+	return c, c.phrase != ""
+}
+
+// speaksFor says whether a part of the field's name is enough: it says yes or
+// no of what the word names.
+func (m match) speaksFor() bool {
+	if !m.plain || m.whole < 0.25 {
+		return false
+	}
+	yes, _ := m.field.polar()
+	return yes != nil
 }
 
 // state is what a field that is only named asks for: a flag that is on or off,
-// or that there is a value or none.
-func (r reading) state(m match, denied bool) (cond, bool) {
-	f, yes := m.field, !denied && !r.off
-	for i := m.end(); i < len(r.q) && i < m.end()+4; i++ {
-		if oneOf(r.q[i].low, "true|false") && f.has("boolean") {
-			mark(r.consumed, i, i+1)
-			return flagged(f, r.q[i].low == "true"), true
-		}
+// or that there is a value or none. It is empty when nothing is asked.
+func (r reading) state(m match, denied bool) cond {
+	f := m.field
+	yes := denied == r.off
+	if i, _ := find(r.q[:min(len(r.q), m.end()+4)], m.end(), "true|false"); i >= 0 && f.has("boolean") {
+		mark(r.consumed, i, i+1)
+		return flagged(f, r.q[i].low == "true")
 	}
-	if f.flag() {
-		return flagged(f, yes || denied && r.off), true
-	}
-	if on, offs := f.polar(); on != nil {
-		if !yes {
-			on = offs
-		}
-		return equal(f, on, false), true
-	}
-	if f.has("boolean") && !f.dated() {
-		if !yes {
-			return flagged(f, false), true
-		}
-		return cond{filter: json.RawMessage(`{"ne":false,"exists":true}`), phrase: "a " + f.path, shown: true}, true
-	}
-	hollow := !slices.ContainsFunc(f.types, func(t string) bool { return t != "null" })
-	sparse := f.filled() < f.column().Records
+	on, offs := f.polar()
 	switch {
+	case f.flag():
+		return flagged(f, yes)
+	case on != nil && yes:
+		return equal(f, on, false)
+	case on != nil:
+		return equal(f, offs, false)
 	case denied:
-		return unset(f), true
-	case r.had(m), hollow, sparse && r.intent.conditional() && (f.dated() || !r.focus.has(m.start())):
-		return cond{filter: json.RawMessage(`{"ne":null}`), labels: none, rest: true, shown: true, phrase: "a value of " + f.path}, true
+		return unset(f)
+	case r.had(m):
+		return cond{filter: json.RawMessage(`{"ne":null}`), labels: none, rest: true, shown: true, phrase: "a value of " + f.path}
 	}
-	return cond{}, false
+	return cond{}
 }
 
 // had says whether records are said to have the field: "have", "with" or the
 // like stands before, and no other name between.
 func (r reading) had(m match) bool {
-	for i, n := m.start()-1, 0; i >= 0 && n < 5; i, n = i-1, n+1 {
+	for i := m.start() - 1; i >= max(0, m.start()-5); i-- {
 		if oneOf(r.q[i].low, "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any") {
 			return true
 		}
@@ -100,43 +96,44 @@ func (r reading) had(m match) bool {
 // flagged asks for records where f is true, or where it is false or, when no
 // record says so, not there.
 func flagged(f *field, want bool) cond {
-	label, filter := fmt.Sprint(want), fmt.Sprint(want)
 	if !want && !slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "false" }) && f.filled() < f.column().Records {
 		return unset(f)
 	}
-	return cond{filter: json.RawMessage(filter), labels: []string{label}, shown: true, phrase: f.path + " = " + label}
+	label := fmt.Sprint(want)
+	return cond{filter: json.RawMessage(label), labels: []string{label}, shown: true, phrase: f.path + " = " + label}
 }
 
-// unset asks for records without a value: where the field is null, or where it
-// is not there, or empty. One filter cannot say all of that.
+// unset asks for records without a value: where the field is null, not there,
+// or empty. One filter cannot say all of that.
 func unset(f *field) cond {
 	c := cond{labels: none, shown: true, phrase: "no value of " + f.path}
 	switch column := f.column(); {
-	case column.Null > 0 && column.Missing == 0:
+	case column.Missing == 0 && (column.Null > 0 || !f.has("array")):
 		c.filter = json.RawMessage(`null`)
-	case column.Null == 0 && column.Missing > 0:
-		c.filter = json.RawMessage(`{"exists":false}`)
-	case f.has("array"):
+	case column.Missing == 0:
 		c.filter = json.RawMessage(`[]`)
 	case column.Null == 0:
-		c.filter = json.RawMessage(`null`)
+		c.filter = json.RawMessage(`{"exists":false}`)
 	}
 	return c
 }
 
 // equal asks for records with one of the values, or denied with none of them.
 func equal(f *field, values []estate.Value, denied bool) cond {
-	c := cond{values: values, phrase: f.path + " " + labels(values), rest: denied, shown: denied && len(values) > 1}
+	c := cond{field: f, values: values, filter: in(values), rest: denied, shown: denied && len(values) > 1}
 	for _, v := range values {
 		c.labels = append(c.labels, v.Text)
 	}
-	if !denied {
-		c.filter = in(values)
-		return c
+	others := slices.DeleteFunc(slices.Clone(f.column().Values), func(v estate.Value) bool { return slices.Contains(c.labels, v.Text) })
+	c.phrase = f.path + " " + strings.Join(c.labels[:min(8, len(values))], " or ")
+	if len(values) > 8 {
+		c.phrase += fmt.Sprintf(" or %d others", len(values)-8)
 	}
-	c.phrase = f.path + " other than " + labels(values)
-	if c.filter = []byte(`{"ne":` + string(in(values)) + `}`); len(values) > 1 {
-		c.filter = in(slices.DeleteFunc(slices.Clone(f.column().Values), func(v estate.Value) bool { return slices.Contains(c.labels, v.Text) }))
+	if denied {
+		c.phrase = strings.Replace(c.phrase, f.path, f.path+" other than", 1)
+		if c.filter = []byte(`{"ne":` + string(c.filter) + `}`); len(values) > 1 {
+			c.filter = in(others)
+		}
 	}
 	return c
 }
@@ -155,8 +152,9 @@ func in(values []estate.Value) json.RawMessage {
 
 // inList asks for records whose list has a value, or has it not.
 func inList(f *field, values []estate.Value, denied bool) cond {
-	c := cond{values: values, rest: denied, shown: denied, phrase: labels(values) + " in " + f.path}
-	if c.filter = json.RawMessage(`{"contains":` + string(values[0].JSON()) + `}`); denied {
+	c := cond{values: values, rest: denied, shown: denied, phrase: values[0].Text + " in " + f.path}
+	c.filter = json.RawMessage(`{"contains":` + string(values[0].JSON()) + `}`)
+	if denied {
 		c.phrase = "no " + c.phrase
 	}
 	return c
@@ -173,33 +171,25 @@ func within(f *field, limits []limit) cond {
 			to = `"` + to + `"`
 		}
 		phrases = append(phrases, signs[l.op]+l.to)
-		if l.op == "eq" {
-			return cond{filter: json.RawMessage(to), phrase: f.path + signs["eq"] + l.to}
-		}
 		filters = append(filters, fmt.Sprintf("%q:%s", l.op, to))
 	}
-	return cond{filter: json.RawMessage("{" + strings.Join(filters, ",") + "}"), phrase: f.path + strings.Join(phrases, " and")}
-}
-
-func labels(values []estate.Value) string {
-	var out []string
-	for _, v := range values {
-		out = append(out, v.Text)
+	c := cond{filter: json.RawMessage("{" + strings.Join(filters, ",") + "}"), phrase: f.path + strings.Join(phrases, " and")}
+	if to, ok := strings.CutPrefix(filters[0], `"eq":`); ok {
+		c.filter = json.RawMessage(to)
 	}
-	if len(out) > 8 {
-		return fmt.Sprintf("%s and %d others", strings.Join(out[:8], ", "), len(out)-8)
-	}
-	return strings.Join(out, " or ")
+	return c
 }
 
 // join makes one condition of two on the same field: either of two values, or
 // two limits.
 func (c cond) join(o cond) (cond, bool) {
-	limits := func(c cond) bool { return c.values == nil && strings.HasPrefix(string(c.filter), `{"`) && !c.shown }
+	limits := func(c cond) bool {
+		return c.labels == nil && strings.HasPrefix(string(c.filter), `{"`) && !c.field.listed()
+	}
 	switch {
 	case c.values != nil && o.values != nil && !c.field.listed() && c.rest == o.rest:
 		out := equal(c.field, append(slices.Clone(c.values), o.values...), c.rest)
-		out.field, out.at = c.field, max(c.at, o.at)
+		out.at = max(c.at, o.at)
 		return out, true
 	case limits(c) && limits(o) && c.filter[2] != o.filter[2]:
 		c.filter = slices.Concat(c.filter[:len(c.filter)-1], []byte(","), o.filter[1:])

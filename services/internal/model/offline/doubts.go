@@ -10,41 +10,39 @@ import (
 // it is safe; words that only describe are noted.
 func (r reading) doubts(p *plan) string {
 	var lost []string
+	number := false
 	for _, i := range r.unexplained() {
 		switch {
 		case r.renamed(i):
 		case r.describes(i):
 			p.ignored = append(p.ignored, r.q[i].text)
 		default:
-			lost = append(lost, r.q[i].text)
+			lost, number = append(lost, r.q[i].text), number || r.q[i].digits() != ""
 		}
 	}
+	asked := slices.Concat(p.conds, p.goals)
+	ratio, _ := find(r.q, 0, "ratio")
 	switch {
-	case slices.ContainsFunc(lost, func(w string) bool { return word{low: strings.ToLower(w)}.digits() != "" }):
+	case number:
 		return "I cannot tell which field the number is compared with."
 	case len(lost) > 0:
 		return "The data does not contain " + quoted(lost) + "."
-	case p.group != nil && p.group.listed() && !p.names && len(p.goals) == 0:
+	case p.group != nil && p.group.listed() && !p.names:
 		return "I cannot tell the figures by " + p.group.path + ", of which a record has several; please ask for one of them."
-	case r.either(*p):
-		return "I cannot tell which records meet one of two conditions on different fields; please ask for each."
 	case slices.ContainsFunc(p.conds, func(c cond) bool { return c.filter == nil }):
 		return "I cannot tell which records have no value of a field."
-	case p.conditions("ratio", r):
+	case ratio >= 0 && len(p.goals) > 0 && len(p.goals[0].values) > 1:
 		return "I cannot tell the ratio of one to the other; please ask for the number of each."
-	case p.intent.conditional() && r.denies() && !slices.ContainsFunc(slices.Concat(p.conds, p.goals), func(c cond) bool { return r.neg[c.at-1] || strings.Contains(c.phrase, " no") }):
+	case p.intent.conditional() && r.denies() && !slices.ContainsFunc(asked, func(c cond) bool { return r.neg[c.at-1] || strings.Contains(c.phrase, " no") }):
 		return "I cannot tell what must not be."
+	}
+	if either := r.either(*p); either {
+		return "I cannot tell which records meet one of two conditions on different fields; please ask for each."
 	}
 	return r.idle(p)
 }
 
 func quoted(words []string) string { return `"` + strings.Join(words, " ") + `"` }
-
-// conditions says whether a goal of several values is asked for by the word.
-func (p plan) conditions(asked string, r reading) bool {
-	i, _ := find(r.q, 0, asked)
-	return i >= 0 && p.intent == share && len(p.goals) > 0 && len(p.goals[0].values) > 1
-}
 
 // denies says whether the question denies something that carries meaning.
 func (r reading) denies() bool {
@@ -69,8 +67,8 @@ func (r reading) describes(i int) bool {
 	for k < len(r.q) && !r.q[k].brk && (fillers[r.q[k].low] && r.by[k] < 0 || platforms[w.low] && platforms[r.q[k].low] || oneOf(r.q[k].low, "a|an|any|the|no")) {
 		k++
 	}
-	if m, ok := r.at(k, asField); ok && !r.q[k].brk {
-		return platforms[w.low] || m.field != nil && !w.ident && w.low == w.text && !narrows(w.low)
+	if _, ok := r.at(k, asField); ok && !r.q[k].brk && !w.ident && w.low == w.text && !narrows(w.low) {
+		return true
 	}
 	return platforms[w.low] && k < len(r.q) && (r.by[k] >= 0 || k > i+1)
 }
@@ -78,9 +76,8 @@ func (r reading) describes(i int) bool {
 // renamed says whether a parenthesis behind the word names what it means.
 func (r reading) renamed(i int) bool {
 	for k := i + 1; k < len(r.q) && k <= i+5; k++ {
-		if r.q[k].paren {
-			_, ok := r.at(k, asValue, asField)
-			return ok
+		if _, ok := r.at(k, asValue, asField); r.q[k].paren && ok {
+			return true
 		}
 	}
 	return false
@@ -89,60 +86,49 @@ func (r reading) renamed(i int) bool {
 // either says whether an "or" stands between conditions on two fields: all
 // conditions of a plan hold at once.
 func (r reading) either(p plan) bool {
-	for i, w := range r.q {
-		if w.low == "or" && r.by[i] < 0 {
-			left, right := r.next(p, i, -1), r.next(p, i, 1)
-			return left != nil && right != nil && left != right
+	or, _ := find(r.q, 0, "or")
+	var last *field
+	for i := range r.q {
+		m, ok := r.at(i, asValue, asNumber, asField)
+		switch {
+		case !ok || !p.on(m.field):
+		case i > or:
+			return or >= 0 && r.by[or] < 0 && last != nil && last != m.field
+		default:
+			last = m.field
 		}
 	}
 	return false
 }
 
-// next is the field of the next condition from word i on, by steps.
-func (r reading) next(p plan, i, step int) *field {
-	for i += step; i >= 0 && i < len(r.q); i += step {
-		if m, ok := r.at(i, asValue, asNumber, asField); ok && p.on(m.field) {
-			return m.field
-		}
-	}
-	return nil
-}
-
-// idle refuses when the question names a field outside of what it counts, and
-// the plan does nothing with it, or denies the records themselves.
+// idle refuses when the question names a field outside of what it counts and
+// the plan does nothing with it, or denies the records themselves. It notes
+// the field that could be meant in place of the measure.
 func (r reading) idle(p *plan) string {
 	for _, m := range r.matches {
-		inFocus := r.focus.has(m.start()) && !p.on(m.field)
 		used := p.group == m.field || p.measure == m.field || p.on(m.field)
-		switch {
-		case m.role == asArray && r.neg[m.start()] && !r.focus.has(m.start()) && p.group != nil:
+		if m.role == asArray && r.neg[m.start()] && !r.focus.has(m.start()) && p.group != nil {
 			return "I cannot tell which values of " + p.group.path + " have none of the records."
-		case m.role != asField || inFocus || used || m.whole < 0.5 || r.label(m):
-			continue
 		}
-		return "I cannot tell what is asked of " + m.field.path + "."
+		if m.role == asField && !used && m.whole >= 0.5 && !r.focus.has(m.start()) && !r.label(m) {
+			return "I cannot tell what is asked of " + m.field.path + "."
+		}
 	}
 	for _, m := range r.rivals {
-		o := r.matches[r.by[m.start()]]
-		if p.measure != nil && p.measure == o.field && m.start() == o.start() && o.field != m.field {
+		if o := r.matches[r.by[m.start()]]; p.measure != nil && p.measure == o.field {
 			p.rival = m.field
 		}
 	}
 	return ""
 }
 
-// label says whether a value or a name of records stands next to the field,
-// which then only says what that is: "the prow-build cluster".
+// label says whether a field only says what a value or a name of records next
+// to it is: "the prow-build cluster"; or what there are "how many" of.
 func (r reading) label(m match) bool {
-	if !slices.ContainsFunc(m.pos, func(i int) bool { return r.q[i].content() }) {
-		return true
-	}
-	if _, end := find(r.q, 0, "how many"); end == m.start() {
-		return true // what each group's number is of
-	}
-	return !r.shape.by.has(m.start()) && slices.ContainsFunc(r.matches, func(o match) bool {
+	_, many := find(r.q, 0, "how many")
+	return many == m.start() || !r.wants(span{m.start(), m.end()}) || !r.shape.by.has(m.start()) && slices.ContainsFunc(r.matches, func(o match) bool {
 		d := m.distance(o)
-		verb, _ := find(r.q[:max(m.start(), o.start())], min(m.end(), o.end()), "is|are|was|were|have|has|do|does|without|no|not")
+		verb, _ := find(r.q[:max(m.start(), o.start())], min(m.end(), o.end()), auxiliaries+"|without|no|not")
 		return o.role != asField && o.role != asNumber && d >= 0 && d <= 1 && verb < 0
 	})
 }

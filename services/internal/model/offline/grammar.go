@@ -105,8 +105,6 @@ func parse(q []word) *shape {
 		if of := s.phraseBefore(i); !of.empty() {
 			s.focus = of // "tier breakdown of the volumes"
 		}
-	case s.tallied():
-		s.intent, s.focus = breakdown, s.phrase(0)
 	case !s.by.empty():
 		s.intent = breakdown
 	case len(q) > 1:
@@ -126,7 +124,7 @@ func (s *shape) phrase(i int) span {
 		i += 2
 	}
 	j := i
-	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low] && !(q[j].low == "host" && strings.HasSuffix(q[j-1].low, "s"))) {
+	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low]) {
 		j++
 	}
 	return span{i, j}
@@ -170,13 +168,12 @@ func (s *shape) denials() {
 	}
 }
 
-// groups finds the words after per, by, for each. After "made by" stands who.
+// groups finds the words after per, by, for each.
 func (s *shape) groups() {
 	for _, p := range []string{"per", "for|in|of|on|at|across each|every", "by", "each|every"} {
 		for i, j := find(s.q, 0, p); i >= 0; i, j = find(s.q, j, p) {
 			of := s.phrase(j)
-			passive := p == "by" && !s.q[i].brk && (strings.HasSuffix(s.q[i-1].low, "ed") || oneOf(s.q[i-1].low, "made|held|run|owned")) && s.q[i-1].content()
-			if !of.empty() && of[0] <= j+2 && !passive {
+			if !of.empty() && of[0] <= j+2 {
 				s.by = of
 				mark(s.consumed, i, j)
 				return
@@ -236,46 +233,40 @@ func (s *shape) asksTop() bool {
 	}
 	w := s.q[i].low
 	s.intent, s.least, s.amount = top, oneOf(w, "fewest|least|lowest|smallest"), oneOf(w, "most|fewest|least")
-	if i > 0 && s.q[i-1].digits() != "" {
-		s.topN, _ = strconv.Atoi(s.q[i-1].digits())
-		mark(s.aside, i-1, i)
-		mark(s.consumed, i-1, i)
-	}
-	if j < len(s.q) && s.q[j].digits() != "" {
-		s.topN, _ = strconv.Atoi(s.q[j].digits())
-		mark(s.aside, j, j+1)
-		j++
+	for _, k := range []int{i - 1, j} {
+		if k >= 0 && k < len(s.q) && s.q[k].digits() != "" {
+			s.topN, _ = strconv.Atoi(s.q[k].digits())
+			mark(s.aside, k, k+1)
+			i, j = min(i, k), max(j, k+1)
+		}
 	}
 	if j < len(s.q) && oneOf(metrics[s.q[j].low], "avg|sum|p50") {
 		s.metric, j = metrics[s.q[j].low], j+1
 	}
-	for j < len(s.q) && oneOf(s.q[j].low, "common|frequent|frequently|popular|used|often|commonly|numerous|prevalent|number|of|granted|widely") {
+	for j < len(s.q) && oneOf(s.q[j].low, "common|frequent|frequently|popular|used|often|commonly|prevalent|number|of|granted|widely") {
 		s.common = s.common || !oneOf(s.q[j].low, "number|of")
 		j++
 	}
 	mark(s.consumed, i, j)
-	s.measured, s.focus = s.phrase(j), s.ranked(i, j)
-	return true
-}
-
-// ranked is what the ranking is of: what stands after "which" or before "with
-// the most"; otherwise what follows "most common". What stands between "which
-// vendor" and "the most" is only how they go together: "supplies".
-func (s *shape) ranked(i, j int) span {
+	s.measured, s.focus = s.phrase(j), s.phrase(j)
+	if before, _ := find(s.q[:i], max(0, i-2), "with|have|has|having"); before >= 0 {
+		s.focus = s.phraseBefore(before) // "X with the most"
+	}
 	for k := i - 1; k >= 0; k-- {
 		of := s.phrase(k + 1)
 		if s.q[k].low == "where" {
 			of = span{k, k + 1}
 		}
+		if of[1]-of[0] > 1 && of[1]+1 == i && s.q[i-1].low == "the" {
+			of[1]-- // the verb: "which vendor supplies the most"
+		}
 		if oneOf(s.q[k].low, "which|what|who|list|show|name|where") && !of.empty() && of[1] <= i {
+			s.focus = of
 			mark(s.consumed, of[1], i)
-			return of
+			break
 		}
 	}
-	if before, _ := find(s.q[:i], max(0, i-2), "with|have|has|having"); before >= 0 {
-		return s.phraseBefore(before)
-	}
-	return s.phrase(j)
+	return true
 }
 
 func (s *shape) asksCompare() bool {
@@ -309,16 +300,10 @@ func (s *shape) asksList() bool {
 			s.focus = s.phrase(1) // "is there an X? Which one?"
 			mark(s.consumed, i, i+2)
 		}
-		if how >= 0 || s.each || !s.by.empty() || order && s.tallied() {
+		if how >= 0 || s.each || !s.by.empty() {
 			s.intent = breakdown
 		}
 		return true
 	}
 	return false
-}
-
-// tallied says whether numbers are asked for beside what is listed.
-func (s *shape) tallied() bool {
-	i, _ := s.says("with|and counts|numbers|count", "with the number|count of")
-	return i > 0
 }

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,25 +21,28 @@ var comparisons = []struct{ words, op string }{
 // betweens stand between a field and its number.
 var betweens = set("is are of equal equals to at least most more less fewer than over under above below exactly = set was were")
 
-// withNumber widens a field's match by the number that stands before, within
-// or after it, and by how it is compared.
+// withNumber widens a field's match by the number that stands just before,
+// within or after it, and by how it is compared.
 func withNumber(q []word, m match) (match, bool) {
-	i := numberAt(q, m)
-	if i < 0 {
+	from := max(0, m.start()-1)
+	for from > 0 && m.start()-from < 4 && oneOf(q[from].low, "or|more|fewer|less") {
+		from--
+	}
+	i := from
+	for i < len(q) && i < m.end()+4 && q[i].digits() == "" && (i < m.end() || betweens[q[i].low]) {
+		i++
+	}
+	if i == len(q) || q[i].digits() == "" {
 		return m, false
 	}
-	m.role, m.pos, m.score = asNumber, append(slices.Clone(m.pos), i), m.score+1
-	slices.Sort(m.pos)
+	end := min(len(q), m.end()+2)
 	l := limit{"eq", q[i].digits()}
+	m.role, m.pos, m.score = asNumber, append(slices.Clone(m.pos), i), m.score+1
 	for _, c := range comparisons {
-		from, to := find(q[:min(len(q), m.end()+2)], max(0, m.start()-3), c.words)
-		if from < 0 || l.op != "eq" {
-			continue
-		}
-		l.op = c.op
-		for ; from < to; from++ {
-			if !q[from].stop && !slices.Contains(m.pos, from) {
-				m.pos = append(m.pos, from)
+		at, to := find(q[:max(end, i)], max(0, m.start()-3), c.words)
+		for ; at >= 0 && at < to; at++ {
+			if l.op = c.op; !slices.Contains(m.pos, at) {
+				m.pos = append(m.pos, at)
 			}
 		}
 	}
@@ -49,107 +51,64 @@ func withNumber(q []word, m match) (match, bool) {
 	return m, true
 }
 
-// numberAt finds the number that belongs to a field: -1 for none.
-func numberAt(q []word, m match) int {
-	from := max(0, m.start()-1)
-	for from > 0 && m.start()-from < 4 && oneOf(q[from].low, "or|more|fewer|less") {
-		from--
-	}
-	for i := from; i < len(q) && i < m.end()+4; i++ {
-		switch {
-		case slices.Contains(m.pos, i):
-		case q[i].digits() != "":
-			return i
-		case i >= m.end() && !betweens[q[i].low]:
-			return -1
-		}
-	}
-	return -1
-}
-
-// date is a year, month or day in a question.
-type date struct {
-	pos         []int
-	from, until string // its first day, and the first after it
-	op          string // the preposition before
-}
-
-var months = strings.Fields("january february march april may june july august september october november december")
-
-// dates finds "in 2023", "before 2022-05-03", "since March 2021".
-func dates(q []word) []date {
-	var out []date
+// dateMatches finds "in 2023", "before 2022-05-03", and ties them to the field
+// of dates or years that the question names best; without a name, to the only
+// one there is.
+func (a *array) dateMatches(q []word, named []match) []match {
+	var out []match
 	for i, w := range q {
-		year, err := strconv.Atoi(w.low)
-		if err != nil || len(w.low) != 4 || year < 1900 || year > 2099 || i == 0 {
+		if n, err := strconv.Atoi(w.low); err != nil || len(w.low) != 4 || n < 1900 || n > 2099 || i == 0 {
 			continue
 		}
-		d, at := date{pos: []int{i}}, []int{year}
-		for k := i + 1; k < len(q) && q[k].at == w.at && len(q[k].digits()) == 2; k++ {
-			n, _ := strconv.Atoi(q[k].low)
-			at, d.pos = append(at, n), append(d.pos, k)
+		m := match{role: asNumber, pos: []int{i}, whole: 0.9}
+		for k := i + 1; k < len(q) && q[k].at == w.at && len(m.pos) < 3; k++ {
+			m.pos = append(m.pos, k)
 		}
-		before := i - 1
-		if m := slices.Index(months, q[before].low); m >= 0 && len(at) == 1 && before > 0 {
-			at, d.pos, before = append(at, m+1), append([]int{before}, d.pos...), before-1
+		if m.limits, m.field = bounds(q, m.pos, q[i-1].low), a.dated(named, len(m.pos) == 1); m.field != nil && m.limits != nil {
+			m.score = 1.1*float64(len(m.pos)) + 1.5/float64(len(m.pos)*len(m.pos))
+			out = append(out, m)
 		}
-		if d.op = q[before].low; len(at) > 3 || !oneOf(d.op, "in|during|of|on|for|before|until|till|since|from|after") {
-			continue
-		}
-		for k, n := range at {
-			d.from += fmt.Sprintf("%02d-", n)
-			if k == len(at)-1 {
-				n++
-			}
-			d.until += fmt.Sprintf("%02d-", n)
-		}
-		d.from, d.until = strings.TrimSuffix(d.from, "-"), strings.TrimSuffix(d.until, "-")
-		out = append(out, d)
 	}
 	return out
 }
 
-// limits says how a field is bounded by the date. Dates sort as text, though
-// "2022-13" is none.
-func (d date) limits() []limit {
-	switch d.op {
-	case "before", "until", "till":
-		return []limit{{"lt", d.from}}
-	case "since", "from":
-		return []limit{{"gte", d.from}}
-	case "after":
-		return []limit{{"gte", d.until}}
+// bounds says how the date at pos bounds a field, by the word before it. Dates
+// sort as text, though "2022-13" is none.
+func bounds(q []word, pos []int, before string) []limit {
+	var from, until []string
+	for k, i := range pos {
+		n, _ := strconv.Atoi(q[i].low)
+		from = append(from, fmt.Sprintf("%02d", n))
+		if k == len(pos)-1 {
+			n++
+		}
+		until = append(until, fmt.Sprintf("%02d", n))
 	}
-	return []limit{{"gte", d.from}, {"lt", d.until}}
-}
-
-var isoDate = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}(-[0-9]{2}|$)`)
-
-// dated says whether the field's values are dates that sort as text.
-func (f *field) dated() bool {
-	vs := f.column().Values
-	return f.textual() && len(vs) > 0 && isoDate.MatchString(vs[0].Text)
-}
-
-// yearly says whether the field's values are years.
-func (f *field) yearly() bool {
-	vs := f.column().Values
-	return f.numeric() && len(vs) > 0 && !slices.ContainsFunc(vs, func(v estate.Value) bool {
-		return len(v.Text) != 4 || v.Text < "1900" || v.Text > "2099"
-	})
-}
-
-// dateMatches ties the dates of the question to the date field that it names
-// best; without a name, to the only one there is.
-func (a *array) dateMatches(q []word, named []match) []match {
-	found := dates(q)
-	if len(found) == 0 {
-		return nil
+	first, next := limit{"gte", strings.Join(from, "-")}, strings.Join(until, "-")
+	switch {
+	case oneOf(before, "before|until|till"):
+		return []limit{{"lt", first.to}}
+	case oneOf(before, "since|from"):
+		return []limit{first}
+	case before == "after":
+		return []limit{{"gte", next}}
+	case oneOf(before, "in|during|of|on|for"):
+		return []limit{first, {"lt", next}}
 	}
-	var best *field
-	most, ties := -1.0, 0
+	return nil
+}
+
+// dated is the field of dates, or of years, that is named best; nil when two
+// are named alike.
+func (a *array) dated(named []match, years bool) (best *field) {
+	most := -1.0
 	for _, f := range a.fields() {
-		if !f.dated() && !f.yearly() {
+		values := f.column().Values
+		year := func(v estate.Value) bool { return len(v.Text) == 4 && v.Text >= "1900" && v.Text <= "2099" }
+		iso := func(v estate.Value) bool {
+			return len(v.Text) > 6 && v.Text[4] == '-' && v.Text >= "1900" && v.Text < "21"
+		}
+		if len(values) == 0 || !(f.textual() && iso(values[0])) && !(years && f.numeric() && !slices.ContainsFunc(values, func(v estate.Value) bool { return !year(v) })) {
 			continue
 		}
 		score := 0.0
@@ -158,18 +117,11 @@ func (a *array) dateMatches(q []word, named []match) []match {
 				score = max(score, m.score)
 			}
 		}
-		switch {
-		case score > most:
-			best, most, ties = f, score, 1
-		case score == most:
-			ties++
+		if score == most {
+			best = nil
+		} else if score > most {
+			best, most = f, score
 		}
 	}
-	var out []match
-	for _, d := range found {
-		if ties == 1 && (best.dated() || len(d.from) == 4) {
-			out = append(out, match{role: asNumber, field: best, pos: d.pos, limits: d.limits(), score: 1.1*float64(len(d.pos)) + 1.5/float64(len(d.pos)*len(d.pos)), whole: 0.9})
-		}
-	}
-	return out
+	return best
 }

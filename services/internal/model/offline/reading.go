@@ -26,15 +26,14 @@ const (
 // arrays that could still win by them, the most promising first: reading
 // columns is what takes time.
 func read(s *shape, arrays []*array) (reading, bool) {
-	q := s.q
 	var names []reading
 	heads := map[string]bool{}
 	for _, a := range arrays {
-		names = append(names, choose(s, a, slices.Concat(a.arrayMatches(q), a.fieldMatches(q))))
+		names = append(names, choose(s, a, slices.Concat(a.arrayMatches(s.q), a.fieldMatches(s.q))))
 		heads[a.head] = true
 	}
 	slices.SortStableFunc(names, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
-	x := makeIndex(q)
+	x := makeIndex(s.q)
 	var best reading
 	for _, r := range names {
 		if best.array != nil && r.score+perValue*float64(len(r.unexplained())) <= best.score {
@@ -42,7 +41,7 @@ func read(s *shape, arrays []*array) (reading, bool) {
 		}
 		full := readAll(s, r.array, x)
 		for _, i := range full.unexplained() {
-			if heads[q[i].stem] && !platforms[q[i].low] {
+			if heads[s.q[i].stem] && !platforms[s.q[i].low] {
 				full.score-- // the question is about that other array
 			}
 		}
@@ -50,18 +49,16 @@ func read(s *shape, arrays []*array) (reading, bool) {
 			best = full
 		}
 	}
-	told := slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
-	return best, told
+	return best, slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
 }
 
 // readAll understands by names, values, numbers and dates.
 func readAll(s *shape, a *array, x *index) reading {
-	q := s.q
-	named := a.fieldMatches(q)
-	every := slices.Concat(a.arrayMatches(q), named, a.dateMatches(q, named))
+	named := a.fieldMatches(s.q)
+	every := slices.Concat(a.arrayMatches(s.q), named, a.dateMatches(s.q, named))
 	for _, f := range a.fields() {
-		for _, m := range f.valueMatches(q, x) {
-			if len(m.pos) > 1 || q[m.start()].stem != a.head {
+		for _, m := range f.valueMatches(s.q, x) {
+			if len(m.pos) > 1 || s.q[m.start()].stem != a.head {
 				every = append(every, m)
 			}
 		}
@@ -75,7 +72,7 @@ func choose(s *shape, a *array, every []match) reading {
 	for i := range every {
 		every[i].score += every[i].beside(every) + every[i].asked(s)
 	}
-	every = slices.DeleteFunc(every, func(m match) bool { return r.tooWeak(m) })
+	every = slices.DeleteFunc(every, r.tooWeak)
 	slices.SortStableFunc(every, func(x, y match) int { return cmp.Compare(y.score, x.score) })
 	for _, m := range every {
 		r.take(m)
@@ -92,18 +89,13 @@ func choose(s *shape, a *array, every []match) reading {
 // take adds m when none of its words is explained yet.
 func (r *reading) take(m match) {
 	for _, i := range m.pos {
-		if r.by[i] >= 0 {
-			o := r.matches[r.by[i]]
-			if m.role == asField && m.plain && m.whole >= 0.4 && m.field.numeric() && o.field != m.field && len(o.pos) == len(m.pos) {
-				r.rivals = append(r.rivals, m)
-			}
-			return
+		if r.by[i] < 0 {
+			continue
 		}
-	}
-	if m.role == asValue && m.whole < 1 && slices.ContainsFunc(r.matches, func(o match) bool {
-		return o.role == asValue && o.field == m.field && o.whole == 1
-	}) {
-		m.values = nil // a word about a value that is named in full
+		if o := r.matches[r.by[i]]; m.role == asField && m.plain && m.whole >= 0.4 && m.field.numeric() && o.field != m.field && len(o.pos) == len(m.pos) {
+			r.rivals = append(r.rivals, m)
+		}
+		return
 	}
 	for _, i := range m.pos {
 		r.by[i] = len(r.matches)
@@ -131,8 +123,10 @@ func (r reading) tooWeak(m match) bool {
 // cluster" is a cluster.
 func (m match) beside(every []match) (bonus float64) {
 	for _, o := range every {
-		if m.role == asValue && o.role == asField && o.field == m.field && o.whole >= 0.5 && o.plain && !m.overlaps(o) && m.distance(o) <= 2 {
-			bonus = max(bonus, 0.4*o.whole)
+		if m.role == asValue && o.role == asField && o.field == m.field && o.whole >= 0.5 && o.plain {
+			if d := m.distance(o); d >= 0 && d <= 2 {
+				bonus = max(bonus, 0.4*o.whole)
+			}
 		}
 	}
 	return bonus
@@ -142,32 +136,20 @@ func (m match) beside(every []match) (bonus float64) {
 // field after "which", "how many different" and "per", a flag or a number as a
 // condition elsewhere.
 func (m match) asked(s *shape) float64 {
-	inFocus, inBy := s.focus.has(m.start()), s.by.has(m.start())
+	inFocus, values := s.focus.has(m.start()), s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown
 	switch {
 	case m.role == asArray && inFocus && (s.intent == count || s.intent == breakdown || s.intent == share):
 		return 0.6 * m.whole
-	case m.role != asField:
+	case m.role != asField || inFocus && !values:
 		return 0
-	case s.intent == fields:
-		return -0.7 * m.score // it is asked what the fields are
-	case inBy:
-		return 0.6 * m.whole
-	case inFocus && s.intent == count && m.field.numeric() && slices.ContainsFunc(m.field.parts, func(p part) bool { return oneOf(p.low, "count|number|total") }):
-		return 0.5 // "how many snapshots": the snapshot count
-	case inFocus && (s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown):
+	case inFocus || s.by.has(m.start()):
 		return 0.4 * m.whole
-	case inFocus:
-		return 0
 	case s.intent.conditional() && m.field.flag():
 		return m.whole
-	case s.intent.conditional() && m.field.numeric(), s.intent == list || s.intent == breakdown || s.intent == top:
-		return -0.3 * m.score // it would say nothing
+	case s.intent.conditional() && !m.field.numeric():
+		return 0
 	}
-	return 0
-}
-
-func (m match) overlaps(o match) bool {
-	return slices.ContainsFunc(m.pos, func(i int) bool { return slices.Contains(o.pos, i) })
+	return -0.3 * m.score // it would say nothing
 }
 
 // distance is how many words are between the two.
@@ -178,13 +160,11 @@ func (m match) distance(o match) int {
 	return o.start() - m.end()
 }
 
-// unexplained are the words that carry meaning and that nothing explains. Words
-// of the array's name are true of all its records: "enabled services".
+// unexplained are the words that carry meaning and that nothing explains.
 func (r reading) unexplained() []int {
 	var out []int
 	for i, w := range r.q {
-		ofArray := w.stem != r.array.head && slices.ContainsFunc(r.array.parts, func(p part) bool { return p.stem == w.stem && p.leaf })
-		if (w.content() || states[w.low] && predicated(r.q, i)) && r.by[i] < 0 && !r.consumed[i] && !ofArray {
+		if (w.content() || states[w.low] && predicated(r.q, i)) && r.by[i] < 0 && !r.consumed[i] {
 			out = append(out, i)
 		}
 	}

@@ -25,8 +25,8 @@ type span [2]int
 func (s span) has(i int) bool { return s[0] <= i && i < s[1] }
 func (s span) empty() bool    { return s[0] >= s[1] }
 
-// written resolves short forms, and makes one word of those that mean one thing.
-var written = strings.NewReplacer(
+// shortened resolves short forms, and makes one word of those that mean one thing.
+var shortened = strings.NewReplacer(
 	"’", "'", "n't", " not", "'s ", " ", "'re ", " are ", "=", " = ", "%", " percent", "i.e.", "ie", "e.g.", "ie", "operating systems", "os", "operating system", "os",
 	"data center", "datacenter", "virtual machine", "vm", "backed up", "backup", "IP address", "ip", "who hosts", "who provider",
 )
@@ -35,7 +35,7 @@ var written = strings.NewReplacer(
 func split(question string) []word {
 	var out []word
 	brk := true
-	for at, field := range strings.Fields(written.Replace(question)) {
+	for at, field := range strings.Fields(shortened.Replace(question)) {
 		core := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		paren := strings.HasPrefix(field, "(")
 		brk = brk || paren || core == "" && strings.ContainsAny(field, "-–—:;,")
@@ -77,8 +77,11 @@ func nameWords(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// stem cuts a lower-case word to what its forms share.
+// stem cuts a lower-case word to what its forms share, the short one too.
 func stem(low string) string {
+	if s := short[low]; s != "" {
+		return s
+	}
 	if len(low) < 4 || strings.ContainsAny(low, "0123456789") {
 		return strings.TrimSuffix(low, "s")
 	}
