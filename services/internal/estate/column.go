@@ -3,6 +3,7 @@ package estate
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -78,7 +79,7 @@ type column struct {
 
 // finish makes the column of what n has seen.
 func (n *fieldNode) finish() *column {
-	c := &column{types: n.types, nulls: n.nulls, values: n.values.list, codes: n.codes, rows: n.rows}
+	c := &column{types: n.types, nulls: n.nulls, values: clip(n.values.list), codes: clip(n.codes), rows: clip(n.rows)}
 	if n.types&(1<<kindNumber) != 0 {
 		c.numbers = make([]float64, len(c.values))
 		for i, v := range c.values {
@@ -153,8 +154,23 @@ const (
 )
 
 func (c *column) size() int {
-	return columnSize + entrySize*cap(c.values) + 8*cap(c.numbers) + 4*(cap(c.codes)+cap(c.rows)) +
-		2*valueSize*min(len(c.values), MaxValues)
+	size := columnSize + entrySize*cap(c.values) + 8*cap(c.numbers) + 4*(cap(c.codes)+cap(c.rows))
+	size += valueSize * min(len(c.values), MaxValues)
+	elements := 0
+	for _, v := range c.values {
+		if v.kind == kindArray {
+			elements += len(v.text) / 2 // each has a byte and a comma or bracket at least
+		}
+	}
+	return size + valueSize*min(elements, MaxValues)
+}
+
+// clip is list without the room it has to grow, when that is much.
+func clip[T any](list []T) []T {
+	if cap(list)-len(list) > len(list)/8 {
+		return slices.Clip(slices.Clone(list))
+	}
+	return list
 }
 
 // column returns the column at path. It is read when it is asked for first, if

@@ -20,7 +20,7 @@ func (o operand) scalar() bool { return o.kind < kindNull }
 // label is what operands of a kind are equal by.
 func (o operand) label() string {
 	if o.kind == kindArray || o.kind == kindObject {
-		return string(canonical(value(o.text), 0))
+		return string(canonical(value(o.text)))
 	}
 	return o.text
 }

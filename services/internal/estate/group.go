@@ -56,8 +56,11 @@ func group(rows []uint32, col *column, n int) grouping {
 func (c *column) labels() (groups []uint32, keys []string) {
 	groups = make([]uint32, codeValues+len(c.values))
 	keys = append(make([]string, 0, 1+len(c.values)), NullGroup)
-	single := c.single()
-	known := map[string]uint32{NullGroup: 0}
+	single, known := c.single(), map[string]uint32{}
+	if !single {
+		known = make(map[string]uint32, len(c.values))
+		known[NullGroup] = 0
+	}
 	for i, v := range c.values {
 		label := v.label()
 		g, ok := uint32(0), label == NullGroup

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ func (v value) label() []byte {
 	case kindNumber:
 		return shortest(v)
 	case kindArray, kindObject:
-		return canonical(v, 0)
+		return canonical(v)
 	default:
 		return v
 	}
@@ -118,30 +119,94 @@ func spell(negative bool, digits string, point int) []byte {
 const maxCanonicalDepth = 32
 
 // canonical writes an array or object so that equal ones are written the same.
-func canonical(v value, depth int) []byte {
+// The result may be v.
+func canonical(v value) []byte {
+	if v.isCanonical(0) {
+		return v
+	}
+	return appendCanonical(nil, v, 0)
+}
+
+// isCanonical says whether v, as most that programs write, is canonical as it
+// is: without space and escapes, its names in order, its numbers integers. It
+// may say no of one that is.
+func (v value) isCanonical(depth int) bool {
+	size := 1 // What an array or object of these members would have.
+	switch v.kind() {
+	case kindString:
+		return plain(v, 1) == len(v)-1
+	case kindNumber:
+		return isPlainInteger(v)
+	case kindArray:
+		for element := range v.elements() {
+			if depth == maxCanonicalDepth || !element.isCanonical(depth+1) {
+				return false
+			}
+			size += len(element) + len(",")
+		}
+	case kindObject:
+		last := ""
+		for name, inner := range v.members() {
+			if depth == maxCanonicalDepth || size > 1 && string(name) <= last || plain(name, 0) < len(name) || !inner.isCanonical(depth+1) {
+				return false
+			}
+			last = share(name)
+			size += len(`"":`) + len(name) + len(inner) + len(",")
+		}
+	default:
+		return true
+	}
+	return len(v) == max(size, len("[]"))
+}
+
+func appendCanonical(out []byte, v value, depth int) []byte {
 	switch k := v.kind(); {
 	case k == kindString:
-		return quote(v.content())
+		return append(out, quote(v.content())...)
 	case depth > maxCanonicalDepth:
-		return v
+		return append(out, v...)
 	case k == kindArray:
-		out := []byte{'['}
+		out = append(out, '[')
 		for element := range v.elements() {
-			if len(out) > 1 {
-				out = append(out, ',')
-			}
-			out = append(out, canonical(element, depth+1)...)
+			out = append(appendCanonical(out, element, depth+1), ',')
 		}
-		return append(out, ']')
+		return closed(out, ']')
 	case k == kindObject:
-		last := map[string]json.RawMessage{}
-		for name, member := range v.members() {
-			last[string(name)] = canonical(member, depth+1)
+		out = append(out, '{')
+		for _, m := range v.sorted() {
+			out = append(append(out, quote([]byte(m.name))...), ':')
+			out = append(appendCanonical(out, m.value, depth+1), ',')
 		}
-		return encode(last)
+		return closed(out, '}')
 	default:
-		return v.label()
+		return append(out, v.label()...)
 	}
+}
+
+// closed puts a bracket in the place of the last comma, if there is one.
+func closed(out []byte, bracket byte) []byte {
+	return append(bytes.TrimSuffix(out, []byte{','}), bracket)
+}
+
+type member struct {
+	name  string
+	value value
+}
+
+// sorted is the members of the object v by name, of the same name the last one.
+func (v value) sorted() []member {
+	var list []member
+	for name, inner := range v.members() {
+		list = append(list, member{string(name), inner})
+	}
+	slices.SortStableFunc(list, func(m, n member) int { return strings.Compare(m.name, n.name) })
+	last := list[:0]
+	for i, m := range list {
+		if i+1 == len(list) || list[i+1].name != m.name {
+			last = append(last, m)
+		}
+	}
+	return last
 }
 
 // quote writes a string as JSON.

@@ -79,7 +79,7 @@ func (e *Estate) fieldsSize(a *array) int {
 
 // columnShare is how many bytes the columns of an estate of n bytes may keep:
 // enough for any but those made to need more.
-func columnShare(n int) int { return n + 64<<10 }
+func columnShare(n int) int { return n + n/2 + 64<<10 }
 
 // list makes the profile of a from the tree, and keeps the columns that can be
 // told from the path alone.

@@ -46,7 +46,7 @@ func TestStatsAgainstSQLite(t *testing.T) {
 // judge is a database that says what is right.
 type judge struct{ db *sql.DB }
 
-func openJudge(t *testing.T) judge {
+func openJudge(t testing.TB) judge {
 	t.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

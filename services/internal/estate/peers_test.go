@@ -1,0 +1,240 @@
+//go:build !race
+
+package estate_test
+
+import (
+	"bufio"
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"cairn/services/internal/estate"
+)
+
+// peersQuery is what the peers are asked for in their own words.
+var peersQuery = estate.Query{DataKey: "product_versions", GroupBy: "product"}
+
+// BenchmarkParseAndGroup compares reading 10 MiB of text and counting the
+// records of one array by a field with what others need for it. sonic only
+// checks the text, which is less.
+func BenchmarkParseAndGroup(b *testing.B) {
+	text := readEstate(b, "limit-text")
+	file := filepath.Join(b.TempDir(), "estate.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cairn := func() int {
+		e, err := estate.Parse(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return groups(b, e)
+	}
+	b.Run("sonic.Valid", func(b *testing.B) { compare(b, timed(cairn), sonicPeer(b, file)) })
+	b.Run("encoding json into any", func(b *testing.B) {
+		compare(b, timed(cairn), timed(func() int { return jsonGroups(b, text) }))
+	})
+	b.Run("SQLite", func(b *testing.B) {
+		db := openJudge(b).db
+		compare(b, timed(cairn), timed(func() int { return rowsOf(b, db, sqliteGroups, string(text)) }))
+	})
+	for _, kind := range []string{"polars", "duckdb"} {
+		b.Run(kind, func(b *testing.B) { compare(b, timed(cairn), pythonPeer(b, kind, file)) })
+	}
+}
+
+// BenchmarkGroup compares the same count over what has been read before.
+func BenchmarkGroup(b *testing.B) {
+	text := readEstate(b, "limit-text")
+	file := filepath.Join(b.TempDir(), "estate.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	e := parse(b, string(text))
+	cairn := func() int { return groups(b, e) }
+	cairn() // reads the column
+	b.Run("SQLite", func(b *testing.B) {
+		db := openJudge(b).db
+		if _, err := db.Exec("CREATE TABLE versions AS "+sqliteRecords, string(text)); err != nil {
+			b.Fatal(err)
+		}
+		compare(b, timed(cairn), timed(func() int {
+			return rowsOf(b, db, "SELECT product, COUNT(*) FROM versions GROUP BY 1")
+		}))
+	})
+	for _, kind := range []string{"polars", "duckdb"} {
+		b.Run(kind, func(b *testing.B) { compare(b, timed(cairn), pythonPeer(b, kind+"-cached", file)) })
+	}
+}
+
+// BenchmarkCalls measures calls of every kind on the estate once it is read.
+func BenchmarkCalls(b *testing.B) {
+	e := parse(b, string(readEstate(b, "limit-text")))
+	e.Outline(1 << 10) // reads all columns
+	for _, asked := range []string{
+		`{"data_key":"product_versions","group_by":"product"}`,
+		`{"data_key":"product_versions","group_by":"version"}`,
+		`{"data_key":"product_versions","group_by":"product","metrics":["distinct:version","min:date"]}`,
+		`{"data_key":"product_versions","filter":{"version":{"contains":"1"},"date":{"gte":"2020"}}}`,
+		`{"data_key":"product_versions","filter":{"version":{"in":["1.0","2.0"]}},"group_by":"date"}`,
+		`{"data_key":"gcp_machine_types","group_by":"zone","metrics":["p95:memory_gb","p50:cpus","avg:cpus","max:cpus"]}`,
+		`{"data_key":"gcp_machine_types","filter":{"memory_gb":{"gt":16},"series":{"ne":"n2"}},"metrics":["sum:cpus"]}`,
+		`{"data_key":"ec2_instance_types","group_by":"memory.type","filter":{"cpu":{"exists":true}}}`,
+		`{"data_key":"aws_endpoints","group_by":"variants"}`,
+		`{"data_key":"vulnerabilities","filter":{"cwes":{"contains":"CWE-59"}},"group_by":"vendorProject"}`,
+	} {
+		b.Run(asked, func(b *testing.B) {
+			q := query(b, asked)
+			for b.Loop() {
+				if _, err := e.Stats(q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A peer does the work once; it is how many milliseconds that took and how
+// many groups there were, 0 where it does not group.
+type peer func() (took float64, groups int)
+
+func timed(work func() int) peer {
+	return func() (float64, int) {
+		began := time.Now()
+		n := work()
+		return float64(time.Since(began).Nanoseconds()) / 1e6, n
+	}
+}
+
+// compare has both sides do the work in turns, so that a busy machine slows
+// both, and reports the medians, also of the ratio turn by turn.
+func compare(b *testing.B, cairn, rival peer) {
+	b.Helper()
+	cairn()
+	rival() // neither counts
+	var ours, theirs, ratios []float64
+	for b.Loop() {
+		took, groups := cairn()
+		theirTook, theirGroups := rival()
+		if theirGroups != groups && theirGroups != 0 {
+			b.Fatalf("%d groups, the rival has %d", groups, theirGroups)
+		}
+		ours, theirs, ratios = append(ours, took), append(theirs, theirTook), append(ratios, took/theirTook)
+	}
+	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(middle(ours), "cairn-ms")
+	b.ReportMetric(middle(theirs), "rival-ms")
+	b.ReportMetric(middle(ratios), "ratio")
+}
+
+func middle(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+func groups(b *testing.B, e *estate.Estate) int {
+	s, err := e.Stats(peersQuery)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s.GroupCount
+}
+
+func jsonGroups(b *testing.B, text []byte) int {
+	var v map[string]any
+	if err := json.Unmarshal(text, &v); err != nil {
+		b.Fatal(err)
+	}
+	counts := map[any]int{}
+	for _, record := range v[peersQuery.DataKey].([]any) {
+		counts[record.(map[string]any)[peersQuery.GroupBy]]++
+	}
+	return len(counts)
+}
+
+const (
+	sqliteRecords = "SELECT value ->> '$.product' AS product FROM json_each(?, '$.product_versions')"
+	sqliteGroups  = "SELECT product, COUNT(*) FROM (" + sqliteRecords + ") GROUP BY 1"
+)
+
+func rowsOf(b *testing.B, db *sql.DB, query string, args ...any) (n int) {
+	b.Helper()
+	rows, err := db.Query(query, args...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for rows.Next() {
+		n++
+	}
+	if err := rows.Err(); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// pythonPeer runs testdata/peer.py with the Python that CAIRN_BENCH_PYTHON
+// names, else the usual one.
+func pythonPeer(b *testing.B, kind, file string) peer {
+	b.Helper()
+	python := os.Getenv("CAIRN_BENCH_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	return start(b, kind, exec.Command(python, "testdata/peer.py", kind, file))
+}
+
+func sonicPeer(b *testing.B, file string) peer {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "sonic")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = "testdata/sonic"
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Skipf("sonic does not build here: %v\n%s", err, out)
+	}
+	return start(b, "sonic", exec.Command(path, file))
+}
+
+// start runs a peer that works once per line, or skips by its name.
+func start(b *testing.B, name string, cmd *exec.Cmd) peer {
+	b.Helper()
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Skipf("%s does not run here: %v", name, err)
+	}
+	b.Cleanup(func() {
+		_ = in.Close() // It ends with its input.
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewReader(out)
+	if ready, _ := lines.ReadString('\n'); ready != "ready\n" {
+		_, _ = io.Copy(io.Discard, lines)
+		_ = cmd.Wait()
+		b.Skipf("%s does not run here: %s", name, said.String())
+	}
+	return func() (took float64, groups int) {
+		if _, err := io.WriteString(in, "\n"); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := fmt.Fscanln(lines, &took, &groups); err != nil {
+			b.Fatalf("%s: %v\n%s", name, err, said.String())
+		}
+		return took, groups
+	}
+}
