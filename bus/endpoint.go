@@ -58,6 +58,9 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	lost := c.lost()
 	defer context.AfterFunc(lost, cancel)()
 	msg, err := c.nc.RequestMsgWithContext(ctx, request)
+	for n := 0; n < others && err == nil && full(msg); n++ {
+		msg, err = c.nc.RequestMsgWithContext(ctx, request)
+	}
 	switch {
 	case err != nil && lost.Err() != nil:
 		return Reply{}, schemas.ErrUnavailable.Because("NATS went away")

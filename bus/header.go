@@ -28,6 +28,8 @@ const (
 	// HeaderBodySize on a stream's request: the body of so many bytes follows
 	// in chunks, to the reply subject of the worker's first message.
 	HeaderBodySize = "Cairn-Body-Size"
+	// HeaderBusy on an error: this worker is full, another one may not be.
+	HeaderBusy = "Cairn-Busy"
 	// HeaderCancel on a message to a worker's reply subject ends the stream.
 	HeaderCancel = "Cairn-Cancel"
 )

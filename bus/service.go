@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"cairn/schemas"
@@ -71,7 +72,7 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 			}()
 		default:
 			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
-			s.refuse(ctx, r, e.row(busy), busy)
+			s.refuse(ctx, r, e.row(busy), busy, nats.Header{HeaderBusy: {"1"}})
 			cancel()
 		}
 	}), micro.WithEndpointSubject(e.subject))

@@ -83,7 +83,7 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 	case err == nil:
 		err = w.Send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
-		svc.refuse(ctx, r, s.row(err), err)
+		svc.refuse(ctx, r, s.row(err), err, nats.Header{})
 		return
 	default:
 		e := svc.seen(ctx, s.Subject, s.row(err), err)

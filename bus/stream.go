@@ -25,6 +25,10 @@ const (
 	grace = 2 * time.Second
 	// headerRoom is what the headers of a message may take of max_payload.
 	headerRoom = 4 << 10
+	// mostAhead and bytesAhead are how much may have come that the caller has not
+	// read yet. One that reads too slowly is told, and the worker stopped.
+	mostAhead  = 4096
+	bytesAhead = 8 << 20
 	// chunkSize is the most that one message of an upload carries.
 	chunkSize = 1 << 20
 )
@@ -101,6 +105,9 @@ func (s Stream[Req]) row(err error) *schemas.Error {
 	return s.Errors(visible(err))
 }
 
+// errTooSlow is of a caller that does not read what comes.
+var errTooSlow = schemas.ErrUnavailable.Because("events were lost on the way: the reader is too slow")
+
 // listener is the caller's side of one stream.
 type listener struct {
 	conn    *Conn
@@ -109,8 +116,9 @@ type listener struct {
 	cancel  context.CancelFunc
 	lost    context.Context
 	forget  func() bool
+	request *nats.Msg
+	asked   int    // how often
 	body    []byte // still to be sent in chunks; nil when it went with the request
-	subject string
 	control string // the worker's reply subject, from its first message
 	last    uint64 // sequence of the last event
 	ended   bool   // by the worker
@@ -120,7 +128,7 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte) (*listene
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is away")
 	}
-	l := &listener{conn: c, subject: s.Subject, lost: c.lost()}
+	l := &listener{conn: c, lost: c.lost()}
 	limited, stop := context.WithTimeout(ctx, s.Timeout)
 	defer stop()
 	msg := newMessage(limited, s.Subject, body)
@@ -133,13 +141,24 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte) (*listene
 	if l.sub, err = c.nc.SubscribeSync(msg.Reply); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
+	_ = l.sub.SetPendingLimits(mostAhead, bytesAhead) // fails only on a closed subscription
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+grace)
 	l.forget = context.AfterFunc(l.lost, l.cancel)
-	if err := c.nc.PublishMsg(msg); err != nil {
+	l.request = msg
+	if err := l.ask(); err != nil {
 		l.leave()
-		return nil, transportError(s.Subject, err)
+		return nil, err
 	}
 	return l, nil
+}
+
+// ask sends the request.
+func (l *listener) ask() error {
+	l.asked++
+	if err := l.conn.nc.PublishMsg(l.request); err != nil {
+		return transportError(l.request.Subject, err)
+	}
+	return nil
 }
 
 // next is the next event; signs of life are passed over.
@@ -154,6 +173,12 @@ func (l *listener) next() (Event, error) {
 			if err := l.upload(); err != nil {
 				return Event{}, err
 			}
+		}
+		if full(msg) && l.asked <= others {
+			if err := l.ask(); err != nil {
+				return Event{}, err
+			}
+			continue
 		}
 		if err := readError(msg); err != nil {
 			l.ended = true
@@ -171,15 +196,17 @@ func (l *listener) receive() (*nats.Msg, error) {
 	msg, err := l.sub.NextMsgWithContext(ctx)
 	switch {
 	case err == nil && noResponders(msg):
-		return nil, transportError(l.subject, nats.ErrNoResponders)
+		return nil, transportError(l.request.Subject, nats.ErrNoResponders)
 	case err == nil:
 		return msg, nil
+	case errors.Is(err, nats.ErrSlowConsumer):
+		return nil, errTooSlow
 	case l.lost.Err() != nil:
 		return nil, schemas.ErrUnavailable.Because("NATS went away")
 	case l.ctx.Err() == nil && ctx.Err() != nil:
 		return nil, schemas.ErrUnavailable.Because("the worker fell silent")
 	default:
-		return nil, transportError(l.subject, err)
+		return nil, transportError(l.request.Subject, err)
 	}
 }
 
@@ -193,7 +220,7 @@ func (l *listener) upload() error {
 	for len(l.body) > 0 {
 		n := min(size, len(l.body))
 		if err := l.conn.nc.Publish(l.control, l.body[:n]); err != nil {
-			return transportError(l.subject, err)
+			return transportError(l.request.Subject, err)
 		}
 		l.body = l.body[n:]
 	}
@@ -204,7 +231,7 @@ func (l *listener) event(kind string, msg *nats.Msg) (Event, error) {
 	l.ended = kind == schemas.EventDone
 	if n, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64); err == nil {
 		if n != l.last+1 {
-			return Event{}, schemas.ErrUnavailable.Because("events were lost on the way: the reader is too slow")
+			return Event{}, errTooSlow
 		}
 	}
 	l.last++

@@ -1,0 +1,79 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// Each of many streams at once is whole: nothing is lost, doubled or out of
+// order, and nothing of one is in another.
+func TestManyStreams(t *testing.T) {
+	t.Parallel()
+	const streams, words = 200, 1000
+	c := newClient(t, start(t, topologies[0], setup{idle: true}))
+	talk(t, c.nats, streams, words)
+	var all sync.WaitGroup
+	for n := range streams {
+		all.Go(func() {
+			if err := c.whole(t.Context(), fmt.Sprint("stream", n), words); err != nil {
+				t.Errorf("stream %d: %v", n, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// talk is a worker that says so many words, each with the question in it.
+func talk(t *testing.T, server string, slots, words int) {
+	t.Helper()
+	conn, err := bus.Open(server, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	s, err := bus.Start(conn, "analyze", slots, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
+		for i := range words {
+			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprintf("%s-%d ", ask.Query, i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// whole asks for an answer of so many words and says what is wrong with it.
+func (c *client) whole(ctx context.Context, query string, words int) error {
+	a, err := c.try(ctx, analyze, question(query, "{}"))
+	if err != nil {
+		return err
+	}
+	blocks := strings.Split(strings.ReplaceAll(strings.TrimSuffix(a.body, "\n\n"), ": alive\n\n", ""), "\n\n")
+	if len(blocks) != words+1 {
+		return fmt.Errorf("status %d and %d events, want %d: %s", a.status, len(blocks), words+1, brief(a.body))
+	}
+	for i, got := range blocks {
+		want := fmt.Sprintf("id: %d\nevent: text_delta\ndata: {\"text\":\"%s-%d \"}", i+1, query, i)
+		if i == words {
+			want = fmt.Sprintf("id: %d\nevent: done\ndata: {}", i+1)
+		}
+		if got != want {
+			return fmt.Errorf("event %d is %q, want %q", i+1, got, want)
+		}
+	}
+	return nil
+}
