@@ -14,6 +14,7 @@ import (
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/model/modeltest"
+	"cairn/services/internal/model/offline"
 )
 
 var update = flag.Bool("update", false, "write the prompts that are compared")
@@ -180,5 +181,22 @@ func TestModelThatOnlyThinks(t *testing.T) {
 	serve(t, conn, m, "")
 	if got, err := stream(t.Context(), conn, ask("how many pumps?")); err != nil || !strings.Contains(got, "said nothing") {
 		t.Errorf("got %q, want an error", got)
+	}
+}
+
+// The planner without a model reads all groups that a result has.
+func TestOfflineResultsAreNotCut(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serve(t, conn, offline.New(), "")
+	a := ask("how many pumps per site?")
+	var records []string
+	for i := range 900 {
+		records = append(records, fmt.Sprintf(`{"site":"a site with a name that is quite long, number %03d"}`, i))
+	}
+	a.Context = `{"pumps":[` + strings.Join(records, ",") + `]}`
+	got, err := stream(t.Context(), conn, a)
+	if err != nil || !strings.Contains(got, `number 899":1`) || strings.Contains(got, `"truncated"`) {
+		t.Errorf("got\n%.500s\n%v\nwant all 900 groups", got, err)
 	}
 }
