@@ -39,10 +39,9 @@ func (e entry) public() Value {
 // because most of the time that a large estate takes is spent here: a map
 // hashes a new key twice, and keeps it beside the list.
 type dictionary struct {
-	list   []entry // in order of appearance
-	hashes []uint32
-	slots  []uint32 // 1 + a place in list, 0 when free; at least a quarter are
-	last   int      // the place found last: records often come sorted
+	list  []entry  // in order of appearance
+	slots []uint64 // a hash, and below it 1 + a place in list; 0 when free, at least a quarter are
+	last  int      // the place found last: records often come sorted
 }
 
 var hashSeed = maphash.MakeSeed()
@@ -67,30 +66,34 @@ func (d *dictionary) place(text []byte, k kind) int {
 	if 4*len(d.list) >= 3*len(d.slots) {
 		d.grow()
 	}
-	hash := uint32(maphash.Bytes(hashSeed, text))
-	slot := hash & uint32(len(d.slots)-1)
-	for ; d.slots[slot] != 0; slot = (slot + 1) & uint32(len(d.slots)-1) {
-		at := int(d.slots[slot] - 1)
-		if d.hashes[at] == hash && d.list[at].is(text, k) {
+	hash := maphash.Bytes(hashSeed, text) >> 32
+	slot := hash & uint64(len(d.slots)-1)
+	for ; d.slots[slot] != 0; slot = (slot + 1) & uint64(len(d.slots)-1) {
+		if d.slots[slot]>>32 != hash {
+			continue
+		}
+		if at := int(uint32(d.slots[slot])) - 1; d.list[at].is(text, k) {
 			return at
 		}
 	}
 	d.list = append(d.list, entry{operand: operand{k, share(text)}})
-	d.hashes = append(d.hashes, hash)
-	d.slots[slot] = uint32(len(d.list))
+	d.slots[slot] = hash<<32 | uint64(len(d.list))
 	return len(d.list) - 1
 }
 
 func (d *dictionary) grow() {
-	d.slots = make([]uint32, max(16, 2*len(d.slots)))
+	old := d.slots
+	d.slots = make([]uint64, max(16, 2*len(old)))
 	d.list = slices.Grow(d.list, len(d.list))
-	d.hashes = slices.Grow(d.hashes, len(d.hashes))
-	for at, hash := range d.hashes {
-		slot := hash & uint32(len(d.slots)-1)
-		for d.slots[slot] != 0 {
-			slot = (slot + 1) & uint32(len(d.slots)-1)
+	for _, taken := range old {
+		if taken == 0 {
+			continue
 		}
-		d.slots[slot] = uint32(at + 1)
+		slot := taken >> 32 & uint64(len(d.slots)-1)
+		for d.slots[slot] != 0 {
+			slot = (slot + 1) & uint64(len(d.slots)-1)
+		}
+		d.slots[slot] = taken
 	}
 }
 

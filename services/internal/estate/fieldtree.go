@@ -48,11 +48,18 @@ func (t *fieldTree) readAll(a *array) bool {
 
 func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
 	next := 0
-	members := object.members()
+	var last map[string]value
 	if t.careful {
-		members = object.lastMembers()
+		last = object.last()
 	}
-	for name, member := range members {
+	for name, member := range object.members() {
+		if t.careful {
+			var ok bool
+			if member, ok = last[string(name)]; !ok {
+				continue
+			}
+			delete(last, string(name))
+		}
 		child, at := t.child(n, name, next)
 		next = at + 1
 		if child == nil {

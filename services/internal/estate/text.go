@@ -155,10 +155,7 @@ func (v value) members() iter.Seq2[[]byte, value] {
 
 // lastMembers yields each name once, with its last value.
 func (v value) lastMembers() iter.Seq2[[]byte, value] {
-	last := map[string]value{}
-	for name, member := range v.members() {
-		last[string(name)] = member
-	}
+	last := v.last()
 	return func(yield func([]byte, value) bool) {
 		for name := range v.members() {
 			member, ok := last[string(name)]
@@ -168,6 +165,15 @@ func (v value) lastMembers() iter.Seq2[[]byte, value] {
 			}
 		}
 	}
+}
+
+// last is the value of each name of the object v, the last one.
+func (v value) last() map[string]value {
+	last := map[string]value{}
+	for name, member := range v.members() {
+		last[string(name)] = member
+	}
+	return last
 }
 
 // lookup finds path in the object v. Dots lead into objects; a name that holds
