@@ -71,6 +71,8 @@ func (r reading) state(m match, denied bool) cond {
 		return equal(f, on, false)
 	case on != nil:
 		return equal(f, offs, false)
+	case denied && f.numeric() && f.filled() == f.column().Records:
+		return within(f, []limit{{"eq", "0"}})
 	case denied:
 		return unset(f)
 	case r.had(m):
@@ -80,14 +82,11 @@ func (r reading) state(m match, denied bool) cond {
 }
 
 // had says whether records are said to have the field: "have", "with" or the
-// like stands before, and no other name between.
+// like stands before.
 func (r reading) had(m match) bool {
 	for i := m.start() - 1; i >= max(0, m.start()-5); i-- {
 		if oneOf(r.q[i].low, "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any") {
 			return true
-		}
-		if o, ok := r.at(i, asArray, asField, asValue); ok && o.whole >= 0.5 {
-			break
 		}
 	}
 	return false

@@ -20,7 +20,6 @@ func (r reading) doubts(p *plan) string {
 			lost, number = append(lost, r.q[i].text), number || r.q[i].digits() != ""
 		}
 	}
-	asked := slices.Concat(p.conds, p.goals)
 	ratio, _ := find(r.q, 0, "ratio")
 	switch {
 	case number:
@@ -33,26 +32,13 @@ func (r reading) doubts(p *plan) string {
 		return "I cannot tell which records have no value of a field."
 	case ratio >= 0 && len(p.goals) > 0 && len(p.goals[0].values) > 1:
 		return "I cannot tell the ratio of one to the other; please ask for the number of each."
-	case p.intent.conditional() && r.denies() && !slices.ContainsFunc(asked, func(c cond) bool { return r.neg[c.at-1] || strings.Contains(c.phrase, " no") }):
-		return "I cannot tell what must not be."
-	}
-	if either := r.either(*p); either {
+	case r.either(*p):
 		return "I cannot tell which records meet one of two conditions on different fields; please ask for each."
 	}
 	return r.idle(p)
 }
 
 func quoted(words []string) string { return `"` + strings.Join(words, " ") + `"` }
-
-// denies says whether the question denies something that carries meaning.
-func (r reading) denies() bool {
-	for i, no := range r.neg {
-		if no && r.q[i].content() && !r.aside[i] {
-			return true
-		}
-	}
-	return false
-}
 
 // narrows says whether a word before a noun tells in what state things are, by
 // what it is or its ending: it cannot be left out.
@@ -128,8 +114,7 @@ func (r reading) label(m match) bool {
 	_, many := find(r.q, 0, "how many")
 	return many == m.start() || !r.wants(span{m.start(), m.end()}) || !r.shape.by.has(m.start()) && slices.ContainsFunc(r.matches, func(o match) bool {
 		d := m.distance(o)
-		verb, _ := find(r.q[:max(m.start(), o.start())], min(m.end(), o.end()), auxiliaries+"|without|no|not")
-		return o.role != asField && o.role != asNumber && d >= 0 && d <= 1 && verb < 0
+		return o.role == asArray && d == 0 || o.role == asValue && (o.field == m.field || o.end() < m.start()) && d >= 0 && d <= 1
 	})
 }
 

@@ -39,7 +39,6 @@ type shape struct {
 	topN     int    // how many of the top are asked for; 0 for one
 	least    bool   // the fewest instead of the most
 	amount   bool   // the most of something is asked for, not the highest
-	common   bool   // the most common value is asked for, not the largest
 	each     bool   // the number of each is asked for
 	bare     bool   // there is no question word: "hosts in Oslo"
 	off      bool   // something is asked for that is switched off
@@ -100,8 +99,8 @@ func parse(q []word) *shape {
 		}
 	case s.begins(auxiliaries + "|any|can"):
 		s.intent, s.focus = yesno, s.phrase(1)
-	case s.asks(breakdown, "distribution|breakdown|split"):
-		i, _ := find(q, 0, "distribution|breakdown|split")
+	case s.asks(breakdown, "distribution|breakdown|split", "break|broken down"):
+		i, _ := find(q, 0, "distribution|breakdown|split|break|broken")
 		if of := s.phraseBefore(i); !of.empty() {
 			s.focus = of // "tier breakdown of the volumes"
 		}
@@ -199,18 +198,14 @@ func (s *shape) asksMetric() bool {
 	for i, w := range s.q {
 		last := i+1 == len(s.q) || s.q[i+1].brk
 		which, _ := find(s.q[:i], 0, "which|who")
-		if metrics[w.low] == "" || which >= 0 || metrics[w.low] == "sum" && (how >= 0 || !last && oneOf(s.q[i+1].low, "number|count|of")) {
+		if metrics[w.low] == "" || which >= 0 || metrics[w.low] == "sum" && (how >= 0 || !last && w.low == "total" && oneOf(s.q[i+1].low, "number|count|of")) {
 			continue
 		}
-		j := i + 1
-		if j < len(s.q) && oneOf(s.q[j].low, "number|count|amount") {
-			j++
-		}
-		s.intent, s.metric, s.focus = metric, metrics[w.low], s.phrase(j)
+		s.intent, s.metric, s.focus = metric, metrics[w.low], s.phrase(i+1)
 		if last {
 			s.focus = span{0, i} // "what did the jobs cost in total"
 		}
-		mark(s.consumed, i, j)
+		s.consumed[i] = true
 		return true
 	}
 	return false
@@ -244,7 +239,6 @@ func (s *shape) asksTop() bool {
 		s.metric, j = metrics[s.q[j].low], j+1
 	}
 	for j < len(s.q) && oneOf(s.q[j].low, "common|frequent|frequently|popular|used|often|commonly|prevalent|number|of|granted|widely") {
-		s.common = s.common || !oneOf(s.q[j].low, "number|of")
 		j++
 	}
 	mark(s.consumed, i, j)

@@ -39,7 +39,7 @@ var stops = set(`a an the of in on at to for from by with and or i is are was we
 	should will shall may might must please not no nor without within across between among up down out off just only
 	also too very still yet ever even simply actually currently now today right again both either neither but other
 	others another more most less least fewer fewest some such tell give show list before after since during until never
-	lack lacks lacking find get let know see want need thanks hello hi hey ok okay me through versus vs against compared
+	lack lacks lacking find get let know see want need thanks hello hi hey ok okay me through here versus vs against compared
 	instead rather while outside except excluding besides apart aside non ie`)
 
 // fillers name no particular data: they may stay unexplained.
@@ -50,10 +50,10 @@ var fillers = forms(`entry record item row element thing anything object one inv
 	deploy locate base lean rely give given serve level different distinct unique various separate individual single switch turn
 	enable disable value field kind type sort category name call entire whole full complete common frequent frequently often
 	popular big top large main commonly mostly usual usually default exactly altogether together
-	equal held occur happen share percentage percent fraction proportion portion breakdown break broken distribution split
+	equal held occur happen share percentage percent fraction proportion portion breakdown break distribution split
 	compare comparison group manage say support supply fall actual look like date attach relate involve concern connect link
 	apply define specify host known unknown address location machine account benchmark setting information details
-	install assign raise shown running flagged tagged go went`)
+	install assign raise operate stay shown running flagged tagged go went`)
 
 // states are fillers that narrow when it is asked what "is" so.
 var states = set("enabled disabled available supported active running managed attached configured set open listed")

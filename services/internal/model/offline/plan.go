@@ -55,12 +55,8 @@ func (r reading) fill(p *plan) (refuse string) {
 	switch r.intent {
 	case count, distinct:
 		refuse = r.countPlan(p, target, records)
-	case breakdown:
-		refuse = r.breakdownPlan(p, target, by, records)
-	case list:
-		refuse = r.listPlan(p, target, records)
-	case top:
-		refuse = r.topPlan(p, target, measured, records)
+	case list, breakdown, top:
+		refuse = r.groupPlan(p, target, by, measured, records)
 	case share, all, yesno:
 		refuse = r.goalPlan(p)
 	case compare:
@@ -96,6 +92,8 @@ func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
 		}
 		i := slices.IndexFunc(p.conds, func(o cond) bool { return o.field == c.field })
 		switch {
+		case m.role == asNumber && r.neg[m.start()]:
+			return "I cannot tell what must not be."
 		case i < 0:
 			p.conds = append(p.conds, c)
 		case m.role != asField:
@@ -151,64 +149,40 @@ func (r reading) wants(of span) bool {
 	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], word.content)
 }
 
-func (r reading) breakdownPlan(p *plan, target, by *field, records bool) string {
-	p.group = cmp.Or(by, target)
-	next, two := r.at(r.shape.by[1]+1, asField)
-	switch {
-	case !r.shape.by.empty() && by == nil:
-		for i := r.shape.by[0]; i < r.shape.by[1]; i++ {
-			if _, ok := r.at(i, asValue, asNumber); !ok && !r.q[i].stop {
-				return r.notFound(r.shape.by)
-			}
-		}
-		return r.countPlan(p, target, records) // "made by Philips"
-	case two && by != nil && next.field != by && r.q[r.shape.by[1]].low == "and":
-		return "I cannot tell the figures by two fields at a time; please ask by one of them."
-	case p.group == nil && len(p.conds) > 0:
-		p.intent = count
-	case p.group == nil:
-		return r.notFound(r.shape.by, r.focus)
-	}
-	return ""
-}
-
-func (r reading) listPlan(p *plan, target *field, records bool) string {
-	if r.bare && (!records || len(p.conds) == 0) {
-		return unclearQuestion
-	}
-	if target != nil && p.on(target) {
+// groupPlan counts by a field: the values asked for, or the records by name; or
+// ranks them by their records or by a measure.
+func (r reading) groupPlan(p *plan, target, by, measured *field, records bool) string {
+	if r.intent == list && target != nil && (p.on(target) || target.flag()) {
 		target, records = nil, true
 	}
-	if target == nil && !records && (len(p.conds) == 0 || r.wants(r.focus)) {
-		return r.notFound(r.focus)
-	}
-	if p.group = target; target == nil || target.flag() {
-		p.group, p.names = p.array.identity(), true
-	}
-	if p.group == nil {
-		p.intent = count
-	}
-	return ""
-}
-
-// topPlan ranks the values of a field by their records, or by a measure; or
-// the records themselves by a measure.
-func (r reading) topPlan(p *plan, target, measured *field, records bool) string {
-	by, _ := r.target(r.shape.by)
-	p.group = cmp.Or(target, by)
+	extreme := map[bool]string{true: "min", false: "max"}[r.least]
+	next, two := r.at(r.shape.by[1]+1, asField)
+	p.group = cmp.Or(by, target)
 	switch {
-	case measured != nil && measured != target && measured.numeric():
-		p.measure, p.group = measured, cmp.Or(target, p.array.identity())
-		if target != nil && r.amount && p.metric == "" {
+	case r.bare && (!records || len(p.conds) == 0):
+		return unclearQuestion
+	case by != nil && two && next.field != by && r.q[r.shape.by[1]].low == "and":
+		return "I cannot tell the figures by two fields at a time; please ask by one of them."
+	case r.intent == top && measured != nil && measured != target && measured.numeric():
+		p.measure, p.group, p.metric = measured, cmp.Or(target, p.array.identity()), cmp.Or(p.metric, extreme)
+		if target != nil && r.amount && r.metric == "" {
 			p.metric = "sum"
 		}
-	case records && by != nil && by.numeric() && !r.common:
-		p.measure, p.group = by, p.array.identity()
+	case r.intent == top && records && by != nil && by.numeric():
+		p.measure, p.group, p.metric = by, p.array.identity(), extreme
+	case r.intent == breakdown && by == nil && !r.shape.by.empty():
+		if r.unknown(r.shape.by) {
+			return r.notFound(r.shape.by)
+		}
+		return r.countPlan(p, target, records) // "made by Philips"
+	case r.intent == list && p.group == nil && (records || len(p.conds) > 0 && !r.wants(r.focus)):
+		p.group, p.names = p.array.identity(), true
 	}
-	if p.group == nil {
-		return r.notFound(r.focus)
+	if p.group == nil && (len(p.conds) == 0 || r.intent != breakdown && !p.names) {
+		return r.notFound(r.shape.by, r.focus)
+	} else if p.group == nil {
+		p.intent = count
 	}
-	p.metric = cmp.Or(p.metric, map[bool]string{true: "min", false: "max"}[r.least])
 	return ""
 }
 

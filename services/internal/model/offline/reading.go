@@ -57,11 +57,7 @@ func readAll(s *shape, a *array, x *index) reading {
 	named := a.fieldMatches(s.q)
 	every := slices.Concat(a.arrayMatches(s.q), named, a.dateMatches(s.q, named))
 	for _, f := range a.fields() {
-		for _, m := range f.valueMatches(s.q, x) {
-			if len(m.pos) > 1 || s.q[m.start()].stem != a.head {
-				every = append(every, m)
-			}
-		}
+		every = append(every, f.valueMatches(s.q, x)...)
 	}
 	return choose(s, a, every)
 }

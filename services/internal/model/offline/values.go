@@ -12,7 +12,6 @@ import (
 const (
 	maxRun    = 12  // words that a value may take: a dotted name has many
 	fewValues = 400 // in a column whose values' words are looked at; more is names
-	maxPartly = 100 // in a column where a word of a value may mean it
 	maxMeant  = 12  // values that a word may mean
 	longText  = 60  // beyond which a value is prose
 )
@@ -21,7 +20,7 @@ const (
 // their letters and digits.
 type index struct {
 	runs  map[string][]span
-	hints [1024]bool // of how they begin, to pass over most values at once
+	hints [1 << 15]bool // of how they begin, to pass over most values at once
 }
 
 func makeIndex(q []word) *index {
@@ -34,7 +33,7 @@ func makeIndex(q []word) *index {
 			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
 			if key != "" && !cut && slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop }) {
 				x.runs[key] = append(x.runs[key], span{i, j + 1})
-				x.hints[hint(key+" ")] = true
+				x.hints[hint(text, false)] = true
 			}
 		}
 	}
@@ -57,18 +56,28 @@ func plain(text string) string {
 
 func letter(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 
-func hint(text string) int { return int(text[0]&31)<<5 | int(text[1]&31) }
+// hint is made of the first three letters and digits of a text, or of its first
+// word.
+func hint(text string, word bool) (h int) {
+	for i, n := 0, 0; i < len(text) && n < 3; i++ {
+		if letter(text[i]) {
+			h, n = h<<5|int(text[i]&31), n+1
+		} else if word {
+			break
+		}
+	}
+	return h
+}
 
-// mayHold says whether a word of a value, of those that begin in its first n
-// bytes, begins as one of the question.
+// mayHold says whether a value, or a word of it that begins in its first n
+// bytes, begins as a run of the question.
 func (x *index) mayHold(text string, n int) bool {
-	for i := 0; i+1 < len(text) && i < n; i++ {
-		begins := i == 0 || !letter(text[i-1]) || text[i] < 'a'
-		if begins && (!letter(text[i]) || !letter(text[i+1]) || x.hints[hint(text[i:])]) {
+	for i := 0; i < len(text) && i < n; i++ {
+		if begins := i == 0 || !letter(text[i-1]) || text[i] < 'a'; begins && x.hints[hint(text[i:], true)] {
 			return true
 		}
 	}
-	return len(text) == 1
+	return x.hints[hint(text, false)]
 }
 
 // valueMatches finds the values of a field that the question names, whole or by
@@ -100,12 +109,12 @@ func (f *field) valueMatches(q []word, x *index) []match {
 				out = append(out, m)
 			}
 		}
-		if len(runs) == 0 && few && f.column().Distinct <= maxPartly && len(v.Text) <= longText {
+		if len(runs) == 0 && few && len(v.Text) <= longText {
 			f.noteParts(q, x, v, partly)
 		}
 	}
 	for _, i := range slices.Sorted(maps.Keys(partly)) {
-		if m := partly[i]; len(m.values) <= maxMeant && !slices.ContainsFunc(out, func(o match) bool { return slices.Contains(o.pos, i) }) {
+		if m := partly[i]; len(m.values) <= maxMeant {
 			out = append(out, *m)
 		}
 	}
