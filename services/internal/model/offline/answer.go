@@ -15,6 +15,7 @@ type stats struct {
 	Groups     map[string]*float64 `json:"groups"`
 	Total      *float64            `json:"total"` // nil: an average of nothing
 	GroupCount int                 `json:"group_count"`
+	Truncated  bool                `json:"truncated"`
 	Error      any                 `json:"error"`
 	hits       *float64            // records that meet the goals, when a call of its own counts them
 }
@@ -23,6 +24,18 @@ type stats struct {
 type line struct {
 	label string
 	n     float64
+}
+
+// more is how many groups with a value the result left out.
+func (s stats) more() int {
+	n := len(s.Groups)
+	if _, ok := s.Groups[absent]; ok {
+		n--
+	}
+	if !s.Truncated {
+		return 0
+	}
+	return s.GroupCount - n
 }
 
 func (s stats) total() float64 { return s.sum("") }
@@ -92,13 +105,15 @@ func (p plan) say(s stats) string {
 	case p.intent == metric && p.group == nil:
 		return fmt.Sprintf("%s: the %s of %s over the %s.", number(s.total()), metricNames[p.metric], p.measure.path, p.records(2))
 	case p.intent == metric:
-		return fmt.Sprintf("The %s of %s over the %s is %s; by %s:\n%s", metricNames[p.metric], p.measure.path, p.records(2), number(s.total()), p.group.path, bullets(lines))
+		return fmt.Sprintf("The %s of %s over the %s is %s; by %s:\n%s", metricNames[p.metric], p.measure.path, p.records(2), number(s.total()), p.group.path, bullets(lines, s.more()))
 	case p.intent == compare:
 		return p.sayCompare(s)
 	case p.intent == distinct:
-		return fmt.Sprintf("%d different values of %s among the %s.", max(len(lines), s.GroupCount-len(s.Groups)+len(lines)), p.group.path, p.records(2))
+		return fmt.Sprintf("%d different values of %s among the %s.", len(lines)+s.more(), p.group.path, p.records(2))
 	case len(lines) == 0:
 		return fmt.Sprintf("None: 0 of %s have a value of %s.", number(s.total())+" "+p.records(2), p.group.path)
+	case p.intent == top && p.least && s.more() > 0:
+		return "There are too many values of " + p.group.path + " to tell the fewest."
 	case p.intent == top:
 		return p.sayTop(lines)
 	case p.names:
@@ -106,9 +121,9 @@ func (p plan) say(s stats) string {
 		for _, g := range lines[:min(len(lines), longList)] {
 			labels = append(labels, g.label)
 		}
-		return fmt.Sprintf("%s %s: %s.%s", number(s.total()), p.records(s.total()), strings.Join(labels, ", "), more(len(lines)))
+		return fmt.Sprintf("%s %s: %s.%s", number(s.total()), p.records(s.total()), strings.Join(labels, ", "), more(len(lines)+s.more()))
 	}
-	text := fmt.Sprintf("%s %s by %s:\n%s", number(s.total()), p.records(s.total()), p.group.path, bullets(lines))
+	text := fmt.Sprintf("%s %s by %s:\n%s", number(s.total()), p.records(s.total()), p.group.path, bullets(lines, s.more()))
 	if n := s.sum(absent); n > 0 {
 		text += fmt.Sprintf("\nWithout a value: %s.", number(n))
 	}
@@ -136,12 +151,11 @@ func (p plan) met(s stats) float64 {
 	if len(p.goals) == 0 {
 		return s.total()
 	}
-	first := p.goals[0]
-	n := s.sum(first.labels...)
+	n, rest := s.sum(p.goals[0].labels...), p.goals[0].rest
 	if s.hits != nil {
-		n = *s.hits
+		n, rest = *s.hits, p.goals[0].filter == nil
 	}
-	if first.rest && (s.hits == nil || first.labels == nil) {
+	if rest {
 		n = s.total() - n
 	}
 	return n
@@ -179,12 +193,12 @@ func more(n int) string {
 	return fmt.Sprintf(" And %d more.", n-longList)
 }
 
-func bullets(lines []line) string {
+func bullets(lines []line, left int) string {
 	var b strings.Builder
 	for _, g := range lines[:min(len(lines), longList)] {
 		fmt.Fprintf(&b, "- %s: %s\n", g.label, number(g.n))
 	}
-	return strings.TrimSpace(b.String() + more(len(lines)))
+	return strings.TrimSpace(b.String() + more(len(lines)+left))
 }
 
 // sayTop tells the first of the lines, with those that have as many, or the

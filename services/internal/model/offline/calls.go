@@ -73,8 +73,10 @@ func (p plan) input(goals bool) statsInput {
 		in.Filter[c.field.path] = c.filter
 	}
 	for _, c := range p.goals {
-		if goals {
-			in.Filter[c.field.path] = c.filter
+		if goals || p.intent == compare {
+			if in.Filter[c.field.path] = c.filter; c.filter == nil {
+				in.Filter[c.field.path] = c.inverse
+			}
 		}
 	}
 	if p.measure != nil {

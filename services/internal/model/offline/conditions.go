@@ -12,14 +12,15 @@ import (
 // cond is a condition on one field. Which records meet it is told by a filter,
 // or by the groups of the field: those with its labels, or with any others.
 type cond struct {
-	field  *field
-	filter json.RawMessage // nil when no filter can say it
-	labels []string        // nil when groups cannot tell
-	rest   bool            // labels are of those that do not meet it; without labels, the filter
-	shown  bool            // a result is to show it beside its opposite
-	values []estate.Value  // that are named
-	phrase string          // "site Oslo", after "with" or "have"
-	at     int             // where in the question
+	field   *field
+	filter  json.RawMessage // nil when no filter can say it
+	inverse json.RawMessage // without a filter, that of those that do not meet it
+	labels  []string        // nil when groups cannot tell
+	rest    bool            // labels are of those that do not meet it
+	shown   bool            // a result is to show it beside its opposite
+	values  []estate.Value  // that are named
+	phrase  string          // "site Oslo", after "with" or "have"
+	at      int             // where in the question
 }
 
 // absent is the group of the records without a value; the others are empty.
@@ -105,12 +106,13 @@ func flagged(f *field, want bool) cond {
 // unset asks for records without a value: where the field is null, not there,
 // or empty. One filter cannot say all of that.
 func unset(f *field) cond {
-	c := cond{labels: none, shown: true, phrase: "no value of " + f.path}
+	c := cond{labels: none, shown: true, phrase: "no value of " + f.path, inverse: json.RawMessage(`{"ne":null}`)}
 	switch column := f.column(); {
-	case column.Missing == 0 && (column.Null > 0 || !f.has("array")):
-		c.filter = json.RawMessage(`null`)
-	case column.Missing == 0:
+	case f.filled() == column.Records && f.has("array"):
 		c.filter = json.RawMessage(`[]`)
+	case f.has("array"):
+	case column.Missing == 0:
+		c.filter = json.RawMessage(`null`)
 	case column.Null == 0:
 		c.filter = json.RawMessage(`{"exists":false}`)
 	}
@@ -151,10 +153,10 @@ func in(values []estate.Value) json.RawMessage {
 
 // inList asks for records whose list has a value, or has it not.
 func inList(f *field, values []estate.Value, denied bool) cond {
-	c := cond{values: values, rest: denied, shown: denied, phrase: values[0].Text + " in " + f.path}
-	c.filter = json.RawMessage(`{"contains":` + string(values[0].JSON()) + `}`)
-	if denied {
-		c.phrase = "no " + c.phrase
+	has := json.RawMessage(`{"contains":` + string(values[0].JSON()) + `}`)
+	c := cond{values: values, shown: denied, phrase: values[0].Text + " in " + f.path}
+	if c.filter = has; denied {
+		c.filter, c.inverse, c.phrase = nil, has, "no "+c.phrase
 	}
 	return c
 }

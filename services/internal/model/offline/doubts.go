@@ -28,8 +28,8 @@ func (r reading) doubts(p *plan) string {
 		return "The data does not contain " + quoted(lost) + "."
 	case p.group != nil && p.group.listed() && !p.names:
 		return "I cannot tell the figures by " + p.group.path + ", of which a record has several; please ask for one of them."
-	case slices.ContainsFunc(p.conds, func(c cond) bool { return c.filter == nil }):
-		return "I cannot tell which records have no value of a field."
+	case slices.ContainsFunc(slices.Concat(p.conds, p.goals[min(1, len(p.goals)):]), func(c cond) bool { return c.filter == nil }), len(p.goals) > 1 && p.goals[0].filter == nil:
+		return "I cannot tell which records these are, only how many have no such value."
 	case ratio >= 0 && len(p.goals) > 0 && len(p.goals[0].values) > 1:
 		return "I cannot tell the ratio of one to the other; please ask for the number of each."
 	case r.either(*p):

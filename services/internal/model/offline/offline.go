@@ -4,11 +4,16 @@
 // fields and values only; every figure it gives comes from a tool's result in
 // the conversation. What it does not understand it refuses.
 //
-// A question goes through these files: words (its words), grammar (what kind
-// of answer is wanted, and which words ask for it), names, values and numbers
-// (what each word could mean in an array, scored), reading (the best meaning
-// of all words together), conditions and plan (what to compute), doubts (is
-// it safe), calls (the tool calls), answer (what the results mean).
+// A question goes through these files:
+//   - words cuts it; lexicon has the words of English that the rules know.
+//   - grammar and asks find what kind of answer is wanted, and which words ask
+//     for it.
+//   - names, values and numbers find what words could mean in an array, by
+//     the names and dictionaries that data gives, and score it.
+//   - reading takes the meanings that explain the question best together.
+//   - conditions and plan make of them what to compute; doubts refuses what is
+//     not safe; followup changes the plan before.
+//   - calls writes the tool calls, answer and holdings say what came of them.
 package offline
 
 import (
