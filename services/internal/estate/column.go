@@ -73,8 +73,10 @@ type column struct {
 	codes   []uint32
 	rows    []uint32  // the records that have the codes; nil when they are the first
 	numbers []float64 // of values, NaN where it is none; nil when there are no numbers
-	// public is the column as callers see it, made when one asks for it.
+	// What is made when it is asked for first: the column as callers see it,
+	// and the group of each code with the names of the groups.
 	public func() *Column
+	groups func() (of []uint32, keys []string)
 }
 
 // finish makes the column of what n has seen.
@@ -86,7 +88,7 @@ func (n *fieldNode) finish() *column {
 			c.numbers[i] = v.float()
 		}
 	}
-	c.public = sync.OnceValue(func() *Column { return c.describe() })
+	c.public, c.groups = sync.OnceValue(c.describe), sync.OnceValues(c.label)
 	return c
 }
 
@@ -146,18 +148,22 @@ func (c *column) single() bool {
 }
 
 // Sizes in bytes of what is kept of a value besides its text, which the context
-// holds: in the dictionary, as a number, and as callers see it.
+// holds: in the dictionary, as a group, and as callers see it.
 const (
-	columnSize = 200
+	columnSize = 250
 	entrySize  = 24
+	groupSize  = 20
 	valueSize  = 40
 )
 
 func (c *column) size() int {
 	size := columnSize + entrySize*cap(c.values) + 8*cap(c.numbers) + 4*(cap(c.codes)+cap(c.rows))
-	size += valueSize * min(len(c.values), MaxValues)
+	size += groupSize*len(c.values) + valueSize*min(len(c.values), MaxValues)
 	elements := 0
 	for _, v := range c.values {
+		if !v.scalar() {
+			size += len(v.text) // as it is written as a group
+		}
 		if v.kind == kindArray {
 			elements += len(v.text) / 2 // each has a byte and a comma or bracket at least
 		}

@@ -24,7 +24,7 @@ type grouping struct {
 
 // group puts rows into groups by the label of what they have in a column.
 func group(rows []uint32, col *column, n int) grouping {
-	groups, keys := col.labels()
+	groups, keys := col.groups()
 	by := grouping{of: make([]uint32, len(rows)), keys: keys, counts: make([]uint32, len(keys))}
 	codes := col.dense(n)
 	empty := uint32(0) // records without a value
@@ -51,9 +51,9 @@ func group(rows []uint32, col *column, n int) grouping {
 	return by
 }
 
-// labels is the group of each code, and what the groups are called: null and
-// missing values go to the first.
-func (c *column) labels() (groups []uint32, keys []string) {
+// label gives each code a group, and each group a name: null and missing values
+// go to the first.
+func (c *column) label() (groups []uint32, keys []string) {
 	groups = make([]uint32, codeValues+len(c.values))
 	keys = append(make([]string, 0, 1+len(c.values)), NullGroup)
 	single, known := c.single(), map[string]uint32{}

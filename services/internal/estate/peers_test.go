@@ -82,7 +82,7 @@ func BenchmarkCalls(b *testing.B) {
 	for _, asked := range []string{
 		`{"data_key":"product_versions","group_by":"product"}`,
 		`{"data_key":"product_versions","group_by":"version"}`,
-		`{"data_key":"product_versions","group_by":"product","metrics":["distinct:version","min:date"]}`,
+		`{"data_key":"product_versions","group_by":"product","metrics":["distinct:version","distinct:date"]}`,
 		`{"data_key":"product_versions","filter":{"version":{"contains":"1"},"date":{"gte":"2020"}}}`,
 		`{"data_key":"product_versions","filter":{"version":{"in":["1.0","2.0"]}},"group_by":"date"}`,
 		`{"data_key":"gcp_machine_types","group_by":"zone","metrics":["p95:memory_gb","p50:cpus","avg:cpus","max:cpus"]}`,
