@@ -55,13 +55,25 @@ func (c call) group() string {
 	return fmt.Sprintf("l%d", at(c.groupBy))
 }
 
+// used are the columns that groups and metrics need; fewer are prepared sooner.
+func (c call) used() string {
+	columns := "NULL AS none"
+	for i, field := range someFields {
+		named := func(m string) bool { return strings.HasSuffix(m, ":"+field) }
+		if field == c.groupBy || slices.ContainsFunc(c.metrics, named) {
+			columns += strings.ReplaceAll(", t#, v#, l#", "#", fmt.Sprint(i))
+		}
+	}
+	return columns
+}
+
 // with makes a table sel of the records that the filter lets pass.
 func (c call) with() string {
 	where := []string{"1"}
 	for _, a := range c.filter {
 		where = append(where, "COALESCE("+a.sql(at(a.field))+", 0)")
 	}
-	return "WITH sel AS MATERIALIZED (SELECT * FROM rec WHERE " + strings.Join(where, "\n AND ") + ")\n"
+	return "WITH sel AS MATERIALIZED (SELECT " + c.used() + " FROM rec WHERE " + strings.Join(where, "\n AND ") + ")\n"
 }
 
 // lookUp is a field's type and value in SQL. A name with dots in it goes first,
