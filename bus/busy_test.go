@@ -91,7 +91,7 @@ func TestReaderThatIsTooSlowIsCutOff(t *testing.T) {
 	spoken, stopped := make(chan struct{}), make(chan struct{})
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		defer close(stopped)
-		for range 20_000 {
+		for range 50_000 {
 			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		}
 		close(spoken)
@@ -105,7 +105,7 @@ func TestReaderThatIsTooSlowIsCutOff(t *testing.T) {
 		}
 		<-spoken
 	}
-	if !errors.Is(last, schemas.ErrAnalysisUnavailable) || !strings.Contains(last.Error(), "too slow") || read > 10_000 {
+	if !errors.Is(last, schemas.ErrAnalysisUnavailable) || !strings.Contains(last.Error(), "too slow") || read > 40_000 {
 		t.Errorf("%d events, and then %v; want a part, and to be told why it ends", read, last)
 	}
 	<-stopped // the worker is told, too

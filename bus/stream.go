@@ -27,7 +27,7 @@ const (
 	headerRoom = 4 << 10
 	// mostAhead and bytesAhead are how much may have come that the caller has not
 	// read yet. One that reads too slowly is told, and the worker stopped.
-	mostAhead  = 4096
+	mostAhead  = 32 << 10
 	bytesAhead = 8 << 20
 	// chunkSize is the most that one message of an upload carries.
 	chunkSize = 1 << 20

@@ -47,6 +47,14 @@ var (
 	}
 )
 
+// Render is the rendering agent that comes with Cairn; --render may name another.
+var Render = Stream[schemas.Rendering]{
+	Subject: "cairn.render",
+	Invalid: schemas.ErrMalformed,
+	Timeout: 60 * time.Second,
+	MaxBody: 10 << 20,
+}
+
 // Services are the names of the services behind the subjects, in the order in
 // which they stop: each may be asked for its Health.
 func Services() []string { return []string{"tags", "register", "resolve", "analyze"} }

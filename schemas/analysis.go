@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -82,6 +83,20 @@ func (a *Analysis) History() []Utterance {
 		return history[:n-1]
 	}
 	return history
+}
+
+// Said reports whether the assistant has said the text before. A nil Prompt
+// says nothing.
+func (p *Prompt) Said(text string) bool {
+	if p == nil {
+		return false
+	}
+	for _, u := range p.M {
+		if u.R == 1 && strings.Contains(u.C, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // check is the messages in order of their index, those that are wrong named in c.

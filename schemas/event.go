@@ -86,7 +86,8 @@ type Rendering struct {
 	Query       string           `json:"query"`
 	Mode        string           `json:"mode"`
 	Answer      string           `json:"answer"`
-	ToolResults []jsontext.Value `json:"tool_results"`
+	ToolUses    []ToolUse        `json:"tool_uses"`
+	ToolResults []jsontext.Value `json:"tool_results"` // of the uses, in their order
 	Prompt      *Prompt          `json:"prompt,omitzero"`
 	Profile     jsontext.Value   `json:"profile,omitzero"`
 }

@@ -12,7 +12,7 @@ type Config struct {
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
 	Embed  string        // lexical: (no server) | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
-	Render string        // subject of the rendering agent; empty: none
+	Render string        // subject of the rendering agent, cairn.render for the one that comes with Cairn; empty: none
 	TagTTL time.Duration // how long a tag lives
 
 	// TagMemory keeps tags off the disk: they end with the NATS server.

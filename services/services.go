@@ -1,6 +1,6 @@
-// Package services runs the work behind the edge: tags, register, resolve and
-// analyze, each in a folder of its own. Run is the one place that wires them
-// to their backends.
+// Package services runs the work behind the edge: tags, register, resolve,
+// analyze and render, each in a folder of its own. Run is the one place that
+// wires them to their backends.
 package services
 
 import (
@@ -19,12 +19,17 @@ import (
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
 	"cairn/services/register"
+	"cairn/services/render"
 	"cairn/services/resolve"
 	"cairn/services/tags"
 )
 
-// Roles are the services there are, in the order in which they stop.
+// Roles are the services that run when none is named, and the rendering agent
+// beside them where it is the one that answers are handed to.
 func Roles() []string { return bus.Services() }
+
+// Known are the services there are, in the order in which they stop.
+func Known() []string { return append(Roles(), "render") }
 
 // Run does the work of c.Roles on conn until ctx ends, then answers what is in
 // flight and returns nil. It waits for a NATS server that is away. ready is
@@ -33,6 +38,9 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
 	if len(w.Roles) == 0 {
 		w.Roles = Roles()
+		if c.Render == bus.Render.Subject {
+			w.Roles = Known()
+		}
 	}
 	defer w.stop()
 	if err := w.start(ctx); err != nil {
@@ -78,8 +86,8 @@ type wiring struct {
 // start brings up all roles at once.
 func (w *wiring) start(ctx context.Context) error {
 	for _, role := range w.Roles {
-		if !slices.Contains(Roles(), role) {
-			return fmt.Errorf("no service is called %q; want one of %v", role, Roles())
+		if !slices.Contains(Known(), role) {
+			return fmt.Errorf("no service is called %q; want one of %v", role, Known())
 		}
 	}
 	if err := w.conn.WaitConnected(ctx); err != nil {
@@ -110,6 +118,8 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 		return w.register(ctx)
 	case "resolve":
 		return w.resolve(ctx)
+	case "render":
+		return w.run("render", w.Slots, render.Serve)
 	default:
 		return w.analyze(ctx)
 	}
@@ -233,12 +243,12 @@ func (w *wiring) atEnd(f func()) {
 	w.closers = append(w.closers, f)
 }
 
-// stop drains the services in the order of Roles, so that a registration in
+// stop drains the services in the order of Known, so that a registration in
 // flight is still confirmed, then closes what they used, last opened first.
 func (w *wiring) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
 	defer cancel()
-	for _, role := range Roles() {
+	for _, role := range Known() {
 		if s := w.services[role]; s != nil {
 			if err := s.Stop(ctx); err != nil {
 				w.Log.Warn("service stopped", "service", role, "err", err)

@@ -122,3 +122,18 @@ func direct(t testing.TB, events []event) {
 		t.Errorf("direct_response %v, want text, code and reason", d)
 	}
 }
+
+// The agent that comes with Cairn writes a table of what was computed, in the
+// reader's way.
+func TestRenderingAgentOfOurs(t *testing.T) {
+	alone(t, setup{render: bus.Render.Subject}, func(t *testing.T, c *client) {
+		events := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`, `"include":["provenance"]`))
+		inOrder(t, kindsOf(events))
+		if got := said(t, events); !strings.Contains(got, "| site | count |") || !strings.Contains(got, "| gesamt |") {
+			t.Errorf("the answer is\n%s\nwant a table in German", got)
+		}
+		if p := all(events, "provenance"); len(p) != 1 || strings.Contains(p[0], "flagged") {
+			t.Errorf("provenance %v, want a source of each figure", p)
+		}
+	})
+}

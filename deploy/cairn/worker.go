@@ -31,13 +31,14 @@ func workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker [ROLE…]",
 		Short: "Run services alone: all, or those of the roles",
-		Long: `Worker runs services on a NATS server: ` + roles + `.
+		Long: `Worker runs services on a NATS server: ` + roles + `. Only by name it
+runs render, the rendering agent that analyze asks with --render cairn.render.
 Workers of a role share its requests, so more of them answer more; they need
 nothing of each other and may be stopped at any time.`,
 		Example: `  cairn worker                                            # all roles
   cairn worker resolve --nats nats://nats:4222            # one more to resolve
   cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
-		ValidArgs: services.Roles(),
+		ValidArgs: services.Known(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.backends.Roles = args
 			return w.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -52,8 +53,8 @@ nothing of each other and may be stopped at any time.`,
 
 func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	for _, role := range w.backends.Roles {
-		if !slices.Contains(services.Roles(), role) {
-			return fmt.Errorf("there is no role %q; want %s", role, strings.Join(services.Roles(), ", "))
+		if !slices.Contains(services.Known(), role) {
+			return fmt.Errorf("there is no role %q; want %s", role, strings.Join(services.Known(), ", "))
 		}
 	}
 	log, err := w.logger(errOut)

@@ -44,6 +44,10 @@ type result struct {
 	answer jsontext.Value
 }
 
+func (r result) use() schemas.ToolUse {
+	return schemas.ToolUse{ToolCallID: r.call.ID, Name: r.call.Name, Input: jsontext.Value(r.call.Input)}
+}
+
 func (l *loop) run(ctx context.Context) error {
 	for round := range maxRounds + 1 {
 		if round == maxRounds {
@@ -145,8 +149,7 @@ func (l *loop) tell(r result) error {
 	l.results = append(l.results, r)
 	l.talk.Messages = append(l.talk.Messages,
 		model.Message{Role: model.ToolRole, CallID: r.call.ID, Tool: r.call.Name, Result: []byte(r.answer)})
-	err := l.to.Send(schemas.EventToolUse, schemas.ToolUse{ToolCallID: r.call.ID, Name: r.call.Name, Input: jsontext.Value(r.call.Input)})
-	if err != nil {
+	if err := l.to.Send(schemas.EventToolUse, r.use()); err != nil {
 		return err
 	}
 	return l.to.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})

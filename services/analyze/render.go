@@ -27,7 +27,7 @@ const (
 func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
-		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolResults: answers(l.results),
+		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolUses: uses(l.results), ToolResults: answers(l.results),
 		Prompt: ask.Prompt, Profile: ask.Profile,
 	}
 	var spoken strings.Builder
@@ -66,6 +66,14 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 	l.answer.Reset()
 	l.answer.WriteString(spoken.String()) // is what the caller reads
 	return nil
+}
+
+func uses(results []result) []schemas.ToolUse {
+	all := []schemas.ToolUse{}
+	for _, r := range results {
+		all = append(all, r.use())
+	}
+	return all
 }
 
 func answers(results []result) []jsontext.Value {

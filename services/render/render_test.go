@@ -1,0 +1,120 @@
+package render_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/render"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve is a bus with the agent.
+func serve(t *testing.T) *bus.Conn {
+	t.Helper()
+	conn := bustest.Open(t)
+	if err := render.Serve(bustest.Service(t, conn, "render")); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// rendered is the text that the agent makes of r.
+func rendered(t *testing.T, conn *bus.Conn, r schemas.Rendering) string {
+	t.Helper()
+	var text strings.Builder
+	for event, err := range bus.Render.Call(t.Context(), conn, r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var delta schemas.TextDelta
+		if err := json.Unmarshal(event.Data, &delta); err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString(delta.Text)
+	}
+	return text.String()
+}
+
+// analysis is a finished one with a call and its result.
+func analysis(answer, input, result string) schemas.Rendering {
+	return schemas.Rendering{
+		Query: "q", Mode: schemas.ModeStandard, Answer: answer,
+		ToolUses:    []schemas.ToolUse{{ToolCallID: "1", Name: "compute_stats", Input: jsontext.Value(input)}},
+		ToolResults: []jsontext.Value{jsontext.Value(result)},
+	}
+}
+
+const (
+	bySite = `{"data_key":"hosts","group_by":"site"}`
+	sites  = `{"groups":{"fra1":1600,"lon1":9},"total":1609,"group_count":2}`
+	table  = "**hosts**\n\n| site | count |\n|---|--:|\n| fra1 | 1,600 |\n| lon1 | 9 |\n| total | 1,609 |"
+)
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	conn := serve(t)
+	with := func(r schemas.Rendering, change func(*schemas.Rendering)) schemas.Rendering {
+		change(&r)
+		return r
+	}
+	usual := analysis("Most are in fra1.", bySite, sites)
+	for _, row := range []struct {
+		name string
+		of   schemas.Rendering
+		want string
+	}{
+		{"the answer, and a table for a breakdown", usual, "Most are in fra1.\n\n" + table},
+		{"a list that the table holds is left out", analysis("1,609 hosts by site:\n- fra1: 1,600\n- lon1: 9\n- of them new: 3\n", bySite, sites),
+			"1,609 hosts by site:\n- of them new: 3\n\n" + table},
+		{"no table for one figure", analysis("9.", `{"data_key":"hosts"}`, `{"groups":{},"total":9}`), "9."},
+		{"nor for a call that went wrong", analysis("None.", bySite, `{"error":"no array is called hosts"}`), "None."},
+		{"nor in plain prose", with(usual, func(r *schemas.Rendering) { r.Mode = schemas.ModeBroad }), "Most are in fra1."},
+		{"in columns, written as the reader does", with(usual, func(r *schemas.Rendering) {
+			r.Profile = jsontext.Value(`{"language":"de-CH","format":"plain","name":"Reto"}`)
+		}), "Most are in fra1.\n\nhosts\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
+		{"a language without words of ours", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":"pl"}`) }),
+			"Most are in fra1.\n\n" + strings.NewReplacer("1,6", "1\u00a06").Replace(table)},
+		{"a profile of another kind", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }), "Most are in fra1.\n\n" + table},
+		{"a table that the reader has is not repeated", with(usual, func(r *schemas.Rendering) {
+			r.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "q"}, "1": {R: 1, C: "So:\n\n" + table}}}
+		}), "Most are in fra1."},
+		{"several metrics, names that mean something in Markdown, and no value",
+			analysis("", `{"data_key":"a_b","group_by":"c|d","metrics":["count","avg:x"]}`,
+				`{"groups":{"null":3,"<b>":2},"total":5,"metrics":{"avg:x":{"groups":{"null":null,"<b>":1.23456},"total":1.5}}}`),
+			"\n\n**a\\_b**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
+		{"the last of two tables about the same", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`), func(r *schemas.Rendering) {
+			r.ToolUses = append(r.ToolUses, r.ToolUses[0])
+			r.ToolResults = append(r.ToolResults, jsontext.Value(sites))
+		}), "a\n\n" + table},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(row.want, rendered(t, conn, row.of)); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLongTablesSayHowMuchIsMissing(t *testing.T) {
+	t.Parallel()
+	groups := make([]string, 30)
+	for i := range groups {
+		groups[i] = fmt.Sprintf(`"g%02d":%d`, i, 100-i)
+	}
+	result := `{"groups":{` + strings.Join(groups, ",") + `},"total":2565,"group_count":1200,"truncated":true}`
+	got := rendered(t, serve(t), analysis("Many.", bySite, result))
+	if !strings.HasSuffix(got, "| g19 | 81 |\n| 1,180 more |  |\n| total | 2,565 |") {
+		t.Errorf("got\n%s\nwant 20 rows, how many more there are, and the total", got)
+	}
+}

@@ -1,0 +1,148 @@
+package render
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// mostRows is what people read of a table; the largest come first.
+const mostRows = 20
+
+// table is a breakdown: a figure of each metric for each group.
+type table struct {
+	array, by string
+	metrics   []string
+	rows      []row
+	total     []float64 // by metric
+	groups    int       // also those without a row
+}
+
+type row struct {
+	label   string
+	figures []float64 // by metric; NaN: there is none
+}
+
+func (t table) row(label string) (row, bool) {
+	at := slices.IndexFunc(t.rows, func(r row) bool { return r.label == label })
+	if at < 0 {
+		return row{}, false
+	}
+	return t.rows[at], true
+}
+
+// asked is the input of a computation.
+type asked struct {
+	DataKey string   `json:"data_key"`
+	GroupBy string   `json:"group_by"`
+	Metrics []string `json:"metrics"`
+}
+
+// computed is its result.
+type computed struct {
+	figures
+	Metrics    map[string]figures `json:"metrics"`
+	GroupCount int                `json:"group_count"`
+}
+
+// figures are those of one metric.
+type figures struct {
+	Groups jsontext.Value `json:"groups"`
+	Total  *float64       `json:"total"`
+}
+
+// tablesOf are the breakdowns of an analysis, in their order.
+func tablesOf(r schemas.Rendering) []table {
+	var all []table
+	for i, use := range r.ToolUses {
+		var a asked
+		var c computed
+		if i >= len(r.ToolResults) || json.Unmarshal(use.Input, &a) != nil || json.Unmarshal(r.ToolResults[i], &c) != nil {
+			continue // a call that went wrong
+		}
+		if t := newTable(a, c); len(t.rows) > 1 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func newTable(a asked, c computed) table {
+	t := table{array: a.DataKey, by: a.GroupBy, metrics: a.Metrics, groups: c.GroupCount}
+	if len(t.metrics) == 0 {
+		t.metrics = []string{"count"}
+	}
+	for i, name := range t.metrics {
+		of := c.figures
+		if i > 0 {
+			of = c.Metrics[name]
+		}
+		t.total = append(t.total, figureOf(of.Total))
+		for _, g := range groupsOf(of.Groups) {
+			t.set(g.label, i, g.figure)
+		}
+	}
+	t.groups = max(t.groups, len(t.rows))
+	t.rows = t.rows[:min(len(t.rows), mostRows)]
+	return t
+}
+
+// set notes a figure of a group, which gets its row with its first one.
+func (t *table) set(label string, metric int, figure float64) {
+	at := slices.IndexFunc(t.rows, func(r row) bool { return r.label == label })
+	if at < 0 {
+		if metric > 0 {
+			return // metrics have the groups of the first
+		}
+		empty := slices.Repeat([]float64{math.NaN()}, len(t.metrics))
+		t.rows = append(t.rows, row{label, empty})
+		at = len(t.rows) - 1
+	}
+	t.rows[at].figures[metric] = figure
+}
+
+type group struct {
+	label  string
+	figure float64
+}
+
+// groupsOf reads the members of an object in their order: the largest first.
+func groupsOf(object jsontext.Value) []group {
+	var all []group
+	var values map[string]*float64
+	if json.Unmarshal(object, &values) != nil {
+		return nil
+	}
+	for label, v := range values {
+		all = append(all, group{label, figureOf(v)})
+	}
+	slices.SortFunc(all, func(a, b group) int {
+		return cmp.Or(cmp.Compare(b.figure, a.figure), cmp.Compare(a.label, b.label))
+	})
+	return all
+}
+
+func figureOf(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+// newest leaves of tables about the same the last one: a model that corrects
+// itself computes twice.
+func newest(all []table) []table {
+	var kept []table
+	for i, t := range all {
+		same := func(o table) bool { return o.array == t.array && o.by == t.by && slices.Equal(o.metrics, t.metrics) }
+		if !slices.ContainsFunc(all[i+1:], same) {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
