@@ -3,9 +3,12 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"cairn/bus"
@@ -85,28 +88,65 @@ func TestFullWorkerIsNotTheLastThatIsAsked(t *testing.T) {
 	}
 }
 
-func TestReaderThatIsTooSlowIsCutOff(t *testing.T) {
+func TestSlowReaderSlowsTheWorkerDown(t *testing.T) {
+	t.Parallel()
+	const events = 5000
+	server, conn := bustest.Start(t)
+	var sent atomic.Int64
+	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
+		for i := range events {
+			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strconv.Itoa(i)}); err != nil {
+				return err
+			}
+			sent.Add(1)
+		}
+		return nil
+	})
+	read := int64(0)
+	for event, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Type == schemas.EventTextDelta && string(event.Data) != fmt.Sprintf(`{"text":"%d"}`, read) {
+			t.Fatalf("event %d is %s", read, event.Data)
+		}
+		if ahead := sent.Load() - read; ahead > 600 {
+			t.Fatalf("the worker is %d events ahead", ahead)
+		}
+		read++
+	}
+	if read != events+1 {
+		t.Errorf("%d events, want %d and done", read, events)
+	}
+}
+
+func TestReaderThatStopsIsCutOff(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	spoken, stopped := make(chan struct{}), make(chan struct{})
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		defer close(stopped)
-		for range 50_000 {
-			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+	ended := make(chan error, 1)
+	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+		for err == nil {
+			err = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		}
-		close(spoken)
-		<-ctx.Done()
-		return ctx.Err()
+		ended <- err
+		return err
 	})
-	read, last := 0, error(nil)
-	for _, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
-		if last = err; err == nil {
-			read++
+	var last string
+	for event, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		<-spoken
+		if ended != nil {
+			if err := <-ended; !errors.Is(err, schemas.ErrUnavailable) {
+				t.Errorf("the worker's error is %v", err)
+			}
+			ended = nil
+		}
+		if event.Type == schemas.EventError {
+			last = string(event.Data)
+		}
 	}
-	if !errors.Is(last, schemas.ErrAnalysisUnavailable) || !strings.Contains(last.Error(), "too slow") || read > 40_000 {
-		t.Errorf("%d events, and then %v; want a part, and to be told why it ends", read, last)
+	if !strings.Contains(last, "does not read") {
+		t.Errorf("the stream ends with %q, want to be told why", last)
 	}
-	<-stopped // the worker is told, too
 }

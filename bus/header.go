@@ -30,6 +30,12 @@ const (
 	HeaderBodySize = "Cairn-Body-Size"
 	// HeaderBusy on an error: this worker is full, another one may not be.
 	HeaderBusy = "Cairn-Busy"
+	// HeaderWindow on a stream's request: the worker may be so many events ahead
+	// of what the caller says that it has read. Without it, any number.
+	HeaderWindow = "Cairn-Window"
+	// HeaderRead on a message to a worker's reply subject: the caller has read
+	// the events up to this one.
+	HeaderRead = "Cairn-Read"
 	// HeaderCancel on a message to a worker's reply subject ends the stream.
 	HeaderCancel = "Cairn-Cancel"
 )

@@ -20,7 +20,8 @@ var errLeft = errors.New("the caller left")
 
 // Sender sends the events of one stream. It may be used concurrently.
 type Sender interface {
-	// Send sends data as JSON. It does not wait for the reader.
+	// Send sends data as JSON. It waits for a caller that is too far behind and
+	// wants that, for 10 seconds at most.
 	Send(event string, data any) error
 }
 
@@ -43,7 +44,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 	return svc.add(endpoint{s.Subject, s.Timeout, s.row, svc.slots}, func(ctx context.Context, r micro.Request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w := newSession(svc.conn, r, cancel)
+		w := newSession(ctx, svc.conn, r, cancel)
 		err := w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
 		if err == nil {
 			err = w.run(ctx, handle)
@@ -81,15 +82,15 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 	}
 	switch {
 	case err == nil:
-		err = w.Send(schemas.EventDone, schemas.Nothing{})
+		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
 		svc.refuse(ctx, r, s.row(err), err, nats.Header{})
 		return
 	default:
 		e := svc.seen(ctx, s.Subject, s.row(err), err)
 		err = errors.Join(
-			w.Send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
-			w.Send(schemas.EventDone, schemas.Nothing{}))
+			w.send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
+			w.send(schemas.EventDone, schemas.Nothing{}))
 	}
 	if err != nil {
 		svc.log.Warn("stream not ended", "subject", s.Subject, "request_id", RequestID(ctx), "err", err)
@@ -102,15 +103,20 @@ type session struct {
 	reply   string // where the events go
 	control string // where the caller answers: chunks of the body, and cancel
 	sub     *nats.Subscription
+	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	upload
+	flow
 
 	mu       sync.Mutex
 	sequence uint64
 }
 
-func newSession(c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
-	return &session{conn: c, reply: r.Reply(), cancel: cancel, upload: newUpload(r.Data())}
+func newSession(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
+	return &session{
+		conn: c, reply: r.Reply(), ctx: ctx, cancel: cancel,
+		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
+	}
 }
 
 // open shows the caller where to answer.
@@ -130,6 +136,10 @@ func (w *session) open(size string, most int) error {
 func (w *session) told(msg *nats.Msg) {
 	if noResponders(msg) || msg.Header.Get(HeaderCancel) != "" {
 		w.cancel(errLeft)
+		return
+	}
+	if n, err := strconv.ParseUint(msg.Header.Get(HeaderRead), 10, 64); err == nil {
+		w.caughtUp(n)
 		return
 	}
 	if err := w.chunk(msg.Data); err != nil {
@@ -153,6 +163,14 @@ func (w *session) beat(ctx context.Context) {
 
 // Send implements Sender.
 func (w *session) Send(event string, data any) error {
+	if err := w.admit(w.ctx, w.sent()); err != nil {
+		return err
+	}
+	return w.send(event, data)
+}
+
+// send does not wait: a stream ends whether it is read or not.
+func (w *session) send(event string, data any) error {
 	body, err := json.Marshal(data, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("encode %s event: %w", event, err)
@@ -177,10 +195,13 @@ func (w *session) publish(msg *nats.Msg) error {
 	return w.conn.nc.PublishMsg(msg)
 }
 
-func (w *session) began() bool {
+func (w *session) began() bool { return w.sent() > 0 }
+
+// sent is how many events there were.
+func (w *session) sent() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.sequence > 0
+	return w.sequence
 }
 
 func (w *session) close() {

@@ -25,10 +25,12 @@ const (
 	grace = 2 * time.Second
 	// headerRoom is what the headers of a message may take of max_payload.
 	headerRoom = 4 << 10
-	// mostAhead and bytesAhead are how much may have come that the caller has not
-	// read yet. One that reads too slowly is told, and the worker stopped.
-	mostAhead  = 32 << 10
-	bytesAhead = 8 << 20
+	// window is how many events a worker may be ahead of what a caller has read,
+	// who says so after every half of it. A slow one so slows the worker down, and
+	// costs no more than that in memory.
+	window = 512
+	// stall is how long a worker waits for a caller that reads nothing.
+	stall = 10 * time.Second
 	// chunkSize is the most that one message of an upload carries.
 	chunkSize = 1 << 20
 )
@@ -105,9 +107,6 @@ func (s Stream[Req]) row(err error) *schemas.Error {
 	return s.Errors(visible(err))
 }
 
-// errTooSlow is of a caller that does not read what comes.
-var errTooSlow = schemas.ErrUnavailable.Because("events were lost on the way: the reader is too slow")
-
 // listener is the caller's side of one stream.
 type listener struct {
 	conn    *Conn
@@ -136,12 +135,12 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte) (*listene
 		msg.Data, l.body = nil, body
 		msg.Header.Set(HeaderBodySize, strconv.Itoa(len(body)))
 	}
+	msg.Header.Set(HeaderWindow, strconv.Itoa(window))
 	msg.Reply = c.nc.NewInbox()
 	var err error
 	if l.sub, err = c.nc.SubscribeSync(msg.Reply); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
-	_ = l.sub.SetPendingLimits(mostAhead, bytesAhead) // fails only on a closed subscription
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+grace)
 	l.forget = context.AfterFunc(l.lost, l.cancel)
 	l.request = msg
@@ -199,8 +198,6 @@ func (l *listener) receive() (*nats.Msg, error) {
 		return nil, transportError(l.request.Subject, nats.ErrNoResponders)
 	case err == nil:
 		return msg, nil
-	case errors.Is(err, nats.ErrSlowConsumer):
-		return nil, errTooSlow
 	case l.lost.Err() != nil:
 		return nil, schemas.ErrUnavailable.Because("NATS went away")
 	case l.ctx.Err() == nil && ctx.Err() != nil:
@@ -231,23 +228,35 @@ func (l *listener) event(kind string, msg *nats.Msg) (Event, error) {
 	l.ended = kind == schemas.EventDone
 	if n, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64); err == nil {
 		if n != l.last+1 {
-			return Event{}, errTooSlow
+			return Event{}, schemas.ErrUnavailable.Because("events were lost on the way")
 		}
 	}
 	l.last++
+	if l.last%(window/2) == 0 {
+		l.tell(HeaderRead, strconv.FormatUint(l.last, 10))
+	}
 	return Event{Type: kind, Sequence: l.last, Data: msg.Data}, nil
 }
 
 // leave ends the caller's side, and the worker's when it is still at work.
 func (l *listener) leave() {
 	_ = l.sub.Unsubscribe() // fails only on a closed connection
-	if !l.ended && l.control != "" {
-		msg := nats.NewMsg(l.control)
-		msg.Header.Set(HeaderCancel, "1")
-		_ = l.conn.nc.PublishMsg(msg) // if it is lost, the worker finds no listener
+	if !l.ended {
+		l.tell(HeaderCancel, "1")
 	}
 	if l.cancel != nil {
 		l.forget()
 		l.cancel()
 	}
+}
+
+// tell sends a header to the worker, once it is known. What is lost the worker
+// finds out by itself: that nobody listens, or reads.
+func (l *listener) tell(header, value string) {
+	if l.control == "" {
+		return
+	}
+	msg := nats.NewMsg(l.control)
+	msg.Header.Set(header, value)
+	_ = l.conn.nc.PublishMsg(msg)
 }

@@ -40,7 +40,7 @@ func TestModes(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		prompt := func(more ...string) string { return c.told(t, estate, more...)[0].Content }
 		standard, broad := prompt(`"mode":"standard"`), prompt(`"mode":"broad"`)
-		if !strings.Contains(broad, "no recommendations") || !strings.Contains(standard, "recommendations or findings") || standard == broad {
+		if !strings.Contains(broad, "no recommendations") || !strings.Contains(standard, "findings or recommendations") || standard == broad {
 			t.Errorf("standard:\n%s\nbroad:\n%s", standard, broad)
 		}
 		if prompt() != standard {
