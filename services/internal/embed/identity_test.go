@@ -190,8 +190,8 @@ func TestCallersInHaste(t *testing.T) {
 func TestAServerThatFailsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	e := open(t, s, "all-minilm?query_timeout=100ms")
-	vectors(t, e, embed.Query, "red")
+	e := open(t, s, "all-minilm?query_timeout=400ms")
+	vectors(t, e, embed.Document, "red")
 	ctx, stop := context.WithCancel(t.Context())
 	watched := make(chan struct{})
 	go func() { embed.Watch(ctx, e); close(watched) }()

@@ -192,7 +192,7 @@ func TestFailures(t *testing.T) {
 		{"a runner that died", status(500, "llama runner process has terminated"), embed.ErrUnavailable, "terminated"},
 		{"a model that went away", status(404, "model 'm' not found"), embed.ErrUnavailable, "ollama pull"},
 		{"a login", status(401, "unauthorized"), embed.ErrUnavailable, ""},
-		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "no answer within 100ms"},
+		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "no answer within 400ms"},
 		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
 		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, those before it had 64"},
@@ -202,7 +202,7 @@ func TestFailures(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
-			e := open(t, s, "all-minilm?timeout=100ms")
+			e := open(t, s, "all-minilm?timeout=400ms")
 			vectors(t, e, embed.Document, "all is well")
 			s.SetEmbedding(func([]string) ollamatest.Embedding { return row.does })
 			got, err := e.Embed(t.Context(), embed.Document, []string{"a poisoned text"})
@@ -244,7 +244,7 @@ func TestATextThatBreaksTheModel(t *testing.T) {
 		"no answer":             {End: modeltest.Hang},
 	} {
 		s := serve(t)
-		e := open(t, s, "all-minilm?timeout=100ms")
+		e := open(t, s, "all-minilm?timeout=400ms")
 		vectors(t, e, embed.Document, "fine")
 		s.SetEmbedding(func(texts []string) ollamatest.Embedding {
 			if slices.Contains(texts, "poison") {
@@ -267,12 +267,12 @@ func TestATextThatBreaksTheModel(t *testing.T) {
 func TestQueriesDoNotWaitLong(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	e := open(t, s, "all-minilm?query_timeout=100ms")
-	vectors(t, e, embed.Query, "all is well")
+	e := open(t, s, "all-minilm?query_timeout=400ms")
+	vectors(t, e, embed.Document, "all is well")
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
 	began := time.Now()
 	_, err := e.Embed(t.Context(), embed.Query, []string{"slow"})
 	if took := time.Since(began); !errors.Is(err, embed.ErrUnavailable) || took > 2*time.Second {
-		t.Errorf("got %v after %v, want %v after 100ms", err, took, embed.ErrUnavailable)
+		t.Errorf("got %v after %v, want %v after 400ms", err, took, embed.ErrUnavailable)
 	}
 }
