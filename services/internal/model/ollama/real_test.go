@@ -176,7 +176,9 @@ func TestRealLeavingStopsTheModel(t *testing.T) {
 		}
 		break
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	// The first answer would go on for minutes. A server that makes room for
+	// another model meanwhile waits 5 seconds for it.
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("the next answer began after %v", took)
 	}
 }
