@@ -3,6 +3,7 @@ package estate
 import (
 	"bytes"
 	"cmp"
+	"container/heap"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -128,31 +129,22 @@ type worstFirst struct {
 	compare func(g, h uint32) int // negative when g is better
 }
 
+func (w *worstFirst) Len() int           { return len(w.list) }
+func (w *worstFirst) Less(i, j int) bool { return w.compare(w.list[i], w.list[j]) > 0 }
+func (w *worstFirst) Swap(i, j int)      { w.list[i], w.list[j] = w.list[j], w.list[i] }
+func (w *worstFirst) Push(g any)         { w.list = append(w.list, g.(uint32)) }
+
+// Pop is not used: who takes all sorts them.
+func (w *worstFirst) Pop() any { panic("nothing is taken from the heap") }
+
 // offer takes g when there are fewer than most or a worse one makes room.
 func (w *worstFirst) offer(g uint32, most int) {
-	if len(w.list) < most {
-		w.list = append(w.list, g)
-		for i := len(w.list) - 1; i > 0 && w.compare(w.list[i], w.list[(i-1)/2]) > 0; i = (i - 1) / 2 {
-			w.list[i], w.list[(i-1)/2] = w.list[(i-1)/2], w.list[i]
-		}
-		return
-	}
-	if most == 0 || w.compare(g, w.list[0]) > 0 {
-		return
-	}
-	w.list[0] = g
-	for i := 0; ; {
-		worst := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(w.list); child++ {
-			if w.compare(w.list[child], w.list[worst]) > 0 {
-				worst = child
-			}
-		}
-		if worst == i {
-			return
-		}
-		w.list[i], w.list[worst] = w.list[worst], w.list[i]
-		i = worst
+	switch {
+	case len(w.list) < most:
+		heap.Push(w, g)
+	case most > 0 && w.compare(g, w.list[0]) < 0:
+		w.list[0] = g
+		heap.Fix(w, 0)
 	}
 }
 

@@ -48,6 +48,18 @@ func Use(tool, input string) Turn {
 	return Turn{Calls: []Call{{ID: "call_" + tool, Name: tool, Input: input}}}
 }
 
+// Wait returns true when it has received from gate, false when the client or
+// the test is over.
+func Wait(gate, client, test <-chan struct{}) bool {
+	select {
+	case <-gate:
+		return true
+	case <-client:
+	case <-test:
+	}
+	return false
+}
+
 // AnswerTokens is what a turn is said to cost beside its prompt.
 func (t Turn) AnswerTokens() int { return len(t.Text) + len(t.Calls) + 1 }
 

@@ -13,20 +13,15 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/served"
 )
 
-var (
-	errLeft   = errors.New("the caller left the loop")
-	errCut    = errors.New("the answer ended before it was complete")
-	errEmpty  = errors.New("the model answered nothing")
-	errBroken = errors.New("the answer broke off")
-	// errSilent is of all requests that waited when the server was held to hang.
-	errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
-)
+// errSilent is of all requests that waited when the server was held to hang.
+var errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
 
 // passingErrors are those after which a second attempt may do better. The last
 // two come from a kept connection to a server that has started anew.
-var passingErrors = []error{errCut, errEmpty, errBroken, errSilent, io.EOF, syscall.ECONNRESET}
+var passingErrors = []error{served.ErrCut, served.ErrEmpty, served.ErrBroken, errSilent, io.EOF, syscall.ECONNRESET}
 
 func passing(err error) bool {
 	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) })
@@ -50,7 +45,7 @@ func explain(err error) error {
 	case errors.As(err, &signin), errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	default: // a line of the stream: an error of the server's, or no JSON at all
-		return fmt.Errorf("%w: %.300s", errBroken, err)
+		return fmt.Errorf("%w: %.300s", served.ErrBroken, err)
 	}
 }
 

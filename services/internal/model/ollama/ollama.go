@@ -14,6 +14,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/served"
 	"cairn/services/internal/ollamahost"
 )
 
@@ -77,11 +78,11 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 func (m *Model) next(ctx context.Context, c model.Conversation, yield func(model.Part, error) bool) {
 	t, err := m.turn(ctx, c)
 	if err == nil {
-		t.yield = yield
+		t.speech.Yield = yield
 		err = m.answer(ctx, t)
 	}
 	switch {
-	case errors.Is(err, errLeft):
+	case errors.Is(err, served.ErrLeft):
 	case err != nil:
 		yield(model.Part{}, fmt.Errorf("ask %s: %w", m.url, err))
 	default:
@@ -89,7 +90,7 @@ func (m *Model) next(ctx context.Context, c model.Conversation, yield func(model
 	}
 }
 
-// turn prepares a turn of c; its yield is still to be set.
+// turn prepares a turn of c; its speech is still to be set.
 func (m *Model) turn(ctx context.Context, c model.Conversation) (*turn, error) {
 	can, err := m.abilities(ctx)
 	if err != nil {
@@ -110,7 +111,7 @@ func (m *Model) answer(ctx context.Context, t *turn) error {
 			return err
 		}
 		err = t.receive(ctx)
-		if attempt == attempts || t.spoke || !passing(err) {
+		if attempt == attempts || t.speech.Spoke() || !passing(err) {
 			return err
 		}
 		if !errors.Is(err, errSilent) {

@@ -3,12 +3,11 @@ package ollama
 import (
 	"context"
 	"errors"
-	"strings"
-	"unicode"
 
 	"github.com/ollama/ollama/api"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/served"
 )
 
 // turn is one message of the model while it is received.
@@ -17,19 +16,18 @@ type turn struct {
 	watch  *watch
 	req    *api.ChatRequest
 	limit  int // tokens of context
-	yield  func(model.Part, error) bool
-	spoke  bool        // a part was yielded
+	speech served.Speech
 	usage  model.Usage // of all attempts
 
-	space string            // white space held back until something follows it
-	last  *api.ChatResponse // the one that ends the message, nil before
+	last *api.ChatResponse // the one that ends the message, nil before
 }
 
 // receive asks for the message and yields its parts as they come. It returns
 // nil only for a message that is complete and says something: api.Chat returns
 // nil as well when the connection is cut or ctx ends.
 func (t *turn) receive(ctx context.Context) error {
-	t.space, t.last = "", nil
+	t.last = nil
+	t.speech.Restart()
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := t.watch.begin(cancel)
@@ -42,7 +40,7 @@ func (t *turn) receive(ctx context.Context) error {
 		return t.take(r)
 	})
 	switch {
-	case errors.Is(err, errLeft):
+	case errors.Is(err, served.ErrLeft):
 		return err
 	case t.last != nil && err == nil:
 		return t.verdict()
@@ -53,14 +51,14 @@ func (t *turn) receive(ctx context.Context) error {
 	case err != nil:
 		return explain(err)
 	default:
-		return errCut
+		return served.ErrCut
 	}
 }
 
 // take yields what a piece of the message holds. What the model thinks is not
 // part of the answer.
 func (t *turn) take(r api.ChatResponse) error {
-	if err := t.say(r.Message.Content); err != nil {
+	if err := t.speech.Say(r.Message.Content); err != nil {
 		return err
 	}
 	for _, c := range r.Message.ToolCalls {
@@ -68,7 +66,7 @@ func (t *turn) take(r api.ChatResponse) error {
 		if err != nil {
 			return err
 		}
-		if err := t.emit(model.Part{Call: call}); err != nil {
+		if err := t.speech.Emit(model.Part{Call: call}); err != nil {
 			return err
 		}
 	}
@@ -76,31 +74,6 @@ func (t *turn) take(r api.ChatResponse) error {
 		t.last = &r
 		t.usage.PromptTokens += r.PromptEvalCount
 		t.usage.AnswerTokens += r.EvalCount
-	}
-	return nil
-}
-
-// say yields text, but none before the first that can be seen: white space
-// alone is an empty message.
-func (t *turn) say(text string) error {
-	if !t.spoke {
-		text = t.space + text
-		t.space = ""
-		if strings.TrimFunc(text, unicode.IsSpace) == "" {
-			t.space = text
-			return nil
-		}
-	}
-	if text == "" {
-		return nil
-	}
-	return t.emit(model.Part{Text: text})
-}
-
-func (t *turn) emit(p model.Part) error {
-	t.spoke = true
-	if !t.yield(p, nil) {
-		return errLeft
 	}
 	return nil
 }
@@ -114,8 +87,8 @@ func (t *turn) verdict() error {
 		return tooLong("the conversation fills all %d tokens of context", t.limit)
 	case t.last.DoneReason == "length":
 		return tooLong("the answer was cut at %d tokens of context", t.limit)
-	case !t.spoke:
-		return errEmpty
+	case !t.speech.Spoke():
+		return served.ErrEmpty
 	default:
 		return nil
 	}

@@ -28,7 +28,7 @@ func (p player) play(t modeltest.Turn) bool {
 		p.message(api.Message{Thinking: t.Thinking})
 	}
 	for _, text := range t.Text {
-		if t.Gate != nil && !p.wait(t.Gate) {
+		if t.Gate != nil && !modeltest.Wait(t.Gate, p.client, p.close) {
 			return false
 		}
 		p.message(api.Message{Content: text})
@@ -45,7 +45,7 @@ func (p player) end(t modeltest.Turn) bool {
 	case t.Error != "":
 		send(p.w, map[string]string{"error": t.Error})
 	case t.End == modeltest.Hang:
-		return p.wait(nil)
+		return modeltest.Wait(nil, p.client, p.close)
 	case t.End == modeltest.Cut:
 		panic(http.ErrAbortHandler)
 	case t.End == modeltest.Done:
@@ -61,18 +61,6 @@ func (p player) done(t modeltest.Turn) {
 	}
 	r.PromptEvalCount, r.EvalCount = t.Prompt(), t.AnswerTokens()
 	send(p.w, r)
-}
-
-// wait returns true when it has received from gate, false when the client or
-// the test is over.
-func (p player) wait(gate <-chan struct{}) bool {
-	select {
-	case <-gate:
-		return true
-	case <-p.client:
-	case <-p.close:
-	}
-	return false
 }
 
 func (p player) message(m api.Message) {

@@ -13,19 +13,14 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/served"
 )
 
-var (
-	errLeft   = errors.New("the caller left the loop")
-	errCut    = errors.New("the answer ended before it was complete")
-	errEmpty  = errors.New("the model answered nothing")
-	errBroken = errors.New("the answer broke off")
-	errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
-)
+var errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
 
 // passing reports whether a second attempt may do better.
 func passing(err error) bool {
-	return slices.ContainsFunc([]error{errCut, errEmpty, errBroken}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{served.ErrCut, served.ErrEmpty, served.ErrBroken}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // explain names the reason of an error of the client library where callers can
@@ -41,9 +36,9 @@ func explain(err error) error {
 	case errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errCut
+		return served.ErrCut
 	default: // an event of the stream: an error of the server's, or no JSON at all
-		return fmt.Errorf("%w: %.300s", errBroken, err)
+		return fmt.Errorf("%w: %.300s", served.ErrBroken, err)
 	}
 }
 

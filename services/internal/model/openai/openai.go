@@ -18,6 +18,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/served"
 )
 
 // attempts is how often a message is asked for: a server that drops an answer
@@ -85,12 +86,12 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 		t, err := m.turn(ctx, c, yield)
 		if err == nil {
 			err = t.receive(ctx)
-			for n := 1; n < attempts && !t.spoke && passing(err); n++ {
+			for n := 1; n < attempts && !t.speech.Spoke() && passing(err); n++ {
 				err = t.receive(ctx)
 			}
 		}
 		switch {
-		case errors.Is(err, errLeft):
+		case errors.Is(err, served.ErrLeft):
 		case err != nil:
 			yield(model.Part{}, fmt.Errorf("ask %s: %w", m.url, err))
 		default:
@@ -109,5 +110,5 @@ func (m *Model) turn(ctx context.Context, c model.Conversation, yield func(model
 	if err != nil {
 		return nil, err
 	}
-	return &turn{model: m, params: params, window: window, yield: yield}, nil
+	return &turn{model: m, params: params, window: window, speech: served.Speech{Yield: yield}}, nil
 }

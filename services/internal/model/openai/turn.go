@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/openai/openai-go/v3"
 
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/served"
 )
 
 // turn is one message of the model while it is received.
@@ -21,11 +20,9 @@ type turn struct {
 	model  *Model
 	params openai.ChatCompletionNewParams
 	window int // tokens; 0: not known
-	yield  func(model.Part, error) bool
-	spoke  bool        // a part was yielded
+	speech served.Speech
 	usage  model.Usage // of all attempts
 
-	space  string // white space held back until something follows it
 	calls  []model.Call
 	prompt int    // tokens, of this attempt
 	reason string // why the message ended; empty: it did not
@@ -34,7 +31,8 @@ type turn struct {
 // receive asks for the message and yields its parts as they come. It returns
 // nil only for a message that is complete and says something.
 func (t *turn) receive(ctx context.Context) error {
-	t.space, t.calls, t.prompt, t.reason = "", nil, 0, ""
+	t.calls, t.prompt, t.reason = nil, 0, ""
+	t.speech.Restart()
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(t.model.firstChunk, func() { cancel(errSilent) })
@@ -74,7 +72,7 @@ func (t *turn) take(chunk openai.ChatCompletionChunk) error {
 				return err
 			}
 		}
-		if err := t.say(choice.Delta.Content); err != nil {
+		if err := t.speech.Say(choice.Delta.Content); err != nil {
 			return err
 		}
 	}
@@ -85,7 +83,7 @@ func (t *turn) take(chunk openai.ChatCompletionChunk) error {
 func (t *turn) gather(piece openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 	at := int(piece.Index)
 	if at < 0 || at > len(t.calls) {
-		return fmt.Errorf("%w: call %d comes after %d calls", errBroken, at, len(t.calls))
+		return fmt.Errorf("%w: call %d comes after %d calls", served.ErrBroken, at, len(t.calls))
 	}
 	if at == len(t.calls) {
 		t.calls = append(t.calls, model.Call{})
@@ -97,44 +95,19 @@ func (t *turn) gather(piece openai.ChatCompletionChunkChoiceDeltaToolCall) error
 	return nil
 }
 
-// say yields text, but none before the first that can be seen: white space
-// alone is an empty message.
-func (t *turn) say(text string) error {
-	if !t.spoke {
-		text = t.space + text
-		t.space = ""
-		if strings.TrimFunc(text, unicode.IsSpace) == "" {
-			t.space = text
-			return nil
-		}
-	}
-	if text == "" {
-		return nil
-	}
-	return t.emit(model.Part{Text: text})
-}
-
-func (t *turn) emit(p model.Part) error {
-	t.spoke = true
-	if !t.yield(p, nil) {
-		return errLeft
-	}
-	return nil
-}
-
 // end judges a message whose stream has ended in order, and yields its calls.
 func (t *turn) end() error {
 	switch {
 	case t.reason == "":
-		return errCut
+		return served.ErrCut
 	case t.window > 0 && t.prompt >= t.window:
 		return fmt.Errorf("%w: the conversation fills all %d tokens of context", model.ErrTooLong, t.window)
 	case t.reason == "length":
 		return fmt.Errorf("%w: the answer was cut for want of context", model.ErrTooLong)
 	case t.reason == "content_filter":
 		return errors.New("the server's filter withheld the answer")
-	case !t.spoke && len(t.calls) == 0:
-		return errEmpty
+	case !t.speech.Spoke() && len(t.calls) == 0:
+		return served.ErrEmpty
 	}
 	for _, c := range t.calls {
 		if err := t.call(c); err != nil {
@@ -151,5 +124,5 @@ func (t *turn) call(c model.Call) error {
 	if len(c.Input) == 0 {
 		c.Input = json.RawMessage("{}")
 	}
-	return t.emit(model.Part{Call: &c})
+	return t.speech.Emit(model.Part{Call: &c})
 }

@@ -29,7 +29,7 @@ func (p player) play(t modeltest.Turn) bool {
 		p.delta(object{"reasoning_content": t.Thinking})
 	}
 	for _, text := range t.Text {
-		if t.Gate != nil && !p.wait(t.Gate) {
+		if t.Gate != nil && !modeltest.Wait(t.Gate, p.client, p.close) {
 			return false
 		}
 		p.delta(object{"content": text})
@@ -55,7 +55,7 @@ func (p player) end(t modeltest.Turn) bool {
 		p.send(object{"error": object{"message": t.Error}})
 	case t.End == modeltest.Hang:
 		p.flush()
-		return p.wait(nil)
+		return modeltest.Wait(nil, p.client, p.close)
 	case t.End == modeltest.Cut:
 		p.flush()
 		panic(http.ErrAbortHandler)
@@ -87,15 +87,3 @@ func (p player) send(event object) {
 }
 
 func (p player) flush() { _ = http.NewResponseController(p.w).Flush() }
-
-// wait returns true when it has received from gate, false when the client or
-// the test is over.
-func (p player) wait(gate <-chan struct{}) bool {
-	select {
-	case <-gate:
-		return true
-	case <-p.client:
-	case <-p.close:
-	}
-	return false
-}
