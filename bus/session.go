@@ -101,7 +101,7 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 type session struct {
 	conn    *Conn
 	reply   string // where the events go
-	control string // where the caller answers: chunks of the body, and cancel
+	control string // where the caller answers: chunks of the body, how far it has read, and cancel
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
