@@ -15,9 +15,9 @@ var library = [][2]string{
 	{"skill", `{"skill_id":"$n.firewall","tenant_id":"$","display_name":"Firewall rules","purpose":"Explain which firewall rule lets a packet through"}`},
 	{"skill", `{"skill_id":"$n.retired","tenant_id":"$","display_name":"Locate VLANs the old way","purpose":"Locate VLANs by site or number","status":"deprecated"}`},
 	{"skill", `{"skill_id":"$b.invoices","tenant_id":"$","display_name":"Open invoices","purpose":"Show customers whose invoices are overdue"}`},
-	{"agent", `{"agent_id":"$.storage","tenant_id":"$","capabilities":["answer questions about storage volumes and snapshots"],"skill_ids":["$s.capacity"]}`},
-	{"agent", `{"agent_id":"$.billing","tenant_id":"$","capabilities":["answer questions about invoices and payments"]}`},
-	{"agent", `{"agent_id":"$.gone","tenant_id":"$","capabilities":["answer questions about overdue payments and invoices and money"],"status":"retired"}`},
+	{"agent", `{"agent_id":"$.storage","tenant_id":"$","display_name":"Storage","capabilities":["answer questions about storage volumes and snapshots"],"skill_ids":["$s.capacity"]}`},
+	{"agent", `{"agent_id":"$.billing","tenant_id":"$","display_name":"Billing","capabilities":["answer questions about invoices and payments"]}`},
+	{"agent", `{"agent_id":"$.gone","tenant_id":"$","display_name":"Former billing","capabilities":["answer questions about overdue payments and invoices and money"],"status":"retired"}`},
 }
 
 func TestSearch(t *testing.T) {
