@@ -19,10 +19,13 @@ const (
 	// keepAlive is how long a stream may be silent before a comment shows that
 	// it lives. After as long without a first event, the status is 200.
 	keepAlive = 10 * time.Second
-	// ahead is how many events may wait for the client.
-	ahead = 64
+	// linger is how long an event may wait for others when the one before was
+	// only just sent: many at once are few writes, and one alone does not wait.
+	linger = time.Millisecond
 	// enough is the most that is gathered for one write, in bytes.
 	enough = 32 << 10
+	// renew is how far the time that a write may take is left to run down.
+	renew = time.Second
 )
 
 // events answers with the events of s.
@@ -39,75 +42,105 @@ func events[Req any](s bus.Stream[Req]) action {
 	}
 }
 
-// happening is an event, or the error that ended the stream.
-type happening struct {
-	event bus.Event
-	err   error
-}
-
 // follow asks s and passes its events on. The worker is told when the client left.
 func follow[Req any](x *exchange, s bus.Stream[Req], body []byte) error {
 	ctx, cancel := context.WithCancel(x.ctx)
-	come := make(chan happening, ahead)
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		defer close(come)
-		for event, err := range s.Forward(ctx, x.edge.conn, body) {
-			select {
-			case come <- happening{event, err}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	defer reading.Wait()
 	defer cancel()
-	out := &stream{x: x, control: http.NewResponseController(x.w)}
-	return out.pass(come)
+	out := &stream{x: x, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
+	out.mu.Lock()
+	out.timer = time.AfterFunc(x.edge.silence, out.tend)
+	out.mu.Unlock()
+	defer out.end()
+	for event, err := range s.Forward(ctx, x.edge.conn, body) {
+		if err != nil {
+			return out.broken(err)
+		}
+		if err := out.pass(event); err != nil || event.Type == schemas.EventDone {
+			return err
+		}
+	}
+	return out.broken(context.Canceled)
 }
 
 // stream is an answer of server-sent events.
 type stream struct {
 	x       *exchange
 	control *http.ResponseController
-	buffer  []byte // not yet sent
-	last    uint64 // sequence of the last event
+	cancel  context.CancelFunc // of what is asked
+
+	mu       sync.Mutex // the timer writes too
+	timer    *time.Timer
+	buffer   []byte    // not yet sent
+	last     uint64    // sequence of the last event
+	sent     time.Time // when something was, last; before that, when it began
+	deadline time.Time // of the writes
+	err      error     // of a write by the timer
+	over     bool      // nothing more is written
 }
 
-// pass writes what comes until the stream ends. The error is for an answer
-// that did not begin, or of a client that left.
-func (s *stream) pass(come <-chan happening) error {
-	silence := time.NewTimer(s.x.edge.silence)
-	defer silence.Stop()
-	for {
-		select {
-		case h, open := <-come:
-			if !open {
-				h.err = context.Canceled
-			}
-			if h.err != nil {
-				return s.broken(h.err)
-			}
-			done := h.event.Type == schemas.EventDone
-			s.event(h.event)
-			if err := s.flushUnless(len(come) > 0 && !done); err != nil || done {
-				return err
-			}
-		case <-silence.C:
-			s.buffer = append(s.buffer, ": alive\n\n"...)
-			if err := s.flush(); err != nil {
-				return err
-			}
-		}
-		silence.Reset(s.x.edge.silence)
+// pass sends an event, with those that wait. One that follows another closely
+// waits a little for more, so that many are sent at once.
+func (s *stream) pass(e bus.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
 	}
+	first := len(s.buffer) == 0
+	s.event(e)
+	now := time.Now()
+	wait := linger - now.Sub(s.sent)
+	if s.x.status == 0 || wait <= 0 || len(s.buffer) >= enough || e.Type == schemas.EventDone {
+		return s.flush(now)
+	}
+	if first {
+		s.timer.Reset(wait)
+	}
+	return nil
+}
+
+// tend sends what has waited, or breaks the silence.
+func (s *stream) tend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	now := time.Now()
+	silence := s.x.edge.silence
+	if len(s.buffer) == 0 {
+		if wait := silence - now.Sub(s.sent); wait > 0 {
+			s.timer.Reset(wait)
+			return
+		}
+		s.buffer = append(s.buffer, ": alive\n\n"...)
+	}
+	if s.err = s.flush(now); s.err != nil {
+		s.cancel()
+		return
+	}
+	s.timer.Reset(silence)
+}
+
+// end has the timer write no more.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.timer.Stop()
 }
 
 // broken ends the stream with err: as the answer when none began, and else as
-// the last events.
+// the last events. The error is for an answer that did not begin, or of a
+// client that left.
 func (s *stream) broken(err error) error {
-	began := s.x.status != 0 || len(s.buffer) > 0
-	if !began || s.x.left(err) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.err != nil {
+		return s.err
+	}
+	if s.x.status == 0 || s.x.left(err) {
 		return err
 	}
 	e := s.x.visible(err)
@@ -118,7 +151,7 @@ func (s *stream) broken(err error) error {
 	}
 	s.event(bus.Event{Type: schemas.EventError, Sequence: s.last + 1, Data: said})
 	s.event(bus.Event{Type: schemas.EventDone, Sequence: s.last + 1, Data: []byte("{}")})
-	return s.flush()
+	return s.flush(time.Now())
 }
 
 // event adds an event to what is to be sent.
@@ -146,25 +179,19 @@ func oneLine(data []byte) []byte {
 	}, data)
 }
 
-// flushUnless leaves events that others follow at once to be sent with them,
-// while they are few.
-func (s *stream) flushUnless(more bool) error {
-	if more && len(s.buffer) < enough {
-		return nil
-	}
-	return s.flush()
-}
-
 // flush sends the buffer, after the head when it is the first.
-func (s *stream) flush() error {
+func (s *stream) flush(now time.Time) error {
 	if s.x.status == 0 {
 		s.begin()
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	if s.deadline.Sub(now) < writeTime-renew {
+		s.deadline = now.Add(writeTime)
+		_ = s.control.SetWriteDeadline(s.deadline) // not possible: then there is none
+	}
 	if _, err := s.x.w.Write(s.buffer); err != nil {
 		return err
 	}
-	s.buffer = s.buffer[:0]
+	s.buffer, s.sent = s.buffer[:0], now
 	return s.control.Flush()
 }
 
