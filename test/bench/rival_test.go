@@ -28,18 +28,26 @@ const rivalVariable = "CAIRN_BENCH_RIVAL"
 // rival starts the rival of the name.
 func rival(b *testing.B, name string) server {
 	b.Helper()
+	return start(b, rivalCommand(b, name))
+}
+
+func rivalCommand(b *testing.B, name string) *exec.Cmd {
+	b.Helper()
 	self, err := os.Executable()
 	must(b, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), rivalVariable+"="+name)
-	return start(b, cmd)
+	return cmd
 }
 
 func runRival(name string) int {
 	ctx, done := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer done()
 	kind, where, _ := strings.Cut(name, " ")
-	serve := map[string]func(context.Context, string) error{"echo": serveEcho, "redis": serveRedis}[kind]
+	serve := map[string]func(context.Context, string) error{
+		"echo": serveEcho, "redis": serveRedis,
+		"floor": serveFloor, "nats": serveNATS, "cairn": serveCairn,
+	}[kind]
 	if err := serve(ctx, where); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

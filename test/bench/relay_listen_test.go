@@ -1,0 +1,211 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// monotonic is the clock that all processes of the machine share.
+func monotonic() time.Duration {
+	const clock = 1 // CLOCK_MONOTONIC
+	var t syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&t)), 0); errno != 0 {
+		panic(errno)
+	}
+	return time.Duration(t.Nano())
+}
+
+// listeners are clients that hear all that a relay carries.
+type listeners struct {
+	server
+	path     string
+	resident float64 // the most while they listened, in bytes
+}
+
+// heard is what came of one stream.
+type heard struct {
+	tokens []token // in the order in which they came
+	ended  bool    // as it should
+	err    error
+}
+
+// token says when it was due, by the monotonic clock, and when it came.
+type token struct {
+	number    int
+	due, came time.Duration
+}
+
+// listen hears so many streams, until all have ended.
+func (l *listeners) listen(b *testing.B, streams, tokens int) []heard {
+	b.Helper()
+	all := make([]heard, streams)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var listening sync.WaitGroup
+		began := time.Now()
+		for i := range all {
+			listening.Go(func() {
+				time.Sleep(time.Until(began.Add(ramp * time.Duration(i) / time.Duration(streams))))
+				all[i].err = all[i].hear(l.at, l.path, tokens)
+			})
+		}
+		listening.Wait()
+	}()
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-ended:
+			return all
+		case <-look.C:
+			l.resident = max(l.resident, l.server.resident(b))
+		}
+	}
+}
+
+// hear asks for a stream and reads it to its end.
+func (h *heard) hear(at, path string, tokens int) error {
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	c := client{conn: conn, in: bufio.NewReader(conn)}
+	body, err := json.Marshal(map[string]string{"query": strconv.Itoa(tokens), "context": "{}", "target": "H"})
+	if err != nil {
+		return err
+	}
+	if err := c.send(path, body); err != nil {
+		return err
+	}
+	res, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return err
+	}
+	h.tokens = make([]token, 0, tokens)
+	origin, began := monotonic(), time.Now()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok {
+			h.take(string(data), origin+time.Since(began))
+		}
+	}
+	return lines.Err()
+}
+
+func (h *heard) take(data string, now time.Duration) {
+	h.ended = data == "{}"
+	text := strings.TrimSuffix(strings.TrimPrefix(data, `{"text":"`), `"}`)
+	number, due, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return // no token
+	}
+	d, err := strconv.ParseInt(due, 10, 64)
+	if err != nil {
+		return
+	}
+	h.tokens = append(h.tokens, token{n, time.Duration(d), now})
+}
+
+// faults is what is wrong with the streams; empty: nothing.
+func faults(all []heard, tokens int) string {
+	var lost, doubled, unordered, cut int
+	var err error
+	for _, h := range all {
+		seen := make([]bool, tokens)
+		for i, t := range h.tokens {
+			if seen[t.number] {
+				doubled++
+			}
+			seen[t.number] = true
+			if i > 0 && t.number < h.tokens[i-1].number {
+				unordered++
+			}
+		}
+		for _, s := range seen {
+			if !s {
+				lost++
+			}
+		}
+		if !h.ended {
+			cut++
+		}
+		if h.err != nil {
+			err = h.err
+		}
+	}
+	if lost+doubled+unordered+cut == 0 && err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d tokens lost, %d doubled, %d out of order, %d streams cut: %v", lost, doubled, unordered, cut, err)
+}
+
+// steady is the delays of the tokens that were due while all streams ran, sorted.
+func steady(all []heard) []time.Duration {
+	var from, until time.Duration
+	for i, h := range all {
+		from = max(from, h.tokens[0].due)
+		if last := h.tokens[len(h.tokens)-1].due; i == 0 || last < until {
+			until = last
+		}
+	}
+	var delays []time.Duration
+	for _, h := range all {
+		for _, t := range h.tokens {
+			if t.due >= from && t.due <= until {
+				delays = append(delays, t.came-t.due)
+			}
+		}
+	}
+	slices.Sort(delays)
+	return delays
+}
+
+// resident is the memory that the server has of the machine, in bytes.
+func (s server) resident(b *testing.B) float64 {
+	b.Helper()
+	pages := 0
+	for _, pid := range s.pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		must(b, err)
+		n, err := strconv.Atoi(string(bytes.Fields(text)[1]))
+		must(b, err)
+		pages += n
+	}
+	return float64(pages * os.Getpagesize())
+}
+
+// share is processor time of the machine since it started, in microseconds.
+type share struct{ busy, all float64 }
+
+func machine(b *testing.B) share {
+	b.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	must(b, err)
+	line, _, _ := strings.Cut(string(text), "\n")
+	var s share
+	for i, field := range strings.Fields(line)[1:9] { // from user to steal
+		n, err := strconv.ParseFloat(field, 64)
+		must(b, err)
+		s.all += n * 1e4      // Linux counts hundredths of a second
+		if i != 3 && i != 4 { // idle, idle for the disk
+			s.busy += n * 1e4
+		}
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/edge"
+	"cairn/schemas"
+)
+
+// speak is a model that says as many tokens as the query asks for, each when
+// it is due, whatever became of the one before.
+func speak(query string, say func(schemas.TextDelta) error) error {
+	tokens, err := strconv.Atoi(query)
+	if err != nil {
+		return err
+	}
+	origin, began := monotonic(), time.Now()
+	for i := range tokens {
+		due := time.Duration(i) * pace
+		time.Sleep(time.Until(began.Add(due)))
+		if err := say(schemas.TextDelta{Text: fmt.Sprint(i, int64(origin+due))}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serveFloor is a reverse proxy before a model that serves HTTP itself.
+func serveFloor(ctx context.Context, _ string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	model := &http.Server{Handler: http.HandlerFunc(speakHTTP), ReadHeaderTimeout: 10 * time.Second}
+	defer func() { _ = model.Close() }()
+	go func() { _ = model.Serve(l) }() // ends when it is closed
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: l.Addr().String()})
+	proxy.FlushInterval = -1
+	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
+		// An answer that begins while the question is still passed on else ends both.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	})
+}
+
+func speakHTTP(w http.ResponseWriter, r *http.Request) {
+	var ask schemas.Analysis
+	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	err := speak(ask.Query, func(t schemas.TextDelta) error {
+		data, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", data); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	if err == nil {
+		_, _ = io.WriteString(w, "data: {}\n\n") // the client misses it
+	}
+}
+
+// serveNATS is the least that an answer over NATS can be: the handler passes
+// the question on, and writes each message that comes back.
+func serveNATS(ctx context.Context, _ string) error {
+	ns, err := natsserver.NewServer(&natsserver.Options{DontListen: true, NoSigs: true, NoLog: true, MaxPayload: 8 << 20})
+	if err != nil {
+		return err
+	}
+	ns.Start()
+	defer ns.Shutdown()
+	if !ns.ReadyForConnections(10 * time.Second) {
+		return errors.New("the embedded NATS server did not start")
+	}
+	conn, err := nats.Connect("", nats.InProcessServer(ns))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Subscribe("speak", func(m *nats.Msg) { go speakNATS(conn, m) }); err != nil {
+		return err
+	}
+	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
+		if err := passOn(w, r, conn); err != nil {
+			panic(http.ErrAbortHandler) // the client sees a stream that was cut
+		}
+	})
+}
+
+func speakNATS(conn *nats.Conn, m *nats.Msg) {
+	var ask schemas.Analysis
+	if err := json.Unmarshal(m.Data, &ask); err != nil {
+		return // the caller sees that nothing comes
+	}
+	err := speak(ask.Query, func(t schemas.TextDelta) error {
+		data, err := json.Marshal(t)
+		if err != nil {
+			return err
+		}
+		return m.Respond(data)
+	})
+	if err == nil {
+		_ = m.Respond([]byte("{}")) // the client misses it
+	}
+}
+
+func passOn(w http.ResponseWriter, r *http.Request, conn *nats.Conn) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	inbox := conn.NewInbox()
+	sub, err := conn.SubscribeSync(inbox)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := conn.PublishRequest("speak", inbox, body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for {
+		m, err := sub.NextMsgWithContext(r.Context())
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", m.Data); err != nil {
+			return err
+		}
+		if err := out.Flush(); err != nil || string(m.Data) == "{}" {
+			return err
+		}
+	}
+}
+
+// serveCairn is Cairn's edge, and a worker that has the model's tokens, on one
+// connection as in "cairn up".
+func serveCairn(ctx context.Context, _ string) error {
+	server, err := bus.StartServer("", "")
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	conn, err := server.Open("relay")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	silent := slog.New(slog.DiscardHandler)
+	s, err := bus.Start(conn, "analyze", 1024, silent)
+	if err != nil {
+		return err
+	}
+	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
+		return speak(ask.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
+	})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("http://%s\n", l.Addr())
+	return errors.Join(edge.Serve(ctx, edge.Config{Listener: l, Conn: conn, Log: silent, Drain: time.Second}), s.Stop(context.Background()))
+}
