@@ -25,7 +25,7 @@ type cache struct {
 
 type kept struct {
 	hash  uint64
-	text  []byte
+	text  []byte                         // as it was written
 	parse func() (*estate.Estate, error) // once
 	size  int                            // 0 until it is parsed
 }
@@ -34,12 +34,26 @@ func newCache(most int) *cache {
 	return &cache{seed: maphash.MakeSeed(), most: most, byHash: map[uint64]*list.Element{}}
 }
 
-// open is the estate of text, parsed unless it is here. text must not change.
+// open is the estate of a text, a string as written in JSON that has been
+// checked; it is parsed unless it is here. The text must not change.
 func (c *cache) open(text []byte) (*estate.Estate, error) {
-	k := c.enter(maphash.Bytes(c.seed, text), text)
+	k := c.enter(c.hash(text), text)
 	e, err := k.parse()
 	c.settle(k, e)
 	return e, err
+}
+
+// ends is how much of the beginning and of the end of a text its hash is made
+// of, in bytes. Large ones that differ in the middle alone push each other out.
+const ends = 64 << 10
+
+func (c *cache) hash(text []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	maphash.WriteComparable(&h, len(text))
+	_, _ = h.Write(text[:min(ends, len(text))])
+	_, _ = h.Write(text[max(0, len(text)-ends):]) // never fails
+	return h.Sum64()
 }
 
 // enter finds what is kept of text, or begins to keep it. It compares the text
@@ -55,7 +69,7 @@ func (c *cache) enter(hash uint64, text []byte) *kept {
 		c.drop(at)
 	}
 	k := &kept{hash: hash, text: text}
-	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Parse(text) })
+	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Parse(estate.Unquote(text)) })
 	c.byHash[hash] = c.used.PushFront(k)
 	return k
 }
@@ -72,7 +86,7 @@ func (c *cache) settle(k *kept, e *estate.Estate) {
 		c.drop(at)
 		return
 	}
-	k.size = e.Size()
+	k.size = e.Size() + len(k.text)
 	c.size += k.size
 	for c.size > c.most {
 		c.drop(c.used.Back())

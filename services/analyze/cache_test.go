@@ -11,7 +11,7 @@ import (
 
 func TestCache(t *testing.T) {
 	t.Parallel()
-	text := func(n int) []byte { return fmt.Appendf(nil, `{"a":[%d%s]}`, n, strings.Repeat(" ", 10_000)) }
+	text := func(n int) []byte { return fmt.Appendf(nil, `"{\"a\":[%d%s]}"`, n, strings.Repeat(" ", 10_000)) }
 	c := newCache(8 << 20)
 	first, err := c.open(text(1))
 	if err != nil {
@@ -35,8 +35,20 @@ func TestCache(t *testing.T) {
 		t.Error("the least used was kept")
 	}
 	held := c.used.Len()
-	if _, err := c.open([]byte("{")); err == nil || c.used.Len() != held {
+	if _, err := c.open([]byte(`"{"`)); err == nil || c.used.Len() != held {
 		t.Errorf("what is no JSON: error %v, and %d are held instead of %d", err, c.used.Len(), held)
+	}
+}
+
+func TestCacheTellsLargeEstatesApart(t *testing.T) {
+	t.Parallel()
+	space := strings.Repeat(" ", 100_000)
+	c := newCache(64 << 20)
+	for _, n := range []int{1, 22} {
+		e, err := c.open(fmt.Appendf(nil, `"{%s\"a\":[%s]%s}"`, space, strings.Repeat("3,", n)+"4", space[2*n:]))
+		if err != nil || e.Count("a") != n+1 {
+			t.Errorf("%d records, error %v, want %d", e.Count("a"), err, n+1)
+		}
 	}
 }
 
@@ -49,7 +61,7 @@ func TestCacheParsesOnce(t *testing.T) {
 	var got [callers]*estate.Estate
 	for i := range got {
 		done.Go(func() {
-			text := []byte("[" + strings.Repeat("1,", 100_000) + "1]") // each has a copy of its own
+			text := []byte(`"[` + strings.Repeat("1,", 100_000) + `1]"`) // each has a copy of its own
 			ready.Done()
 			ready.Wait()
 			got[i], _ = c.open(text)
@@ -61,7 +73,7 @@ func TestCacheParsesOnce(t *testing.T) {
 			t.Error("one text was parsed more than once at the same moment")
 		}
 	}
-	if want := got[0].Size(); c.size != want || c.used.Len() != 1 {
+	if want := got[0].Size() + len(`"[1]"`) + 2*100_000; c.size != want || c.used.Len() != 1 {
 		t.Errorf("holds %d estates of %d bytes, want one of %d", c.used.Len(), c.size, want)
 	}
 }

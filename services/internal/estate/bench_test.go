@@ -53,6 +53,17 @@ func BenchmarkSplitBody(b *testing.B) {
 			}
 		}
 	})
+	b.Run("its context", func(b *testing.B) {
+		split, err := estate.SplitBody(body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(split.Context)))
+		b.ReportAllocs()
+		for b.Loop() {
+			estate.Unquote(split.Context)
+		}
+	})
 	b.Run("encoding/json into struct", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
@@ -76,7 +87,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, err := estate.Parse(split.Context)
+		e, err := estate.Parse(estate.Unquote(split.Context))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 )
@@ -13,8 +14,8 @@ const contextName = "context"
 
 // A Body is the body of an analyze request taken apart.
 type Body struct {
-	// Context is the unescaped text of the member "context"; nil when there is
-	// none or it is no string, not nil when it is the empty string.
+	// Context is the member "context" as written, for Unquote; nil when there is
+	// none or it is no string.
 	Context []byte
 	// Members are the other members as written, sharing the body's memory. The
 	// member "context" is among them when it is no string. Of members with the
@@ -37,11 +38,11 @@ func SplitBody(body []byte) (Body, error) {
 	}
 	v := value(s.Members[contextName])
 	if len(v) == 0 || v.kind() != kindString {
-		s.Context = nil
 		return s.Body, nil
 	}
-	if s.Context == nil {
-		s.Context = valid(v.content())
+	s.Context = v
+	if len(v) < len(body)/2 { // Who keeps it shall not keep all of the body.
+		s.Context = bytes.Clone(v)
 	}
 	delete(s.Members, contextName)
 	return s.Body, nil
@@ -63,17 +64,12 @@ func (s *splitter) top(i int) int {
 
 func (s *splitter) member(name, at int) (end int) {
 	key := string(valid(value(s.text[name:skipString(s.text, name)]).content()))
-	_, twice := s.Members[key]
-	switch {
-	case twice:
+	if _, twice := s.Members[key]; twice {
 		s.Duplicates = append(s.Duplicates, key)
-		if key == contextName {
-			s.Context = nil // The later one counts; unescape only that.
-		}
-		end = s.value(at, 1)
-	case key == contextName && s.at(at) == '"':
-		s.Context, end = s.unquote(at)
-	default:
+	}
+	if key == contextName && s.at(at) == '"' {
+		end = s.quoted(at)
+	} else {
 		end = s.value(at, 1)
 	}
 	if end >= 0 {

@@ -11,6 +11,14 @@ import (
 	"cairn/services/internal/estate"
 )
 
+// textOf is what the context says.
+func textOf(b estate.Body) string {
+	if b.Context == nil {
+		return ""
+	}
+	return string([]rune(string(estate.Unquote(b.Context)))) // what is no UTF-8 becomes U+FFFD
+}
+
 func TestSplitBody(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -43,7 +51,7 @@ func TestSplitBody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if context := string(got.Context); context != c.context && (c.context != "none" || got.Context != nil) {
+			if context := textOf(got); context != c.context && (c.context != "none" || got.Context != nil) {
 				t.Errorf("context %q, want %q", context, c.context)
 			}
 			if (got.Context == nil) != (c.context == "none") {
@@ -95,7 +103,7 @@ func TestSplitBodyOfEstates(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := estate.SplitBody(body)
-		if err != nil || string(got.Context) != string(text) {
+		if err != nil || textOf(got) != string(text) {
 			t.Errorf("%s: the context differs, error %v", name, err)
 		}
 	}
@@ -105,7 +113,28 @@ func TestShortContextHoldsNoLargeBody(t *testing.T) {
 	t.Parallel()
 	body := `{"context":"[\n]","padding":"` + strings.Repeat("x", 1<<20) + `"}`
 	got, err := estate.SplitBody([]byte(body))
-	if err != nil || string(got.Context) != "[\n]" || cap(got.Context) > 1<<10 {
+	if err != nil || textOf(got) != "[\n]" || cap(got.Context) > 1<<10 {
 		t.Errorf("context %q with room for %d bytes, error %v", got.Context, cap(got.Context), err)
+	}
+}
+
+// A long context is unescaped in two parts: where they meet must not show.
+func TestLongContext(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{
+		`abcdefg`, `\"a\":1,`, `\\`, `\\\"`, `\u00e9`, `\ud83d\ude00`, `abcdefgh\ud83d\ude00`, `\ud83dabcdefg`, `\\ud83d\n`,
+		`{\n  \"a\": \"\\u00e9\",\r\n\t`, `é😀\/`, `\"#\"]`,
+	} {
+		for shift := range 9 {
+			body := `{"context":"` + strings.Repeat("x", shift) + strings.Repeat(pattern, 600_000/len(pattern)) + `"}`
+			var want struct{ Context string }
+			if err := json.Unmarshal([]byte(body), &want); err != nil {
+				t.Fatal(err)
+			}
+			got, err := estate.SplitBody([]byte(body))
+			if err != nil || textOf(got) != want.Context {
+				t.Errorf("%s after %d bytes: the context differs, error %v", pattern, shift, err)
+			}
+		}
 	}
 }

@@ -3,9 +3,7 @@ package estate
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
-	"sync"
 )
 
 // MaxValues is how many distinct values a Column holds; of more, the most
@@ -79,19 +77,6 @@ type column struct {
 	groups func() (of []uint32, keys []string)
 }
 
-// finish makes the column of what n has seen.
-func (n *fieldNode) finish() *column {
-	c := &column{types: n.types, nulls: n.nulls, values: clip(n.values.list), codes: clip(n.codes), rows: clip(n.rows)}
-	if n.types&(1<<kindNumber) != 0 {
-		c.numbers = make([]float64, len(c.values))
-		for i, v := range c.values {
-			c.numbers[i] = v.float()
-		}
-	}
-	c.public, c.groups = sync.OnceValue(c.describe), sync.OnceValues(c.label)
-	return c
-}
-
 // float is the number as far as a float64 holds it, else NaN.
 func (o operand) float() float64 {
 	if o.kind == kindNumber {
@@ -121,9 +106,6 @@ func (c *column) describe() *Column {
 	public.Elements = top(elements.list)
 	return public
 }
-
-// count is how many records have a value that is not null.
-func (c *column) count() int { return len(c.codes) - c.nulls }
 
 // dense is the code of each of n records. The caller must not change it.
 func (c *column) dense(n int) []uint32 {
@@ -169,83 +151,4 @@ func (c *column) size() int {
 		}
 	}
 	return size + valueSize*min(elements, MaxValues)
-}
-
-// clip is list without the room it has to grow, when that is much.
-func clip[T any](list []T) []T {
-	if cap(list)-len(list) > len(list)/8 {
-		return slices.Clip(slices.Clone(list))
-	}
-	return list
-}
-
-// column returns the column at path. It is read when it is asked for first, if
-// the profile has not done so, and kept while there is room.
-func (e *Estate) column(a *array, path string) *column {
-	a.mu.Lock()
-	c := a.columns[path]
-	a.mu.Unlock()
-	if c == nil {
-		c = a.scan(path)
-		e.keep(a, path, c)
-	}
-	return c
-}
-
-func (e *Estate) keep(a *array, path string, c *column) {
-	size := int64(c.size() + len(path))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.columns[path] != nil {
-		return
-	}
-	if e.left.Add(-size) < 0 {
-		e.left.Add(size)
-		return
-	}
-	a.columns[path] = c
-}
-
-// scan asks each record for the one field.
-func (a *array) scan(path string) *column {
-	var n fieldNode
-	row := 0
-	for record := range a.records() {
-		if v, ok := record.field(path); ok {
-			n.see(row, v)
-		}
-		row++
-	}
-	return n.finish()
-}
-
-// see notes that the record has the value v.
-func (n *fieldNode) see(row int, v value) {
-	k := v.kind()
-	n.types |= 1 << k
-	if k == kindNull {
-		n.nulls++
-		n.put(row, codeNull)
-		return
-	}
-	n.put(row, codeValues+uint32(n.values.add(v, 1)))
-}
-
-func (n *fieldNode) put(row int, code uint32) {
-	if n.rows == nil && row > len(n.codes) { // The first gap.
-		n.rows = all(len(n.codes))
-	}
-	if n.rows != nil {
-		n.rows = append(n.rows, uint32(row))
-	}
-	n.codes = append(n.codes, code)
-}
-
-// all are the numbers of the first n records.
-func all(n int) []uint32 {
-	rows := make([]uint32, n)
-	for i := range rows {
-		rows[i] = uint32(i)
-	}
-	return rows
 }

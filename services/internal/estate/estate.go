@@ -4,10 +4,10 @@
 // the context (SplitBody).
 //
 // No tree is built: Parse checks the text and notes where the arrays and their
-// records start. A field is read into a column when it is asked for first, and
-// all fields at once when the fields are asked for: a dictionary of the distinct
-// values, with numbers as float64, and for each record the code of its value,
-// null and missing apart. Figures are computed on codes: what takes long, such
+// records start. When the fields are asked for, all records are read for the
+// places of their values. A field is read into a column when it is asked for
+// first: a dictionary of the distinct values, with numbers as float64, and for
+// each record the code of its value, null and missing apart. Figures are computed on codes: what takes long, such
 // as a filter, is done once per distinct value.
 package estate
 
@@ -57,6 +57,7 @@ type array struct {
 
 	mu      sync.Mutex
 	columns map[string]*column // by path, those that have been read and are kept
+	places  map[string]*places // by path, of those that have not
 }
 
 // Parse checks that all of text is JSON and finds its data arrays. Bytes in

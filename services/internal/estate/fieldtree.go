@@ -1,8 +1,9 @@
 package estate
 
-// fieldTree is the names met in the records of an array, each with the values
-// that were there.
+// fieldTree is the names met in the records of an array, each with the places
+// of its values.
 type fieldTree struct {
+	array   *array
 	root    fieldNode
 	bound   int // of nodes
 	size    int
@@ -17,21 +18,17 @@ type fieldNode struct {
 	children []*fieldNode
 	byName   map[string]int
 
-	types  uint8 // a bit for each kind
-	nulls  int
-	values dictionary
-	codes  []uint32
-	rows   []uint32
+	places
 }
 
-func newFieldTree(bound int, careful bool) *fieldTree {
-	return &fieldTree{bound: bound, careful: careful}
+func newFieldTree(a *array, bound int, careful bool) *fieldTree {
+	return &fieldTree{array: a, bound: bound, careful: careful}
 }
 
-// readAll reads the records of a. It gives up and returns false when a name
-// comes twice and the tree is not careful.
-func (t *fieldTree) readAll(a *array) bool {
-	for element := range a.records() {
+// readAll reads the records. It gives up and returns false when a name comes
+// twice and the tree is not careful.
+func (t *fieldTree) readAll() bool {
+	for element := range t.array.records() {
 		t.record++
 		if element.kind() == kindObject {
 			if !t.walk(&t.root, element, 0) {
@@ -40,7 +37,7 @@ func (t *fieldTree) readAll(a *array) bool {
 			continue
 		}
 		if n, _ := t.child(&t.root, []byte(ElementField), 0); n != nil {
-			n.see(t.record-1, element)
+			n.see(t.array, t.record-1, element)
 		}
 	}
 	return true
@@ -69,7 +66,7 @@ func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
 			return false
 		}
 		child.record = t.record
-		child.see(t.record-1, member)
+		child.see(t.array, t.record-1, member)
 		if member.kind() == kindObject && depth < maxFieldDepth && !t.walk(child, member, depth+1) {
 			return false
 		}

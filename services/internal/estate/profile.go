@@ -56,12 +56,12 @@ func (e *Estate) makeProfiles() {
 // read makes the profile of a. Objects in which a name comes twice are rare:
 // they are looked for on the way and read again with care.
 func (e *Estate) read(a *array) *profile {
-	t := newFieldTree(e.fieldBound(), false)
-	if !t.readAll(a) {
-		t = newFieldTree(e.fieldBound(), true)
-		t.readAll(a)
+	t := newFieldTree(a, e.fieldBound(), false)
+	if !t.readAll() {
+		t = newFieldTree(a, e.fieldBound(), true)
+		t.readAll()
 	}
-	return e.list(t, a)
+	return e.list(t)
 }
 
 func (e *Estate) fieldBound() int {
@@ -81,19 +81,28 @@ func (e *Estate) fieldsSize(a *array) int {
 // enough for any but those made to need more.
 func columnShare(n int) int { return n + n/2 + 64<<10 }
 
-// list makes the profile of a from the tree, and keeps the columns that can be
-// told from the path alone.
-func (e *Estate) list(t *fieldTree, a *array) *profile {
-	l := lister{profile: &profile{more: t.more}, records: len(a.starts), at: map[string]int{}, columns: map[string]*column{}}
+// list makes the profile of the tree's array, and keeps the places of the
+// values that can be told from the path alone.
+func (e *Estate) list(t *fieldTree) *profile {
+	a := t.array
+	l := lister{profile: &profile{more: t.more}, records: len(a.starts), at: map[string]int{}, places: map[string]*places{}}
 	l.list(&t.root, "")
 	for _, path := range l.ambiguous[:min(len(l.ambiguous), maxAmbiguous)] {
-		c := a.scan(path)
-		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(c.types), Count: c.count()}
-		l.columns[path] = c
+		p := a.scan(path)
+		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
+		l.places[path] = p
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.places = map[string]*places{}
 	for _, f := range l.fields {
-		if c := l.columns[f.Path]; c != nil {
-			e.keep(a, f.Path, c)
+		p := l.places[f.Path]
+		if p == nil || a.columns[f.Path] != nil {
+			continue
+		}
+		p.at, p.rows = clip(p.at), clip(p.rows)
+		if e.reserve(p.size()) {
+			a.places[f.Path] = p
 		}
 	}
 	return l.profile
@@ -107,14 +116,14 @@ type lister struct {
 	*profile
 	records   int
 	at        map[string]int // where in fields a path is
-	columns   map[string]*column
+	places    map[string]*places
 	ambiguous []string
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
 	for _, child := range n.children {
 		path := prefix + child.name
-		c := child.finish()
+		p := child.places // a copy, which holds on to no tree
 		at, twice := l.at[path]
 		switch {
 		case len(path) > maxPathBytes:
@@ -122,15 +131,15 @@ func (l *lister) list(n *fieldNode, prefix string) {
 			continue
 		case twice:
 			f := &l.fields[at]
-			f.Types, f.Count = typeNames(c.types|typeBits(f.Types)), min(l.records, f.Count+c.count())
-			delete(l.columns, path)
+			f.Types, f.Count = typeNames(p.types|typeBits(f.Types)), min(l.records, f.Count+p.count())
+			delete(l.places, path)
 			if !slices.Contains(l.ambiguous, path) {
 				l.ambiguous = append(l.ambiguous, path)
 			}
 		default:
 			l.at[path] = len(l.fields)
-			l.fields = append(l.fields, Field{Path: path, Types: typeNames(c.types), Count: c.count()})
-			l.columns[path] = c
+			l.fields = append(l.fields, Field{Path: path, Types: typeNames(p.types), Count: p.count()})
+			l.places[path] = &p
 		}
 		l.list(child, path+".")
 	}

@@ -196,8 +196,8 @@ func (s *scanner) str(i int) int {
 // plain returns the first offset from i on whose byte is a quote, a backslash
 // or a control character, eight bytes at a time.
 func plain(text []byte, i int) int {
-	for ; i+8 <= len(text); i += 8 {
-		w := binary.LittleEndian.Uint64(text[i:])
+	for ; i >= 0 && i <= len(text)-8; i += 8 {
+		w := binary.LittleEndian.Uint64(text[i : i+8])
 		if m := below(w, ' ') | equal(w, '"') | equal(w, '\\'); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}

@@ -1,7 +1,6 @@
 package estate
 
 import (
-	"bytes"
 	"encoding/binary"
 	"iter"
 	"math/bits"
@@ -83,8 +82,8 @@ func skipString(text []byte, i int) int {
 // closing returns the first offset from i on whose byte is a quote or a
 // backslash; in a string there is one.
 func closing(text []byte, i int) int {
-	for ; i+8 <= len(text); i += 8 {
-		w := binary.LittleEndian.Uint64(text[i:])
+	for ; i >= 0 && i <= len(text)-8; i += 8 {
+		w := binary.LittleEndian.Uint64(text[i : i+8])
 		if m := equal(w, '"') | equal(w, '\\'); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
@@ -130,7 +129,8 @@ func (v value) elements() iter.Seq[value] {
 }
 
 // members yields names, unescaped, and values of the object v in the order of
-// the text. A name that is there twice comes twice: the last one counts.
+// the text. A name that is there twice comes twice: the last one counts. A
+// value shares v's memory to the end of it, which tells its place.
 func (v value) members() iter.Seq2[[]byte, value] {
 	return func(yield func([]byte, value) bool) {
 		i := skipSpace(v, 1)
@@ -143,7 +143,7 @@ func (v value) members() iter.Seq2[[]byte, value] {
 			}
 			i = skipSpace(v, 1+skipSpace(v, end+1))
 			end = skip(v, i)
-			if !yield(name, v[i:end:end]) {
+			if !yield(name, v[i:end]) {
 				return
 			}
 			if i = skipSpace(v, end); v[i] == ',' {
@@ -224,14 +224,7 @@ func addStep(steps []step, s step) []step {
 }
 
 // content is what the string v says. It may share v's memory.
-func (v value) content() []byte {
-	if end := len(v) - 1; bytes.IndexByte(v[1:end], '\\') < 0 {
-		return v[1:end:end]
-	}
-	s := scanner{text: v}
-	content, _ := s.unquote(0)
-	return content
-}
+func (v value) content() []byte { return Unquote(v) }
 
 // share returns text as a string without copying it. Estates never change the
 // text they were parsed from, nor may their callers.

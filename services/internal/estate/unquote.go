@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -12,48 +13,97 @@ import (
 // escaped maps the letter after a backslash to what it stands for.
 var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unquote checks the string at i, like str, and resolves its escapes into new
-// memory on the way. As in encoding/json, bytes that are not UTF-8 and halves
-// of surrogate pairs become U+FFFD.
-func (s *scanner) unquote(i int) (content []byte, end int) {
-	// Eight bytes are stored at a time, of which only those before a special
-	// one count. The content is never longer than the text it comes from.
-	src, n := s.text, 0
-	dst := make([]byte, len(src)-i+8)
-	for i++; ; {
-		for i+8 <= len(src) {
-			w := binary.LittleEndian.Uint64(src[i:])
-			binary.LittleEndian.PutUint64(dst[n:], w)
-			m := below(w, ' ') | equal(w, '"') | equal(w, '\\')
+// quoted checks the string at i, like str, which it is faster than when what
+// is quoted is JSON: most escapes are then quotes.
+func (s *scanner) quoted(i int) int {
+	for i++; i >= 0; i = s.escape(i) {
+		// In eight bytes where each backslash is followed by a quote, and each quote
+		// follows a backslash, nothing needs a closer look.
+		text, after := s.text, uint64(0) // after marks the byte after a backslash
+		for ; i >= 0 && i <= len(text)-8; i += 8 {
+			w := binary.LittleEndian.Uint64(text[i : i+8])
+			slashes := equal(w, '\\')
+			if below(w, ' ')|(equal(w, '"')^(slashes<<8|after)) != 0 {
+				break
+			}
+			after = slashes >> 56
+		}
+		if after != 0 {
+			i--
+		}
+		if i = plain(text, i); s.at(i) != '\\' {
+			return s.str(i - 1) // It also has the words for what is wrong.
+		}
+	}
+	return -1
+}
+
+// Unquote returns what a string says that has been checked, quotes around it.
+// As in encoding/json, halves of surrogate pairs become U+FFFD; bytes that are
+// not UTF-8 stay. The result may share the string's memory.
+func Unquote(quoted []byte) []byte {
+	src := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(src, '\\') < 0 {
+		return src[:len(src):len(src)]
+	}
+	dst := make([]byte, len(src))
+	if len(src) < parallelBytes {
+		return dst[:unescape(dst, src)]
+	}
+	middle, first := seam(src, len(src)/2), 0
+	var wait sync.WaitGroup
+	wait.Go(func() { first = unescape(dst[:middle], src[:middle]) })
+	second := unescape(dst[middle:], src[middle:])
+	wait.Wait()
+	n := first + copy(dst[first:], dst[middle:middle+second])
+	return dst[:n]
+}
+
+// seam is an offset from i on before which no escape reaches, nor half a pair
+// of them; the end when there is none near.
+func seam(src []byte, i int) int {
+	const longest, near = len(`\u0000`), 1 << 10
+	for end := min(len(src), i+near); i < end; i++ {
+		if bytes.IndexByte(src[i-longest:i], '\\') < 0 {
+			return i
+		}
+	}
+	return len(src)
+}
+
+// unescape writes src to dst, which has the same length, its escapes resolved,
+// and returns how long that is.
+func unescape(dst, src []byte) (n int) {
+	for i := 0; i < len(src); {
+		// Eight bytes are stored at a time, of which only those before an escape
+		// count. Nothing is stored further than src has been read.
+		for i >= 0 && i <= len(src)-8 && n >= 0 && n <= len(dst)-8 {
+			w := binary.LittleEndian.Uint64(src[i : i+8])
+			binary.LittleEndian.PutUint64(dst[n:n+8], w)
+			m := equal(w, '\\')
 			if m == 0 {
 				i, n = i+8, n+8
 				continue
 			}
 			k := bits.TrailingZeros64(m) >> 3
 			i, n = i+k, n+k
-			if src[i] != '\\' || i+1 == len(src) || escaped[src[i+1]] == 0 {
+			c := escaped[src[i+1]]
+			if c == 0 {
 				break
 			}
-			dst[n] = escaped[src[i+1]]
+			dst[n] = c
 			i, n = i+2, n+1
 		}
-		stop := plain(src, i)
-		n += copy(dst[n:], src[i:stop])
-		switch i = stop; s.at(i) {
-		case '"':
-			if n < len(dst)/2 { // Most of it was room for what follows the string.
-				dst = bytes.Clone(dst[:n])
-			}
-			return valid(dst[:n]), i + 1
-		case '\\':
-			if s.escape(i) < 0 {
-				return nil, -1
-			}
-			i, n = unescape(dst, n, src, i)
+		switch {
+		case i == len(src):
+		case src[i] == '\\':
+			i, n = resolve(dst, n, src, i)
 		default:
-			return nil, s.str(i - 1) // It has the words for what is wrong.
+			dst[n] = src[i]
+			i, n = i+1, n+1
 		}
 	}
+	return n
 }
 
 // valid returns text with U+FFFD for each byte that is not UTF-8.
@@ -68,8 +118,9 @@ func valid(text []byte) []byte {
 	return fixed
 }
 
-// unescape resolves the escape at src[i], which has been checked, to dst[n].
-func unescape(dst []byte, n int, src []byte, i int) (int, int) {
+// resolve writes what the escape at src[i] stands for to dst[n], with the one
+// after it when they are a pair.
+func resolve(dst []byte, n int, src []byte, i int) (int, int) {
 	if c := escaped[src[i+1]]; c != 0 {
 		dst[n] = c
 		return i + 2, n + 1

@@ -1,9 +1,12 @@
 package offline
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"cairn/services/internal/estate"
 )
@@ -45,6 +48,19 @@ func openFields(e *estate.Estate, key string) []*field {
 		})})
 	}
 	return out
+}
+
+// readColumns reads the columns in which values are looked up, on as many cores
+// as there are: those of one array after the other are what takes longest.
+func (a *array) readColumns() {
+	var reading errgroup.Group
+	reading.SetLimit(runtime.GOMAXPROCS(0))
+	for _, f := range a.fields() {
+		if f.textual() || f.has("array") {
+			reading.Go(func() error { f.column(); return nil })
+		}
+	}
+	_ = reading.Wait() // nothing fails
 }
 
 func (f *field) has(kind string) bool { return slices.Contains(f.types, kind) }

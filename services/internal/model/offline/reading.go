@@ -56,6 +56,7 @@ func read(s *shape, arrays []*array) (reading, bool) {
 func readAll(s *shape, a *array, x *index) reading {
 	named := a.fieldMatches(s.q)
 	every := slices.Concat(a.arrayMatches(s.q), named, a.dateMatches(s.q, named))
+	a.readColumns()
 	for _, f := range a.fields() {
 		every = append(every, f.valueMatches(s.q, x)...)
 	}
