@@ -28,6 +28,8 @@ const (
 	// HeaderBodySize on a stream's request: the body of so many bytes follows
 	// in chunks, to the reply subject of the worker's first message.
 	HeaderBodySize = "Cairn-Body-Size"
+	// HeaderRun over HTTP: the run that the answer is of.
+	HeaderRun = "Cairn-Run"
 	// HeaderBusy on an error: this worker is full, another one may not be.
 	HeaderBusy = "Cairn-Busy"
 	// HeaderWindow on a stream's request: the worker may be so many events ahead

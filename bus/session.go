@@ -15,14 +15,13 @@ import (
 	"cairn/schemas"
 )
 
-// errLeft is the cause of a stream's end when nobody listens any more.
-var errLeft = errors.New("the caller left")
-
 // Sender sends the events of one stream. It may be used concurrently.
 type Sender interface {
 	// Send sends data as JSON. It waits for a caller that is too far behind and
 	// wants that, for 10 seconds at most.
 	Send(event string, data any) error
+	// Continue has the stream go on when nobody listens, until it is cancelled.
+	Continue()
 }
 
 // Serve answers the stream's requests with handle until svc stops. handle's
@@ -44,21 +43,21 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 	return svc.add(endpoint{s.Subject, s.Timeout, s.row, svc.slots}, func(ctx context.Context, r micro.Request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w := newSession(ctx, svc.conn, r, cancel)
+		w := s.session(ctx, svc.conn, r, cancel)
+		defer w.close()
 		err := w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
 		if err == nil {
-			err = w.run(ctx, handle)
+			err = w.work(ctx, handle)
 		}
-		w.close()
 		if errors.Is(context.Cause(ctx), errLeft) {
-			return
+			return // nobody could read the end
 		}
 		s.end(ctx, svc, r, w, err)
 	})
 }
 
-// run handles the request, with a sign of life now and then.
-func (w *session) run(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
+// work handles the request, with a sign of life now and then.
+func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
 	var alive sync.WaitGroup
 	beating, stop := context.WithCancel(ctx)
 	alive.Go(func() { w.beat(beating) })
@@ -101,7 +100,9 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 type session struct {
 	conn    *Conn
 	reply   string // where the events go
+	signs   string // where signs of life go, which say where to answer
 	control string // where the caller answers: chunks of the body, how far it has read, and cancel
+	isRun   bool
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -110,41 +111,63 @@ type session struct {
 
 	mu       sync.Mutex
 	sequence uint64
+	patience time.Duration // when nobody listens
+	leaving  *time.Timer   // runs while nobody does
+	missed   time.Time     // the last sign of life that nobody heard
 }
 
-func newSession(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
-	return &session{
-		conn: c, reply: r.Reply(), ctx: ctx, cancel: cancel,
+func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
+	w := &session{
+		conn: c, reply: r.Reply(), signs: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
 		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
 	}
+	if run, ok := s.runOf(r.Reply()); ok {
+		w.isRun, w.control, w.signs, w.patience = true, run, run+aliveToken, s.Grace
+	}
+	return w
 }
 
 // open shows the caller where to answer.
-func (w *session) open(size string, most int) error {
+func (w *session) open(size string, most int) (err error) {
 	if err := w.announced(size, most); err != nil {
 		return err
 	}
-	w.control = w.conn.nc.NewInbox()
-	var err error
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.told); err != nil {
 		return err
 	}
-	return w.publish(nats.NewMsg(w.reply))
+	return w.show()
 }
 
-// told takes a message of the caller, or the server's word that there is none.
+// show gives a sign of life. When nobody listens, the server says so on the
+// control subject.
+func (w *session) show() error {
+	return w.conn.nc.PublishMsg(&nats.Msg{Subject: w.signs, Reply: w.control})
+}
+
+// told takes a message of a caller, or the server's word that there is none.
 func (w *session) told(msg *nats.Msg) {
-	if noResponders(msg) || msg.Header.Get(HeaderCancel) != "" {
-		w.cancel(errLeft)
+	read, err := strconv.ParseUint(msg.Header.Get(HeaderRead), 10, 64)
+	switch {
+	case noResponders(msg):
+		w.left()
 		return
+	case msg.Header.Get(HeaderCancel) != "":
+		w.stop("on request")
+	case err == nil:
+		w.returned()
+		w.caughtUp(read)
+	default:
+		if err := w.chunk(msg.Data); err != nil {
+			w.cancel(err)
+		}
 	}
-	if n, err := strconv.ParseUint(msg.Header.Get(HeaderRead), 10, 64); err == nil {
-		w.caughtUp(n)
-		return
+	if msg.Reply != "" {
+		_ = w.conn.nc.Publish(msg.Reply, nil) // who asked and is not told asks again
 	}
-	if err := w.chunk(msg.Data); err != nil {
-		w.cancel(err)
-	}
+}
+
+func noResponders(msg *nats.Msg) bool {
+	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
 }
 
 // beat shows the caller a sign of life until ctx ends.
@@ -156,7 +179,7 @@ func (w *session) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = w.publish(nats.NewMsg(w.reply)) // a caller that misses it notices
+			_ = w.show() // a caller that misses it notices
 		}
 	}
 }
@@ -181,18 +204,11 @@ func (w *session) send(event string, data any) error {
 	msg.Data = body
 	msg.Header.Set(HeaderEvent, event)
 	msg.Header.Set(HeaderSequence, strconv.FormatUint(w.sequence+1, 10))
-	if err := w.publish(msg); err != nil {
+	if err := w.conn.nc.PublishMsg(msg); err != nil {
 		return fmt.Errorf("send %s event of %d bytes: %w", event, len(body), err)
 	}
 	w.sequence++ // one that was not sent leaves no gap
 	return nil
-}
-
-// publish sends with the control subject as reply: it tells the caller where
-// to answer, and makes the server say so when nobody listens.
-func (w *session) publish(msg *nats.Msg) error {
-	msg.Reply = w.control
-	return w.conn.nc.PublishMsg(msg)
 }
 
 func (w *session) began() bool { return w.sent() > 0 }
@@ -206,6 +222,7 @@ func (w *session) sent() uint64 {
 
 func (w *session) close() {
 	if w.sub != nil {
-		_ = w.sub.Unsubscribe() // fails only on a closed connection
+		_ = w.sub.Drain() // who asked just now is answered; fails only on a closed connection
 	}
+	w.returned() // nothing is left that could end
 }

@@ -42,6 +42,7 @@ var (
 		Subject: "cairn.analyze",
 		Invalid: schemas.ErrAnalysisMalformed,
 		Timeout: 120 * time.Second,
+		Grace:   5 * time.Second,
 		MaxBody: 10 << 20,
 		Errors:  (*schemas.Error).Analysis,
 	}

@@ -44,6 +44,8 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		post("/resolve/domain_knowledge", notImplemented(), 501, "Not implemented"),
 
 		post("/api/v1/analyze", events(analysis), 200, "Ask about an estate; the answer is a stream of events"),
+		get("/api/v1/analyze/{run}", resume(analysis), 200, "The events of an analysis that follow the one of Last-Event-ID; 204 when it was the last", schemas.ErrRunNotFound),
+		remove("/api/v1/analyze/{run}", stop(analysis), 204, "Stop an analysis; one that is over is no error"),
 
 		get("/openapi.json", openAPI(), 200, "This interface in the words of OpenAPI 3.1"),
 		get("/docs", docs(), 200, "This interface as a page"),

@@ -50,7 +50,7 @@ func newEdge(stopping context.Context, c Config) *edge {
 	e.describe = sync.OnceValues(func() (description, error) { return describe(rows) })
 	for _, r := range rows {
 		methods := []string{r.method}
-		if r.method == http.MethodGet {
+		if r.method == http.MethodGet && r.media != mediaEvents {
 			methods = append(methods, http.MethodHead)
 		}
 		e.table[e.mux.Path(r.path).Methods(methods...)] = &r

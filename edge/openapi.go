@@ -89,9 +89,11 @@ var (
 	headers = object{
 		"RequestID":   header(bus.HeaderRequestID, "names the request in logs; made when absent", object{"type": "string", "maxLength": 128}),
 		"MinRevision": header(bus.HeaderMinRevision, "the least catalog revision that the answer must have seen", object{"type": "integer", "minimum": 0}),
+		"LastEventID": header(headerLastEventID, "the id of the last event that was seen; absent: all follow", object{"type": "integer", "minimum": 0}),
 	}
 	answerHeaders = object{
 		"RequestID": object{"description": "the request, as logs name it", "schema": object{"type": "string"}},
+		"Run":       object{"description": "the analysis, to resume or to stop it", "schema": object{"type": "string"}},
 		"Revision":  object{"description": "the catalog revision that holds what was written", "schema": object{"type": "integer"}},
 	}
 )

@@ -54,6 +54,9 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 	if r.fresh {
 		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
 	}
+	if r.media == mediaEvents && r.inURL {
+		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
+	}
 	if !r.inURL {
 		return list, nil
 	}
@@ -97,6 +100,9 @@ func (r route) responses(types *schemas.Definitions) (object, error) {
 	if r.reply == reflect.TypeFor[schemas.Health]() {
 		all["503"] = success
 	}
+	if r.media == mediaEvents && r.inURL {
+		all["204"] = object{"description": "No event follows", "headers": success["headers"]}
+	}
 	return all, nil
 }
 
@@ -117,7 +123,8 @@ func (r route) success(types *schemas.Definitions) (object, error) {
 			return nil, err
 		}
 		answer["content"] = object{"application/json": object{"schema": ref}}
-	case r.media == "text/event-stream":
+	case r.media == mediaEvents:
+		head[bus.HeaderRun] = object{"$ref": "#/components/headers/Run"}
 		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": streamExample}}
 		answer["x-events"] = eventReferences()
 	default:

@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"context"
+	"iter"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -16,6 +17,8 @@ import (
 )
 
 const (
+	// mediaEvents is the media type of server-sent events.
+	mediaEvents = "text/event-stream"
 	// keepAlive is how long a stream may be silent before a comment shows that
 	// it lives. After as long without a first event, the status is 200.
 	keepAlive = 10 * time.Second
@@ -31,27 +34,30 @@ const (
 // events answers with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		subject: s.Subject, request: reflect.TypeFor[Req](), media: "text/event-stream", invalid: s.Invalid, say: s.Errors,
+		subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
 			body, err := x.body(s.MaxBody)
 			if err != nil {
 				return err
 			}
-			return follow(x, s, body)
+			run := bus.NewRun()
+			return follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+				return s.Run(ctx, x.edge.conn, run, body)
+			})
 		},
 	}
 }
 
-// follow asks s and passes its events on. The worker is told when the client left.
-func follow[Req any](x *exchange, s bus.Stream[Req], body []byte) error {
+// follow passes on the events of the run, and listens no more when the client left.
+func follow(x *exchange, run string, listen func(context.Context) iter.Seq2[bus.Event, error]) error {
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
-	out := &stream{x: x, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
+	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
 	out.mu.Lock()
 	out.timer = time.AfterFunc(x.edge.silence, out.tend)
 	out.mu.Unlock()
 	defer out.end()
-	for event, err := range s.Forward(ctx, x.edge.conn, body) {
+	for event, err := range listen(ctx) {
 		if err != nil {
 			return out.broken(err)
 		}
@@ -59,12 +65,13 @@ func follow[Req any](x *exchange, s bus.Stream[Req], body []byte) error {
 			return err
 		}
 	}
-	return out.broken(context.Canceled)
+	return out.nothing()
 }
 
 // stream is an answer of server-sent events.
 type stream struct {
 	x       *exchange
+	run     string
 	control *http.ResponseController
 	cancel  context.CancelFunc // of what is asked
 
@@ -128,6 +135,19 @@ func (s *stream) end() {
 	defer s.mu.Unlock()
 	s.over = true
 	s.timer.Stop()
+}
+
+// nothing is an end without a last event: the client has them all. A browser
+// that is told 204 does not come back for more.
+func (s *stream) nothing() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.x.status != 0 {
+		return context.Canceled
+	}
+	s.x.write(http.StatusNoContent, nil, nil)
+	return nil
 }
 
 // broken ends the stream with err: as the answer when none began, and else as
@@ -197,9 +217,10 @@ func (s *stream) flush(now time.Time) error {
 
 func (s *stream) begin() {
 	h := s.x.w.Header()
-	h.Set("Content-Type", "text/event-stream")
+	h.Set("Content-Type", mediaEvents)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
+	h.Set(bus.HeaderRun, s.run)
 	s.x.status = http.StatusOK
 	s.x.w.WriteHeader(http.StatusOK)
 }

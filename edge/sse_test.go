@@ -24,7 +24,9 @@ const question = `{"query":"q","context":"{}","target":"H"}`
 // analyses answers analyses with handle.
 func analyses(t testing.TB, f *front, handle func(context.Context, bus.Sender) error) {
 	t.Helper()
-	must(t, bus.Analyze.Serve(f.service, func(ctx context.Context, _ schemas.Analysis, s bus.Sender) error { return handle(ctx, s) }))
+	stream := bus.Analyze
+	stream.Grace = 0
+	must(t, stream.Serve(f.service, func(ctx context.Context, _ schemas.Analysis, s bus.Sender) error { return handle(ctx, s) }))
 }
 
 func TestStreamOnTheWire(t *testing.T) {

@@ -20,6 +20,13 @@ type Analysis struct {
 	ID        string         `json:"id,omitzero" doc:"for log correlation"`
 	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
 	Include   []string       `json:"include,omitempty" doc:"events before done: usage, provenance"`
+	// OnDisconnect says what becomes of the analysis when nobody listens.
+	OnDisconnect string `json:"on_disconnect,omitzero" doc:"when nobody listens: cancel after a while (default) or continue"`
+}
+
+// RunKey names an analysis that runs, or has run of late.
+type RunKey struct {
+	Run string `json:"run" doc:"as the header Cairn-Run of the answer has it"`
 }
 
 // Prompt is a conversation history.
@@ -42,6 +49,12 @@ const (
 	TargetLegacy = "br"
 )
 
+// What becomes of an analysis when nobody listens.
+const (
+	OnDisconnectCancel   = "cancel"
+	OnDisconnectContinue = "continue"
+)
+
 // Validate names the fields that are wrong. It also fills in what follows from
 // other fields: the mode, and the query from the history.
 func (a *Analysis) Validate() error {
@@ -55,6 +68,10 @@ func (a *Analysis) Validate() error {
 	a.Mode = cmp.Or(a.Mode, ModeStandard)
 	if a.Mode != ModeStandard && a.Mode != ModeBroad {
 		c.fail("mode", "want standard or broad, got %q", a.Mode)
+	}
+	a.OnDisconnect = cmp.Or(a.OnDisconnect, OnDisconnectCancel)
+	if a.OnDisconnect != OnDisconnectCancel && a.OnDisconnect != OnDisconnectContinue {
+		c.fail("on_disconnect", "want cancel or continue, got %q", a.OnDisconnect)
 	}
 	history := a.Prompt.check(&c)
 	if a.Query == "" {

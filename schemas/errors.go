@@ -32,6 +32,8 @@ var (
 	ErrAnalysisMalformed       = declare("AN-400", 400, "malformed analysis request")
 	ErrAnalysisUnauthenticated = declare("AN-401", 401, "not authenticated")
 	ErrAnalysisForbidden       = declare("AN-403", 403, "not allowed")
+	ErrRunNotFound             = declare("AN-404", 404, "run not found")
+	ErrRunStopped              = declare("AN-410", 410, "run stopped")
 	ErrAnalysisTooLarge        = declare("AN-413", 413, "body too large")
 	ErrAnalysisTooManyRequests = declare("AN-429", 429, "too many requests")
 	ErrAnalysisInternal        = declare("AN-500", 500, "analysis failed")

@@ -3,6 +3,8 @@ package services
 import (
 	"log/slog"
 	"time"
+
+	"cairn/bus"
 )
 
 // Config says which services run and with which backends. Every backend is a
@@ -22,6 +24,7 @@ type Config struct {
 	Replicas     int
 	Slots        int           // requests at a time, per service
 	Analyses     int           // analyses at a time, per worker
+	Grace        time.Duration // how long an analysis goes on when nobody listens
 	EstateMemory int           // bytes of estates kept for the next question
 	Drain        time.Duration // how long requests in flight may take at the end
 	Log          *slog.Logger
@@ -36,6 +39,7 @@ func Defaults() Config {
 		TagTTL:       30 * time.Minute,
 		Slots:        1024,
 		Analyses:     32,
+		Grace:        bus.Analyze.Grace,
 		EstateMemory: 256 << 20,
 		Drain:        25 * time.Second,
 		Log:          slog.Default(),

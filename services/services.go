@@ -191,8 +191,11 @@ func (w *wiring) analyze(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.atEnd(bus.Analyze.Keep(w.conn, w.Log))
 	return w.run("analyze", w.Analyses, func(s *bus.Service) error {
-		return analyze.Serve(s, analyze.Deps{Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Log: w.Log})
+		return analyze.Serve(s, analyze.Deps{
+			Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Grace: w.Grace, Log: w.Log,
+		})
 	})
 }
 

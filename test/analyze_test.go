@@ -225,7 +225,7 @@ func TestCallerLeaves(t *testing.T) {
 			} else {
 				c.leaveOnce(t, question(text(script{Await: await}), estate), left)
 			}
-			theModel.left.within(t, 2*time.Second, await, "the model's call is cancelled when the client leaves")
+			theModel.left.within(t, 3*time.Second, await, "the model's call is cancelled when the client leaves")
 		}
 	})
 }

@@ -51,6 +51,9 @@ func (s *system) launch(program string, c setup) error {
 		if c.tagTTL > 0 {
 			args = append(args, "--tag-ttl", c.tagTTL.String())
 		}
+		if c.grace > 0 {
+			args = append(args, "--analyze-grace", c.grace.String())
+		}
 		s.workers = append(s.workers, launch(program, args...))
 	}
 	args := []string{"edge", "--nats", s.nats, "--http", "127.0.0.1:0"}

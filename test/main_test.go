@@ -71,6 +71,7 @@ type setup struct {
 	embed    string        // URL; empty: the default
 	render   string        // subject of the rendering agent
 	tagTTL   time.Duration // 0: the default
+	grace    time.Duration // of an analysis to which nobody listens; 0: the default
 	patience time.Duration // set: a second edge, which cuts analyses off after as long
 	tcp      bool          // the services of the one process meet their server over TCP, and outlive it
 }
@@ -79,7 +80,9 @@ type setup struct {
 var (
 	usual = &setup{name: "usual", workers: [][]string{{"tags", "register"}, {"resolve"}, {"resolve"}, {"analyze"}}}
 	// scripted has a model that does what the question says, see model_test.go.
-	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second, patience: 1500 * time.Millisecond}
+	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second, patience: 1500 * time.Millisecond, grace: 300 * time.Millisecond}
+	// resumable has a second edge on which answers go on.
+	resumable = &setup{name: "resumable", model: "scripted", patience: 100 * time.Second}
 	// rendered hands its answers to the agent of render_test.go.
 	rendered = &setup{name: "rendered", render: "test.render", patience: 4 * time.Second}
 	// deserted has no worker at all.

@@ -36,8 +36,14 @@ type stream struct {
 // follow asks and gives the answer while it arrives; it ends with the test.
 func (c *client) follow(t testing.TB, body string) *stream {
 	t.Helper()
+	return c.stream(t, analyze, body)
+}
+
+// stream is follow for any request.
+func (c *client) stream(t testing.TB, request, body string, headers ...string) *stream {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	res, err := c.send(ctx, analyze, strings.NewReader(body))
+	res, err := c.send(ctx, request, strings.NewReader(body), headers...)
 	if err != nil {
 		cancel()
 		t.Fatal(err)

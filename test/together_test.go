@@ -120,6 +120,9 @@ func awaitServices(ctx context.Context, conn *bus.Conn, c setup, g *errgroup.Gro
 	if c.tagTTL > 0 {
 		config.TagTTL = c.tagTTL
 	}
+	if c.grace > 0 {
+		config.Grace = c.grace
+	}
 	up, failed := make(chan struct{}), make(chan error, 1)
 	g.Go(func() error {
 		err := services.Run(ctx, conn, config, func() { close(up) })

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"cairn/bus"
 	"cairn/schemas"
 )
 
@@ -79,7 +80,8 @@ func (a *ask) readAll(stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(a.estate)
 }
 
-// run asks the question and hands the events to take.
+// run asks the question and hands the events to take. Where the answer is cut
+// off, it comes back for the rest.
 func (a *ask) run(ctx context.Context, question schemas.Analysis, take func(event) error) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -93,14 +95,7 @@ func (a *ask) run(ctx context.Context, question schemas.Analysis, take func(even
 		_, err := a.client.read(res)
 		return err
 	}
-	defer func() { _ = res.Body.Close() }()
-	for e, err := range events(res.Body) {
-		if err != nil {
-			return a.away(err)
-		}
-		if err := take(e); err != nil || e.kind == schemas.EventDone {
-			return err
-		}
-	}
-	return a.away(io.ErrUnexpectedEOF)
+	f := &following{client: a.client, take: take, run: res.Header.Get(bus.HeaderRun)}
+	defer f.leave(ctx)
+	return f.toEnd(ctx, res)
 }

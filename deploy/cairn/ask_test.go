@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
 )
 
 // answering is a server that answers an analysis with status and text.
@@ -86,17 +89,46 @@ func TestAskWithoutAnEnd(t *testing.T) {
 	}
 }
 
+// An answer that breaks off is read on from where it was, until it ends.
+func TestAskComesBack(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(bus.HeaderRun, "r1")
+		_, _ = io.WriteString(w, answered)
+	})
+	mux.HandleFunc("GET /api/v1/analyze/r1", func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Last-Event-ID")) // one after the other
+		switch len(asked) {
+		case 1:
+			_, _ = io.WriteString(w, "id: 5\nevent: text_delta\ndata: {\"text\":\" In all.\"}\n\n")
+		case 2:
+			_, _ = io.WriteString(w, done)
+		}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	got := do(t, `{"hosts": []}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?")
+	if got.code != 0 || got.out != "There are 3 hosts. In all.\n" || fmt.Sprint(asked) != "[4 5]" {
+		t.Errorf("%+v after asking for what follows %v", got, asked)
+	}
+}
+
 // Who asks and presses Ctrl-C wants the model to stop too.
 func TestAskIsCancelled(t *testing.T) {
 	t.Parallel()
-	left := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	stopped := make(chan string, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("DELETE /api/v1/analyze/{run}", func(_ http.ResponseWriter, r *http.Request) { stopped <- r.PathValue("run") })
+	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(bus.HeaderRun, "r1")
 		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see the client leave
 		_, _ = io.WriteString(w, "event: text_delta\ndata: {\"text\":\"wait\"}\n\n")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-		close(left)
-	}))
+	})
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := newBuffer()
@@ -113,7 +145,10 @@ func TestAskIsCancelled(t *testing.T) {
 		t.Errorf("exit %d; want %d", got, exitInterrupted)
 	}
 	select {
-	case <-left:
+	case run := <-stopped:
+		if run != "r1" {
+			t.Errorf("the run %q is stopped", run)
+		}
 	case <-time.After(5 * time.Second):
 		t.Error("the server was not told")
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,14 +71,18 @@ func (c *client) read(res *http.Response) (answer, error) {
 	return answer{body, res.Header}, nil
 }
 
-// open sends a request and gives the response as it begins. The caller closes it.
-func (c *client) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+// open sends a request, with headers given as name, value, and gives the
+// response as it begins. The caller closes it.
+func (c *client) open(ctx context.Context, method, path string, body []byte, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.url, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("--url: %w", err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for pair := range slices.Chunk(headers, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
 	res, err := transport.RoundTrip(req)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/bus"
 	"cairn/schemas"
 )
 
@@ -133,6 +134,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	}
 	tagged(t, url)
 	large(t, url)
+	resumed(t, url)
 	further(url)
 	for _, v := range n.said.all() {
 		t.Errorf("the server refuses: %s", v)
@@ -206,6 +208,27 @@ func large(t *testing.T, url string) {
 	}
 	if got, said := asks(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(said, "280001") || !strings.Contains(said, "event: "+schemas.EventDone) {
 		t.Errorf("%d %.1000s", got, said)
+	}
+}
+
+// resumed reads an analysis once more.
+func resumed(t *testing.T, url string) {
+	t.Helper()
+	res, err := http.Post(url+"/api/v1/analyze", "application/json", strings.NewReader(`{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{}]}"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	first, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := url + "/api/v1/analyze/" + res.Header.Get(bus.HeaderRun)
+	if status, again := asks(t, "GET", run, ""); status != 200 || again != string(first) {
+		t.Errorf("once more it is %d %s, first it was %s", status, again, first)
+	}
+	if status, said := asks(t, "DELETE", run, ""); status != 204 {
+		t.Errorf("%d %s", status, said)
 	}
 }
 

@@ -19,6 +19,7 @@ const maxEvent = 8 << 20
 
 // event is one event of an answer.
 type event struct {
+	id   string
 	kind string
 	data []byte
 }
@@ -27,7 +28,7 @@ type event struct {
 func events(r io.Reader) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		for e, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: maxEvent}) {
-			if !yield(event{e.Type, []byte(e.Data)}, err) {
+			if !yield(event{e.LastEventID, e.Type, []byte(e.Data)}, err) {
 				return
 			}
 		}

@@ -100,6 +100,7 @@ func TestUsersOverstep(t *testing.T) {
 		{"an edge asks JetStream", "edge", publish("$JS.API.STREAM.INFO.KV_catalog")},
 		{"an edge reads the catalog", "edge", publish("$JS.API.STREAM.MSG.GET.KV_catalog")},
 		{"an edge speaks as a worker to workers", "edge", publish("cairn.projected")},
+		{"an edge speaks in an analysis", "edge", publish("cairn.analyze.A.event")},
 		{"an edge listens to requests", "edge", subscribe("cairn.>")},
 		{"an edge takes requests", "edge", subscribe("$SRV.PING")},
 		{"an edge follows the catalog", "edge", subscribe("$KV.>")},
@@ -108,6 +109,7 @@ func TestUsersOverstep(t *testing.T) {
 		{"a worker purges the catalog", "worker", publish("$JS.API.STREAM.PURGE.KV_catalog")},
 		{"a worker makes another stream", "worker", publish("$JS.API.STREAM.CREATE.other")},
 		{"a worker writes another bucket", "worker", publish("$KV.other.a")},
+		{"a worker deletes what was said", "worker", publish("$JS.API.STREAM.DELETE.analyze")},
 		{"a worker overhears requests", "worker", subscribe("cairn.>")},
 		{"a worker listens to all", "worker", subscribe(">")},
 	} {

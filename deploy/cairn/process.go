@@ -59,6 +59,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
 	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
 	f.IntVar(&c.Analyses, "analyses", c.Analyses, "analyses at a time; one more is answered 503")
+	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "how long an analysis goes on when nobody listens, so that its caller can come back")
 	f.IntVar(&b.estates, "estate-memory", c.EstateMemory>>20, "`MIB` of estates that are kept for the next question about them")
 }
 
@@ -69,6 +70,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	return c, cmp.Or(
 		atLeast("slots", c.Slots, 1),
 		atLeast("analyses", c.Analyses, 1),
+		atLeast("analyze-grace", c.Grace, 0),
 		atLeast("estate-memory", b.estates, 0),
 		atLeast("replicas", c.Replicas, 0),
 		atLeast("tag-ttl", c.TagTTL, time.Second),

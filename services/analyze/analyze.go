@@ -18,16 +18,19 @@ import (
 type Deps struct {
 	Conn   *bus.Conn // to the rendering agent
 	Model  model.Model
-	Render string // subject of the rendering agent; empty: the model's words are the answer
-	Memory int    // bytes of estates kept for the next question
+	Render string        // subject of the rendering agent; empty: the model's words are the answer
+	Memory int           // bytes of estates kept for the next question
+	Grace  time.Duration // at work when nobody listens
 	Log    *slog.Logger
 }
 
 // Serve answers analyses on s.
 func Serve(s *bus.Service, d Deps) error {
 	a := analyzer{Deps: d, estates: newCache(d.Memory)}
+	stream := bus.Analyze
+	stream.Grace = d.Grace
 	return errors.Join(
-		bus.Analyze.ServeBody(s, a.analyze),
+		stream.ServeBody(s, a.analyze),
 		bus.Health("analyze").ServeBeside(s, a.health),
 	)
 }
@@ -43,6 +46,9 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 	ask, text, err := read(body)
 	if err != nil {
 		return err
+	}
+	if ask.OnDisconnect == schemas.OnDisconnectContinue {
+		to.Continue()
 	}
 	err = a.answer(ctx, ask, text, to)
 	a.Log.Info("analysis", "request_id", bus.RequestID(ctx), "client_id", ask.ID, "client_request_id", ask.RequestID,

@@ -1,0 +1,105 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+)
+
+const (
+	// recallBatch is how many events are read at a time.
+	recallBatch = 256
+	// recallTime bounds the reading of a batch.
+	recallTime = 5 * time.Second
+)
+
+// recall reads what is kept of a run.
+type recall struct {
+	conn    *Conn
+	stream  string // of JetStream
+	subject string // of the events
+	at      uint64 // where to read on, in the stream; 0: all is read
+	batch   []*nats.Msg
+	newest  uint64 // sequence of the last event there
+	done    bool   // it is the last there will be
+}
+
+func (s Stream[Req]) recall(c *Conn, run string) *recall {
+	return &recall{conn: c, stream: s.kept(), subject: run + eventToken}
+}
+
+// rewind has all be read once more.
+func (r *recall) rewind() { r.at, r.batch = 1, nil }
+
+// next is the next message that is kept; nil after the last.
+func (r *recall) next(ctx context.Context) (*nats.Msg, error) {
+	if len(r.batch) == 0 && r.at > 0 {
+		if err := r.fetch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.batch) == 0 {
+		return nil, nil
+	}
+	msg := r.batch[0]
+	r.batch = r.batch[1:]
+	r.newest = max(r.newest, sequence(msg))
+	r.done = r.done || msg.Header.Get(HeaderEvent) == schemas.EventDone
+	return msg, nil
+}
+
+// fetch reads a batch: a Direct Get of several messages (NATS, ADR-31), for
+// which the client library has no call.
+func (r *recall) fetch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, recallTime)
+	defer cancel()
+	sub, err := r.conn.nc.SubscribeSync(r.conn.nc.NewInbox())
+	if err != nil {
+		return transportError(r.subject, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
+	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":%d}`, r.at, r.subject, recallBatch)
+	if err := r.conn.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, sub.Subject, []byte(ask)); err != nil {
+		return transportError(r.subject, err)
+	}
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if errors.Is(err, nats.ErrNoResponders) {
+			return schemas.ErrUnavailable.Because("JetStream does not keep what is said")
+		}
+		if err != nil {
+			return transportError(r.subject, err)
+		}
+		switch status := msg.Header.Get("Status"); status {
+		case "":
+			r.batch = append(r.batch, msg)
+		case "204", "404": // after the last of the batch; there is none
+			return r.advance()
+		default:
+			return fmt.Errorf("JetStream: status %s %s", status, msg.Header.Get("Description"))
+		}
+	}
+}
+
+// advance is past the batch: at an end when nothing follows it.
+func (r *recall) advance() (err error) {
+	if len(r.batch) == 0 {
+		r.at = 0
+		return nil
+	}
+	last := r.batch[len(r.batch)-1].Header
+	if last.Get("Nats-Num-Pending") == "0" {
+		r.at = 0
+		return nil
+	}
+	r.at, err = strconv.ParseUint(last.Get(jetstream.SequenceHeader), 10, 64)
+	r.at++
+	return err
+}

@@ -1,0 +1,64 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/schemas"
+)
+
+const (
+	// recallTries is how often what is kept is read in search of an event that
+	// must be there: JetStream stores it a moment after it was published.
+	recallTries = 5
+	// recallPause is between two such tries.
+	recallPause = 20 * time.Millisecond
+)
+
+// errHeard says that the caller has all there is.
+var errHeard = errors.New("the caller has the last event")
+
+// reread has what is kept read before what comes.
+func (l *listener) reread() {
+	l.reading = true
+	l.kept.rewind()
+	if l.tries++; l.tries == 1 {
+		return
+	}
+	select {
+	case <-time.After(recallPause):
+	case <-l.ctx.Done():
+	}
+}
+
+// missed looks among what is kept for the events before msg.
+func (l *listener) missed(msg *nats.Msg) error {
+	switch {
+	case l.reading:
+		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer kept", l.last+1, sequence(msg)-1))
+	case l.kept == nil || l.tries == recallTries:
+		return schemas.ErrUnavailable.Because("events were lost on the way")
+	}
+	l.held = msg
+	l.reread()
+	return nil
+}
+
+// ending is how a run ends for a caller who came when no worker was at it any
+// more, and has read what is kept; nil when it is to be read again.
+func (l *listener) ending() error {
+	switch newest := l.kept.newest; {
+	case l.kept.done, 0 < newest && newest < l.last:
+		return errHeard
+	case l.tries < recallTries: // its last events may be on their way into the store
+		l.reread()
+		return nil
+	case newest == 0:
+		return schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
+	default:
+		return schemas.ErrUnavailable.Because("the worker is gone")
+	}
+}

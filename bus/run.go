@@ -1,0 +1,88 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"iter"
+	"regexp"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/schemas"
+)
+
+// A run is a stream that outlives the caller's connection. Its events go to a
+// subject of its own, where a stream of JetStream keeps them in memory for a
+// while, and the run itself is spoken to on another:
+//
+//	cairn.analyze.<run>         to the worker: how far the caller has read, cancel, chunks of the body
+//	cairn.analyze.<run>.event   the events: the reply subject of the request
+//	cairn.analyze.<run>.alive   signs of life, which nobody keeps
+//
+// A caller that only has an inbox has no run.
+const (
+	eventToken = ".event"
+	aliveToken = ".alive"
+)
+
+// runName is a name of a run that may be part of a subject.
+var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// NewRun names a run; nobody can guess it.
+func NewRun() string { return rand.Text() }
+
+// Run is Forward for a run of the name. Leaving the loop does not cancel the
+// worker: it goes on for the stream's Grace, in which Resume may come back.
+func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken) })
+}
+
+// Resume yields the events of the run that follow the one with the sequence
+// after, as Forward does: those that are kept, and then those that come.
+// Nothing follows when the caller has the last one. A run that is over, and of
+// which nothing is kept, is schemas.ErrRunNotFound.
+func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) { return s.attach(ctx, c, run, after) })
+}
+
+// Stop ends the run, for all who listen to it. One that is over, or never was,
+// is no error.
+func (s Stream[Req]) Stop(ctx context.Context, c *Conn, run string) error {
+	if !runName.MatchString(run) {
+		return nil
+	}
+	_, err := s.speak(ctx, c, run, HeaderCancel, "1")
+	return err
+}
+
+// speak tells the worker of the run a header, and says whether there is one.
+func (s Stream[Req]) speak(ctx context.Context, c *Conn, run, header, value string) (heard bool, err error) {
+	if !c.Connected() {
+		return false, schemas.ErrUnavailable.Because("NATS is away")
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	msg := nats.NewMsg(s.control(run))
+	msg.Header.Set(header, value)
+	_, err = c.nc.RequestMsgWithContext(ctx, msg)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return false, nil
+	}
+	if err != nil {
+		return false, s.say(transportError(msg.Subject, err))
+	}
+	return true, nil
+}
+
+// control is the subject on which the run is spoken to.
+func (s Stream[Req]) control(run string) string { return s.Subject + "." + run }
+
+// runOf is the subject on which the run is spoken to whose events go to reply;
+// false for a caller that only has an inbox.
+func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
+	control, ok = strings.CutSuffix(reply, eventToken)
+	run, ours := strings.CutPrefix(control, s.Subject+".")
+	return control, ok && ours && runName.MatchString(run)
+}

@@ -1,0 +1,325 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// keep has the events of runs kept until the test ends.
+func keep(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	t.Cleanup(bus.Analyze.Keep(conn, slog.New(slog.DiscardHandler)))
+}
+
+// resumed is what Resume says of the run, as collect has it.
+func resumed(ctx context.Context, conn *bus.Conn, run string, after uint64) (events []string, err error) {
+	for event, err := range bus.Analyze.Resume(ctx, conn, run, after) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, fmt.Sprint(event.Sequence, event.Type))
+	}
+	return events, nil
+}
+
+// listen asks for a run and leaves after so many events; 0: at the end.
+func listen(t *testing.T, conn *bus.Conn, run string, events int) {
+	t.Helper()
+	read := 0
+	for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read++; read == events {
+			break
+		}
+	}
+}
+
+// many is an answer of more events than are read at a time.
+func many(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+	for i := range 700 {
+		err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
+	}
+	return err
+}
+
+func TestRunIsReadAgain(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	serve(t, bustest.Dial(t, server), many)
+	run := bus.NewRun()
+	listen(t, conn, run, 0)
+	for _, after := range []uint64{0, 1, 255, 256, 512, 700} {
+		events, err := resumed(t.Context(), conn, run, after)
+		if err != nil || len(events) != 701-int(after) || !strings.HasPrefix(events[0], fmt.Sprint(after+1)) || events[len(events)-1] != "701done" {
+			t.Errorf("after %d: %d events, %v", after, len(events), err)
+		}
+	}
+	for _, after := range []uint64{701, 703} {
+		if events, err := resumed(t.Context(), conn, run, after); err != nil || len(events) > 0 {
+			t.Errorf("after %d: %v, %v, want nothing", after, events, err)
+		}
+	}
+	for _, name := range []string{bus.NewRun(), "", "*", ">", "a.b", strings.Repeat("a", 65)} {
+		if _, err := resumed(t.Context(), conn, name, 0); !errors.Is(err, schemas.ErrRunNotFound) {
+			t.Errorf("run %q: %v", name, err)
+		}
+	}
+}
+
+func TestRefusalOfARunIsReadAgain(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	serve(t, bustest.Dial(t, server), func(context.Context, schemas.Analysis, bus.Sender) error { return schemas.ErrTooManyRequests })
+	run := bus.NewRun()
+	for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		if !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := resumed(t.Context(), conn, run, 0); !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
+		t.Errorf("resumed, it is %v", err)
+	}
+}
+
+func TestEventsThatWereLostAreReadFromWhatIsKept(t *testing.T) {
+	t.Parallel()
+	conn, worker := listening(t)
+	keep(t, conn)
+	run := bus.NewRun()
+	events := "cairn.analyze." + run + ".event"
+	say := func(sequence int, kind string) {
+		msg := nats.NewMsg(events)
+		msg.Header.Set(bus.HeaderEvent, kind)
+		msg.Header.Set(bus.HeaderSequence, fmt.Sprint(sequence))
+		msg.Data = []byte("{}")
+		if err := worker.PublishMsg(msg); err != nil {
+			t.Error(err)
+		}
+	}
+	say(2, schemas.EventTextDelta) // before anybody listens
+	if _, err := worker.Subscribe(bus.Analyze.Subject, func(*nats.Msg) {
+		say(1, schemas.EventTextDelta)
+		say(3, schemas.EventTextDelta)
+		say(4, schemas.EventDone)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{}`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, event.Sequence)
+	}
+	if fmt.Sprint(got) != "[1 2 3 4]" {
+		t.Errorf("got the events %v", got)
+	}
+}
+
+// Without a listener a run ends after the grace; a plain subscription is one.
+func TestRunEndsWhenNobodyListens(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	keep(t, conn)
+	stream := bus.Analyze
+	stream.Grace = 200 * time.Millisecond
+	ended, release := make(chan string, 2), make(chan struct{})
+	err := stream.Serve(bustest.Service(t, conn, "analyze"), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
+		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			ended <- context.Cause(ctx).Error()
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, deserted := bus.NewRun(), bus.NewRun()
+	sub, err := nc.SubscribeSync("cairn.analyze." + heard + ".*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen(t, conn, heard, 1)
+	listen(t, conn, deserted, 1)
+	if cause := <-ended; !strings.Contains(cause, "nobody listened") {
+		t.Errorf("it ended because %s", cause)
+	}
+	for range 3 { // signs of life, so that as much time has passed for the other one
+		if _, err := sub.NextMsg(5 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(release)
+	if events, err := resumed(t.Context(), conn, heard, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2done]" {
+		t.Errorf("the one that is listened to: %v, %v", events, err)
+	}
+	if events, err := resumed(t.Context(), conn, deserted, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2error 3done]" {
+		t.Errorf("the other one: %v, %v", events, err)
+	}
+}
+
+// A worker that nobody listens to is not slowed down; one that is, waits for
+// those who came back.
+func TestRunGoesOnWithoutAListener(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	finished := make(chan error, 1)
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
+		to.Continue()
+		finished <- many(ctx, ask, to)
+		return nil
+	})
+	run := bus.NewRun()
+	listen(t, conn, run, 1)
+	if err := <-finished; err != nil {
+		t.Fatal(err)
+	}
+	if events, err := resumed(t.Context(), conn, run, 1); err != nil || len(events) != 700 {
+		t.Errorf("%d events, %v, want 700", len(events), err)
+	}
+}
+
+func TestStopIsHeardByAll(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	run := bus.NewRun()
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch event.Sequence {
+		case 1:
+			if err := bus.Analyze.Stop(t.Context(), conn, run); err != nil {
+				t.Error(err)
+			}
+		case 2:
+			if want := `{"code":"AN-410","message":"run stopped: on request"}`; string(event.Data) != want {
+				t.Errorf("the end is %s, want %s", event.Data, want)
+			}
+		}
+	}
+	for _, name := range []string{run, bus.NewRun(), ">"} {
+		if err := bus.Analyze.Stop(t.Context(), conn, name); err != nil {
+			t.Errorf("stop %q, at which nobody works: %v", name, err)
+		}
+	}
+}
+
+// A server that has started anew has forgotten the runs, and is told to keep
+// the next ones.
+func TestKeepingOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server, err := bus.StartServer(dir, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := server.URL()
+	conn, err := bus.Open(url, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	keep(t, conn)
+	serve(t, conn, many)
+	before := bus.NewRun()
+	listen(t, conn, before, 0)
+	server.Stop()
+	if server, err = bus.StartServer(dir, url[len("nats://"):]); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for err := error(schemas.ErrUnavailable); err != nil && ctx.Err() == nil; {
+		_ = conn.WaitConnected(ctx)
+		run := bus.NewRun()
+		for _, err = range bus.Analyze.Run(ctx, conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+			continue
+		}
+		if err == nil {
+			_, err = resumed(ctx, conn, run, 0)
+		}
+	}
+	if ctx.Err() != nil {
+		t.Error("no run can be resumed after the server was started anew")
+	}
+	if _, err := resumed(ctx, conn, before, 0); !errors.Is(err, schemas.ErrRunNotFound) {
+		t.Errorf("the run of before: %v", err)
+	}
+}
+
+// Without JetStream a stream is answered, and cannot be resumed.
+func TestRunIsNotKept(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	serve(t, bustest.Dial(t, server), many)
+	run := bus.NewRun()
+	listen(t, conn, run, 0)
+	if _, err := resumed(t.Context(), conn, run, 1); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "does not keep") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A run that goes on by itself is not cut off by a listener who reads nothing
+// for a while, and who then misses nothing.
+func TestStalledListenerCatchesUp(t *testing.T) {
+	t.Parallel()
+	const events = 5000
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	finished := make(chan error, 1)
+	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+		to.Continue()
+		for range events {
+			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}))
+		}
+		finished <- err
+		return err
+	})
+	last := uint64(0)
+	for event, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		if err != nil {
+			t.Fatalf("after %d events: %v", last, err)
+		}
+		if last == 0 {
+			if err := <-finished; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last++; event.Sequence != last {
+			t.Fatalf("event %d comes as the %d.", event.Sequence, last)
+		}
+	}
+	if last != events+1 {
+		t.Errorf("%d events, want %d and done", last, events)
+	}
+}

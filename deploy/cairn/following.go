@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"cairn/schemas"
+)
+
+const (
+	// returns is how often an answer that was cut off is come back to: for about
+	// as long as the analysis waits for that.
+	returns = 5
+	// returnPause is before each time.
+	returnPause = time.Second
+	// leaveTime bounds the word that nobody waits for the answer.
+	leaveTime = 2 * time.Second
+)
+
+// following is an answer that is read to its end, over several connections
+// where the first ones break.
+type following struct {
+	client
+	take func(event) error
+	run  string // where to come back to; empty: nowhere
+	last string // id of the last event
+	done bool
+}
+
+// errCut says that the answer broke off.
+var errCut = errors.New("the answer was cut off")
+
+// toEnd reads the answer that begins with res.
+func (f *following) toEnd(ctx context.Context, res *http.Response) error {
+	err := f.read(res)
+	for n := 0; n < returns && errors.Is(err, errCut) && f.run != "" && ctx.Err() == nil; n++ {
+		select {
+		case <-time.After(returnPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if res, back := f.open(ctx, http.MethodGet, f.path(), nil, "Last-Event-ID", f.last); back == nil {
+			err = f.read(res)
+		}
+	}
+	return err
+}
+
+func (f *following) path() string { return "/api/v1/analyze/" + f.run }
+
+// read hands on the events of one response, and closes it.
+func (f *following) read(res *http.Response) error {
+	if res.StatusCode != http.StatusOK {
+		_, err := f.client.read(res)
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	for e, err := range events(res.Body) {
+		if err != nil {
+			return fmt.Errorf("%w: %w", errCut, f.away(err))
+		}
+		f.last, f.done = e.id, e.kind == schemas.EventDone
+		if err := f.take(e); err != nil || f.done {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", errCut, f.away(io.ErrUnexpectedEOF))
+}
+
+// leave stops the analysis when the user has interrupted it.
+func (f *following) leave(ctx context.Context) {
+	if ctx.Err() == nil || f.done || f.run == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if res, err := f.open(ctx, http.MethodDelete, f.path(), nil); err == nil {
+		_ = res.Body.Close() // it ends by itself soon, should this have failed
+	}
+}
