@@ -110,7 +110,7 @@ func TestSlowReaderSlowsTheWorkerDown(t *testing.T) {
 		if event.Type == schemas.EventTextDelta && string(event.Data) != fmt.Sprintf(`{"text":"%d"}`, read) {
 			t.Fatalf("event %d is %s", read, event.Data)
 		}
-		if ahead := sent.Load() - read; ahead > 600 {
+		if ahead := sent.Load() - read; ahead > 200 {
 			t.Fatalf("the worker is %d events ahead", ahead)
 		}
 		read++

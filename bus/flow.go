@@ -48,6 +48,7 @@ func (f *flow) admit(ctx context.Context, sent uint64) error {
 	for !f.open(sent) {
 		select {
 		case <-f.moved:
+			patience.Reset(stall)
 		case <-patience.C:
 			if f.stays.Load() {
 				f.alone.Store(true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -20,11 +21,12 @@ type listener struct {
 	lost    context.Context
 	forget  func() bool
 	request *nats.Msg
-	asked   int    // how often
-	body    []byte // still to be sent in chunks; nil when it went with the request
-	control string // where the worker is spoken to, from its first message
-	last    uint64 // sequence of the last event
-	ended   bool   // by the worker
+	asked   int       // how often
+	body    []byte    // still to be sent in chunks; nil when it went with the request
+	control string    // where the worker is spoken to, from its first message
+	last    uint64    // sequence of the last event
+	said    time.Time // when the worker was told of it
+	ended   bool      // by the worker
 
 	// Of a run only:
 	kept    *recall   // nil: it is none
@@ -99,7 +101,7 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is away")
 	}
-	l := &listener{conn: c, subject: s.Subject, lost: c.lost()}
+	l := &listener{conn: c, subject: s.Subject, lost: c.lost(), said: time.Now()}
 	var err error
 	if l.sub, err = c.nc.SubscribeSync(subject); err != nil {
 		return nil, transportError(s.Subject, err)
@@ -228,8 +230,9 @@ func (l *listener) event(msg *nats.Msg) (Event, error) {
 	l.ended = kind == schemas.EventDone
 	l.tries = 0
 	l.last++
-	if l.last%(window/2) == 0 {
+	if now := time.Now(); l.last%(window/2) == 0 || now.Sub(l.said) > readTime {
 		l.tell(HeaderRead, strconv.FormatUint(l.last, 10))
+		l.said = now
 	}
 	return Event{Type: kind, Sequence: l.last, Data: msg.Data}, nil
 }

@@ -24,9 +24,10 @@ const (
 	// headerRoom is what the headers of a message may take of max_payload.
 	headerRoom = 4 << 10
 	// window is how many events a worker may be ahead of what a caller has read,
-	// who says so after every half of it. A slow one so slows the worker down, and
-	// costs no more than that in memory.
-	window = 512
+	// who says so after every half of it, and when more than readTime has passed.
+	// A slow one so slows the worker down, and costs no more than that in memory.
+	window   = 128
+	readTime = time.Second
 	// backlog is how many messages may wait for a caller who does not slow the
 	// worker down; what comes then is dropped, and read again if it is kept.
 	backlog = 4 * window
