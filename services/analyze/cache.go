@@ -69,7 +69,7 @@ func (c *cache) enter(hash uint64, text []byte) *kept {
 		c.drop(at)
 	}
 	k := &kept{hash: hash, text: text}
-	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Parse(estate.Unquote(text)) })
+	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Read(estate.Unquote(text)) })
 	c.byHash[hash] = c.used.PushFront(k)
 	return k
 }

@@ -133,7 +133,7 @@ func (c *column) single() bool {
 // holds: in the dictionary, as a group, and as callers see it.
 const (
 	columnSize = 250
-	entrySize  = 24
+	entrySize  = 32
 	groupSize  = 20
 	valueSize  = 40
 )

@@ -54,6 +54,7 @@ type array struct {
 	objects int      // how many elements are objects
 	level   int      // how many names the key is made of
 	profile *profile
+	tree    *fieldTree // of its records; nil when they have not been read, or are listed in profile
 
 	mu      sync.Mutex
 	columns map[string]*column // by path, those that have been read and are kept
@@ -63,8 +64,12 @@ type array struct {
 // Parse checks that all of text is JSON and finds its data arrays. Bytes in
 // strings that are not UTF-8 become U+FFFD, as in encoding/json. It keeps text,
 // which must not change afterwards. The error is a *SyntaxError.
-func Parse(text []byte) (*Estate, error) {
-	f := finder{scanner: scanner{text: text}}
+func Parse(text []byte) (*Estate, error) { return parse(text, func(*array) {}) }
+
+// parse is Parse; found gets each array as soon as its text is checked. Not all
+// of them come to be in the estate.
+func parse(text []byte, found func(*array)) (*Estate, error) {
+	f := finder{scanner: scanner{text: text}, found: found}
 	if len(text) > maxText {
 		f.fail(0, "want at most 1 GiB")
 		return nil, f.err
@@ -73,7 +78,7 @@ func Parse(text []byte) (*Estate, error) {
 		return nil, err
 	}
 	if !utf8.Valid(text) {
-		return Parse(valid(text))
+		return parse(valid(text), found)
 	}
 	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
 	e.adopt(slices.DeleteFunc(f.arrays, func(a *array) bool { return a == nil }))

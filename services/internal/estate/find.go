@@ -11,6 +11,7 @@ const (
 // finder is a scanner that notes the data arrays it comes through.
 type finder struct {
 	scanner
+	found  func(*array)
 	arrays []*array // nil where one has been dropped
 	kept   int      // how many are not nil
 	cut    bool
@@ -54,6 +55,7 @@ func (f *finder) noteArray(i, level int) int {
 	a.text = f.text[i:end:end]
 	f.arrays = append(f.arrays, a)
 	f.kept++
+	f.found(a)
 	return end
 }
 

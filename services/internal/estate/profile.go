@@ -26,6 +26,41 @@ type profile struct {
 // parallelBytes is the size of text from which on more than one core reads it.
 const parallelBytes = 256 << 10
 
+// Read is Parse that also reads the fields, which takes as long again: where
+// there are more cores, while the text is being checked.
+func Read(text []byte) (*Estate, error) {
+	if len(text) < parallelBytes {
+		return Parse(text)
+	}
+	found := make(chan *array, maxTotalFields/maxFields)
+	read := func() {
+		for a := range found {
+			a.tree = readFields(a, maxFields)
+		}
+	}
+	var reading sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) - 1 {
+		reading.Go(read)
+	}
+	e, err := parse(text, func(a *array) {
+		select {
+		case found <- a:
+		default: // read later
+		}
+	})
+	close(found)
+	if err == nil {
+		read()
+	}
+	for range found { // Of no use now.
+	}
+	reading.Wait()
+	if err == nil {
+		e.profiled.Do(e.makeProfiles)
+	}
+	return e, err
+}
+
 // profile returns the profile of an array. The first call makes those of all
 // arrays, since who asks for one goes on to compare them.
 func (e *Estate) profile(a *array) *profile {
@@ -46,22 +81,31 @@ func (e *Estate) makeProfiles() {
 	for range workers {
 		wait.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(bySize); i = int(next.Add(1)) - 1 {
-				bySize[i].profile = e.read(bySize[i])
+				bySize[i].profile = e.profileOf(bySize[i])
 			}
 		})
 	}
 	wait.Wait()
 }
 
-// read makes the profile of a. Objects in which a name comes twice are rare:
-// they are looked for on the way and read again with care.
-func (e *Estate) read(a *array) *profile {
-	t := newFieldTree(a, e.fieldBound(), false)
+func (e *Estate) profileOf(a *array) *profile {
+	t := a.tree
+	if bound := e.fieldBound(); t == nil || t.bound != bound {
+		t = readFields(a, bound)
+	}
+	a.tree = nil
+	return e.list(t)
+}
+
+// readFields reads the fields of a. Objects in which a name comes twice are
+// rare: they are looked for on the way and read again with care.
+func readFields(a *array, bound int) *fieldTree {
+	t := newFieldTree(a, bound, false)
 	if !t.readAll() {
-		t = newFieldTree(a, e.fieldBound(), true)
+		t = newFieldTree(a, bound, true)
 		t.readAll()
 	}
-	return e.list(t)
+	return t
 }
 
 func (e *Estate) fieldBound() int {

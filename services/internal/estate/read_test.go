@@ -1,0 +1,61 @@
+package estate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/services/internal/estate"
+)
+
+// Whether fields are read while the text is checked or later must not show.
+func TestReadIsParse(t *testing.T) {
+	t.Parallel()
+	records := `[` + strings.Repeat(`{"a":1,"b":{"c":"x","d":[true]}},`, 20_000) + `{"a.b":null,"a":"y"}]`
+	var arrays, names strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&arrays, `,"k%d":[{"a":%d}]`, i, i)
+		fmt.Fprintf(&names, `,"n%d":%d`, i, i)
+	}
+	for name, text := range map[string]string{
+		"one array":                  `{"x":` + records + `}`,
+		"a bare array":               records,
+		"an array that comes twice":  `{"x":` + records + `,"y":[1],"x":[{"z":2}]}`,
+		"more arrays than are ahead": `{"x":` + records + arrays.String() + `}`,
+		"fields beyond the bound":    `{"x":[{"a":1` + names.String() + `}],"y":` + records + arrays.String() + `}`,
+		"a field that comes twice":   `{"x":[{"a":1,"a":2}],"y":` + records + `}`,
+		"bytes that are no UTF-8":    "{\"x\":" + records + ",\"y\":[{\"\xff\":\"\xfe\"}]}",
+		"no JSON at the end":         `{"x":` + records + `,"y":[1}`,
+		"no array":                   `{"x":"` + strings.Repeat("a", 1<<20) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, wantErr := estate.Parse([]byte(text))
+			got, err := estate.Read([]byte(text))
+			var syntax *estate.SyntaxError
+			if errors.As(wantErr, &syntax) {
+				if !cmp.Equal(err, wantErr) {
+					t.Errorf("error %v, want %v", err, wantErr)
+				}
+				return
+			}
+			if err != nil || !cmp.Equal(got.Keys(), want.Keys()) || got.Size() != want.Size() {
+				t.Fatalf("error %v, arrays %q, want %q", err, got.Keys(), want.Keys())
+			}
+			for _, key := range want.Keys() {
+				if diff := cmp.Diff(want.Fields(key), got.Fields(key)); diff != "" {
+					t.Errorf("fields of %s (-want +got):\n%s", key, diff)
+				}
+				q := estate.Query{DataKey: key, GroupBy: "a"}
+				wantStats, _ := want.Stats(q) // the error shows in the other
+				gotStats, err := got.Stats(q)
+				if diff := cmp.Diff(wantStats, gotStats); err != nil || diff != "" {
+					t.Errorf("figures of %s, error %v (-want +got):\n%s", key, err, diff)
+				}
+			}
+		})
+	}
+}
