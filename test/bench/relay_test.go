@@ -47,8 +47,9 @@ type figures struct {
 //
 // A process has all between the model's clock and the client: the HTTP server
 // with its connections, the NATS server (for the floor the proxy's connections
-// and the model's own HTTP server), and the goroutine of each stream that plays
-// the model. What is resident in it is compared before the streams and while
+// and the model's own HTTP server), the goroutine of each stream that plays the
+// model, and with Cairn the events that are kept so that a stream can be
+// resumed. What is resident in it is compared before the streams and while
 // they all run, garbage included, with Go's collector as it is by default.
 func BenchmarkRelay(b *testing.B) {
 	for _, streams := range []int{100, 500} {
