@@ -10,44 +10,45 @@ import (
 	"strings"
 )
 
-// stats is the result of compute_stats, as it stands in the conversation.
-type stats struct {
-	Groups     map[string]*float64 `json:"groups"`
-	Total      *float64            `json:"total"` // nil: an average of nothing
-	GroupCount int                 `json:"group_count"`
-	Truncated  bool                `json:"truncated"`
-	Error      any                 `json:"error"`
-	hits       *float64            // records that meet the goals, when a call of its own counts them
+// longList is how many lines an answer may have.
+const longList = 200
+
+// result is what a tool answered, as it stands in the conversation.
+type result struct {
+	Fields     []string           `json:"fields"`
+	Count      figure             `json:"count"`
+	Groups     map[string]*figure `json:"groups"`
+	Total      *figure            `json:"total"`       // nil: an average of nothing
+	GroupCount int                `json:"group_count"` // of values, nulls not counted
+	Error      any                `json:"error"`
+}
+
+// figure is a number, written without exponent and with at most three decimals.
+type figure float64
+
+func (f figure) String() string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(float64(f), 'f', 3, 64), "0"), ".")
 }
 
 // line is one group of a result.
 type line struct {
 	label string
-	n     float64
+	n     figure
 }
 
-// more is how many groups with a value the result left out.
-func (s stats) more() int {
-	n := len(s.Groups)
-	if _, ok := s.Groups[absent]; ok {
-		n--
-	}
-	if !s.Truncated {
+func (l line) String() string { return l.label + ": " + l.n.String() }
+
+func (r result) total() figure {
+	if r.Total == nil {
 		return 0
 	}
-	return s.GroupCount - n
+	return *r.Total
 }
 
-func (s stats) total() float64 { return s.sum("") }
-
-// sum adds the groups with those labels; "" is the total.
-func (s stats) sum(labels ...string) (n float64) {
+// sum adds the groups with those labels.
+func (r result) sum(labels ...string) (n figure) {
 	for _, label := range labels {
-		g := s.Groups[label]
-		if label == "" {
-			g = s.Total
-		}
-		if g != nil {
+		if g := r.Groups[label]; g != nil {
 			n += *g
 		}
 	}
@@ -55,10 +56,9 @@ func (s stats) sum(labels ...string) (n float64) {
 }
 
 // lines are the groups that have a value, the largest first.
-func (s stats) lines() []line {
-	var out []line
-	for _, label := range slices.Sorted(maps.Keys(s.Groups)) {
-		if n := s.Groups[label]; label != absent && n != nil {
+func (r result) lines() (out []line) {
+	for _, label := range slices.Sorted(maps.Keys(r.Groups)) {
+		if n := r.Groups[label]; label != absent && n != nil {
 			out = append(out, line{label, *n})
 		}
 	}
@@ -66,72 +66,76 @@ func (s stats) lines() []line {
 	return out
 }
 
-// text is the plan's answer, from the results of its steps.
-func (p plan) text(arrays []*array, results []json.RawMessage) string {
-	switch {
-	case p.refuse != "":
-		return p.refuse + "\n\n" + p.alternatives(arrays)
-	case p.intent == overview:
-		return overviewText(arrays, results)
-	case p.intent == fields:
-		return p.sayFields(results[0])
+// join joins up to longList lines, and says how many more there are.
+func join[T any](lines []T, before, between string, all int) string {
+	out := make([]string, min(len(lines), longList))
+	for i := range out {
+		out[i] = before + fmt.Sprint(lines[i])
 	}
-	var s, goal stats
-	err := json.Unmarshal(results[1], &s)
-	if len(results) > 2 {
-		err = cmp.Or(err, json.Unmarshal(results[2], &goal))
-		s.hits = goal.Total
-	}
-	if err != nil || s.Error != nil || goal.Error != nil {
-		return "The figures for this question could not be computed."
-	}
-	text := p.say(s)
-	if len(p.ignored) > 0 {
-		text += fmt.Sprintf("\nI left %s out of account: the data has no such field or value.", quoted(p.ignored))
-	}
-	if p.rival != nil {
-		text += fmt.Sprintf("\nI took %s; %s could be meant as well.", p.measure.path, p.rival.path)
+	text := strings.Join(out, between)
+	if all > longList {
+		text += fmt.Sprintf(" And %d more.", all-longList)
 	}
 	return text
 }
 
-func (p plan) say(s stats) string {
-	lines := s.lines()
+// answer says what the results of the plan's calls mean.
+func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
+	if p.refuse != "" {
+		return p.refuse + "\n\n" + p.instead(arrays)
+	}
+	results := make([]result, len(raw))
+	for i := range raw {
+		if json.Unmarshal(raw[i], &results[i]) != nil || results[i].Error != nil {
+			return "The figures for this question could not be computed."
+		}
+	}
+	switch {
+	case p.intent == overview:
+		return sayOverview(arrays, results)
+	case p.intent == fields:
+		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2), strings.Join(results[0].Fields, ", "), results[0].Count)
+	}
+	return strings.Join(append([]string{p.say(results[1], results[len(results)-1])}, p.notes...), "\n")
+}
+
+func (p plan) say(r, goals result) string {
+	lines, total := r.lines(), r.total()
 	switch {
 	case p.intent.conditional():
-		return p.sayCount(s)
-	case p.intent == metric && s.Total == nil:
+		return p.sayCount(p.met(r, goals), total)
+	case p.intent == metric && r.Total == nil:
 		return fmt.Sprintf("None of the %s has a number in %s.", p.records(2), p.measure.path)
 	case p.intent == metric && p.group == nil:
-		return fmt.Sprintf("%s: the %s of %s over the %s.", number(s.total()), metricNames[p.metric], p.measure.path, p.records(2))
+		return fmt.Sprintf("%v: the %s of %s over the %s.", total, metricNames[p.metric], p.measure.path, p.records(2))
 	case p.intent == metric:
-		return fmt.Sprintf("The %s of %s over the %s is %s; by %s:\n%s", metricNames[p.metric], p.measure.path, p.records(2), number(s.total()), p.group.path, bullets(lines, s.more()))
+		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:%s", metricNames[p.metric], p.measure.path, p.records(2), total, p.group.path, join(lines, "\n- ", "", r.GroupCount))
 	case p.intent == compare:
-		return p.sayCompare(s)
+		return p.sayCompare(r)
 	case p.intent == distinct:
-		return fmt.Sprintf("%d different values of %s among the %s.", len(lines)+s.more(), p.group.path, p.records(2))
+		return fmt.Sprintf("%d different values of %s among the %s.", r.GroupCount, p.group.path, p.records(2))
 	case len(lines) == 0:
-		return fmt.Sprintf("None: 0 of %s have a value of %s.", number(s.total())+" "+p.records(2), p.group.path)
-	case p.intent == top && p.least && s.more() > 0:
+		return fmt.Sprintf("None: 0 of %v %s have a value of %s.", total, p.records(2), p.group.path)
+	case p.intent == top && p.least && r.GroupCount > len(lines):
 		return "There are too many values of " + p.group.path + " to tell the fewest."
 	case p.intent == top:
 		return p.sayTop(lines)
 	case p.names:
 		var labels []string
-		for _, g := range lines[:min(len(lines), longList)] {
-			labels = append(labels, g.label)
+		for _, l := range lines {
+			labels = append(labels, l.label)
 		}
-		return fmt.Sprintf("%s %s: %s.%s", number(s.total()), p.records(s.total()), strings.Join(labels, ", "), more(len(lines)+s.more()))
+		return fmt.Sprintf("%v %s: %s.", total, p.records(total), join(labels, "", ", ", r.GroupCount))
 	}
-	text := fmt.Sprintf("%s %s by %s:\n%s", number(s.total()), p.records(s.total()), p.group.path, bullets(lines, s.more()))
-	if n := s.sum(absent); n > 0 {
-		text += fmt.Sprintf("\nWithout a value: %s.", number(n))
+	text := fmt.Sprintf("%v %s by %s:%s", total, p.records(total), p.group.path, join(lines, "\n- ", "", r.GroupCount))
+	if n := r.sum(absent); n > 0 {
+		text += fmt.Sprintf("\nWithout a value: %v.", n)
 	}
 	return text
 }
 
 // records names n of the plan's records: "hosts with role test and arch x64".
-func (p plan) records(n float64, goals ...cond) string {
+func (p plan) records(n figure, goals ...cond) string {
 	if conds := slices.Concat(p.conds, goals); len(conds) > 0 {
 		return p.array.noun(n) + " with " + wording(conds)
 	}
@@ -146,71 +150,56 @@ func wording(conds []cond) string {
 	return strings.Join(out, " and ")
 }
 
-// met is how many records of the result meet the goals.
-func (p plan) met(s stats) float64 {
+// met is how many records meet the goals.
+func (p plan) met(r, goals result) figure {
 	if len(p.goals) == 0 {
-		return s.total()
+		return r.total()
 	}
-	n, rest := s.sum(p.goals[0].labels...), p.goals[0].rest
-	if s.hits != nil {
-		n, rest = *s.hits, p.goals[0].filter == nil
+	n, others := r.sum(p.goals[0].labels...), p.goals[0].rest
+	if p.apart() {
+		n, others = goals.total(), p.goals[0].filter == nil
 	}
-	if rest {
-		n = s.total() - n
+	if others {
+		n = r.total() - n
 	}
 	return n
 }
 
-// sayCount tells how many records there are or meet the goals, and what that
-// says of a share, of any and of all.
-func (p plan) sayCount(s stats) string {
-	n, total := p.met(s), s.total()
-	some := fmt.Sprintf("%s of %s %s have %s.", number(n), number(total), p.records(total), wording(p.goals))
+// sayCount tells that n of all records meet the goals, and what that says of a
+// share, of any and of all.
+func (p plan) sayCount(n, of figure) string {
+	some := fmt.Sprintf("%v of %v %s have %s.", n, of, p.records(of), wording(p.goals))
 	switch {
-	case p.intent == share && total == 0:
+	case p.intent == share && of == 0:
 		return fmt.Sprintf("There are no %s.", p.records(2))
 	case p.intent == share:
-		return fmt.Sprintf("%.1f%%: %s", 100*n/total, some)
-	case p.intent == all && n == total && n > 0:
-		return fmt.Sprintf("Yes: all %s %s have %s.", number(n), p.records(n), wording(p.goals))
+		return fmt.Sprintf("%.1f%%: %s", float64(100*n/of), some)
+	case p.intent == all && n == of && n > 0:
+		return fmt.Sprintf("Yes: all %v %s have %s.", n, p.records(n), wording(p.goals))
 	case p.intent == all:
 		return "No: " + some
 	case p.intent == count && len(p.goals) > 0:
 		return some
 	case p.intent == count:
-		return fmt.Sprintf("%s %s.", number(n), p.records(n))
+		return fmt.Sprintf("%v %s.", n, p.records(n))
+	case n > 0:
+		return fmt.Sprintf("Yes: %v %s.", n, p.records(n, p.goals...))
 	}
-	return fmt.Sprintf("%s: %s %s.", map[bool]string{true: "Yes", false: "No"}[n > 0], number(n), p.records(n, p.goals...))
-}
-
-// longList is how many lines an answer may have.
-const longList = 200
-
-func more(n int) string {
-	if n <= longList {
-		return ""
-	}
-	return fmt.Sprintf(" And %d more.", n-longList)
-}
-
-func bullets(lines []line, left int) string {
-	var b strings.Builder
-	for _, g := range lines[:min(len(lines), longList)] {
-		fmt.Fprintf(&b, "- %s: %s\n", g.label, number(g.n))
-	}
-	return strings.TrimSpace(b.String() + more(len(lines)+left))
+	return fmt.Sprintf("No: %v %s.", n, p.records(n, p.goals...))
 }
 
 // sayTop tells the first of the lines, with those that have as many, or the
 // first few.
 func (p plan) sayTop(lines []line) string {
+	most := "the most"
 	if p.least {
+		most = "the fewest"
 		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.n, b.n) })
 	}
 	if n := min(p.topN, len(lines)); p.topN > 1 {
 		text := fmt.Sprintf("The first %d by %s of the %s:", n, p.group.path, p.records(2))
-		for i, g := range lines[:n] {
-			text += fmt.Sprintf("\n%d. %s: %s", i+1, g.label, number(g.n))
+		for i, l := range lines[:n] {
+			text += fmt.Sprintf("\n%d. %v", i+1, l)
 		}
 		if n < len(lines) && lines[n].n == lines[n-1].n {
 			text += fmt.Sprintf("\n%s has as many as the last of these.", lines[n].label)
@@ -218,43 +207,100 @@ func (p plan) sayTop(lines []line) string {
 		return text
 	}
 	var best []string
-	for _, g := range lines {
-		if g.n == lines[0].n {
-			best = append(best, g.label)
+	for _, l := range lines {
+		if l.n == lines[0].n {
+			best = append(best, l.label)
 		}
 	}
-	each := map[bool]string{true: " each"}[len(best) > 1]
+	each := ""
+	if len(best) > 1 {
+		each = " each"
+	}
 	if len(best) > 10 {
 		best = append(best[:10], fmt.Sprintf("%d others", len(best)-10))
 	}
-	first := strings.Join(best, ", ")
+	first, n := strings.Join(best, ", "), lines[0].n
 	if p.measure != nil {
-		return fmt.Sprintf("%s: %s %s %s of the %s.", first, p.metric, p.measure.path, number(lines[0].n), p.records(2))
+		return fmt.Sprintf("%s: %s %s %v of the %s.", first, p.metric, p.measure.path, n, p.records(2))
 	}
-	return fmt.Sprintf("%s: %s %s%s, %s by %s.", first, number(lines[0].n), p.records(lines[0].n), each, map[bool]string{true: "the fewest", false: "the most"}[p.least], p.group.path)
+	return fmt.Sprintf("%s: %v %s%s, %s by %s.", first, n, p.records(n), each, most, p.group.path)
 }
 
-func (p plan) sayCompare(s stats) string {
+func (p plan) sayCompare(r result) string {
 	var lines []line
 	for _, label := range p.goals[0].labels {
-		lines = append(lines, line{label, s.sum(label)})
+		lines = append(lines, line{label, r.sum(label)})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
-	best := lines[0]
-	if best.n == lines[1].n {
-		return fmt.Sprintf("Both the same: %s and %s have %s %s each.", best.label, lines[1].label, number(best.n), p.records(2))
+	best, next := lines[0], lines[1]
+	if best.n == next.n {
+		return fmt.Sprintf("Both the same: %s and %s have %v %s each.", best.label, next.label, best.n, p.records(2))
 	}
 	var rest []string
-	for _, g := range lines[1:] {
-		rest = append(rest, g.label+" "+number(g.n))
+	for _, l := range lines[1:] {
+		rest = append(rest, l.label+" "+l.n.String())
 	}
-	return fmt.Sprintf("%s has more: %s %s, against %s; a difference of %s.",
-		best.label, number(best.n), p.records(2), strings.Join(rest, ", "), number(best.n-lines[1].n))
+	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.label, best.n, p.records(2), strings.Join(rest, ", "), best.n-next.n)
+}
+
+// sayOverview says, for each array, how many records there are and of what
+// kinds.
+func sayOverview(arrays []*array, results []result) string {
+	text := "The data in numbers:"
+	for i, r := range results {
+		text += fmt.Sprintf("\n- %v %s", r.total(), arrays[i].noun(r.total()))
+		var kinds []string
+		for _, l := range r.lines() {
+			kinds = append(kinds, l.label+" "+l.n.String())
+		}
+		if len(kinds) > 5 {
+			kinds = append(kinds[:5], "…")
+		}
+		if f := arrays[i].sorter(); f != nil && len(kinds) > 0 {
+			text += fmt.Sprintf(", by %s: %s", f.path, strings.Join(kinds, ", "))
+		}
+	}
+	var further []string
+	for _, a := range arrays[len(results):] {
+		further = append(further, a.key)
+	}
+	if len(further) > 0 {
+		text += "\nFurther arrays: " + strings.Join(further, ", ")
+	}
+	return text
+}
+
+// instead says what can be asked: of the array that the question is about, or
+// else of all. A refusal holds no figures, so names with digits are left out.
+func (p plan) instead(arrays []*array) string {
+	text, most, example := "The data holds:", 12, ""
+	if p.array != nil && p.refuse != unclearQuestion {
+		arrays, most = []*array{p.array}, 30
+	}
+	digits := func(s string) bool { return strings.ContainsAny(s, "0123456789") }
+	for _, a := range arrays[:min(len(arrays), 40)] {
+		var names []string
+		for _, f := range a.fields() {
+			if !digits(f.path) {
+				names = append(names, f.path)
+			}
+		}
+		if len(names) > most {
+			names = append(names[:most], "…")
+		}
+		if digits(a.key) {
+			continue
+		}
+		text += "\n- " + a.key + ": " + strings.Join(names, ", ")
+		if example == "" {
+			example = "\nYou could ask: How many " + a.noun(2) + " are there"
+			if f := a.sorter(); f != nil && !digits(f.path) {
+				example += " per " + f.path
+			}
+			example += "?"
+		}
+	}
+	return text + example
 }
 
 var metricNames = map[string]string{"avg": "average", "sum": "sum", "min": "smallest", "max": "largest", "p50": "median"}
-
-// number writes a figure without exponent and with at most three decimals.
-func number(x float64) string {
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 3, 64), "0"), ".")
-}

@@ -1,14 +1,6 @@
 package offline
 
-import (
-	"encoding/json"
-)
-
-// step is a tool call that a plan needs.
-type step struct {
-	tool  string
-	input any
-}
+import "encoding/json"
 
 const (
 	inspectSchema = "inspect_schema"
@@ -18,37 +10,37 @@ const (
 	maxGroups      = 900 // how many groups a result surely has room for
 )
 
-// inspectInput is what inspect_schema is asked.
-type inspectInput struct {
-	DataKey string `json:"data_key"`
+// call is a tool call that a plan needs.
+type call struct {
+	tool  string
+	input input
 }
 
-// statsInput is what compute_stats is asked.
-type statsInput struct {
+// input is what a tool is asked; inspect_schema wants the key alone.
+type input struct {
 	DataKey string                     `json:"data_key"`
-	GroupBy string                     `json:"group_by"`
-	Filter  map[string]json.RawMessage `json:"filter"`
-	Metrics []string                   `json:"metrics"`
+	GroupBy *string                    `json:"group_by,omitempty"`
+	Filter  map[string]json.RawMessage `json:"filter,omitzero"`
+	Metrics []string                   `json:"metrics,omitempty"`
 }
 
-// steps are the calls of the plan, in order. They depend on nothing but the
-// plan, so that each turn of the conversation finds the same ones.
-func (p plan) steps(arrays []*array) []step {
+// calls are those of the plan, in order. They depend on nothing but the plan,
+// so that each turn of the conversation finds the same ones.
+func (p plan) calls(arrays []*array) (out []call) {
 	if p.intent == overview {
-		var out []step
 		for _, a := range arrays[:min(len(arrays), overviewArrays)] {
-			out = append(out, step{computeStats, plan{array: a, group: a.sorter()}.input(false)})
+			out = append(out, plan{array: a, group: a.sorter()}.stats(false))
 		}
 		return out
 	}
 	if p.array == nil {
 		return nil
 	}
-	out := []step{{inspectSchema, inspectInput{p.array.key}}}
+	out = []call{{inspectSchema, input{DataKey: p.array.key}}}
 	if p.refuse == "" && p.intent != fields {
-		out = append(out, step{computeStats, p.input(false)})
+		out = append(out, p.stats(false))
 		if p.apart() {
-			out = append(out, step{computeStats, p.input(true)})
+			out = append(out, p.stats(true))
 		}
 	}
 	return out
@@ -60,27 +52,28 @@ func (p plan) apart() bool {
 	return p.intent != compare && len(p.goals) > 0 && (len(p.goals) > 1 || p.goals[0].labels == nil || p.goals[0].field.column().Distinct > maxGroups)
 }
 
-// input is a call of compute_stats for the plan's records; with the goals, for
-// those of them that meet the goals.
-func (p plan) input(goals bool) statsInput {
-	in := statsInput{DataKey: p.array.key, Filter: map[string]json.RawMessage{}, Metrics: []string{"count"}}
-	if p.group != nil && !p.apart() {
-		in.GroupBy = p.group.path
-	} else if len(p.goals) > 0 && !p.apart() {
-		in.GroupBy = p.goals[0].field.path
+// stats is the call about the plan's records; with the goals, about those of
+// them that meet the goals.
+func (p plan) stats(goals bool) call {
+	by, conds := "", p.conds
+	switch {
+	case p.apart():
+	case len(p.goals) > 0:
+		by = p.goals[0].field.path
+	case p.group != nil:
+		by = p.group.path
 	}
-	for _, c := range p.conds {
-		in.Filter[c.field.path] = c.filter
+	if goals || p.intent == compare {
+		conds = append(conds[:len(conds):len(conds)], p.goals...)
 	}
-	for _, c := range p.goals {
-		if goals || p.intent == compare {
-			if in.Filter[c.field.path] = c.filter; c.filter == nil {
-				in.Filter[c.field.path] = c.inverse
-			}
+	in := input{p.array.key, &by, map[string]json.RawMessage{}, []string{"count"}}
+	for _, c := range conds {
+		if in.Filter[c.field.path] = c.filter; c.filter == nil {
+			in.Filter[c.field.path] = c.inverse
 		}
 	}
 	if p.measure != nil {
 		in.Metrics = []string{p.metric + ":" + p.measure.path}
 	}
-	return in
+	return call{computeStats, in}
 }

@@ -119,7 +119,7 @@ func (a *array) first(so func(*field) bool) *field {
 }
 
 // noun is what n of the records are called.
-func (a *array) noun(n float64) string {
+func (a *array) noun(n figure) string {
 	name := strings.Join(nameWords(a.key[strings.LastIndex(a.key, ".")+1:]), " ")
 	if n != 1 || strings.HasSuffix(name, "ss") || strings.HasSuffix(name, "us") {
 		return name

@@ -80,21 +80,19 @@ func next(c model.Conversation) (*model.Call, string) {
 		return nil, "The data holds no arrays of records."
 	}
 	p := planTurn(asked, arrays, seen)
-	steps := p.steps(arrays)
-	if len(results) < len(steps) {
-		return makeCall(fmt.Sprintf("%d_%d", len(asked), len(results)+1), steps[len(results)])
+	calls := p.calls(arrays)
+	if len(results) == len(calls) {
+		return nil, p.answer(arrays, results)
 	}
-	return nil, p.text(arrays, results)
-}
-
-func makeCall(id string, s step) (*model.Call, string) {
+	next := calls[len(results)]
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s.input); err != nil {
+	if err := enc.Encode(next.input); err != nil {
 		return nil, "The question could not be planned."
 	}
-	return &model.Call{ID: s.tool + "_" + id, Name: s.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
+	id := fmt.Sprintf("%s_%d_%d", next.tool, len(asked), len(results)+1)
+	return &model.Call{ID: id, Name: next.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
 }
 
 // lastTurn gives the user's questions, oldest first, and what came after the
@@ -106,7 +104,7 @@ func lastTurn(ms []model.Message) (asked []string, seen string, results []json.R
 			asked, seen, results = append(asked, m.Text), "", nil
 		case model.Assistant:
 			for _, call := range m.Calls {
-				var in inspectInput
+				var in input
 				if call.Name == inspectSchema && json.Unmarshal(call.Input, &in) == nil {
 					seen = in.DataKey
 				}

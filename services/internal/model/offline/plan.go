@@ -14,15 +14,12 @@ type plan struct {
 	goals   []cond   // asked of them: share, all, presence; compare: the values
 	metric  string   // avg, sum, min, max, p50 of measure
 	measure *field   // the field of metric
-	rival   *field   // a field that could be meant in its place
 	topN    int      // top
 	least   bool     // top: the fewest
 	names   bool     // list: of records by their names
-	ignored []string // words that were left out of account
+	notes   []string // what to say beside the figures
 	refuse  string   // why there is no answer; then nothing else counts
 }
-
-const unclearQuestion = "I cannot tell what is asked."
 
 // makePlan understands a question about the arrays.
 func makePlan(q []word, arrays []*array) plan {
@@ -102,7 +99,7 @@ func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
 			}
 		}
 	}
-	slices.SortStableFunc(p.conds, func(x, y cond) int { return cmp.Compare(x.at, y.at) })
+	slices.SortStableFunc(p.conds, func(x, y cond) int { return cmp.Compare(x.end(), y.end()) })
 	return ""
 }
 
@@ -198,7 +195,7 @@ func (r reading) goalPlan(p *plan) string {
 	}
 	first := len(p.conds) - 1
 	if verb, _ := find(r.q, r.focus[0], auxiliaries+"|run|runs|use|uses|using|sit|sits|come|comes|live|lives|belong|belongs|carry"); verb >= 0 && r.intent == share {
-		if i := slices.IndexFunc(p.conds, func(c cond) bool { return c.at > verb }); i >= 0 {
+		if i := slices.IndexFunc(p.conds, func(c cond) bool { return c.end() > verb }); i >= 0 {
 			first = i
 		}
 	}
