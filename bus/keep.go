@@ -43,7 +43,7 @@ func (s Stream[Req]) kept() string {
 func (s Stream[Req]) keptAs() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        s.kept(),
-		Subjects:    []string{s.control("*") + eventToken},
+		Subjects:    []string{s.control("*") + keptToken},
 		Storage:     jetstream.MemoryStorage,
 		MaxAge:      keptTime,
 		MaxBytes:    keptBytes,

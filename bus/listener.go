@@ -18,8 +18,9 @@ type listener struct {
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
-	lost    context.Context
+	end     context.CancelCauseFunc
 	forget  func() bool
+	quiet   *time.Timer // ends a wait for the worker's next message
 	request *nats.Msg
 	asked   int       // how often
 	body    []byte    // still to be sent in chunks; nil when it went with the request
@@ -29,25 +30,20 @@ type listener struct {
 	ended   bool      // by the worker
 
 	// Of a run only:
-	kept    *recall   // nil: it is none
-	reading bool      // what is kept, before what comes
-	held    *nats.Msg // that came too early: for after the reading
-	tries   int       // to find an event that must be there
-	over    bool      // no worker is at it any more
+	kept    *recall // nil: it is none
+	reading bool    // what is kept, before what comes
+	held    Event   // that came too early: for after the reading
+	tries   int     // to find an event that must be there
+	over    bool    // no worker is at it any more
 }
 
 // listen asks with body for events on the reply subject.
 func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply string) (*listener, error) {
-	subject := reply
-	run, isRun := s.runOf(reply)
-	if isRun {
-		subject = run + ".*"
-	}
-	l, err := s.open(ctx, c, subject)
+	l, err := s.open(ctx, c, reply)
 	if err != nil {
 		return nil, err
 	}
-	if isRun {
+	if run, ok := s.runOf(reply); ok {
 		l.kept = s.recall(c, run)
 	}
 	l.request = s.message(ctx, body, int(c.nc.MaxPayload()-headerRoom))
@@ -81,18 +77,15 @@ func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint
 	if !runName.MatchString(run) {
 		return nil, schemas.ErrRunNotFound.Because("no run has such a name")
 	}
-	l, err := s.open(ctx, c, s.control(run)+".*")
+	l, err := s.open(ctx, c, s.control(run)+eventToken)
 	if err != nil {
 		return nil, err
 	}
 	l.control, l.last, l.kept = s.control(run), after, s.recall(c, s.control(run))
-	heard, err := s.speak(ctx, c, run, HeaderRead, strconv.FormatUint(after, 10))
-	if err != nil {
+	if err := l.reread(); err != nil {
 		l.leave()
 		return nil, err
 	}
-	l.over = !heard
-	l.reread()
 	return l, nil
 }
 
@@ -101,14 +94,16 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is away")
 	}
-	l := &listener{conn: c, subject: s.Subject, lost: c.lost(), said: time.Now()}
+	l := &listener{conn: c, subject: s.Subject, said: time.Now()}
 	var err error
 	if l.sub, err = c.nc.SubscribeSync(subject); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
 	_ = l.sub.SetPendingLimits(backlog, -1) // fails only on a closed connection
+	ctx, l.end = context.WithCancelCause(ctx)
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+grace)
-	l.forget = context.AfterFunc(l.lost, l.cancel)
+	l.forget = context.AfterFunc(c.lost(), func() { l.end(schemas.ErrUnavailable.Because("NATS went away")) })
+	l.quiet = time.AfterFunc(silence, func() { l.end(schemas.ErrUnavailable.Because("the worker fell silent")) })
 	return l, nil
 }
 
@@ -121,78 +116,109 @@ func (l *listener) ask() error {
 	return nil
 }
 
-// next is the next event; signs of life are passed over.
+// next is the next event: of what is kept, while that is read, and then of
+// what comes.
 func (l *listener) next() (Event, error) {
 	for {
-		msg, err := l.receive()
-		if err != nil {
-			return Event{}, err
-		}
-		if msg.Reply != "" && l.control == "" {
-			l.control = msg.Reply
-			if err := l.upload(); err != nil {
-				return Event{}, err
-			}
-		}
-		switch {
-		case full(msg) && l.reading:
-			continue // another one took the request
-		case full(msg) && l.asked <= others:
-			if err := l.ask(); err != nil {
-				return Event{}, err
-			}
-			continue
-		}
-		if err := readError(msg); err != nil {
-			l.ended = true
-			return Event{}, err
-		}
-		event, err := l.event(msg)
-		if err != nil || event.Type != "" {
-			return event, err
+		e, err := l.read()
+		if err != nil || e.Type != "" {
+			return e, err
 		}
 	}
 }
 
-// receive is the next message: of what is kept, while that is read, and then
-// of what comes.
-func (l *listener) receive() (*nats.Msg, error) {
-	for l.reading {
-		if msg, err := l.kept.next(l.ctx); msg != nil || err != nil {
-			return msg, err
-		}
-		l.reading = false
-		if msg := l.held; msg != nil {
-			l.held = nil
-			return msg, nil
-		}
-		if l.over {
-			if err := l.ending(); err != nil {
-				return nil, err
-			}
-		}
+// read is the next event, or nothing yet.
+func (l *listener) read() (Event, error) {
+	if !l.reading {
+		return l.hear()
 	}
-	return l.arriving()
+	e, ok, err := l.kept.next(l.ctx)
+	switch {
+	case err != nil:
+		return Event{}, err
+	case ok:
+		return l.take(e)
+	}
+	l.reading = false
+	held := l.held
+	l.held = Event{}
+	switch {
+	case held.Type != "":
+		return l.take(held)
+	case l.over:
+		return Event{}, l.ending()
+	}
+	return Event{}, nil
 }
 
-// arriving is the next message that comes.
+// hear is the event in the next message that comes; none in a sign of life.
+func (l *listener) hear() (Event, error) {
+	msg, err := l.arriving()
+	if err != nil || msg == nil {
+		return Event{}, err
+	}
+	switch {
+	case full(msg) && l.asked == 0:
+		return Event{}, nil // another one takes the request
+	case full(msg) && l.asked <= others:
+		return Event{}, l.ask()
+	}
+	if err := readError(msg); err != nil {
+		l.ended = true
+		return Event{}, err
+	}
+	if err := l.answered(msg.Reply); err != nil {
+		return Event{}, err
+	}
+	e, ok := l.event(msg)
+	if !ok {
+		return Event{}, nil
+	}
+	return l.take(e)
+}
+
+// event is the event in msg; false for a sign of life.
+func (l *listener) event(msg *nats.Msg) (Event, bool) {
+	kind := msg.Header.Get(HeaderEvent)
+	if kind == "" {
+		e, _, ok := readFrame(msg.Data)
+		return e, ok
+	}
+	n, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64)
+	if err != nil { // who serves a stream without our bus need not count
+		n = l.last + 1
+	}
+	return Event{Type: kind, Sequence: n, Data: msg.Data}, true
+}
+
+// arriving is the next message that comes; none when some were dropped, and are
+// read from what is kept.
 func (l *listener) arriving() (*nats.Msg, error) {
-	ctx, stop := context.WithTimeout(l.ctx, silence)
-	defer stop()
-	msg, err := l.sub.NextMsgWithContext(ctx)
+	l.quiet.Reset(silence)
+	msg, err := l.sub.NextMsgWithContext(l.ctx)
+	l.quiet.Stop()
+	var known *schemas.Error
 	switch {
 	case err == nil:
 		return msg, nil
 	case errors.Is(err, nats.ErrSlowConsumer) && l.kept != nil:
-		l.reread() // some messages were dropped, perhaps the last ones
-		return l.receive()
-	case l.lost.Err() != nil:
-		return nil, schemas.ErrUnavailable.Because("NATS went away")
-	case l.ctx.Err() == nil && ctx.Err() != nil:
-		return nil, schemas.ErrUnavailable.Because("the worker fell silent")
+		return nil, l.reread()
+	case errors.As(context.Cause(l.ctx), &known):
+		return nil, known
 	default:
 		return nil, transportError(l.subject, err)
 	}
+}
+
+// answered notes where the worker is that took the request, and sends it what
+// is left of the body.
+func (l *listener) answered(control string) error {
+	if control == "" || l.control != "" {
+		return nil
+	}
+	l.control = control
+	l.request = nil // it may be large
+	return l.upload()
 }
 
 // upload sends the body to the worker that took the request.
@@ -208,33 +234,23 @@ func (l *listener) upload() error {
 	return nil
 }
 
-// sequence is the place of msg in its stream; 0 when it does not say.
-func sequence(msg *nats.Msg) uint64 {
-	n, _ := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64)
-	return n
-}
-
-// event is the event in msg; none in a sign of life, in an event that the
-// caller has, and in one that comes too early.
-func (l *listener) event(msg *nats.Msg) (Event, error) {
-	kind := msg.Header.Get(HeaderEvent)
-	if kind == "" {
+// take gives the event to the caller; not one that the caller has, nor one that
+// comes too early.
+func (l *listener) take(e Event) (Event, error) {
+	switch {
+	case e.Sequence <= l.last:
 		return Event{}, nil
+	case e.Sequence > l.last+1:
+		return Event{}, l.missed(e)
 	}
-	switch n := sequence(msg); {
-	case n > 0 && n <= l.last:
-		return Event{}, nil
-	case n > l.last+1:
-		return Event{}, l.missed(msg)
-	}
-	l.ended = kind == schemas.EventDone
+	l.ended = e.Type == schemas.EventDone
 	l.tries = 0
 	l.last++
 	if now := time.Now(); l.last%(window/2) == 0 || now.Sub(l.said) > readTime {
 		l.tell(HeaderRead, strconv.FormatUint(l.last, 10))
 		l.said = now
 	}
-	return Event{Type: kind, Sequence: l.last, Data: msg.Data}, nil
+	return e, nil
 }
 
 // leave ends the caller's side, and the worker's when it is still at work and
@@ -244,8 +260,10 @@ func (l *listener) leave() {
 	if !l.ended && l.kept == nil {
 		l.tell(HeaderCancel, "1")
 	}
+	l.quiet.Stop()
 	l.forget()
 	l.cancel()
+	l.end(nil)
 }
 
 // tell sends a header to the worker, once it is known. What is lost the worker

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// recallBatch is how many events are read at a time.
-	recallBatch = 256
+	// recallBatch is how many messages are read at a time.
+	recallBatch = 64
 	// recallTime bounds the reading of a batch.
 	recallTime = 5 * time.Second
 )
@@ -24,35 +24,38 @@ const (
 type recall struct {
 	conn    *Conn
 	stream  string // of JetStream
-	subject string // of the events
+	run     string // the subject on which it is spoken to
 	at      uint64 // where to read on, in the stream; 0: all is read
 	batch   []*nats.Msg
+	frames  []byte // of a message, not yet read
 	newest  uint64 // sequence of the last event there
 	done    bool   // it is the last there will be
 }
 
 func (s Stream[Req]) recall(c *Conn, run string) *recall {
-	return &recall{conn: c, stream: s.kept(), subject: run + eventToken}
+	return &recall{conn: c, stream: s.kept(), run: run}
 }
 
 // rewind has all be read once more.
-func (r *recall) rewind() { r.at, r.batch = 1, nil }
+func (r *recall) rewind() { r.at, r.batch, r.frames = 1, nil, nil }
 
-// next is the next message that is kept; nil after the last.
-func (r *recall) next(ctx context.Context) (*nats.Msg, error) {
-	if len(r.batch) == 0 && r.at > 0 {
-		if err := r.fetch(ctx); err != nil {
-			return nil, err
+// next is the next event that is kept; false after the last.
+func (r *recall) next(ctx context.Context) (e Event, ok bool, err error) {
+	for len(r.frames) == 0 {
+		if len(r.batch) == 0 && r.at > 0 {
+			if err := r.fetch(ctx); err != nil {
+				return Event{}, false, err
+			}
 		}
+		if len(r.batch) == 0 {
+			return Event{}, false, nil
+		}
+		r.frames, r.batch = r.batch[0].Data, r.batch[1:]
 	}
-	if len(r.batch) == 0 {
-		return nil, nil
-	}
-	msg := r.batch[0]
-	r.batch = r.batch[1:]
-	r.newest = max(r.newest, sequence(msg))
-	r.done = r.done || msg.Header.Get(HeaderEvent) == schemas.EventDone
-	return msg, nil
+	e, r.frames, ok = readFrame(r.frames)
+	r.newest = max(r.newest, e.Sequence)
+	r.done = r.done || e.Type == schemas.EventDone
+	return e, ok, nil
 }
 
 // fetch reads a batch: a Direct Get of several messages (NATS, ADR-31), for
@@ -62,12 +65,12 @@ func (r *recall) fetch(ctx context.Context) error {
 	defer cancel()
 	sub, err := r.conn.nc.SubscribeSync(r.conn.nc.NewInbox())
 	if err != nil {
-		return transportError(r.subject, err)
+		return transportError(r.run, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":%d}`, r.at, r.subject, recallBatch)
+	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":%d}`, r.at, r.run+keptToken, recallBatch)
 	if err := r.conn.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, sub.Subject, []byte(ask)); err != nil {
-		return transportError(r.subject, err)
+		return transportError(r.run, err)
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
@@ -75,7 +78,7 @@ func (r *recall) fetch(ctx context.Context) error {
 			return schemas.ErrUnavailable.Because("JetStream does not keep what is said")
 		}
 		if err != nil {
-			return transportError(r.subject, err)
+			return transportError(r.run, err)
 		}
 		switch status := msg.Header.Get("Status"); status {
 		case "":

@@ -3,9 +3,8 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"cairn/schemas"
 )
@@ -21,30 +20,32 @@ const (
 // errHeard says that the caller has all there is.
 var errHeard = errors.New("the caller has the last event")
 
-// reread has what is kept read before what comes.
-func (l *listener) reread() {
+// reread has what is kept read before what comes. A worker that is at the run
+// has all kept that it has said before it answers.
+func (l *listener) reread() error {
+	if l.tries++; l.tries > 1 {
+		select {
+		case <-time.After(recallPause):
+		case <-l.ctx.Done():
+		}
+	}
+	heard, err := l.conn.speak(l.ctx, l.kept.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	l.over = !heard
 	l.reading = true
 	l.kept.rewind()
-	if l.tries++; l.tries == 1 {
-		return
-	}
-	select {
-	case <-time.After(recallPause):
-	case <-l.ctx.Done():
-	}
+	return err
 }
 
-// missed looks among what is kept for the events before msg.
-func (l *listener) missed(msg *nats.Msg) error {
+// missed looks among what is kept for the events before e.
+func (l *listener) missed(e Event) error {
 	switch {
 	case l.reading:
-		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer kept", l.last+1, sequence(msg)-1))
+		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer kept", l.last+1, e.Sequence-1))
 	case l.kept == nil || l.tries == recallTries:
 		return schemas.ErrUnavailable.Because("events were lost on the way")
 	}
-	l.held = msg
-	l.reread()
-	return nil
+	l.held = e
+	return l.reread()
 }
 
 // ending is how a run ends for a caller who came when no worker was at it any
@@ -54,8 +55,7 @@ func (l *listener) ending() error {
 	case l.kept.done, 0 < newest && newest < l.last:
 		return errHeard
 	case l.tries < recallTries: // its last events may be on their way into the store
-		l.reread()
-		return nil
+		return l.reread()
 	case newest == 0:
 		return schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
 	default:

@@ -13,18 +13,17 @@ import (
 	"cairn/schemas"
 )
 
-// A run is a stream that outlives the caller's connection. Its events go to a
-// subject of its own, where a stream of JetStream keeps them in memory for a
-// while, and the run itself is spoken to on another:
+// A run is a stream that outlives the caller's connection. It has subjects of
+// its own:
 //
 //	cairn.analyze.<run>         to the worker: how far the caller has read, cancel, chunks of the body
-//	cairn.analyze.<run>.event   the events: the reply subject of the request
-//	cairn.analyze.<run>.alive   signs of life, which nobody keeps
+//	cairn.analyze.<run>.event   the events as they come: the reply subject of the request
+//	cairn.analyze.<run>.kept    the same, several in a message, which JetStream keeps in memory for a while
 //
 // A caller that only has an inbox has no run.
 const (
 	eventToken = ".event"
-	aliveToken = ".alive"
+	keptToken  = ".kept"
 )
 
 // runName is a name of a run that may be part of a subject.
@@ -53,25 +52,27 @@ func (s Stream[Req]) Stop(ctx context.Context, c *Conn, run string) error {
 	if !runName.MatchString(run) {
 		return nil
 	}
-	_, err := s.speak(ctx, c, run, HeaderCancel, "1")
-	return err
+	if _, err := c.speak(ctx, s.control(run), HeaderCancel, "1"); err != nil {
+		return s.say(err)
+	}
+	return nil
 }
 
-// speak tells the worker of the run a header, and says whether there is one.
-func (s Stream[Req]) speak(ctx context.Context, c *Conn, run, header, value string) (heard bool, err error) {
+// speak tells who works at a run a header, and says whether anybody does.
+func (c *Conn) speak(ctx context.Context, control, header, value string) (heard bool, err error) {
 	if !c.Connected() {
 		return false, schemas.ErrUnavailable.Because("NATS is away")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	msg := nats.NewMsg(s.control(run))
+	msg := nats.NewMsg(control)
 	msg.Header.Set(header, value)
 	_, err = c.nc.RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return false, nil
 	}
 	if err != nil {
-		return false, s.say(transportError(msg.Subject, err))
+		return false, transportError(control, err)
 	}
 	return true, nil
 }

@@ -58,11 +58,9 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 
 // work handles the request, with a sign of life now and then.
 func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
-	var alive sync.WaitGroup
-	beating, stop := context.WithCancel(ctx)
-	alive.Go(func() { w.beat(beating) })
-	defer alive.Wait()
-	defer stop()
+	w.mu.Lock()
+	w.beats = time.AfterFunc(heartbeat, w.beat)
+	w.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)
@@ -84,6 +82,7 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
 		svc.refuse(ctx, r, s.row(err), err, nats.Header{})
+		w.refused(s.row(err))
 		return
 	default:
 		e := svc.seen(ctx, s.Subject, s.row(err), err)
@@ -100,7 +99,6 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 type session struct {
 	conn    *Conn
 	reply   string // where the events go
-	signs   string // where signs of life go, which say where to answer
 	control string // where the caller answers: chunks of the body, how far it has read, and cancel
 	isRun   bool
 	sub     *nats.Subscription
@@ -111,6 +109,8 @@ type session struct {
 
 	mu       sync.Mutex
 	sequence uint64
+	keeping  []byte        // events of a run that are to be kept
+	beats    *time.Timer   // signs of life; nil: no more
 	patience time.Duration // when nobody listens
 	leaving  *time.Timer   // runs while nobody does
 	missed   time.Time     // the last sign of life that nobody heard
@@ -118,11 +118,11 @@ type session struct {
 
 func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
 	w := &session{
-		conn: c, reply: r.Reply(), signs: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
+		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
 		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
 	}
 	if run, ok := s.runOf(r.Reply()); ok {
-		w.isRun, w.control, w.signs, w.patience = true, run, run+aliveToken, s.Grace
+		w.isRun, w.control, w.patience = true, run, s.Grace
 	}
 	return w
 }
@@ -141,7 +141,7 @@ func (w *session) open(size string, most int) (err error) {
 // show gives a sign of life. When nobody listens, the server says so on the
 // control subject.
 func (w *session) show() error {
-	return w.conn.nc.PublishMsg(&nats.Msg{Subject: w.signs, Reply: w.control})
+	return w.conn.nc.PublishMsg(&nats.Msg{Subject: w.reply, Reply: w.control})
 }
 
 // told takes a message of a caller, or the server's word that there is none.
@@ -156,6 +156,7 @@ func (w *session) told(msg *nats.Msg) {
 	case err == nil:
 		w.returned()
 		w.caughtUp(read)
+		w.flush()
 	default:
 		if err := w.chunk(msg.Data); err != nil {
 			w.cancel(err)
@@ -170,17 +171,25 @@ func noResponders(msg *nats.Msg) bool {
 	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
 }
 
-// beat shows the caller a sign of life until ctx ends.
-func (w *session) beat(ctx context.Context) {
-	tick := time.NewTicker(heartbeat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			_ = w.show() // a caller that misses it notices
-		}
+// beat shows the caller a sign of life, now and again.
+func (w *session) beat() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.beats == nil {
+		return
+	}
+	_ = w.show() // a caller that misses it notices
+	w.keep()
+	w.beats.Reset(heartbeat)
+}
+
+// still ends the signs of life.
+func (w *session) still() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.beats != nil {
+		w.beats.Stop()
+		w.beats = nil
 	}
 }
 
@@ -200,15 +209,25 @@ func (w *session) send(event string, data any) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	msg := nats.NewMsg(w.reply)
-	msg.Data = body
-	msg.Header.Set(HeaderEvent, event)
-	msg.Header.Set(HeaderSequence, strconv.FormatUint(w.sequence+1, 10))
-	if err := w.conn.nc.PublishMsg(msg); err != nil {
+	e := Event{Type: event, Sequence: w.sequence + 1, Data: body}
+	if err := w.publish(e); err != nil {
 		return fmt.Errorf("send %s event of %d bytes: %w", event, len(body), err)
 	}
 	w.sequence++ // one that was not sent leaves no gap
 	return nil
+}
+
+// publish sends the event: as text when it is of a run, else under headers,
+// which any client can read.
+func (w *session) publish(e Event) error {
+	if w.isRun {
+		return w.publishFrame(e)
+	}
+	msg := nats.NewMsg(w.reply)
+	msg.Data = e.Data
+	msg.Header.Set(HeaderEvent, e.Type)
+	msg.Header.Set(HeaderSequence, strconv.FormatUint(e.Sequence, 10))
+	return w.conn.nc.PublishMsg(msg)
 }
 
 func (w *session) began() bool { return w.sent() > 0 }
@@ -221,6 +240,8 @@ func (w *session) sent() uint64 {
 }
 
 func (w *session) close() {
+	w.still()
+	w.flush()
 	if w.sub != nil {
 		_ = w.sub.Drain() // who asked just now is answered; fails only on a closed connection
 	}
