@@ -124,7 +124,7 @@ func (r reading) unused(p *plan) string {
 		case r.focus.has(at) || p.group == m.field && p.group != nil:
 		case m.role == asArray && r.neg[at] && p.group != nil:
 			return "I cannot tell which values of " + p.group.path + " have none of the records."
-		case m.role == asField && m.whole >= 0.5 && many != at && r.wants(span{at, m.end()}) && p.measure != m.field && !p.on(m.field):
+		case m.role == asField && m.whole >= 0.5 && many != at && r.wants(m.span()) && p.measure != m.field && !p.on(m.field):
 			return "I cannot tell what is asked of " + m.field.path + "."
 		}
 	}

@@ -1,6 +1,10 @@
 package offline
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // intent is what kind of answer a question wants.
 type intent int
@@ -43,36 +47,11 @@ type shape struct {
 	consumed []bool // words that grammar explains
 }
 
-func mark(words []bool, from, to int) {
-	for i := from; i < to && i < len(words); i++ {
-		words[i] = true
-	}
-}
-
-// says looks for one of the patterns anywhere, and marks it as explained.
-func (s *shape) says(patterns ...string) (start, end int) {
-	for _, p := range patterns {
-		if start, end = find(s.q, 0, p); start >= 0 {
-			mark(s.consumed, start, end)
-			return start, end
-		}
-	}
-	return -1, -1
-}
-
-// asks sets the intent and the focus behind, when one of the patterns is there.
-func (s *shape) asks(want intent, patterns ...string) bool {
-	i, j := s.says(patterns...)
-	if i >= 0 {
-		s.intent, s.focus = want, s.phrase(j)
-	}
-	return i >= 0
-}
-
-// begins says whether the question begins with one of the words.
-func (s *shape) begins(words string) bool { return len(s.q) > 0 && oneOf(s.q[0].low, words) }
-
-const auxiliaries = "is|are|do|does|has|have|did|was|were"
+const (
+	auxiliaries = "is|are|do|does|has|have|did|was|were"
+	shares      = "share|percentage|percent|fraction|proportion|portion|ratio"
+	denials     = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
+)
 
 // parse finds the shape of a question: the first rule that holds decides.
 func parse(q []word) *shape {
@@ -108,14 +87,48 @@ func parse(q []word) *shape {
 	return s
 }
 
+// asks sets the intent and the focus behind, when one of the patterns is there.
+func (s *shape) asks(want intent, patterns ...string) bool {
+	i, j := s.says(patterns...)
+	if i >= 0 {
+		s.intent, s.focus = want, s.phrase(j)
+	}
+	return i >= 0
+}
+
+// says looks for one of the patterns anywhere, and marks it as explained.
+func (s *shape) says(patterns ...string) (start, end int) {
+	for _, p := range patterns {
+		if start, end = find(s.q, 0, p); start >= 0 {
+			mark(s.consumed, start, end)
+			return start, end
+		}
+	}
+	return -1, -1
+}
+
+func mark(words []bool, from, to int) {
+	for i := from; i < min(to, len(words)); i++ {
+		words[i] = true
+	}
+}
+
+// begins says whether the question begins with one of the words.
+func (s *shape) begins(words string) bool { return s.is(0, words) }
+
+// is says whether the word at i is one of the words.
+func (s *shape) is(i int, words string) bool {
+	return i >= 0 && i < len(s.q) && oneOf(s.q[i].low, words)
+}
+
 // phrase is the run of words from i on, after articles and up to the next word
 // of grammar; of "kinds of work" it is the work.
 func (s *shape) phrase(i int) span {
 	q := s.q
-	for i < len(q) && q[i].stop && !q[i].brk && !oneOf(q[i].low, auxiliaries+"|and|or|who|which|what") {
+	for i < len(q) && q[i].stop && !q[i].brk && !s.is(i, auxiliaries+"|and|or|who|which|what") {
 		i++
 	}
-	if i+2 < len(q) && oneOf(q[i].low, "kinds|types|sorts") && q[i+1].low == "of" {
+	if s.is(i, "kinds|types|sorts") && s.is(i+1, "of") && i+2 < len(q) {
 		i += 2
 	}
 	j := i
@@ -140,21 +153,19 @@ func (s *shape) phraseBefore(end int) span {
 // clause ("not patched in Oslo" denies the patch, not Oslo), what is switched
 // off, and what is expressly not meant: "instead of groups".
 func (s *shape) denials() {
-	if i, _ := s.says("ie"); i >= 0 {
-		mark(s.aside, i, len(s.q))
-		mark(s.consumed, i, len(s.q))
-	}
 	if i, j := s.says("instead of", "rather than"); i >= 0 {
 		mark(s.aside, i, s.phrase(j)[1])
-		mark(s.consumed, i, s.phrase(j)[1])
+	}
+	if i, _ := s.says("ie"); i >= 0 {
+		mark(s.aside, i, len(s.q))
 	}
 	on, said := false, false
 	for i, w := range s.q {
-		ends := w.brk || oneOf(w.low, "and|but|that|which") || said && oneOf(w.low, "in|at|on|of|from")
+		s.consumed[i] = s.consumed[i] || s.aside[i]
+		ends := w.brk || s.is(i, "and|but|that|which") || said && s.is(i, "in|at|on|of|from")
 		on = on && !ends && !s.consumed[i]
 		s.neg[i], said = on, on && (said || w.content() && !verbs[w.low])
-		except := i > 0 && (w.low == "than" && s.q[i-1].low == "other" || w.low == "from" && oneOf(s.q[i-1].low, "apart|aside"))
-		if except || oneOf(w.low, "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides") {
+		if s.is(i, denials) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") {
 			on, said = !s.consumed[i], false
 		}
 	}
@@ -167,13 +178,133 @@ func (s *shape) denials() {
 func (s *shape) groups() {
 	for _, p := range []string{"per", "for|in|of|on|at|across each|every", "by", "each|every"} {
 		for i, j := find(s.q, 0, p); i >= 0; i, j = find(s.q, j, p) {
-			of := s.phrase(j)
-			if !of.empty() && of[0] <= j+2 {
+			if of := s.phrase(j); !of.empty() && of[0] <= j+2 {
 				s.by = of
 				mark(s.consumed, i, j)
 				return
 			}
-			s.each = s.each || s.q[j-1].low == "each"
+			s.each = s.each || s.is(j-1, "each")
 		}
 	}
+}
+
+// asksMetric understands "how much", "average X", "what did X cost in total".
+func (s *shape) asksMetric() bool {
+	if s.asks(metric, "how much|long|old|big|large|fast|heavy|hot") {
+		if s.metric = "sum"; s.focus.empty() {
+			s.focus[1] = len(s.q)
+		}
+		return true
+	}
+	how, _ := find(s.q, 0, "how many")
+	for i, w := range s.q {
+		m, last := metrics[w.low], i+1 == len(s.q) || s.q[i+1].brk
+		which, _ := find(s.q[:i], 0, "which|who")
+		if m == "" || which >= 0 || m == "sum" && (how >= 0 || w.low == "total" && !last && s.is(i+1, "number|count|of")) {
+			continue
+		}
+		if s.intent, s.metric, s.focus = metric, m, s.phrase(i+1); last {
+			s.focus = span{0, i}
+		}
+		s.consumed[i] = true
+		return true
+	}
+	return false
+}
+
+// asksShare leaves "more than 90 percent" and "cpu_percent" alone: they are a
+// condition and a field.
+func (s *shape) asksShare() bool {
+	i, _ := find(s.q, 0, shares)
+	how, _ := find(s.q, 0, "how many")
+	return i >= 0 && how < 0 && (i == 0 || s.q[i-1].digits() == "") && !strings.Contains(s.q[i].raw, "_") && s.asks(share, shares)
+}
+
+// asksTop understands "which X has the most Y", "the most common X", "top 5 X".
+func (s *shape) asksTop() bool {
+	i, j := find(s.q, 0, "most|top|fewest|least|highest|largest|biggest|lowest|smallest")
+	if i < 0 || s.is(i-1, "at") {
+		return false
+	}
+	s.intent, s.least, s.amount = top, s.is(i, "fewest|least|lowest|smallest"), s.is(i, "most|fewest|least")
+	for _, k := range []int{i - 1, j} {
+		if k >= 0 && k < len(s.q) && s.q[k].digits() != "" {
+			s.topN, _ = strconv.Atoi(s.q[k].digits())
+			s.aside[k] = true
+			i, j = min(i, k), max(j, k+1)
+		}
+	}
+	if j < len(s.q) && oneOf(metrics[s.q[j].low], "avg|sum|p50") {
+		s.metric, j = metrics[s.q[j].low], j+1
+	}
+	for s.is(j, "common|frequent|frequently|popular|used|often|commonly|prevalent|number|of|granted|widely") {
+		j++
+	}
+	mark(s.consumed, i, j)
+	s.measured = s.phrase(j)
+	s.focus = s.ranked(i)
+	return true
+}
+
+// ranked are the words for what the superlative at i ranks: "which X supplies
+// the most", "X with the most"; or else what follows it.
+func (s *shape) ranked(i int) span {
+	for k := i - 1; k >= 0; k-- {
+		of := s.phrase(k + 1)
+		if s.is(k, "where") {
+			of = span{k, k + 1}
+		}
+		if of[1]-of[0] > 1 && of[1]+1 == i && s.is(i-1, "the") {
+			of[1]-- // the verb
+		}
+		if s.is(k, "which|what|who|list|show|name|where") && !of.empty() && of[1] <= i {
+			mark(s.consumed, of[1], i)
+			return of
+		}
+	}
+	if before, _ := find(s.q[:i], max(0, i-2), "with|have|has|having"); before >= 0 {
+		return s.phraseBefore(before)
+	}
+	return s.measured
+}
+
+// asksCompare understands "X vs Y", "more X than Y"; "3 or more" is a condition.
+func (s *shape) asksCompare() bool {
+	if s.asks(compare, "vs|versus", "compared to|with", "compare", "difference between") {
+		return true
+	}
+	more, next := find(s.q, 0, "more|fewer|bigger|larger|smaller")
+	or, _ := find(s.q, 0, "or")
+	than, j := find(s.q, max(next, 0), "than")
+	amount := or > 0 && s.q[or-1].digits() != "" || than > 0 && than == next && j < len(s.q) && s.q[j].digits() != ""
+	if more >= 0 && !amount && (or >= 0 || than > 0) {
+		s.intent = compare
+	}
+	return s.intent == compare
+}
+
+// asksList understands "which X", "list the X", "is there an X? Which one?".
+func (s *shape) asksList() bool {
+	how, _ := find(s.q, 0, "how many")
+	for i, w := range s.q {
+		order := s.is(i, "list|show|name") && (w.brk || s.is(i-1, "please|you|and|to|then"))
+		ask := s.is(i, "which|what|who|where") && (how < 0 || i < how || s.is(i-1, "and"))
+		number, _ := find(s.q[:min(len(s.q), i+5)], i, "number|count")
+		if !ask && !order || number >= 0 {
+			continue
+		}
+		s.intent, s.focus = list, s.phrase(i+1)
+		switch {
+		case w.low == "where":
+			s.focus = span{i, i + 1}
+		case s.is(i+1, "one|ones"):
+			s.focus = s.phrase(1)
+			mark(s.consumed, i, i+2)
+		}
+		if how >= 0 || s.each || !s.by.empty() {
+			s.intent = breakdown
+		}
+		return true
+	}
+	return false
 }

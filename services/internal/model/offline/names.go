@@ -33,6 +33,7 @@ type match struct {
 
 func (m match) start() int { return m.pos[0] }
 func (m match) end() int   { return m.pos[len(m.pos)-1] + 1 }
+func (m match) span() span { return span{m.start(), m.end()} }
 
 // part is a word of a name, and how much it says.
 type part struct {
@@ -68,24 +69,11 @@ func parts(path string) []part {
 	return out
 }
 
-// bestPart is the unused word of a name that fits w best, -1 for none.
-func bestPart(w word, ps []part, used []bool) (best int, fit float64) {
-	best = -1
-	for k, p := range ps {
-		if f := alike(w.stem, p.stem); !w.stop && f > 0 && !used[k] && (f > fit || f == fit && p.weight > ps[best].weight) {
-			best, fit = k, f
-		}
-	}
-	return best, fit
-}
-
 // nameMatches finds where the question speaks of a name. Words of the name may
 // stand in any order and, when apart says so, with words of grammar between.
-func nameMatches(q []word, ps []part, apart bool) []match {
-	var out []match
-	unused := make([]bool, len(ps))
-	for i, w := range q {
-		if k, _ := bestPart(w, ps, unused); k < 0 || len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
+func nameMatches(q []word, ps []part, apart bool) (out []match) {
+	for i := range q {
+		if len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
 			continue
 		}
 		if m, ok := nameMatchAt(q, ps, i, apart); ok {
@@ -98,7 +86,7 @@ func nameMatches(q []word, ps []part, apart bool) []match {
 // nameMatchAt matches a name from word i on: the more of its telling words are
 // there, and the better they fit, the higher the score.
 func nameMatchAt(q []word, ps []part, i int, apart bool) (match, bool) {
-	used := make([]bool, len(ps))
+	var used []int
 	m := match{plain: true}
 	var got, leaf, all float64
 	for j, gap := i, 0; j < len(q) && gap <= 2; j++ {
@@ -106,13 +94,16 @@ func nameMatchAt(q []word, ps []part, i int, apart bool) (match, bool) {
 			break
 		}
 		k, fit := bestPart(q[j], ps, used)
-		if k < 0 {
-			if !q[j].stop || q[j].low == "and" {
-				gap++
-			}
+		switch {
+		case k < 0 && j == i:
+			return m, false
+		case k < 0 && q[j].stop && q[j].low != "and":
+			continue
+		case k < 0:
+			gap++
 			continue
 		}
-		used[k], gap = true, 0
+		used, gap = append(used, k), 0
 		m.pos, m.plain = append(m.pos, j), m.plain && fit == 1 && !fillers[q[j].low]
 		m.score += fit * (0.4 + 0.6*ps[k].weight)
 		got += ps[k].weight * fit
@@ -126,6 +117,17 @@ func nameMatchAt(q []word, ps []part, i int, apart bool) (match, bool) {
 	m.whole = got / all
 	m.score *= 0.6 + 0.4*m.whole
 	return m, leaf >= 0.3
+}
+
+// bestPart is the unused word of a name that fits w best, -1 for none.
+func bestPart(w word, ps []part, used []int) (best int, fit float64) {
+	best = -1
+	for k, p := range ps {
+		if f := alike(w.stem, p.stem); !w.stop && f > 0 && !slices.Contains(used, k) && (f > fit || f == fit && p.weight > ps[best].weight) {
+			best, fit = k, f
+		}
+	}
+	return best, fit
 }
 
 // arrayMatches finds where the question names the array, or its records in

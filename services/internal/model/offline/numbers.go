@@ -18,9 +18,6 @@ var comparisons = []struct{ words, op string }{
 	{"over|above|exceeding", "gt"}, {"under|below", "lt"},
 }
 
-// betweens stand between a field and its number.
-var betweens = set("is are of equal equals to at least most more less fewer than over under above below exactly = set was were")
-
 // withNumber widens a field's match by the number that stands just before,
 // within or after it, and by how it is compared.
 func withNumber(q []word, m match) (match, bool) {

@@ -21,6 +21,12 @@ type plan struct {
 	refuse  string   // why there is no answer; then nothing else counts
 }
 
+// wanted is what the phrases of a question ask for.
+type wanted struct {
+	target, by, measured *field
+	records              bool // the records themselves are the target
+}
+
 // makePlan understands a question about the arrays.
 func makePlan(q []word, arrays []*array) plan {
 	s := parse(q)
@@ -31,11 +37,11 @@ func makePlan(q []word, arrays []*array) plan {
 		return plan{refuse: unclearQuestion}
 	}
 	r, ok := read(s, arrays)
-	if !ok {
-		return plan{refuse: r.notFound()}
-	}
 	p := plan{intent: s.intent, array: r.array, topN: s.topN, least: s.least, metric: s.metric}
-	if s.intent != fields {
+	switch {
+	case !ok:
+		return plan{refuse: r.notFound()}
+	case s.intent != fields:
 		p.refuse = r.fill(&p)
 	}
 	return p
@@ -43,25 +49,22 @@ func makePlan(q []word, arrays []*array) plan {
 
 // fill makes the plan from what the question asks for, or says why not.
 func (r reading) fill(p *plan) (refuse string) {
-	target, records := r.target(r.focus)
-	by, _ := r.target(r.shape.by)
-	measured, _ := r.target(r.measured)
-	if refuse = r.conditions(p, target, by, measured); refuse != "" {
-		return refuse
-	}
-	switch r.intent {
-	case count, distinct:
-		refuse = r.countPlan(p, target, records)
-	case list, breakdown, top:
-		refuse = r.groupPlan(p, target, by, measured, records)
-	case share, all, yesno:
-		refuse = r.goalPlan(p)
-	case compare:
-		refuse = r.comparePlan(p)
-	case metric:
-		refuse = r.metricPlan(p, target, by, records)
+	var w wanted
+	w.target, w.records = r.target(r.focus)
+	w.by, _ = r.target(r.shape.by)
+	w.measured, _ = r.target(r.measured)
+	if refuse = r.conditions(p, w.target, w.by, w.measured); refuse == "" {
+		refuse = makers[r.intent](r, p, w)
 	}
 	return cmp.Or(refuse, r.doubts(p))
+}
+
+// makers fill the plan for an intent; they say why there is none.
+var makers = map[intent]func(reading, *plan, wanted) (refuse string){
+	count: reading.countPlan, distinct: reading.countPlan,
+	list: reading.groupPlan, breakdown: reading.groupPlan, top: reading.groupPlan,
+	share: reading.goalPlan, all: reading.goalPlan, yesno: reading.goalPlan,
+	compare: reading.comparePlan, metric: reading.metricPlan,
 }
 
 // target is what a phrase asks for: the field that its last understood word
@@ -83,8 +86,7 @@ func (r reading) target(of span) (f *field, records bool) {
 func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
 	for _, m := range r.matches {
 		c, ok := r.condition(m)
-		isAsked := m.role == asField && slices.Contains(asked, m.field) && !(r.intent.conditional() && (m.field.flag() || r.intent != count))
-		if !ok || isAsked {
+		if !ok || m.role == asField && slices.Contains(asked, m.field) && !(r.intent.conditional() && (m.field.flag() || r.intent != count)) {
 			continue
 		}
 		i := slices.IndexFunc(p.conds, func(o cond) bool { return o.field == c.field })
@@ -108,71 +110,71 @@ func (p plan) on(f *field) bool {
 	return slices.ContainsFunc(slices.Concat(p.conds, p.goals), func(c cond) bool { return c.field == f })
 }
 
+// takeGoal sets the last condition that is shown aside, so that the result
+// tells it beside its opposite.
+func (p *plan) takeGoal() {
+	for i, c := range slices.Backward(p.conds) {
+		if c.shown {
+			p.setAside(i)
+			return
+		}
+	}
+}
+
+// setAside makes a goal of the condition at i.
+func (p *plan) setAside(i int) {
+	p.goals = []cond{p.conds[i]}
+	p.conds = slices.Delete(p.conds, i, i+1)
+}
+
 // countPlan counts records, or the values of a field, or sums its numbers.
-func (r reading) countPlan(p *plan, target *field, records bool) string {
+func (r reading) countPlan(p *plan, w wanted) string {
+	f := w.target
 	p.intent = count
 	switch {
-	case records && r.intent == distinct && len(p.conds) == 0 && p.array.identity() != nil:
+	case w.records && r.intent == distinct && len(p.conds) == 0 && p.array.identity() != nil:
 		p.intent, p.group = distinct, p.array.identity()
-	case records, target != nil && (p.on(target) || target.flag()), target == nil && len(p.conds) > 0 && !r.unknown(r.focus):
+	case w.records, f != nil && (p.on(f) || f.flag()), f == nil && len(p.conds) > 0 && !r.unknown(r.focus):
 		p.takeGoal()
-	case target == nil || target.has("array") || target.has("object"):
+	case f == nil || f.has("array") || f.has("object"):
 		return r.notFound(r.focus)
-	case target.numeric() && r.intent == count:
-		p.intent, p.metric, p.measure = metric, "sum", target
+	case f.numeric() && r.intent == count:
+		p.intent, p.metric, p.measure = metric, "sum", f
 	default:
-		p.intent, p.group = distinct, target
+		p.intent, p.group = distinct, f
 	}
 	return ""
 }
 
-// takeGoal sets the last condition that is shown aside, so that the result
-// tells it beside its opposite.
-func (p *plan) takeGoal() {
-	for i := len(p.conds) - 1; i >= 0 && p.goals == nil; i-- {
-		if p.conds[i].shown {
-			p.goals, p.conds = []cond{p.conds[i]}, slices.Delete(slices.Clone(p.conds), i, i+1)
-		}
-	}
-}
-
-// unknown says whether nothing explains the noun of the phrase.
-func (r reading) unknown(of span) bool {
-	return !of.empty() && r.by[of[1]-1] < 0 && !r.q[of[1]-1].stop
-}
-
-// wants says whether the phrase has words that carry meaning.
-func (r reading) wants(of span) bool {
-	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], word.content)
-}
-
 // groupPlan counts by a field: the values asked for, or the records by name; or
 // ranks them by their records or by a measure.
-func (r reading) groupPlan(p *plan, target, by, measured *field, records bool) string {
-	if r.intent == list && target != nil && (p.on(target) || target.flag()) {
-		target, records = nil, true
+func (r reading) groupPlan(p *plan, w wanted) string {
+	if r.intent == list && w.target != nil && (p.on(w.target) || w.target.flag()) {
+		w.target, w.records = nil, true
 	}
-	extreme := map[bool]string{true: "min", false: "max"}[r.least]
+	extreme := "max"
+	if r.least {
+		extreme = "min"
+	}
 	next, two := r.at(r.shape.by[1]+1, asField)
-	p.group = cmp.Or(by, target)
+	p.group = cmp.Or(w.by, w.target)
 	switch {
-	case r.bare && (!records || len(p.conds) == 0):
+	case r.bare && (!w.records || len(p.conds) == 0):
 		return unclearQuestion
-	case by != nil && two && next.field != by && r.q[r.shape.by[1]].low == "and":
+	case two && w.by != nil && next.field != w.by && r.q[r.shape.by[1]].low == "and":
 		return "I cannot tell the figures by two fields at a time; please ask by one of them."
-	case r.intent == top && measured != nil && measured != target && measured.numeric():
-		p.measure, p.group, p.metric = measured, cmp.Or(target, p.array.identity()), cmp.Or(p.metric, extreme)
-		if target != nil && r.amount && r.metric == "" {
+	case r.intent == top && w.measured != nil && w.measured != w.target && w.measured.numeric():
+		p.measure, p.group, p.metric = w.measured, cmp.Or(w.target, p.array.identity()), cmp.Or(p.metric, extreme)
+		if w.target != nil && r.amount && r.metric == "" {
 			p.metric = "sum"
 		}
-	case r.intent == top && records && by != nil && by.numeric():
-		p.measure, p.group, p.metric = by, p.array.identity(), extreme
-	case r.intent == breakdown && by == nil && !r.shape.by.empty():
-		if r.unknown(r.shape.by) {
-			return r.notFound(r.shape.by)
-		}
-		return r.countPlan(p, target, records) // "made by Philips"
-	case r.intent == list && p.group == nil && (records || len(p.conds) > 0 && !r.wants(r.focus)):
+	case r.intent == top && w.records && w.by != nil && w.by.numeric():
+		p.measure, p.group, p.metric = w.by, p.array.identity(), extreme
+	case r.intent == breakdown && w.by == nil && r.unknown(r.shape.by):
+		return r.notFound(r.shape.by)
+	case r.intent == breakdown && w.by == nil && !r.shape.by.empty():
+		return r.countPlan(p, w) // "made by Philips"
+	case r.intent == list && p.group == nil && (w.records || len(p.conds) > 0 && !r.wants(r.focus)):
 		p.group, p.names = p.array.identity(), true
 	}
 	if p.group == nil && (len(p.conds) == 0 || r.intent != breakdown && !p.names) {
@@ -185,7 +187,7 @@ func (r reading) groupPlan(p *plan, target, by, measured *field, records bool) s
 
 // goalPlan separates what is asked from the records of which it is asked: what
 // is said after the verb or, without one, last.
-func (r reading) goalPlan(p *plan) string {
+func (r reading) goalPlan(p *plan, _ wanted) string {
 	switch {
 	case len(p.conds) == 0 && (r.intent != yesno || len(r.unexplained()) > 0):
 		return r.notFound()
@@ -203,9 +205,9 @@ func (r reading) goalPlan(p *plan) string {
 	return ""
 }
 
-func (r reading) comparePlan(p *plan) string {
+func (r reading) comparePlan(p *plan, _ wanted) string {
 	for _, m := range r.matches {
-		if m.role == asField && m.field.numeric() && r.wants(span{m.start(), m.end()}) {
+		if m.role == asField && m.field.numeric() && r.wants(m.span()) {
 			return "I cannot compare by " + m.field.path + "; please ask for the figure of each."
 		}
 	}
@@ -215,27 +217,38 @@ func (r reading) comparePlan(p *plan) string {
 	}
 	p.group = p.conds[i].field
 	if p.intent = breakdown; !r.each {
-		p.intent, p.goals, p.conds = compare, p.conds[i:i+1], slices.Delete(slices.Clone(p.conds), i, i+1)
+		p.intent = compare
+		p.setAside(i)
 	}
 	return ""
 }
 
-func (r reading) metricPlan(p *plan, target, by *field, records bool) string {
-	if how, _ := find(r.q, 0, "how"); target == nil && (how < 0 || !records) {
+func (r reading) metricPlan(p *plan, w wanted) string {
+	if how, _ := find(r.q, 0, "how"); w.target == nil && (how < 0 || !w.records) {
 		for _, m := range r.matches { // "what did the jobs cost in total"
-			if m.role == asField && m.field.numeric() && m.field != by && !p.on(m.field) && (records || !r.wants(r.focus)) {
-				target = m.field
+			if m.role == asField && m.field.numeric() && m.field != w.by && !p.on(m.field) && (w.records || !r.wants(r.focus)) {
+				w.target = m.field
 			}
 		}
 	}
 	switch {
-	case target == nil && records && p.metric == "sum":
+	case w.target == nil && w.records && p.metric == "sum":
 		p.intent, p.metric = count, ""
 		p.takeGoal()
-	case target != nil && target.numeric():
-		p.measure, p.group = target, by
+	case w.target != nil && w.target.numeric():
+		p.measure, p.group = w.target, w.by
 	default:
 		return r.notFound(r.focus)
 	}
 	return ""
+}
+
+// unknown says whether nothing explains the noun of the phrase.
+func (r reading) unknown(of span) bool {
+	return !of.empty() && r.by[of[1]-1] < 0 && !r.q[of[1]-1].stop
+}
+
+// wants says whether the phrase has words that carry meaning.
+func (r reading) wants(of span) bool {
+	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], word.content)
 }

@@ -27,10 +27,8 @@ const (
 // columns is what takes time.
 func read(s *shape, arrays []*array) (reading, bool) {
 	var names []reading
-	heads := map[string]bool{}
 	for _, a := range arrays {
 		names = append(names, choose(s, a, slices.Concat(a.arrayMatches(s.q), a.fieldMatches(s.q))))
-		heads[a.head] = true
 	}
 	slices.SortStableFunc(names, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
 	x := makeIndex(s.q)
@@ -40,11 +38,6 @@ func read(s *shape, arrays []*array) (reading, bool) {
 			continue
 		}
 		full := readAll(s, r.array, x)
-		for _, i := range full.unexplained() {
-			if heads[s.q[i].stem] && !platforms[s.q[i].low] {
-				full.score-- // the question is about that other array
-			}
-		}
 		if best.array == nil || full.score > best.score {
 			best = full
 		}
@@ -133,18 +126,16 @@ func (m match) beside(every []match) (bonus float64) {
 // field after "which", "how many different" and "per", a flag or a number as a
 // condition elsewhere.
 func (m match) asked(s *shape) float64 {
-	inFocus, values := s.focus.has(m.start()), s.intent == distinct || s.intent == top || s.intent == list || s.intent == breakdown
+	inFocus := s.focus.has(m.start())
 	switch {
-	case m.role == asArray && inFocus && (s.intent == count || s.intent == breakdown || s.intent == share):
+	case m.role == asArray && inFocus && s.intent != list && s.intent != top:
 		return 0.6 * m.whole
-	case m.role != asField || inFocus && !values:
+	case m.role != asField || inFocus && (s.intent.conditional() || s.intent == metric):
 		return 0
 	case inFocus || s.by.has(m.start()):
 		return 0.4 * m.whole
 	case s.intent.conditional() && m.field.flag():
 		return m.whole
-	case s.intent.conditional() && !m.field.numeric():
-		return 0
 	}
 	return -0.3 * m.score // it would say nothing
 }
