@@ -66,17 +66,32 @@ func (r result) lines() (out []line) {
 	return out
 }
 
-// join joins up to longList lines, and says how many more there are.
-func join[T any](lines []T, before, between string, all int) string {
-	out := make([]string, min(len(lines), longList))
-	for i := range out {
-		out[i] = before + fmt.Sprint(lines[i])
+// enumerate joins the first words, and marks that there are more.
+func enumerate[T any](words []T, between string, most, all int) string {
+	var out []string
+	for _, w := range words[:min(len(words), most)] {
+		out = append(out, fmt.Sprint(w))
 	}
-	text := strings.Join(out, between)
-	if all > longList {
-		text += fmt.Sprintf(" And %d more.", all-longList)
+	if all > most {
+		out = append(out, "…")
 	}
-	return text
+	return strings.Join(out, between)
+}
+
+// inline writes lines within a sentence: "Oslo 2, Berlin 1".
+func inline(lines []line, most int) string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, l.label+" "+l.n.String())
+	}
+	return enumerate(out, ", ", most, len(out))
+}
+
+func labels(lines []line) (out []string) {
+	for _, l := range lines {
+		out = append(out, l.label)
+	}
+	return out
 }
 
 // answer says what the results of the plan's calls mean.
@@ -109,7 +124,7 @@ func (p plan) say(r, goals result) string {
 	case p.intent == metric && p.group == nil:
 		return fmt.Sprintf("%v: the %s of %s over the %s.", total, metricNames[p.metric], p.measure.path, p.records(2))
 	case p.intent == metric:
-		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:%s", metricNames[p.metric], p.measure.path, p.records(2), total, p.group.path, join(lines, "\n- ", "", r.GroupCount))
+		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:\n- %s", metricNames[p.metric], p.measure.path, p.records(2), total, p.group.path, enumerate(lines, "\n- ", longList, r.GroupCount))
 	case p.intent == compare:
 		return p.sayCompare(r)
 	case p.intent == distinct:
@@ -121,13 +136,9 @@ func (p plan) say(r, goals result) string {
 	case p.intent == top:
 		return p.sayTop(lines)
 	case p.names:
-		var labels []string
-		for _, l := range lines {
-			labels = append(labels, l.label)
-		}
-		return fmt.Sprintf("%v %s: %s.", total, p.records(total), join(labels, "", ", ", r.GroupCount))
+		return fmt.Sprintf("%v %s: %s.", total, p.records(total), enumerate(labels(lines), ", ", longList, r.GroupCount))
 	}
-	text := fmt.Sprintf("%v %s by %s:%s", total, p.records(total), p.group.path, join(lines, "\n- ", "", r.GroupCount))
+	text := fmt.Sprintf("%v %s by %s:\n- %s", total, p.records(total), p.group.path, enumerate(lines, "\n- ", longList, r.GroupCount))
 	if n := r.sum(absent); n > 0 {
 		text += fmt.Sprintf("\nWithout a value: %v.", n)
 	}
@@ -206,24 +217,16 @@ func (p plan) sayTop(lines []line) string {
 		}
 		return text
 	}
-	var best []string
-	for _, l := range lines {
-		if l.n == lines[0].n {
-			best = append(best, l.label)
-		}
-	}
-	each := ""
-	if len(best) > 1 {
+	n := lines[0].n
+	first := labels(slices.DeleteFunc(lines, func(l line) bool { return l.n != n }))
+	what, each := enumerate(first, ", ", 10, len(first)), ""
+	if len(first) > 1 {
 		each = " each"
 	}
-	if len(best) > 10 {
-		best = append(best[:10], fmt.Sprintf("%d others", len(best)-10))
-	}
-	first, n := strings.Join(best, ", "), lines[0].n
 	if p.measure != nil {
-		return fmt.Sprintf("%s: %s %s %v of the %s.", first, p.metric, p.measure.path, n, p.records(2))
+		return fmt.Sprintf("%s: %s %s %v of the %s.", what, p.metric, p.measure.path, n, p.records(2))
 	}
-	return fmt.Sprintf("%s: %v %s%s, %s by %s.", first, n, p.records(n), each, most, p.group.path)
+	return fmt.Sprintf("%s: %v %s%s, %s by %s.", what, n, p.records(n), each, most, p.group.path)
 }
 
 func (p plan) sayCompare(r result) string {
@@ -236,11 +239,7 @@ func (p plan) sayCompare(r result) string {
 	if best.n == next.n {
 		return fmt.Sprintf("Both the same: %s and %s have %v %s each.", best.label, next.label, best.n, p.records(2))
 	}
-	var rest []string
-	for _, l := range lines[1:] {
-		rest = append(rest, l.label+" "+l.n.String())
-	}
-	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.label, best.n, p.records(2), strings.Join(rest, ", "), best.n-next.n)
+	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.label, best.n, p.records(2), inline(lines[1:], longList), best.n-next.n)
 }
 
 // sayOverview says, for each array, how many records there are and of what
@@ -249,23 +248,12 @@ func sayOverview(arrays []*array, results []result) string {
 	text := "The data in numbers:"
 	for i, r := range results {
 		text += fmt.Sprintf("\n- %v %s", r.total(), arrays[i].noun(r.total()))
-		var kinds []string
-		for _, l := range r.lines() {
-			kinds = append(kinds, l.label+" "+l.n.String())
-		}
-		if len(kinds) > 5 {
-			kinds = append(kinds[:5], "…")
-		}
-		if f := arrays[i].sorter(); f != nil && len(kinds) > 0 {
-			text += fmt.Sprintf(", by %s: %s", f.path, strings.Join(kinds, ", "))
+		if f, kinds := arrays[i].sorter(), r.lines(); f != nil && len(kinds) > 0 {
+			text += fmt.Sprintf(", by %s: %s", f.path, inline(kinds, 5))
 		}
 	}
-	var further []string
 	for _, a := range arrays[len(results):] {
-		further = append(further, a.key)
-	}
-	if len(further) > 0 {
-		text += "\nFurther arrays: " + strings.Join(further, ", ")
+		text += "\n- " + a.key
 	}
 	return text
 }
@@ -273,34 +261,28 @@ func sayOverview(arrays []*array, results []result) string {
 // instead says what can be asked: of the array that the question is about, or
 // else of all. A refusal holds no figures, so names with digits are left out.
 func (p plan) instead(arrays []*array) string {
-	text, most, example := "The data holds:", 12, ""
+	text, example, most := "The data holds:", "", 12
 	if p.array != nil && p.refuse != unclearQuestion {
 		arrays, most = []*array{p.array}, 30
 	}
-	digits := func(s string) bool { return strings.ContainsAny(s, "0123456789") }
 	for _, a := range arrays[:min(len(arrays), 40)] {
+		if hasDigits(a.key) {
+			continue
+		}
 		var names []string
 		for _, f := range a.fields() {
-			if !digits(f.path) {
+			if !hasDigits(f.path) {
 				names = append(names, f.path)
 			}
 		}
-		if len(names) > most {
-			names = append(names[:most], "…")
-		}
-		if digits(a.key) {
-			continue
-		}
-		text += "\n- " + a.key + ": " + strings.Join(names, ", ")
-		if example == "" {
-			example = "\nYou could ask: How many " + a.noun(2) + " are there"
-			if f := a.sorter(); f != nil && !digits(f.path) {
-				example += " per " + f.path
-			}
-			example += "?"
+		text += "\n- " + a.key + ": " + enumerate(names, ", ", most, len(names))
+		if f := a.sorter(); f != nil && example == "" && !hasDigits(f.path) {
+			example = "\nYou could ask: How many " + a.noun(2) + " are there per " + f.path + "?"
 		}
 	}
 	return text + example
 }
+
+func hasDigits(name string) bool { return strings.ContainsAny(name, "0123456789") }
 
 var metricNames = map[string]string{"avg": "average", "sum": "sum", "min": "smallest", "max": "largest", "p50": "median"}

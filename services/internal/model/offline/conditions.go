@@ -157,10 +157,7 @@ func (m match) equal() cond {
 	if c.shown {
 		c.filter = in(slices.DeleteFunc(slices.Clone(m.field.column().Values), func(v estate.Value) bool { return slices.Contains(c.labels, v.Text) }))
 	}
-	c.phrase = m.field.path + than + strings.Join(c.labels[:min(8, len(c.labels))], " or ")
-	if n := len(c.labels) - 8; n > 0 {
-		c.phrase += fmt.Sprintf(" or %d others", n)
-	}
+	c.phrase = m.field.path + than + enumerate(c.labels, " or ", 8, len(c.labels))
 	return c
 }
 
