@@ -13,7 +13,7 @@ const keptSize = 8 << 10
 
 // publishFrame sends an event of a run, and has it kept. w.mu is held.
 func (w *session) publishFrame(e Event) error {
-	if int64(len(w.keeping)+len(e.Data)) > w.conn.nc.MaxPayload()-headerRoom {
+	if len(w.keeping)+len(e.Data) > w.largest {
 		w.keep()
 	}
 	before := len(w.keeping)

@@ -101,6 +101,7 @@ type session struct {
 	reply   string // where the events go
 	control string // where the caller answers: chunks of the body, how far it has read, and cancel
 	isRun   bool
+	largest int    // message that the server takes, without headers
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -118,7 +119,7 @@ type session struct {
 
 func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
 	w := &session{
-		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
+		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), largest: int(c.nc.MaxPayload() - headerRoom), ctx: ctx, cancel: cancel,
 		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
 	}
 	if run, ok := s.runOf(r.Reply()); ok {

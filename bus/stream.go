@@ -30,7 +30,7 @@ const (
 	readTime = time.Second
 	// backlog is how many messages may wait for a caller who does not slow the
 	// worker down; what comes then is dropped, and read again if it is kept.
-	backlog = 4 * window
+	backlog = 2 * window
 	// stall is how long a worker waits for a caller that reads nothing.
 	stall = 10 * time.Second
 	// chunkSize is the most that one message of an upload carries.
