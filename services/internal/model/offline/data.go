@@ -80,12 +80,15 @@ func (f *field) filled() int { return f.column().Records - f.column().Missing - 
 
 // polar gives the values by which a field of two texts says yes and no.
 func (f *field) polar() (yes, no []estate.Value) {
-	if f.textual() && f.column().Distinct == 2 {
-		for i, v := range f.column().Values {
-			if other := f.column().Values[1-i]; affirmative[strings.ToLower(v.Text)] && negative[strings.ToLower(other.Text)] {
-				return []estate.Value{v}, []estate.Value{other}
-			}
-		}
+	if !f.textual() || f.column().Distinct != 2 {
+		return nil, nil
+	}
+	a, b := f.column().Values[:1], f.column().Values[1:]
+	if negative[strings.ToLower(a[0].Text)] {
+		a, b = b, a
+	}
+	if affirmative[strings.ToLower(a[0].Text)] && negative[strings.ToLower(b[0].Text)] {
+		return a, b
 	}
 	return nil, nil
 }
@@ -110,24 +113,25 @@ func (a *array) sorter() *field {
 
 // first is the first field of texts that is so; nil for none.
 func (a *array) first(so func(*field) bool) *field {
-	for _, f := range a.fields() {
-		if f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && so(f) {
-			return f
-		}
+	i := slices.IndexFunc(a.fields(), func(f *field) bool {
+		return f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && so(f)
+	})
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return a.fields()[i]
 }
 
 // noun is what n of the records are called.
 func (a *array) noun(n figure) string {
 	name := strings.Join(nameWords(a.key[strings.LastIndex(a.key, ".")+1:]), " ")
-	if n != 1 || strings.HasSuffix(name, "ss") || strings.HasSuffix(name, "us") {
+	if n != 1 {
 		return name
 	}
-	for _, ending := range [][2]string{{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"s", ""}} {
-		if base, ok := strings.CutSuffix(name, ending[0]); ok {
-			return base + ending[1]
+	for plural, singular := range map[string]string{"ies": "y", "ches": "ch", "shes": "sh", "xes": "x", "sses": "ss", "ss": "ss", "us": "us"} {
+		if base, ok := strings.CutSuffix(name, plural); ok {
+			return base + singular
 		}
 	}
-	return name
+	return strings.TrimSuffix(name, "s")
 }

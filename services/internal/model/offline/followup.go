@@ -34,7 +34,7 @@ func refersBack(q []word) bool {
 // amend puts what q says in place of what the plan said of the same fields;
 // false when q says nothing, or what the plan cannot take.
 func (p *plan) amend(q []word) bool {
-	r := readAll(parse(q), p.array, makeIndex(q))
+	r := readNames(parse(q), p.array).readValues(makeIndex(q))
 	by, _ := r.target(r.shape.by)
 	var changed plan
 	if r.conditions(&changed, by) != "" || len(r.unexplained()) > 0 {

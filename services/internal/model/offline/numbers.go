@@ -54,7 +54,7 @@ func withNumber(q []word, m match) (match, bool) {
 func (a *array) dateMatches(q []word, named []match) []match {
 	var out []match
 	for i, w := range q {
-		if n, err := strconv.Atoi(w.low); err != nil || len(w.low) != 4 || n < 1900 || n > 2099 || i == 0 {
+		if i == 0 || w.digits() == "" || !isYear(w.low) {
 			continue
 		}
 		m := match{role: asNumber, pos: []int{i}, whole: 0.9}
@@ -100,12 +100,7 @@ func bounds(q []word, pos []int, before string) []limit {
 func (a *array) dated(named []match, years bool) (best *field) {
 	most := -1.0
 	for _, f := range a.fields() {
-		values := f.column().Values
-		year := func(v estate.Value) bool { return len(v.Text) == 4 && v.Text >= "1900" && v.Text <= "2099" }
-		iso := func(v estate.Value) bool {
-			return len(v.Text) > 6 && v.Text[4] == '-' && v.Text >= "1900" && v.Text < "21"
-		}
-		if len(values) == 0 || !(f.textual() && iso(values[0])) && !(years && f.numeric() && !slices.ContainsFunc(values, func(v estate.Value) bool { return !year(v) })) {
+		if !f.dates() && !(years && f.years()) {
 			continue
 		}
 		score := 0.0
@@ -122,3 +117,17 @@ func (a *array) dated(named []match, years bool) (best *field) {
 	}
 	return best
 }
+
+// dates says whether the field has dates, which sort as text.
+func (f *field) dates() bool {
+	values := f.column().Values
+	return f.textual() && len(values) > 0 && len(values[0].Text) > 6 && values[0].Text[4] == '-' && isYear(values[0].Text[:4])
+}
+
+// years says whether the field has years and no other numbers.
+func (f *field) years() bool {
+	values := f.column().Values
+	return f.numeric() && len(values) > 0 && !slices.ContainsFunc(values, func(v estate.Value) bool { return !isYear(v.Text) })
+}
+
+func isYear(text string) bool { return len(text) == 4 && text >= "1900" && text <= "2099" }

@@ -9,7 +9,8 @@ import (
 type reading struct {
 	*shape
 	array   *array
-	matches []match // no two take the same word
+	every   []match // all that its words could mean
+	matches []match // what they are taken for: no two take the same word
 	rivals  []match // numeric fields that the words of another match fit too
 	by      []int   // for each word the match that explains it, or -1
 	score   float64
@@ -25,40 +26,43 @@ const (
 // the most; false when none explains anything. Values are looked up only in
 // arrays that could still win by them, the most promising first: reading
 // columns is what takes time.
-func read(s *shape, arrays []*array) (reading, bool) {
-	var names []reading
+func read(s *shape, arrays []*array) (best reading, ok bool) {
+	var named []reading
 	for _, a := range arrays {
-		names = append(names, choose(s, a, slices.Concat(a.arrayMatches(s.q), a.fieldMatches(s.q))))
+		named = append(named, readNames(s, a))
 	}
-	slices.SortStableFunc(names, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
+	slices.SortStableFunc(named, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
 	x := makeIndex(s.q)
-	var best reading
-	for _, r := range names {
+	for _, r := range named {
 		if best.array != nil && r.score+perValue*float64(len(r.unexplained())) <= best.score {
 			continue
 		}
-		full := readAll(s, r.array, x)
-		if best.array == nil || full.score > best.score {
-			best = full
+		if r = r.readValues(x); best.array == nil || r.score > best.score {
+			best = r
 		}
 	}
 	return best, slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
 }
 
-// readAll understands by names, values, numbers and dates.
-func readAll(s *shape, a *array, x *index) reading {
-	named := a.fieldMatches(s.q)
-	every := slices.Concat(a.arrayMatches(s.q), named, a.dateMatches(s.q, named))
-	a.readColumns()
-	for _, f := range a.fields() {
-		every = append(every, f.valueMatches(s.q, x)...)
+// readNames understands by the names of the array and its fields.
+func readNames(s *shape, a *array) reading {
+	return choose(s, a, slices.Concat(a.arrayMatches(s.q), a.fieldMatches(s.q)))
+}
+
+// readValues understands by names, values, numbers and dates.
+func (r reading) readValues(x *index) reading {
+	every := slices.Concat(r.every, r.array.dateMatches(r.q, r.every))
+	r.array.readColumns()
+	for _, f := range r.array.fields() {
+		every = append(every, f.valueMatches(r.q, x)...)
 	}
-	return choose(s, a, every)
+	return choose(r.shape, r.array, every)
 }
 
 // choose takes, of all that could be meant, the matches that explain the most.
 func choose(s *shape, a *array, every []match) reading {
-	r := reading{shape: s, array: a, by: slices.Repeat([]int{-1}, len(s.q))}
+	r := reading{shape: s, array: a, every: every, by: slices.Repeat([]int{-1}, len(s.q))}
+	every = slices.Clone(every)
 	for i := range every {
 		every[i].score += every[i].beside(every) + every[i].asked(s)
 	}
