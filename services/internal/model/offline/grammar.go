@@ -48,8 +48,14 @@ type shape struct {
 }
 
 const (
+	// superlatives that name a field as well
+	measures      = "longest|tallest|heaviest|widest|fastest|priciest|" + measuresLeast
+	measuresLeast = "shortest|lightest|slowest|cheapest"
+
 	auxiliaries = "is|are|do|does|has|have|did|was|were"
 	shares      = "share|percentage|percent|fraction|proportion|portion|ratio"
+	largest     = "most|top|highest|largest|biggest"
+	smallest    = "fewest|least|lowest|smallest"
 	denials     = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
 )
 
@@ -165,7 +171,7 @@ func (s *shape) denials() {
 		ends := w.brk || s.is(i, "and|but|that|which") || said && s.is(i, "in|at|on|of|from")
 		on = on && !ends && !s.consumed[i]
 		s.neg[i], said = on, on && (said || w.content() && !verbs[w.low])
-		if s.is(i, denials) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") {
+		if s.is(i, denials) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") || w.low == "of" && s.is(i-1, "out") {
 			on, said = !s.consumed[i], false
 		}
 	}
@@ -220,19 +226,25 @@ func (s *shape) asksShare() bool {
 	return i >= 0 && how < 0 && (i == 0 || s.q[i-1].digits() == "") && !strings.Contains(s.q[i].raw, "_") && s.asks(share, shares)
 }
 
-// asksTop understands "which X has the most Y", "the most common X", "top 5 X".
+// asksTop understands "which X has the most Y", "the most common X", "top 5 X"
+// and "the longest X", where the superlative names what is measured.
 func (s *shape) asksTop() bool {
-	i, j := find(s.q, 0, "most|top|fewest|least|highest|largest|biggest|lowest|smallest")
+	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	if i < 0 || s.is(i-1, "at") {
 		return false
 	}
-	s.intent, s.least, s.amount = top, s.is(i, "fewest|least|lowest|smallest"), s.is(i, "most|fewest|least")
+	s.intent, s.least, s.amount = top, s.is(i, smallest+"|"+measuresLeast), s.is(i, "most|fewest|least")
+	if s.is(i, measures) {
+		s.measured, s.focus = span{i, j}, s.ranked(i, s.phrase(j))
+		return true
+	}
 	for _, k := range []int{i - 1, j} {
-		if k >= 0 && k < len(s.q) && s.q[k].digits() != "" {
-			s.topN, _ = strconv.Atoi(s.q[k].digits())
-			s.aside[k] = true
+		if s.takeN(k) {
 			i, j = min(i, k), max(j, k+1)
 		}
+	}
+	if s.begins("which|what|list|show|name") && s.topN == 0 {
+		s.takeN(1)
 	}
 	if j < len(s.q) && oneOf(metrics[s.q[j].low], "avg|sum|p50") {
 		s.metric, j = metrics[s.q[j].low], j+1
@@ -242,13 +254,23 @@ func (s *shape) asksTop() bool {
 	}
 	mark(s.consumed, i, j)
 	s.measured = s.phrase(j)
-	s.focus = s.ranked(i)
+	s.focus = s.ranked(i, s.measured)
+	return true
+}
+
+// takeN takes the word at k for how many of the top are asked for.
+func (s *shape) takeN(k int) bool {
+	if k < 0 || k >= len(s.q) || s.q[k].digits() == "" {
+		return false
+	}
+	s.topN, _ = strconv.Atoi(s.q[k].digits())
+	s.aside[k], s.consumed[k] = true, true
 	return true
 }
 
 // ranked are the words for what the superlative at i ranks: "which X supplies
 // the most", "X with the most"; or else what follows it.
-func (s *shape) ranked(i int) span {
+func (s *shape) ranked(i int, after span) span {
 	for k := i - 1; k >= 0; k-- {
 		of := s.phrase(k + 1)
 		if s.is(k, "where") {
@@ -265,7 +287,7 @@ func (s *shape) ranked(i int) span {
 	if before, _ := find(s.q[:i], max(0, i-2), "with|have|has|having"); before >= 0 {
 		return s.phraseBefore(before)
 	}
-	return s.measured
+	return after
 }
 
 // asksCompare understands "X vs Y", "more X than Y"; "3 or more" is a condition.

@@ -71,7 +71,7 @@ var makers = map[intent]func(reading, *plan, wanted) (refuse string){
 // names, or records of the array.
 func (r reading) target(of span) (f *field, records bool) {
 	for i := of[1] - 1; i >= of[0]; i-- {
-		if m, ok := r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.4) {
+		if m, ok := r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.4 || m.whole >= 0.3 && r.is(i, measures)) {
 			return m.field, false
 		}
 		if _, ok := r.at(i, asArray, asGeneric, asValue); ok {
