@@ -180,23 +180,22 @@ func (p plan) met(r, goals result) figure {
 // share, of any and of all.
 func (p plan) sayCount(n, of figure) string {
 	some := fmt.Sprintf("%v of %v %s have %s.", n, of, p.records(of), wording(p.goals))
+	if len(p.goals) == 0 || p.intent == yesno {
+		some = fmt.Sprintf("%v %s.", n, p.records(n, p.goals...))
+	}
 	switch {
+	case p.intent == count:
+		return some
 	case p.intent == share && of == 0:
 		return fmt.Sprintf("There are no %s.", p.records(2))
 	case p.intent == share:
 		return fmt.Sprintf("%.1f%%: %s", float64(100*n/of), some)
 	case p.intent == all && n == of && n > 0:
 		return fmt.Sprintf("Yes: all %v %s have %s.", n, p.records(n), wording(p.goals))
-	case p.intent == all:
-		return "No: " + some
-	case p.intent == count && len(p.goals) > 0:
-		return some
-	case p.intent == count:
-		return fmt.Sprintf("%v %s.", n, p.records(n))
-	case n > 0:
-		return fmt.Sprintf("Yes: %v %s.", n, p.records(n, p.goals...))
+	case p.intent == yesno && n > 0:
+		return "Yes: " + some
 	}
-	return fmt.Sprintf("No: %v %s.", n, p.records(n, p.goals...))
+	return "No: " + some
 }
 
 // sayTop tells the first of the lines, with those that have as many, or the

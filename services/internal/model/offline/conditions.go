@@ -53,7 +53,7 @@ func (m match) narrow() cond {
 func (c cond) join(o cond) (cond, bool) {
 	m := c.match
 	m.values, m.limits = slices.Concat(c.values, o.values), slices.Concat(c.limits, o.limits)
-	m.pos = append(slices.Clone(m.pos), o.pos...)
+	m.pos = slices.Sorted(slices.Values(slices.Concat(m.pos, o.pos)))
 	switch {
 	case c.values != nil && o.values != nil:
 		return m.equal(), !c.field.listed() && c.denied == o.denied

@@ -67,6 +67,11 @@ func (f *field) has(kind string) bool { return slices.Contains(f.types, kind) }
 func (f *field) textual() bool        { return f.has("string") }
 func (f *field) numeric() bool        { return f.has("number") }
 
+// sums says whether numbers of the field can be added up: an id's cannot.
+func (f *field) sums() bool {
+	return f.numeric() && !slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
+}
+
 // flag says whether the field is true or false and nothing else.
 func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
 

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -51,13 +52,13 @@ func notContained(words []string) string { return "The data does not contain " +
 // notFound refuses for want of what the first of the phrases with unexplained
 // words asks, or else of all words that nothing explains.
 func (r reading) notFound(phrases ...span) string {
-	phrases = append(phrases, span{0, len(r.q)})
-	for _, known := range []bool{false, true} {
-		for _, of := range phrases {
+	open := func(i int) bool { return r.q[i].content() && (r.by == nil || r.by[i] < 0 && !r.consumed[i]) }
+	said := func(i int) bool { return !r.q[i].stop }
+	for _, counts := range []func(int) bool{open, said} {
+		for _, of := range append(phrases, span{0, len(r.q)}) {
 			var words []string
 			for i := of[0]; i < of[1]; i++ {
-				free := r.by == nil || r.by[i] < 0 && !r.consumed[i]
-				if known && !r.q[i].stop || free && r.q[i].content() {
+				if counts(i) {
 					words = append(words, r.q[i].text)
 				}
 			}
@@ -73,6 +74,9 @@ func (r reading) notFound(phrases ...span) string {
 // that the whole estate is of, or a word before the name of a field.
 func (r reading) describes(i int) bool {
 	w, k := r.q[i], i+1
+	if k < len(r.q) && r.q[k].at == w.at && r.by[k] >= 0 {
+		return false // a part of a word: "part-time"
+	}
 	for k < len(r.q) && !r.q[k].brk && (fillers[r.q[k].low] && r.by[k] < 0 || platforms[w.low] && platforms[r.q[k].low] || oneOf(r.q[k].low, "a|an|any|the|no")) {
 		k++
 	}
@@ -100,18 +104,10 @@ func (r reading) renamed(i int) bool {
 // conditions of a plan hold at once.
 func (r reading) either(p plan) bool {
 	or, _ := find(r.q, 0, "or")
-	var last *field
-	for i := range r.q {
-		m, ok := r.at(i, asValue, asNumber, asField)
-		switch {
-		case !ok || !p.on(m.field):
-		case i > or:
-			return or >= 0 && r.by[or] < 0 && last != nil && last != m.field
-		default:
-			last = m.field
-		}
-	}
-	return false
+	conds := slices.Concat(p.conds, p.goals)
+	slices.SortFunc(conds, func(x, y cond) int { return cmp.Compare(x.start(), y.start()) })
+	i := slices.IndexFunc(conds, func(c cond) bool { return c.start() > or })
+	return or >= 0 && i > 0 && r.by[or] < 0 && conds[i-1].field != conds[i].field
 }
 
 // unused refuses when the question names a field outside of what it asks for
@@ -121,7 +117,7 @@ func (r reading) unused(p *plan) string {
 	_, many := find(r.q, 0, "how many")
 	for _, m := range r.matches {
 		switch at := m.start(); {
-		case r.focus.has(at) || p.group == m.field && p.group != nil:
+		case r.focus.has(at) && (r.intent != count || m.role != asField || !m.field.sums()), p.group == m.field && p.group != nil:
 		case m.role == asArray && r.neg[at] && p.group != nil:
 			return "I cannot tell which values of " + p.group.path + " have none of the records."
 		case m.role == asField && m.whole >= 0.5 && many != at && r.wants(m.span()) && p.measure != m.field && !p.on(m.field):

@@ -276,7 +276,7 @@ func (s *shape) ranked(i int, after span) span {
 		if s.is(k, "where") {
 			of = span{k, k + 1}
 		}
-		if of[1]-of[0] > 1 && of[1]+1 == i && s.is(i-1, "the") {
+		if of[1]-of[0] > 1 && (of[1]+1 == i && s.is(i-1, "the") || of[1] == i && s.is(i+1, "often|frequently|commonly")) {
 			of[1]-- // the verb
 		}
 		if s.is(k, "which|what|who|list|show|name|where") && !of.empty() && of[1] <= i {

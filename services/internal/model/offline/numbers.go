@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cairn/services/internal/estate"
 )
@@ -72,25 +71,21 @@ func (a *array) dateMatches(q []word, named []match) []match {
 // bounds says how the date at pos bounds a field, by the word before it. Dates
 // sort as text, though "2022-13" is none.
 func bounds(q []word, pos []int, before string) []limit {
-	var from, until []string
-	for k, i := range pos {
+	first, next := "", ""
+	for _, i := range pos {
 		n, _ := strconv.Atoi(q[i].low)
-		from = append(from, fmt.Sprintf("%02d", n))
-		if k == len(pos)-1 {
-			n++
-		}
-		until = append(until, fmt.Sprintf("%02d", n))
+		first, next = first+fmt.Sprintf("-%02d", n), first+fmt.Sprintf("-%02d", n+1)
 	}
-	first, next := limit{"gte", strings.Join(from, "-")}, strings.Join(until, "-")
+	first, next = first[1:], next[1:]
 	switch {
 	case oneOf(before, "before|until|till"):
-		return []limit{{"lt", first.to}}
+		return []limit{{"lt", first}}
 	case oneOf(before, "since|from"):
-		return []limit{first}
+		return []limit{{"gte", first}}
 	case before == "after":
 		return []limit{{"gte", next}}
 	case oneOf(before, "in|during|of|on|for"):
-		return []limit{first, {"lt", next}}
+		return []limit{{"gte", first}, {"lt", next}}
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (r reading) countPlan(p *plan, w wanted) string {
 		p.takeGoal()
 	case f == nil || f.has("array") || f.has("object"):
 		return r.notFound(r.focus)
-	case f.numeric() && r.intent == count:
+	case r.intent == count && f.sums():
 		p.intent, p.metric, p.measure = metric, "sum", f
 	default:
 		p.intent, p.group = distinct, f
