@@ -33,14 +33,14 @@ func (w *session) left() {
 	w.wake()
 }
 
-// desert ends the work, unless a sign of life was heard of late: by one who
+// desert ends the work, and says so for who asks later, unless a sign of life was heard of late: by one who
 // listens and does not say so.
 func (w *session) desert() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.leaving = nil
 	if time.Since(w.missed) < 2*heartbeat {
-		w.stop(fmt.Sprintf("nobody listened for %v", w.patience))
+		w.cancel(schemas.ErrRunStopped.Because(fmt.Sprintf("nobody listened for %v", w.patience)))
 	}
 }
 
@@ -52,14 +52,5 @@ func (w *session) returned() {
 	if w.leaving != nil {
 		w.leaving.Stop()
 		w.leaving = nil
-	}
-}
-
-// stop ends the work. Of a run the reason is its end, for who asks for it later.
-func (w *session) stop(reason string) {
-	if w.isRun {
-		w.cancel(schemas.ErrRunStopped.Because(reason))
-	} else {
-		w.cancel(errLeft)
 	}
 }

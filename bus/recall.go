@@ -22,14 +22,14 @@ const (
 
 // recall reads what is kept of a run.
 type recall struct {
-	conn    *Conn
-	stream  string // of JetStream
-	run     string // the subject on which it is spoken to
-	at      uint64 // where to read on, in the stream; 0: all is read
-	batch   []*nats.Msg
-	frames  []byte // of a message, not yet read
-	newest  uint64 // sequence of the last event there
-	done    bool   // it is the last there will be
+	conn   *Conn
+	stream string // of JetStream
+	run    string // the subject on which it is spoken to
+	at     uint64 // where to read on, in the stream; 0: all is read
+	batch  []*nats.Msg
+	frames []byte // of a message, not yet read
+	newest uint64 // sequence of the last event there
+	done   bool   // it is the last there will be
 }
 
 func (s Stream[Req]) recall(c *Conn, run string) *recall {

@@ -29,7 +29,10 @@ func (l *listener) reread() error {
 		case <-l.ctx.Done():
 		}
 	}
-	heard, err := l.conn.speak(l.ctx, l.kept.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	said, heard, err := l.conn.speak(l.ctx, l.kept.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	if heard && l.last > said {
+		return schemas.ErrMalformed.Because(fmt.Sprintf("there is no event %d yet; the last is %d", l.last, said))
+	}
 	l.over = !heard
 	l.reading = true
 	l.kept.rewind()
@@ -59,6 +62,6 @@ func (l *listener) ending() error {
 	case newest == 0:
 		return schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
 	default:
-		return schemas.ErrUnavailable.Because("the worker is gone")
+		return schemas.ErrRunStopped.Because("its worker is gone")
 	}
 }

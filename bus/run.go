@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -52,29 +53,31 @@ func (s Stream[Req]) Stop(ctx context.Context, c *Conn, run string) error {
 	if !runName.MatchString(run) {
 		return nil
 	}
-	if _, err := c.speak(ctx, s.control(run), HeaderCancel, "1"); err != nil {
+	if _, _, err := c.speak(ctx, s.control(run), HeaderCancel, "1"); err != nil {
 		return s.say(err)
 	}
 	return nil
 }
 
-// speak tells who works at a run a header, and says whether anybody does.
-func (c *Conn) speak(ctx context.Context, control, header, value string) (heard bool, err error) {
+// speak tells who works at a run a header, and gives the sequence of its last
+// event; heard is whether anybody is at it.
+func (c *Conn) speak(ctx context.Context, control, header, value string) (last uint64, heard bool, err error) {
 	if !c.Connected() {
-		return false, schemas.ErrUnavailable.Because("NATS is away")
+		return 0, false, schemas.ErrUnavailable.Because("NATS is away")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	msg := nats.NewMsg(control)
 	msg.Header.Set(header, value)
-	_, err = c.nc.RequestMsgWithContext(ctx, msg)
+	reply, err := c.nc.RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return false, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return false, transportError(control, err)
+		return 0, false, transportError(control, err)
 	}
-	return true, nil
+	last, err = strconv.ParseUint(string(reply.Data), 10, 64)
+	return last, true, err
 }
 
 // control is the subject on which the run is spoken to.

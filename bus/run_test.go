@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -175,6 +177,39 @@ func TestRunEndsWhenNobodyListens(t *testing.T) {
 	}
 }
 
+// Whoever says that they have read what was not said yet is told so, and
+// changes nothing for others.
+func TestEventsThatAreNotThereYet(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	release := make(chan struct{})
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
+		if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}); err != nil {
+			return err
+		}
+		<-release
+		return many(ctx, ask, to)
+	})
+	run, read := bus.NewRun(), 0
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read++; event.Sequence == 1 {
+			for _, after := range []uint64{2, 1000, math.MaxUint64} {
+				if events, err := resumed(t.Context(), conn, run, after); !errors.Is(err, schemas.ErrAnalysisMalformed) {
+					t.Errorf("after %d of 1: %v, %v", after, events, err)
+				}
+			}
+			close(release)
+		}
+	}
+	if read != 702 {
+		t.Errorf("%d events, want 702", read)
+	}
+}
+
 // A worker that nobody listens to is not slowed down; one that is, waits for
 // those who came back.
 func TestRunGoesOnWithoutAListener(t *testing.T) {
@@ -245,10 +280,33 @@ func TestKeepingOutlivesTheServer(t *testing.T) {
 	}
 	t.Cleanup(conn.Close)
 	keep(t, conn)
-	serve(t, conn, many)
-	before := bus.NewRun()
+	amid, away, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
+		if err := many(ctx, ask, to); err != nil {
+			return err
+		}
+		select {
+		case amid <- struct{}{}: // this one is at work when the server goes
+			defer close(ended)
+			<-away
+			return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		default:
+			return nil
+		}
+	})
+	before, broken := bus.NewRun(), bus.NewRun()
 	listen(t, conn, before, 0)
+	var breaking sync.WaitGroup
+	breaking.Go(func() {
+		for range bus.Analyze.Run(t.Context(), conn, broken, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+			continue
+		}
+	})
+	<-amid
 	server.Stop()
+	breaking.Wait()
+	close(away)
+	<-ended
 	if server, err = bus.StartServer(dir, url[len("nats://"):]); err != nil {
 		t.Fatal(err)
 	}
@@ -268,8 +326,10 @@ func TestKeepingOutlivesTheServer(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("no run can be resumed after the server was started anew")
 	}
-	if _, err := resumed(ctx, conn, before, 0); !errors.Is(err, schemas.ErrRunNotFound) {
-		t.Errorf("the run of before: %v", err)
+	for _, run := range []string{before, broken} {
+		if _, err := resumed(ctx, conn, run, 0); !errors.Is(err, schemas.ErrRunNotFound) {
+			t.Errorf("a run of before: %v", err)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ type session struct {
 	reply   string // where the events go
 	control string // where the caller answers: chunks of the body, how far it has read, and cancel
 	isRun   bool
-	largest int    // message that the server takes, without headers
+	largest int // message that the server takes, without headers
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -153,10 +153,10 @@ func (w *session) told(msg *nats.Msg) {
 		w.left()
 		return
 	case msg.Header.Get(HeaderCancel) != "":
-		w.stop("on request")
+		w.cancel(schemas.ErrRunStopped.Because("on request"))
 	case err == nil:
 		w.returned()
-		w.caughtUp(read)
+		w.caughtUp(min(read, w.sent()))
 		w.flush()
 	default:
 		if err := w.chunk(msg.Data); err != nil {
@@ -164,7 +164,8 @@ func (w *session) told(msg *nats.Msg) {
 		}
 	}
 	if msg.Reply != "" {
-		_ = w.conn.nc.Publish(msg.Reply, nil) // who asked and is not told asks again
+		said := strconv.FormatUint(w.sent(), 10)
+		_ = w.conn.nc.Publish(msg.Reply, []byte(said)) // who asked and is not told asks again
 	}
 }
 
@@ -243,8 +244,12 @@ func (w *session) sent() uint64 {
 func (w *session) close() {
 	w.still()
 	w.flush()
-	if w.sub != nil {
+	switch {
+	case w.sub == nil:
+	case w.conn.Connected():
 		_ = w.sub.Drain() // who asked just now is answered; fails only on a closed connection
+	default:
+		_ = w.sub.Unsubscribe() // draining would outlast the time away
 	}
 	w.returned() // nothing is left that could end
 }

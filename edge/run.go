@@ -62,7 +62,7 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 // lastEventID is the last event that the client has seen; 0: none.
 func (x *exchange) lastEventID() (uint64, error) {
 	given := x.r.Header[headerLastEventID]
-	if len(given) == 0 {
+	if len(given) == 0 || len(given) == 1 && given[0] == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(given[0], 10, 64)

@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"reflect"
@@ -41,9 +42,13 @@ func events[Req any](s bus.Stream[Req]) action {
 				return err
 			}
 			run := bus.NewRun()
-			return follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+			err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 				return s.Run(ctx, x.edge.conn, run, body)
 			})
+			if x.status == 0 && x.left(err) { // nobody comes back to a run without having heard its name
+				return errors.Join(err, s.Stop(context.WithoutCancel(x.ctx), x.edge.conn, run))
+			}
+			return err
 		},
 	}
 }
@@ -78,7 +83,6 @@ type stream struct {
 	mu       sync.Mutex // the timer writes too
 	timer    *time.Timer
 	buffer   []byte    // not yet sent
-	last     uint64    // sequence of the last event
 	sent     time.Time // when something was, last; before that, when it began
 	deadline time.Time // of the writes
 	err      error     // of a write by the timer
@@ -146,13 +150,15 @@ func (s *stream) nothing() error {
 	if s.x.status != 0 {
 		return context.Canceled
 	}
+	s.x.w.Header().Set(bus.HeaderRun, s.run)
 	s.x.write(http.StatusNoContent, nil, nil)
 	return nil
 }
 
 // broken ends the stream with err: as the answer when none began, and else as
-// the last events. The error is for an answer that did not begin, or of a
-// client that left.
+// the last events. These have no id, for they are not of the run. The error is
+// for an answer that did not begin, or of a client that left; and where the edge
+// stops, the stream is cut: it goes on at another one.
 func (s *stream) broken(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +166,7 @@ func (s *stream) broken(err error) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.x.status == 0 || s.x.left(err) {
+	if s.x.status == 0 || s.x.left(err) || s.x.edge.stopped() {
 		return err
 	}
 	e := s.x.visible(err)
@@ -169,17 +175,20 @@ func (s *stream) broken(err error) error {
 	if err != nil {
 		return err
 	}
-	s.event(bus.Event{Type: schemas.EventError, Sequence: s.last + 1, Data: said})
-	s.event(bus.Event{Type: schemas.EventDone, Sequence: s.last + 1, Data: []byte("{}")})
+	s.event(bus.Event{Type: schemas.EventError, Data: said})
+	s.event(bus.Event{Type: schemas.EventDone, Data: []byte("{}")})
 	return s.flush(time.Now())
 }
 
 // event adds an event to what is to be sent.
 func (s *stream) event(e bus.Event) {
-	s.last = e.Sequence
-	b := append(s.buffer, "id: "...)
-	b = strconv.AppendUint(b, e.Sequence, 10)
-	b = append(b, "\nevent: "...)
+	b := s.buffer
+	if e.Sequence > 0 {
+		b = append(b, "id: "...)
+		b = strconv.AppendUint(b, e.Sequence, 10)
+		b = append(b, '\n')
+	}
+	b = append(b, "event: "...)
 	b = append(b, e.Type...)
 	b = append(b, "\ndata: "...)
 	b = append(b, oneLine(e.Data)...)

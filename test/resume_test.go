@@ -50,6 +50,9 @@ func TestResumeWhatIsOver(t *testing.T) {
 		}
 		a := c.ask(t, "GET "+s.run(), "", "Last-Event-ID: x")
 		a.expect(t, 400, "AN-400 Last-Event-Id", "")
+		if a := c.ask(t, "GET "+s.run(), "", "Last-Event-ID: "); a.status != 200 {
+			t.Errorf("an empty Last-Event-ID: %d %s", a.status, a.body)
+		}
 		a = c.ask(t, "HEAD "+s.run(), "")
 		if a.status != 405 || a.header.Get("Allow") != "DELETE, GET, OPTIONS" {
 			t.Errorf("HEAD: %d, Allow %q", a.status, a.header.Get("Allow"))

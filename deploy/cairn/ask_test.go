@@ -81,6 +81,27 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// What nothing follows, and has no end, is no answer.
+func TestAskIsToldThatNothingFollows(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(bus.HeaderRun, "r1")
+		_, _ = io.WriteString(w, ": alive\n\n")
+	})
+	mux.HandleFunc("GET /api/v1/analyze/r1", func(w http.ResponseWriter, r *http.Request) {
+		if seen, there := r.Header["Last-Event-Id"]; there {
+			t.Errorf("asks for what follows %q, having seen nothing", seen)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	if got := do(t, `{}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?"); got.code != 1 || !strings.Contains(got.err, "has no end") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestAskWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	got := do(t, `{}`, "ask", "--url", answering(t, 200, answered), "--estate", "-", "how many hosts?")
@@ -99,7 +120,7 @@ func TestAskComesBack(t *testing.T) {
 		_, _ = io.WriteString(w, answered)
 	})
 	mux.HandleFunc("GET /api/v1/analyze/r1", func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Header.Get("Last-Event-ID")) // one after the other
+		asked = append(asked, strings.Join(r.Header["Last-Event-Id"], ",")) // one after the other
 		switch len(asked) {
 		case 1:
 			_, _ = io.WriteString(w, "id: 5\nevent: text_delta\ndata: {\"text\":\" In all.\"}\n\n")

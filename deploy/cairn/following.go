@@ -37,24 +37,37 @@ var errCut = errors.New("the answer was cut off")
 // toEnd reads the answer that begins with res.
 func (f *following) toEnd(ctx context.Context, res *http.Response) error {
 	err := f.read(res)
-	for n := 0; n < returns && errors.Is(err, errCut) && f.run != "" && ctx.Err() == nil; n++ {
+	for n := 0; n < returns && errors.Is(err, errCut) && f.run != ""; n++ {
 		select {
 		case <-time.After(returnPause):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if res, back := f.open(ctx, http.MethodGet, f.path(), nil, "Last-Event-ID", f.last); back == nil {
+		if res, back := f.comeBack(ctx); back == nil {
 			err = f.read(res)
 		}
 	}
 	return err
 }
 
+// comeBack asks for what follows the last event.
+func (f *following) comeBack(ctx context.Context) (*http.Response, error) {
+	if f.last == "" {
+		return f.open(ctx, http.MethodGet, f.path(), nil)
+	}
+	return f.open(ctx, http.MethodGet, f.path(), nil, "Last-Event-ID", f.last)
+}
+
 func (f *following) path() string { return "/api/v1/analyze/" + f.run }
 
 // read hands on the events of one response, and closes it.
 func (f *following) read(res *http.Response) error {
-	if res.StatusCode != http.StatusOK {
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNoContent:
+		_ = res.Body.Close()
+		return errors.New("the answer has no end: " + f.url + " says that nothing follows")
+	default:
 		_, err := f.client.read(res)
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"cairn/bus"
 	"cairn/services"
 )
 
@@ -86,6 +87,14 @@ func atLeast[T cmp.Ordered](flag string, value, least T) error {
 	return fmt.Errorf("--%s: want at least %v, got %v", flag, least, value)
 }
 
+// atMost says what is wrong with a flag's value that is too large.
+func atMost[T cmp.Ordered](flag string, value, most T) error {
+	if value <= most {
+		return nil
+	}
+	return fmt.Errorf("--%s: want at most %v, got %v", flag, most, value)
+}
+
 // edgeFlags are the settings of the edge.
 type edgeFlags struct {
 	http     string
@@ -96,12 +105,12 @@ type edgeFlags struct {
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.http, "http", "127.0.0.1:8080", "`ADDRESS` for HTTP; port 0 takes a free one")
 	f.BoolVar(&e.insecure, "insecure", false, "allow addresses that other machines reach: nobody is asked who they are")
-	f.DurationVar(&e.patience, "analyze-timeout", 120*time.Second, "how long an analysis may take")
+	f.DurationVar(&e.patience, "analyze-timeout", bus.Analyze.Timeout, "how long an analysis may take; at most 2m0s")
 }
 
 // listen takes the HTTP address.
 func (e *edgeFlags) listen() (net.Listener, error) {
-	err := cmp.Or(guard("http", e.http, e.insecure), atLeast("analyze-timeout", e.patience, time.Millisecond))
+	err := cmp.Or(guard("http", e.http, e.insecure), atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
 	if err != nil {
 		return nil, err
 	}
