@@ -106,8 +106,8 @@ func (r reading) either(p plan) bool {
 	or, _ := find(r.q, 0, "or")
 	conds := slices.Concat(p.conds, p.goals)
 	slices.SortFunc(conds, func(x, y cond) int { return cmp.Compare(x.start(), y.start()) })
-	i := slices.IndexFunc(conds, func(c cond) bool { return c.start() > or })
-	return or >= 0 && i > 0 && r.by[or] < 0 && conds[i-1].field != conds[i].field
+	i := slices.IndexFunc(conds, func(c cond) bool { return c.end() > or })
+	return or >= 0 && i > 0 && r.by[or] < 0 && conds[i].start() > or && conds[i-1].field != conds[i].field
 }
 
 // unused refuses when the question names a field outside of what it asks for

@@ -42,6 +42,7 @@ var (
 	vague       = set("vague", stems)
 	endings     = set("endings", same)
 	numerals    = pairs("numerals")
+	months      = pairs("months")
 	metrics     = pairs("metrics")
 	synonyms    = groups("synonyms")
 )

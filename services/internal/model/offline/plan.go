@@ -224,7 +224,8 @@ func (r reading) comparePlan(p *plan, _ wanted) string {
 }
 
 func (r reading) metricPlan(p *plan, w wanted) string {
-	if how, _ := find(r.q, 0, "how"); w.target == nil && (how < 0 || !w.records) {
+	how, _ := find(r.q, 0, "how")
+	if w.target == nil && (how < 0 || !w.records) {
 		for _, m := range r.matches { // "what did the jobs cost in total"
 			if m.role == asField && m.field.numeric() && m.field != w.by && !p.on(m.field) && (w.records || !r.wants(r.focus)) {
 				w.target = m.field
@@ -232,7 +233,7 @@ func (r reading) metricPlan(p *plan, w wanted) string {
 		}
 	}
 	switch {
-	case w.target == nil && w.records && p.metric == "sum":
+	case w.target == nil && w.records && p.metric == "sum" && how < 0:
 		p.intent, p.metric = count, ""
 		p.takeGoal()
 	case w.target != nil && w.target.numeric():

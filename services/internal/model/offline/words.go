@@ -1,6 +1,9 @@
 package offline
 
 import (
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -31,11 +34,18 @@ var shortened = strings.NewReplacer(
 	"data center", "datacenter", "virtual machine", "vm", "backed up", "backup", "IP address", "ip", "who hosts", "who provider",
 )
 
+// monthYear is a date that is written in words: "March 2024".
+var monthYear = regexp.MustCompile(`(?i)\b(` + strings.Join(slices.Collect(maps.Keys(months)), "|") + `) (19|20)\d\d\b`)
+
 // split cuts a question into words.
 func split(question string) []word {
 	var out []word
 	brk := true
-	for at, field := range strings.Fields(shortened.Replace(question)) {
+	question = monthYear.ReplaceAllStringFunc(shortened.Replace(question), func(date string) string {
+		month, year, _ := strings.Cut(date, " ")
+		return year + "-" + months[strings.ToLower(month)]
+	})
+	for at, field := range strings.Fields(question) {
 		core := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		paren := strings.HasPrefix(field, "(")
 		brk = brk || paren || core == "" && strings.ContainsAny(field, "-–—:;,")
