@@ -6,6 +6,7 @@ package render
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -38,27 +39,32 @@ func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 	if len(r.Profile) > 0 {
 		_ = json.Unmarshal(r.Profile, &p) // one of another form says nothing
 	}
-	t := tongueOf(p.Language)
-	var tables []table
-	if r.Mode != schemas.ModeBroad { // which is plain prose
-		tables = newest(tablesOf(r))
+	shown := tablesFor(r, p)
+	texts := []string{prose(r.Answer, shown)}
+	for _, t := range shown {
+		texts = append(texts, "\n\n"+t.text)
 	}
-	if err := say(to, prose(r.Answer, tables)); err != nil {
-		return err
-	}
-	for _, each := range tables {
-		text := each.markdown(t)
-		if p.Format == "plain" {
-			text = each.plain(t)
-		}
-		if r.Prompt.Said(text) {
-			continue // the reader has it
-		}
-		if err := say(to, "\n\n"+text); err != nil {
+	for _, text := range texts {
+		if err := say(to, text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tablesFor are the tables that the reader gets: none that they have.
+func tablesFor(r schemas.Rendering, p profile) []table {
+	if r.Mode == schemas.ModeBroad {
+		return nil // which is plain prose
+	}
+	all := newest(tablesOf(r, tongueOf(p.Language)))
+	for i := range all {
+		all[i].text = all[i].markdown()
+		if p.Format == "plain" {
+			all[i].text = all[i].plain()
+		}
+	}
+	return slices.DeleteFunc(all, func(t table) bool { return r.Prompt.Said(t.text) })
 }
 
 func say(to bus.Sender, text string) error {
@@ -69,23 +75,31 @@ func say(to bus.Sender, text string) error {
 }
 
 // prose is the answer without the items of lists that are rows of the tables.
-func prose(answer string, tables []table) string {
+func prose(answer string, shown []table) string {
 	var kept []string
-	for line := range strings.Lines(answer) {
-		item, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
-		label, _, valued := strings.Cut(item, ": ")
-		if !listed || !valued || !inAny(tables, label) {
-			kept = append(kept, line)
+	lines := slices.Collect(strings.Lines(answer))
+	for len(lines) > 0 {
+		n := 1
+		for isItem(lines[0]) && n < len(lines) && isItem(lines[n]) {
+			n++
 		}
+		kept = append(kept, without(lines[:n], shown)...)
+		lines = lines[n:]
 	}
 	return strings.TrimRight(strings.Join(kept, ""), "\n ")
 }
 
-func inAny(tables []table, label string) bool {
-	for _, t := range tables {
-		if _, ok := t.row(label); ok {
-			return true
+func isItem(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "- ") }
+
+// without leaves out of a list what is in the table made of the same figures.
+// A list that lacks some of a table's is about something else, though some may
+// be equal by chance.
+func without(list []string, shown []table) []string {
+	for _, t := range shown {
+		rest := slices.DeleteFunc(slices.Clone(list), t.holds)
+		if len(list)-len(rest) >= t.listed() {
+			return rest
 		}
 	}
-	return false
+	return list
 }

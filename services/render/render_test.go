@@ -57,7 +57,7 @@ func analysis(answer, input, result string) schemas.Rendering {
 const (
 	bySite = `{"data_key":"hosts","group_by":"site"}`
 	sites  = `{"groups":{"fra1":1600,"lon1":9},"total":1609,"group_count":2}`
-	table  = "**hosts**\n\n| site | count |\n|---|--:|\n| fra1 | 1,600 |\n| lon1 | 9 |\n| total | 1,609 |"
+	table  = "**hosts by site**\n\n| site | count |\n|---|--:|\n| fra1 | 1,600 |\n| lon1 | 9 |\n| total | 1,609 |"
 )
 
 func TestRender(t *testing.T) {
@@ -76,12 +76,14 @@ func TestRender(t *testing.T) {
 		{"the answer, and a table for a breakdown", usual, "Most are in fra1.\n\n" + table},
 		{"a list that the table holds is left out", analysis("1,609 hosts by site:\n- fra1: 1,600\n- lon1: 9\n- of them new: 3\n", bySite, sites),
 			"1,609 hosts by site:\n- of them new: 3\n\n" + table},
+		{"a list that is about something else is not, though some of it is equal", analysis("New:\n- fra1: 100\n- lon1: 9", bySite, sites),
+			"New:\n- fra1: 100\n- lon1: 9\n\n" + table},
 		{"no table for one figure", analysis("9.", `{"data_key":"hosts"}`, `{"groups":{},"total":9}`), "9."},
 		{"nor for a call that went wrong", analysis("None.", bySite, `{"error":"no array is called hosts"}`), "None."},
 		{"nor in plain prose", with(usual, func(r *schemas.Rendering) { r.Mode = schemas.ModeBroad }), "Most are in fra1."},
 		{"in columns, written as the reader does", with(usual, func(r *schemas.Rendering) {
 			r.Profile = jsontext.Value(`{"language":"de-CH","format":"plain","name":"Reto"}`)
-		}), "Most are in fra1.\n\nhosts\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
+		}), "Most are in fra1.\n\nhosts nach site\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
 		{"a language without words of ours", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":"pl"}`) }),
 			"Most are in fra1.\n\n" + strings.NewReplacer("1,6", "1\u00a06").Replace(table)},
 		{"a profile of another kind", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }), "Most are in fra1.\n\n" + table},
@@ -91,7 +93,10 @@ func TestRender(t *testing.T) {
 		{"several metrics, names that mean something in Markdown, and no value",
 			analysis("", `{"data_key":"a_b","group_by":"c|d","metrics":["count","avg:x"]}`,
 				`{"groups":{"null":3,"<b>":2},"total":5,"metrics":{"avg:x":{"groups":{"null":null,"<b>":1.23456},"total":1.5}}}`),
-			"\n\n**a\\_b**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
+			"\n\n**a\\_b by c\\|d**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
+		{"a metric that is asked twice", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites), "a\n\n" + table},
+		{"small figures", analysis("a", `{"data_key":"h","group_by":"s","metrics":["avg:x"]}`, `{"groups":{"a":0.00041,"b":0},"total":0.0123456}`),
+			"a\n\n**h by s**\n\n| s | avg:x |\n|---|--:|\n| a | 0.00041 |\n| b | 0 |\n| total | 0.0123 |"},
 		{"the last of two tables about the same", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`), func(r *schemas.Rendering) {
 			r.ToolUses = append(r.ToolUses, r.ToolUses[0])
 			r.ToolResults = append(r.ToolResults, jsontext.Value(sites))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,11 +17,14 @@ const mostRows = 20
 
 // table is a breakdown: a figure of each metric for each group.
 type table struct {
-	array, by string
-	metrics   []string
-	rows      []row
-	total     []float64 // by metric
-	groups    int       // also those without a row
+	title   string // of what records, by what
+	by      string
+	metrics []string
+	rows    []row
+	total   []float64 // by metric
+	groups  int       // also those without a row
+	in      tongue
+	text    string // as the reader gets it
 }
 
 type row struct {
@@ -28,12 +32,28 @@ type row struct {
 	figures []float64 // by metric; NaN: there is none
 }
 
-func (t table) row(label string) (row, bool) {
-	at := slices.IndexFunc(t.rows, func(r row) bool { return r.label == label })
-	if at < 0 {
-		return row{}, false
+// holds reports whether a line is an item, "- label: value", that a row says too.
+func (t table) holds(line string) bool {
+	item, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
+	at := strings.LastIndex(item, ": ")
+	if !listed || at < 0 {
+		return false
 	}
-	return t.rows[at], true
+	label, value := strings.TrimSpace(item[:at]), strings.TrimSpace(item[at+2:])
+	return slices.ContainsFunc(t.rows, func(r row) bool {
+		return (label == r.label || label == t.in.label(r.label)) &&
+			slices.ContainsFunc(r.figures, func(f float64) bool { return t.in.shows(f, value) })
+	})
+}
+
+// listed is how many rows a list of the same has: those of values with a figure.
+func (t table) listed() (n int) {
+	for _, r := range t.rows {
+		if r.label != noValue && !math.IsNaN(r.figures[0]) {
+			n++
+		}
+	}
+	return n
 }
 
 // asked is the input of a computation.
@@ -41,6 +61,8 @@ type asked struct {
 	DataKey string   `json:"data_key"`
 	GroupBy string   `json:"group_by"`
 	Metrics []string `json:"metrics"`
+
+	Filter map[string]jsontext.Value `json:"filter"`
 }
 
 // computed is its result.
@@ -57,7 +79,7 @@ type figures struct {
 }
 
 // tablesOf are the breakdowns of an analysis, in their order.
-func tablesOf(r schemas.Rendering) []table {
+func tablesOf(r schemas.Rendering, in tongue) []table {
 	var all []table
 	for i, use := range r.ToolUses {
 		var a asked
@@ -65,15 +87,20 @@ func tablesOf(r schemas.Rendering) []table {
 		if i >= len(r.ToolResults) || json.Unmarshal(use.Input, &a) != nil || json.Unmarshal(r.ToolResults[i], &c) != nil {
 			continue // a call that went wrong
 		}
-		if t := newTable(a, c); len(t.rows) > 1 {
+		if t := newTable(a, c, in); len(t.rows) > 1 {
 			all = append(all, t)
 		}
 	}
 	return all
 }
 
-func newTable(a asked, c computed) table {
-	t := table{array: a.DataKey, by: a.GroupBy, metrics: a.Metrics, groups: c.GroupCount}
+func newTable(a asked, c computed, in tongue) table {
+	t := table{title: in.title(a), by: a.GroupBy, groups: c.GroupCount, in: in}
+	for _, name := range a.Metrics {
+		if !slices.Contains(t.metrics, name) { // which is computed once
+			t.metrics = append(t.metrics, name)
+		}
+	}
 	if len(t.metrics) == 0 {
 		t.metrics = []string{"count"}
 	}
@@ -139,7 +166,7 @@ func figureOf(v *float64) float64 {
 func newest(all []table) []table {
 	var kept []table
 	for i, t := range all {
-		same := func(o table) bool { return o.array == t.array && o.by == t.by && slices.Equal(o.metrics, t.metrics) }
+		same := func(o table) bool { return o.title == t.title && slices.Equal(o.metrics, t.metrics) }
 		if !slices.ContainsFunc(all[i+1:], same) {
 			kept = append(kept, t)
 		}

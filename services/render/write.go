@@ -8,30 +8,30 @@ import (
 
 // cells are the lines of a table: its head, its rows, what is left out, and
 // its totals.
-func (t table) cells(in tongue) (head []string, lines [][]string) {
+func (t table) cells() (head []string, lines [][]string) {
 	head = append([]string{t.by}, t.metrics...)
 	for _, r := range t.rows {
-		lines = append(lines, append([]string{in.label(r.label)}, written(in, r.figures)...))
+		lines = append(lines, append([]string{t.in.label(r.label)}, t.written(r.figures)...))
 	}
 	if more := t.groups - len(t.rows); more > 0 {
-		lines = append(lines, append([]string{in.count(more)}, make([]string, len(t.metrics))...))
+		lines = append(lines, append([]string{t.in.count(more)}, make([]string, len(t.metrics))...))
 	}
-	return head, append(lines, append([]string{in.words.total}, written(in, t.total)...))
+	return head, append(lines, append([]string{t.in.words.total}, t.written(t.total)...))
 }
 
-func written(in tongue, figures []float64) []string {
+func (t table) written(figures []float64) []string {
 	var all []string
 	for _, f := range figures {
-		all = append(all, in.figure(f))
+		all = append(all, t.in.figure(f))
 	}
 	return all
 }
 
 // markdown is the table in GitHub's form.
-func (t table) markdown(in tongue) string {
-	head, lines := t.cells(in)
+func (t table) markdown() string {
+	head, lines := t.cells()
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|---%s|", escaped(t.array), strings.Join(escapedAll(head), " | "), strings.Repeat("|--:", len(t.metrics)))
+	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|---%s|", escaped(t.title), strings.Join(escapedAll(head), " | "), strings.Repeat("|--:", len(t.metrics)))
 	for _, line := range lines {
 		fmt.Fprintf(&b, "\n| %s |", strings.Join(escapedAll(line), " | "))
 	}
@@ -52,10 +52,10 @@ func escaped(text string) string {
 }
 
 // plain is the table in columns.
-func (t table) plain(in tongue) string {
-	head, lines := t.cells(in)
+func (t table) plain() string {
+	head, lines := t.cells()
 	var b strings.Builder
-	fmt.Fprintln(&b, t.array)
+	fmt.Fprintln(&b, t.title)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, line := range append([][]string{head}, lines...) {
 		_, _ = fmt.Fprintln(w, strings.Join(line, "\t")) // a strings.Builder takes all
