@@ -102,8 +102,9 @@ func TestRendering(t *testing.T) {
 		}
 		s := c.follow(t, question("How many hosts per site?", estate, `"profile":`+text(profile{"hang", c.word})))
 		agents.heard.within(t, 10*time.Second, c.word, "the agent is asked")
+		c.do(t, "DELETE "+s.run(), "")
+		agents.left.within(t, 2*time.Second, c.word, "the agent is told that the analysis was stopped")
 		s.stop()
-		agents.left.within(t, 2*time.Second, c.word, "the agent is told that the client left")
 		hasty := c.at(c.impatient)
 		hasty.word = word()
 		direct(t, hasty.as(t, "hang")) // while there is time to say it
@@ -129,8 +130,14 @@ func TestRenderingAgentOfOurs(t *testing.T) {
 	alone(t, setup{render: bus.Render.Subject}, func(t *testing.T, c *client) {
 		events := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`, `"include":["provenance"]`))
 		inOrder(t, kindsOf(events))
-		if got := said(t, events); !strings.Contains(got, "| site | count |") || !strings.Contains(got, "| gesamt |") {
+		got := said(t, events)
+		if !strings.Contains(got, " nach site**\n\n| site | count |") || !strings.Contains(got, "| gesamt |") {
 			t.Errorf("the answer is\n%s\nwant a table in German", got)
+		}
+		again := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`,
+			`"prompt":{"m":{"0":{"r":0,"c":"How many hosts per site?"},"1":{"r":1,"c":`+text(got)+`}}}`))
+		if got := said(t, again); strings.Contains(got, "|") || !strings.Contains(got, "Oslo: 2") || !strings.Contains(got, "Bergen: 1") {
+			t.Errorf("asked again, the answer is\n%s\nwant the figures without the table", got)
 		}
 		if p := all(events, "provenance"); len(p) != 1 || strings.Contains(p[0], "flagged") {
 			t.Errorf("provenance %v, want a source of each figure", p)
