@@ -43,7 +43,7 @@ type shape struct {
 	bare     bool   // there is no question word: "hosts in Oslo"
 	off      bool   // something is asked for that is switched off
 	neg      []bool // words that are denied
-	aside    []bool // words that are expressly not meant
+	aside    []bool // words that must not be matched
 	consumed []bool // words that grammar explains
 }
 
@@ -157,7 +157,7 @@ func (s *shape) phraseBefore(end int) span {
 
 // denials marks what follows "no", "without", "not" up to the end of the
 // clause ("not patched in Oslo" denies the patch, not Oslo), what is switched
-// off, and what is expressly not meant: "instead of groups".
+// off, and what must not be matched: "instead of groups", "i.e. groups".
 func (s *shape) denials() {
 	if i, j := s.says("instead of", "rather than"); i >= 0 {
 		mark(s.aside, i, s.phrase(j)[1])

@@ -1,19 +1,18 @@
-// Package offline is a model without a language model: a planner that turns
-// plain English questions into calls of the two tools, by fixed rules, and
-// says what their results mean. It reads the estate for the names of arrays,
-// fields and values only; every figure it gives comes from a tool's result in
-// the conversation. What it does not understand it refuses.
+// Package offline is a model without a language model: fixed rules turn a plain
+// English question into calls of the two tools, and their results into words.
+// It reads the estate for the names of arrays and fields and for the values in
+// their columns; every figure it gives comes from a tool's result. What it does
+// not understand it refuses. A question goes through the files in this order:
 //
-// A question goes through these files:
-//   - words cuts it; lexicon has the words of English that the rules know.
-//   - grammar and asks find what kind of answer is wanted, and which words ask
-//     for it.
-//   - names, values and numbers find what words could mean in an array, by
-//     the names and dictionaries that data gives, and score it.
-//   - reading takes the meanings that explain the question best together.
-//   - conditions and plan make of them what to compute; doubts refuses what is
-//     not safe; followup changes the plan before.
-//   - calls writes the tool calls, answer and holdings say what came of them.
+//	words                   cuts it; lexicon has the words that the rules know
+//	grammar                 its shape: what kind of answer, which words ask for it
+//	names, values, numbers  matches: what its words may mean in an array, scored
+//	reading                 the matches that explain it best, of the best array
+//	conditions              a match that narrows the records, as a filter
+//	plan, followup          what to compute, for one question or after another
+//	doubts                  why that would not be safe: then it is refused
+//	calls                   the tool calls of a plan
+//	answer                  what their results mean
 package offline
 
 import (
