@@ -105,7 +105,7 @@ func (t tools) inspect(input []byte) (any, error) {
 	var ask struct {
 		DataKey string `json:"data_key"`
 	}
-	if err := json.Unmarshal(input, &ask); err != nil {
+	if err := arguments(input, &ask); err != nil {
 		return nil, fmt.Errorf("inspect_schema takes {data_key: string}: %w", err)
 	}
 	return t.estate.Inspect(ask.DataKey)
@@ -113,10 +113,21 @@ func (t tools) inspect(input []byte) (any, error) {
 
 func (t tools) stats(input []byte) (any, error) {
 	var ask estate.Query
-	if err := json.Unmarshal(input, &ask); err != nil {
+	if err := arguments(input, &ask); err != nil {
 		return nil, fmt.Errorf("compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: %w", err)
 	}
 	return t.estate.Stats(ask)
+}
+
+// arguments reads what a model passes to a tool. A name that it made up is
+// refused: without what it stands for the figures would be of something else.
+func arguments(input []byte, ask any) error {
+	err := json.Unmarshal(input, ask, json.RejectUnknownMembers(true))
+	var unknown *json.SemanticError
+	if errors.As(err, &unknown) && errors.Is(err, json.ErrUnknownName) {
+		return fmt.Errorf("there is no argument %q", unknown.JSONPointer.LastToken())
+	}
+	return err
 }
 
 // mistake says what was wrong with a call.
