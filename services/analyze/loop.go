@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -115,19 +114,8 @@ func (l *loop) say(text string) error {
 // use runs the calls of one message side by side, and tells the caller and the
 // model of each in its turn.
 func (l *loop) use(ctx context.Context, calls []model.Call) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	room := l.room() / len(calls)
-	answers := make([]jsontext.Value, len(calls))
-	var running errgroup.Group
-	for i, call := range calls {
-		running.Go(func() (err error) {
-			answers[i], err = l.tools.run(call, room)
-			return err
-		})
-	}
-	if err := running.Wait(); err != nil {
+	answers, err := l.tools.all(ctx, calls, l.room()/min(maxCalls, len(calls)))
+	if err != nil {
 		return err
 	}
 	for i, call := range calls {

@@ -1,11 +1,14 @@
 package analyze
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
@@ -42,6 +45,8 @@ const (
 	maxResult = 512 << 10
 	// leastResult is what there is room for, however much was said before.
 	leastResult = 2 << 10
+	// maxCalls bounds the calls of one message: real ones have a handful.
+	maxCalls = 16
 )
 
 // toolBytes is what the tools take of a model's window, about.
@@ -61,18 +66,55 @@ type toolError struct {
 	Available []string `json:"available,omitempty"`
 }
 
+// all answers the calls of one message in room bytes each, about: as many at a
+// time as there are processors, and those that are the same once. When ctx ends
+// so do the calls; the error is that of ctx.
+func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontext.Value, error) {
+	answers := make([]jsontext.Value, len(calls))
+	first := map[string]int{} // of the calls that are the same
+	same := func(c model.Call) string { return c.Name + " " + string(c.Input) }
+	var running errgroup.Group
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i, call := range calls[:min(maxCalls, len(calls))] {
+		if _, again := first[same(call)]; again {
+			continue
+		}
+		first[same(call)] = i
+		running.Go(func() (err error) {
+			answers[i], err = t.run(ctx, call, room)
+			return err
+		})
+	}
+	if err := running.Wait(); err != nil {
+		return nil, err
+	}
+	tooMany, err := json.Marshal(toolError{Error: fmt.Sprintf(
+		"not run: a message may have %d calls, this one has %d; call again if you need it", maxCalls, len(calls))})
+	for i, call := range calls {
+		if i < maxCalls {
+			answers[i] = answers[first[same(call)]]
+		} else {
+			answers[i] = tooMany
+		}
+	}
+	return answers, err
+}
+
 // run answers a call in room bytes, about. A model's mistake is a result, not
 // an error. Of groups that are too many the largest are left, which is marked.
-func (t tools) run(call model.Call, room int) (jsontext.Value, error) {
+func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Value, error) {
 	var result any
 	var err error
 	switch call.Name {
 	case inspectSchema:
 		result, err = t.inspect(call.Input)
 	case computeStats:
-		result, err = t.stats(call.Input)
+		result, err = t.stats(ctx, call.Input)
 	default:
 		result = toolError{Error: fmt.Sprintf("no tool is called %q", call.Name), Available: names(offered)}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	if err != nil {
 		result = mistake(err)
@@ -111,12 +153,12 @@ func (t tools) inspect(input []byte) (any, error) {
 	return t.estate.Inspect(ask.DataKey)
 }
 
-func (t tools) stats(input []byte) (any, error) {
+func (t tools) stats(ctx context.Context, input []byte) (any, error) {
 	var ask estate.Query
 	if err := arguments(input, &ask); err != nil {
 		return nil, fmt.Errorf("compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: %w", err)
 	}
-	return t.estate.Stats(ask)
+	return t.estate.Stats(ctx, ask)
 }
 
 // arguments reads what a model passes to a tool. A name that it made up is

@@ -92,7 +92,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 			b.Fatal(err)
 		}
 		e.Outline(8 << 10)
-		if _, err := e.Stats(estate.Query{DataKey: "gcp_machine_types", GroupBy: "series"}); err != nil {
+		if _, err := e.Stats(b.Context(), estate.Query{DataKey: "gcp_machine_types", GroupBy: "series"}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func BenchmarkTools(b *testing.B) {
 	}
 	b.Run("stats", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := e.Stats(q); err != nil {
+			if _, err := e.Stats(b.Context(), q); err != nil {
 				b.Fatal(err)
 			}
 		}

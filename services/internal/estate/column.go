@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -50,7 +51,11 @@ func (e *Estate) Column(key, path string) (Column, error) {
 	if err != nil {
 		return Column{}, err
 	}
-	c := *e.column(a, path).public()
+	col, err := e.column(context.Background(), a, path)
+	if err != nil {
+		return Column{}, err
+	}
+	c := *col.public()
 	c.Path, c.Records, c.Missing = path, len(a.starts), len(a.starts)-c.Missing
 	return c, nil
 }

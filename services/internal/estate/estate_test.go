@@ -163,7 +163,7 @@ func TestUnknownKey(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%s, error %v; want %s", got, err, want)
 	}
-	if _, err := e.Stats(estate.Query{DataKey: "vlans"}); !errors.As(err, &unknown) {
+	if _, err := e.Stats(t.Context(), estate.Query{DataKey: "vlans"}); !errors.As(err, &unknown) {
 		t.Errorf("stats of an unknown key: error %v", err)
 	}
 	if _, err := e.Column("vlans", "id"); !errors.As(err, &unknown) {
@@ -205,7 +205,7 @@ func TestConcurrentUse(t *testing.T) {
 			if _, err := e.Column("a", "y.z"); err != nil {
 				t.Error(err)
 			}
-			if s, err := e.Stats(estate.Query{DataKey: "b", GroupBy: "nope"}); err != nil || s.Note == "" {
+			if s, err := e.Stats(t.Context(), estate.Query{DataKey: "b", GroupBy: "nope"}); err != nil || s.Note == "" {
 				t.Errorf("stats %v, error %v", s, err)
 			}
 			if got := len(e.Fields("a")); got != 3 {

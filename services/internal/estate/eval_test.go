@@ -108,7 +108,7 @@ func answer(t *testing.T, e *estate.Estate, q question) {
 	if err := json.Unmarshal(q.Expected, &want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.Stats(q.Query)
+	got, err := e.Stats(t.Context(), q.Query)
 	if unknown := new(estate.UnknownKeyError); want.Error || err != nil {
 		if errors.As(err, &unknown) != want.Error {
 			t.Errorf("%s: error %v, want one: %v", q.ID, err, want.Error)
@@ -141,7 +141,7 @@ func answer(t *testing.T, e *estate.Estate, q question) {
 // the largest, and the sum of all of them.
 func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
 	t.Helper()
-	got, err := e.StatsUpTo(q.Query, want.GroupCount+1)
+	got, err := e.StatsUpTo(t.Context(), q.Query, want.GroupCount+1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,8 @@
 package estate
 
+import "context"
+
 // StatsUpTo is Stats with another bound on the groups.
-func (e *Estate) StatsUpTo(q Query, maxGroups int) (Stats, error) { return e.compute(q, maxGroups) }
+func (e *Estate) StatsUpTo(ctx context.Context, q Query, maxGroups int) (Stats, error) {
+	return e.compute(ctx, q, maxGroups)
+}

@@ -48,7 +48,7 @@ func TestStatsFilter(t *testing.T) {
 	} {
 		t.Run(filter, func(t *testing.T) {
 			t.Parallel()
-			s, err := parse(t, text).Stats(query(t, `{"group_by":"id","filter":`+filter+`}`))
+			s, err := parse(t, text).Stats(t.Context(), query(t, `{"group_by":"id","filter":`+filter+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -95,7 +95,7 @@ func checkFilter(t *testing.T, e *estate.Estate, key, path string, v estate.Valu
 	if path == "" || len(path) > 512 {
 		return
 	}
-	s, err := e.Stats(estate.Query{DataKey: key, Filter: map[string]json.RawMessage{path: v.JSON()}})
+	s, err := e.Stats(t.Context(), estate.Query{DataKey: key, Filter: map[string]json.RawMessage{path: v.JSON()}})
 	if err != nil || s.Records != v.Count {
 		t.Errorf("%d records with %q equal to %s, error %v; want %d", s.Records, path, v.JSON(), err, v.Count)
 	}
@@ -103,7 +103,7 @@ func checkFilter(t *testing.T, e *estate.Estate, key, path string, v estate.Valu
 
 func checkStats(t *testing.T, e *estate.Estate, key, path string, records []any) {
 	t.Helper()
-	s, err := e.Stats(estate.Query{DataKey: key, GroupBy: path, Metrics: []string{"count", "distinct:no", "avg:" + "n" + path}})
+	s, err := e.Stats(t.Context(), estate.Query{DataKey: key, GroupBy: path, Metrics: []string{"count", "distinct:no", "avg:" + "n" + path}})
 	if err != nil {
 		if len(path) < 500 {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,9 +13,9 @@ const maxNoteValues = 10
 // note says what may be wrong with a query that found nothing where it looked:
 // a field that no record has, or a filter value that no record has. The
 // figures are right nevertheless.
-func (e *Estate) note(a *array, r *run) string {
+func (e *Estate) note(ctx context.Context, a *array, r *run) (string, error) {
 	if len(a.starts) == 0 {
-		return ""
+		return "", nil
 	}
 	var notes []string
 	unknown := r.unknownFields()
@@ -25,16 +26,20 @@ func (e *Estate) note(a *array, r *run) string {
 		notes = append(notes, "the fields are "+list(e.profile(a).paths()))
 	}
 	if r.records > 0 {
-		return strings.Join(notes, "; ")
+		return strings.Join(notes, "; "), nil
 	}
 	for _, c := range r.filter {
 		if c.found && c.wants != nil {
-			if n := c.wants.note(c.field, e.column(a, c.field).public()); n != "" {
+			col, err := e.column(ctx, a, c.field)
+			if err != nil {
+				return "", err
+			}
+			if n := c.wants.note(c.field, col.public()); n != "" {
 				notes = append(notes, n)
 			}
 		}
 	}
-	return strings.Join(notes, "; ")
+	return strings.Join(notes, "; "), nil
 }
 
 // unknownFields are those that were looked for and never found.

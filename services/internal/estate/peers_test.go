@@ -94,7 +94,7 @@ func BenchmarkCalls(b *testing.B) {
 		b.Run(asked, func(b *testing.B) {
 			q := query(b, asked)
 			for b.Loop() {
-				if _, err := e.Stats(q); err != nil {
+				if _, err := e.Stats(b.Context(), q); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -141,7 +141,7 @@ func middle(list []float64) float64 {
 }
 
 func groups(b *testing.B, e *estate.Estate) int {
-	s, err := e.Stats(peersQuery)
+	s, err := e.Stats(b.Context(), peersQuery)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"slices"
 	"sync"
 )
@@ -45,21 +46,30 @@ func all(n int) []uint32 {
 	return rows
 }
 
+// checkRows is after how many rows it is looked whether they are still wanted.
+const checkRows = 1 << 14
+
 // column returns the column at path. It is read when it is asked for first, and
-// kept while there is room.
-func (e *Estate) column(a *array, path string) *column {
+// kept while there is room. The error is that of ctx.
+func (e *Estate) column(ctx context.Context, a *array, path string) (*column, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	a.mu.Lock()
 	c, p := a.columns[path], a.places[path]
 	a.mu.Unlock()
 	if c != nil {
-		return c
+		return c, nil
 	}
 	if p == nil {
 		p = a.scan(path)
 	}
-	c = a.read(p)
+	c, err := a.read(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	e.keep(a, path, c)
-	return c
+	return c, nil
 }
 
 // keep keeps the column in place of its places.
@@ -98,11 +108,14 @@ func (a *array) scan(path string) *places {
 	return &p
 }
 
-// read makes the column of the values at p.
-func (a *array) read(p *places) *column {
+// read makes the column of the values at p, unless ctx ends.
+func (a *array) read(ctx context.Context, p *places) (*column, error) {
 	var values dictionary
 	codes := make([]uint32, len(p.at))
 	for i, at := range p.at {
+		if i%checkRows == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if v := a.text[at:skip(a.text, int(at))]; v.kind() == kindNull {
 			codes[i] = codeNull
 		} else {
@@ -117,7 +130,7 @@ func (a *array) read(p *places) *column {
 		}
 	}
 	c.public, c.groups = sync.OnceValue(c.describe), sync.OnceValues(c.label)
-	return c
+	return c, nil
 }
 
 // clip is list without the room it has to grow, when that is much.

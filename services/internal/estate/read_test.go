@@ -50,8 +50,8 @@ func TestReadIsParse(t *testing.T) {
 					t.Errorf("fields of %s (-want +got):\n%s", key, diff)
 				}
 				q := estate.Query{DataKey: key, GroupBy: "a"}
-				wantStats, _ := want.Stats(q) // the error shows in the other
-				gotStats, err := got.Stats(q)
+				wantStats, _ := want.Stats(t.Context(), q) // the error shows in the other
+				gotStats, err := got.Stats(t.Context(), q)
 				if diff := cmp.Diff(wantStats, gotStats); err != nil || diff != "" {
 					t.Errorf("figures of %s, error %v (-want +got):\n%s", key, err, diff)
 				}

@@ -188,7 +188,7 @@ func (j judge) checkFields(t *testing.T, e *estate.Estate, key string) {
 
 func (j judge) checkCall(t *testing.T, e *estate.Estate, c call, maxGroups int) {
 	t.Helper()
-	s, err := e.StatsUpTo(c.query(), maxGroups)
+	s, err := e.StatsUpTo(t.Context(), c.query(), maxGroups)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}

@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -109,9 +110,14 @@ func (n Number) String() string { return string(n.append(nil)) }
 // "1" share the group "1", as null, a missing value and the string "null" share
 // the group "null". GroupCount counts the labels that values have: null and
 // missing are none.
-func (e *Estate) Stats(q Query) (Stats, error) { return e.compute(q, MaxGroups) }
+//
+// When ctx ends it stops within the step it is at, some tenths of a second for
+// a million distinct values, with the error of ctx.
+func (e *Estate) Stats(ctx context.Context, q Query) (Stats, error) {
+	return e.compute(ctx, q, MaxGroups)
+}
 
-func (e *Estate) compute(q Query, maxGroups int) (Stats, error) {
+func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, error) {
 	a, err := e.find(q.DataKey)
 	if err != nil {
 		return Stats{}, err
@@ -129,25 +135,38 @@ func (e *Estate) compute(q Query, maxGroups int) (Stats, error) {
 	n := len(a.starts)
 	rows := all(n)
 	for _, c := range r.filter {
-		rows = c.narrow(rows, e.column(a, c.field), n)
+		col, err := e.column(ctx, a, c.field)
+		if err != nil {
+			return Stats{}, err
+		}
+		rows = c.narrow(rows, col, n)
 	}
 	r.records = len(rows)
 	var by grouping
 	if q.GroupBy != "" {
-		by = group(rows, e.column(a, q.GroupBy), n)
+		col, err := e.column(ctx, a, q.GroupBy)
+		if err != nil {
+			return Stats{}, err
+		}
+		by = group(rows, col, n)
 		r.grouped = by.found
 	}
 	figures := make([]figures, len(r.metrics))
 	for i, m := range r.metrics {
 		var col *column
 		if m.field != "" {
-			col = e.column(a, m.field)
+			if col, err = e.column(ctx, a, m.field); err != nil {
+				return Stats{}, err
+			}
 		}
 		figures[i] = m.figures(rows, col, n, by)
 	}
+	if err := ctx.Err(); err != nil {
+		return Stats{}, err
+	}
 	s := r.stats(by, figures, maxGroups)
-	s.Note = e.note(a, &r)
-	return s, nil
+	s.Note, err = e.note(ctx, a, &r)
+	return s, err
 }
 
 // run is the state of one computation.

@@ -73,7 +73,7 @@ func TestStatsGroups(t *testing.T) {
 
 func stats(t *testing.T, text, asked, want string) {
 	t.Helper()
-	s, err := parse(t, text).Stats(query(t, asked))
+	s, err := parse(t, text).Stats(t.Context(), query(t, asked))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestStatsOfManyGroups(t *testing.T) {
 		fmt.Fprintf(&text, `{"a":"g%04d","n":%d},`, i, i)
 	}
 	e := parse(t, `[`+text.String()+`{"a":"g1400","n":0}]`)
-	s, err := e.Stats(query(t, `{"group_by":"a"}`))
+	s, err := e.Stats(t.Context(), query(t, `{"group_by":"a"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestStatsOfManyGroups(t *testing.T) {
 	if got := fmt.Sprint(s.Groups[0], s.Groups[1], s.Groups[999]); got != "{g1400 2} {g0000 1} {g0998 1}" {
 		t.Errorf("groups %s", got)
 	}
-	if s, err = e.Stats(query(t, `{"group_by":"a","metrics":["max:n","count"]}`)); err != nil {
+	if s, err = e.Stats(t.Context(), query(t, `{"group_by":"a","metrics":["max:n","count"]}`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(s.Groups[0], s.Metrics["count"].Groups[0]); got != "{g1499 1499} {g1499 1}" {
@@ -117,7 +117,7 @@ func TestStatsOfManyGroups(t *testing.T) {
 func TestStatsCutsLongLabels(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 10_000)
-	s, err := parse(t, `[{"a":"`+long+`1"},{"a":"`+long+`2"}]`).Stats(query(t, `{"group_by":"a"}`))
+	s, err := parse(t, `[{"a":"`+long+`1"},{"a":"`+long+`2"}]`).Stats(t.Context(), query(t, `{"group_by":"a"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestStatsJoinsNullWithTheStringNull(t *testing.T) {
 		`[{"g":null,"n":3},{"g":"null"}]`:                                           "3 3 3 3 1",
 		`[{"g":"null","n":1e16},{"g":"null","n":1},{"g":"null","n":1},{"n":-1e16}]`: "2 -10000000000000000 10000000000000000 1 3",
 	} {
-		s, err := parse(t, text).Stats(query(t, `{"group_by":"g","metrics":["sum:n","min:n","max:n","p50:n","distinct:n"]}`))
+		s, err := parse(t, text).Stats(t.Context(), query(t, `{"group_by":"g","metrics":["sum:n","min:n","max:n","p50:n","distinct:n"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestStatsRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse(t, `[{"n":1}]`).Stats(query(t, c.query))
+			_, err := parse(t, `[{"n":1}]`).Stats(t.Context(), query(t, c.query))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
@@ -213,7 +213,7 @@ func TestStatsRefusesFilterThatIsNotJSON(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{"", "x", "1 2"} {
 		q := estate.Query{DataKey: estate.BareKey, Filter: map[string]json.RawMessage{"n": json.RawMessage(raw)}}
-		if _, err := parse(t, `[{"n":1}]`).Stats(q); err == nil {
+		if _, err := parse(t, `[{"n":1}]`).Stats(t.Context(), q); err == nil {
 			t.Errorf("filter %q gives no error", raw)
 		}
 	}
@@ -242,7 +242,7 @@ func TestStatsNotes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := parse(t, text).Stats(query(t, c.query))
+			s, err := parse(t, text).Stats(t.Context(), query(t, c.query))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +251,7 @@ func TestStatsNotes(t *testing.T) {
 			}
 		})
 	}
-	if s, err := parse(t, `[]`).Stats(query(t, `{"group_by":"x"}`)); err != nil || s.Note != "" {
+	if s, err := parse(t, `[]`).Stats(t.Context(), query(t, `{"group_by":"x"}`)); err != nil || s.Note != "" {
 		t.Errorf("an empty array: note %q, error %v", s.Note, err)
 	}
 }

@@ -75,7 +75,7 @@ func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
 	if call.Name == "inspect_schema" {
 		result, err = c.Estate.Inspect(ask.DataKey)
 	} else {
-		result, err = c.Estate.Stats(ask)
+		result, err = c.Estate.Stats(t.Context(), ask)
 	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", call.Name, call.Input, err)

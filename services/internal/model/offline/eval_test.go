@@ -174,7 +174,7 @@ func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 	if call.Name == "inspect_schema" {
 		result, err = e.Inspect(q.DataKey)
 	} else {
-		result, err = e.Stats(estate.Query{DataKey: q.DataKey, GroupBy: q.GroupBy, Filter: q.Filter, Metrics: q.Metrics})
+		result, err = e.Stats(tb.Context(), estate.Query{DataKey: q.DataKey, GroupBy: q.GroupBy, Filter: q.Filter, Metrics: q.Metrics})
 	}
 	if err != nil {
 		result = map[string]string{"error": err.Error()}

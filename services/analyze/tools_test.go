@@ -1,0 +1,67 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cairn/services/internal/estate"
+	"cairn/services/internal/model"
+)
+
+func pumps(t *testing.T) tools {
+	t.Helper()
+	e, err := estate.Parse([]byte(`{"pumps":[{"site":"a"},{"site":"b"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools{e}
+}
+
+func TestCallsThatAreTheSameAreComputedOnce(t *testing.T) {
+	t.Parallel()
+	call := func(input string) model.Call { return model.Call{Name: computeStats, Input: []byte(input)} }
+	count, group := call(`{"data_key":"pumps"}`), call(`{"data_key":"pumps","group_by":"site"}`)
+	got, err := pumps(t).all(t.Context(), []model.Call{count, group, count}, maxResult)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if &got[0][0] != &got[2][0] {
+		t.Error("one call was computed twice")
+	}
+	if string(got[0]) != `{"groups":{},"total":2}` || !strings.Contains(string(got[1]), `"a":1`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// More calls than a message may have are not run, and say so.
+func TestCallsOfOneMessageAreBounded(t *testing.T) {
+	t.Parallel()
+	var calls []model.Call
+	for i := range maxCalls + 2 {
+		calls = append(calls, model.Call{Name: inspectSchema, Input: fmt.Appendf(nil, `{"data_key":"pumps"%s}`, strings.Repeat(" ", i))})
+	}
+	got, err := pumps(t).all(t.Context(), calls, maxResult)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, answer := range got {
+		if notRun := strings.Contains(string(answer), `"error":"not run: a message may have 16 calls, this one has 18`); notRun != (i >= maxCalls) {
+			t.Errorf("call %d of %d: %s", i+1, len(calls), answer)
+		}
+	}
+}
+
+func TestCallsEndWithTheirContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, name := range []string{inspectSchema, computeStats} {
+		got, err := pumps(t).all(ctx, []model.Call{{Name: name, Input: []byte(`{"data_key":"pumps"}`)}}, maxResult)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %s, %v, want %v", name, got, err, context.Canceled)
+		}
+	}
+}
