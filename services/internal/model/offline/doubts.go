@@ -71,7 +71,8 @@ func (r reading) notFound(phrases ...span) string {
 }
 
 // describes says whether the word at i only describes what follows: a platform
-// that the whole estate is of, or a word before the name of a field.
+// that the whole estate is of, or a word before the name of a field. It does
+// not where it may be the records asked for: "guests arrived".
 func (r reading) describes(i int) bool {
 	w, k := r.q[i], i+1
 	if k < len(r.q) && r.q[k].at == w.at && r.by[k] >= 0 {
@@ -81,7 +82,18 @@ func (r reading) describes(i int) bool {
 		k++
 	}
 	_, field := r.at(k, asField)
+	field = field && (!r.focus.has(i) || r.names(r.focus))
 	return field && !r.q[k].brk && !w.ident && w.low == w.text && !narrows(w.low) || platforms[w.low] && k < len(r.q) && (r.by[k] >= 0 || k > i+1)
+}
+
+// names says whether the phrase names records of the array.
+func (r reading) names(of span) bool {
+	for i := of[0]; i < of[1]; i++ {
+		if _, ok := r.at(i, asArray, asGeneric); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // narrows says whether a word before a noun tells in what state things are, by
