@@ -33,6 +33,7 @@ type loop struct {
 
 	talk    model.Conversation
 	answer  strings.Builder
+	sent    strings.Builder // the answer, and what was said before calls
 	results []result
 	usage   schemas.Usage
 }
@@ -74,6 +75,7 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) turn(ctx context.Context) (model.Message, error) {
 	said := model.Message{Role: model.Assistant}
 	l.answer.Reset() // what was said before a call was no answer
+	l.sent.WriteByte('\n')
 	var thinking thoughts
 	for part, err := range l.model.Next(ctx, l.talk) {
 		switch {
@@ -108,6 +110,7 @@ func (l *loop) say(text string) error {
 	if l.silent || text == "" {
 		return nil
 	}
+	l.sent.WriteString(text)
 	return l.to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
@@ -146,7 +149,11 @@ func (l *loop) tell(r result) error {
 // add sends what the caller wants to know beside the answer.
 func (l *loop) add(ask schemas.Analysis) error {
 	if slices.Contains(ask.Include, schemas.EventProvenance) {
-		if err := l.to.Send(schemas.EventProvenance, provenance(l.answer.String(), ask.Query, l.results)); err != nil {
+		text := &l.sent
+		if l.silent {
+			text = &l.answer
+		}
+		if err := l.to.Send(schemas.EventProvenance, provenance(text.String(), ask.Query, l.results)); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func trace(f figure, places []place, asked []figure) schemas.Figure {
 	if f.percent {
 		said.Text += "%"
 	}
-	switch at := slices.IndexFunc(places, func(p place) bool { return f.is(p.value) }); {
+	switch at := slices.IndexFunc(places, func(p place) bool { return f.says(p.value) }); {
 	case at >= 0:
 		said.From, said.Sources = schemas.FromValue, sources(places[at])
 	case slices.ContainsFunc(asked, f.equals):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/model/modeltest"
@@ -40,6 +41,15 @@ func provenanceOf(events string) string {
 	return ""
 }
 
+// nowhere are figures that came from nowhere.
+func nowhere(figures ...string) string {
+	var list []string
+	for _, f := range figures {
+		list = append(list, `{"text":"`+f+`","from":"nowhere","flagged":true}`)
+	}
+	return strings.Join(list, ",")
+}
+
 func TestProvenance(t *testing.T) {
 	t.Parallel()
 	const estate = `{"pumps":[{"site":"a","kw":1200.5},{"site":"a","kw":0.25},{"site":"b7","kw":3},{"site":"8080","kw":3}]}`
@@ -55,6 +65,11 @@ func TestProvenance(t *testing.T) {
 		{"out of the head", "There are 17, or 33%.", `{"text":"17","from":"nowhere","flagged":true},{"text":"33%","from":"nowhere","flagged":true}`},
 		{"a whole number that is not the one", "About 1,199 kW and 2.0 pumps.", `{"text":"1,199","from":"nowhere","flagged":true},{"text":"2.0","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
 		{"names and dates are no figures", "In b7 since 2024-05-01, at 10.0.0.9:\n1. b7\n2. a", ``},
+		{"neither are these", "In eu-west-1, fra1, 10.0.0.0/24, 1/0/24, v1.2, v2, rhel8, 2x10, 01/02/2024, 2024-05, at 10:30, the 2nd, 3fa9, 0x1F.", ``},
+		{"a unit glued to it", "4pumps, up to 3kW, 17GB, 17x and 40Gbit/s.", `{"text":"4pumps","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},{"text":"3kW","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]},` + nowhere("17GB", "17x", "40Gbit/s")},
+		{"one of some", "2/4, 16/30.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]},{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("16", "30")},
+		{"thousands", "Port 8.08k, about 8.1k and 1.2k; not 4k, 8.2k, 4M or 4G.", `{"text":"8.08k","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"8.1k","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"1.2k","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},` + nowhere("4k", "8.2k", "4M", "4G")},
+		{"an exponent", "8.08e3, 4e0, 1e6, 1e+6.", `{"text":"8.08e3","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"4e0","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("1e6", "1e+6")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +94,67 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
+// What was said before a call was sent as well.
+func TestProvenanceOfWhatWasSaidBeforeACall(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, _ := scripted(t, modeltest.Turn{Text: []string{"I expect 1"}, Calls: []modeltest.Call{
+		{ID: "c", Name: "compute_stats", Input: `{"data_key":"site.pumps"}`},
+	}}, modeltest.Say("3 pumps."))
+	serve(t, conn, m, "")
+	a := ask("how many pumps?")
+	a.Include = []string{"provenance"}
+	got, err := stream(t.Context(), conn, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"figures":[` + nowhere("1") + `,{"text":"3","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}]}`
+	if provenanceOf(got) != want {
+		t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
+	}
+}
+
+// The same on the estate that comes with Cairn.
+func TestOfflineAnswersOnTheExampleHaveNoFlaggedFigure(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "examples", "estate.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := bustest.Open(t)
+	serve(t, conn, offline.New(), "")
+	for _, question := range []string{
+		"how many hosts are there per site?",
+		"how many vlans are not routed?",
+		"what is the average cpu_percent of hosts per role?",
+		"which share of hosts is patched?",
+		"what is the total memory_gb per vendor?",
+		"how many hosts have more than 8 cpus?",
+		"what do we have?",
+	} {
+		if p := checkFigures(t, conn, question, string(text)); !strings.Contains(p, `"from"`) {
+			t.Errorf("%s is answered without a figure", question)
+		}
+	}
+}
+
+// checkFigures asks a question and returns where the figures of the answer
+// came from; none is flagged.
+func checkFigures(t *testing.T, conn *bus.Conn, question, context string) string {
+	t.Helper()
+	a := ask(question)
+	a.Context, a.Include = context, []string{"provenance"}
+	got, err := stream(t.Context(), conn, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := provenanceOf(got)
+	if p == "" || strings.Contains(p, "flagged") {
+		t.Errorf("%s\n%s\n%s", question, textOf(t, got), p)
+	}
+	return p
+}
+
 // The planner without a model says nothing that was not computed.
 func TestOfflineAnswersHaveNoFlaggedFigure(t *testing.T) {
 	t.Parallel()
@@ -99,14 +175,6 @@ func TestOfflineAnswersHaveNoFlaggedFigure(t *testing.T) {
 		if q.Type != "nl" || err != nil { // the large ones are packed
 			continue
 		}
-		a := ask(q.Question)
-		a.Context, a.Include = string(text), []string{"provenance"}
-		got, err := stream(t.Context(), conn, a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p := provenanceOf(got); p == "" || strings.Contains(p, "flagged") {
-			t.Errorf("%s\n%s\n%s", q.Question, textOf(t, got), p)
-		}
+		checkFigures(t, conn, q.Question, string(text))
 	}
 }
