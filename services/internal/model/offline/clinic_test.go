@@ -117,6 +117,7 @@ func TestFollowingQuestions(t *testing.T) {
 		{"a further condition", "1 switch with site Oslo and vendor Cisco.", []string{"How many switches are in Oslo?", "and from Cisco?"}},
 		{"another field to count by", "8 switches by site:", []string{"Switches per vendor", "and by site?"}},
 		{"a third turn", "2 switches with vendor Arista.", []string{"How many Cisco switches are there?", "what about Juniper?", "and Arista?"}},
+		{"after one without an answer", `The data does not contain "nurses`, []string{"How many nurses are there?", "and by site?"}},
 		{"a question of its own", "9 pods.", []string{"How many Cisco switches are there?", "How many pods are there?"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

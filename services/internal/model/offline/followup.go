@@ -3,8 +3,9 @@ package offline
 import "slices"
 
 // planTurn plans the last of the user's questions. One that only makes sense
-// after another ("and on Azure?") changes the plan of that one. When an array
-// has been seen for the question it is not looked for again.
+// after another ("and on Azure?") changes the plan of that one, or has no
+// answer where that one has none. When an array has been seen for the question
+// it is not looked for again.
 func planTurn(asked []string, arrays []*array, seen string) plan {
 	last := len(asked) - 1
 	q := split(asked[last])
@@ -16,7 +17,8 @@ func planTurn(asked []string, arrays []*array, seen string) plan {
 	if last == 0 || !back && (p.refuse == "" || len(q) > 7) {
 		return p
 	}
-	if before := planTurn(asked[:last], arrays, seen); before.refuse == "" && before.array != nil && before.amend(q) {
+	before := planTurn(asked[:last], arrays, seen)
+	if before.refuse != "" && back && len(q) < 5 || before.refuse == "" && before.array != nil && before.amend(q) {
 		return before
 	}
 	return p

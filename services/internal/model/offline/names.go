@@ -143,7 +143,7 @@ func (a *array) arrayMatches(q []word) []match {
 		}
 	}
 	for i, w := range q {
-		if generics[w.stem] {
+		if generics[w.stem] && !w.stop {
 			out = append(out, match{role: asGeneric, pos: []int{i}, score: 0.1})
 		}
 	}
