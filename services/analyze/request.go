@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
 	"cairn/services/internal/estate"
@@ -21,7 +22,13 @@ func read(body []byte) (schemas.Analysis, []byte, error) {
 	if len(split.Duplicates) > 0 {
 		return none, nil, schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: split.Duplicates[0], Message: "appears twice"})
 	}
-	small, err := json.Marshal(split.Members)
+	twice := jsontext.AllowDuplicateNames(true) // Inside of members they are told when those are decoded.
+	for name, member := range split.Members {
+		if !jsontext.Value(member).IsValid(twice) { // It is JSON, as the body is.
+			return none, nil, schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: name, Message: "must be valid UTF-8"})
+		}
+	}
+	small, err := json.Marshal(split.Members, twice)
 	if err != nil {
 		return none, nil, unreadable(err)
 	}
