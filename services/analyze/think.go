@@ -8,8 +8,10 @@ const (
 	thinkEnd   = "</think>"
 )
 
-// thoughts takes out of a text, which comes in pieces, what the model thought.
-// Most servers do so themselves.
+// thoughts takes out of a text, which comes in pieces, what the model thought
+// between the marks. Most servers do so themselves. They alone can where the
+// server's template has put the first mark into the prompt: such a text begins
+// like an answer, and what was streamed cannot be taken back. It is shown whole.
 type thoughts struct {
 	held   string // may be the beginning of a mark
 	inside bool
