@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -158,6 +159,7 @@ func passOn(w http.ResponseWriter, r *http.Request, conn *nats.Conn) error {
 // serveCairn is Cairn's edge, and a worker that has the model's tokens, on one
 // connection as in "cairn up".
 func serveCairn(ctx context.Context, _ string) error {
+	defer runtime.KeepAlive(make([]byte, 64<<20)) // as every cairn process has
 	server, err := bus.StartServer("", "")
 	if err != nil {
 		return err
