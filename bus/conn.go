@@ -56,7 +56,6 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		nats.RetryOnFailedConnect(true),
 		nats.IgnoreAuthErrorAbort(), // a password that is being changed is right again soon
 		nats.ReconnectBufSize(-1),   // fail at once rather than send later
-		nats.SyncQueueLen(backlog),  // half a megabyte for each stream by default
 		nats.PingInterval(10 * time.Second),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),

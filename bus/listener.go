@@ -95,10 +95,10 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 	}
 	l := &listener{conn: c, subject: s.Subject, said: time.Now()}
 	var err error
-	if l.sub, err = c.nc.SubscribeSync(subject); err != nil {
+	// A channel of our own: that of SubscribeSync takes half a megabyte.
+	if l.sub, err = c.nc.ChanSubscribe(subject, make(chan *nats.Msg, backlog)); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
-	_ = l.sub.SetPendingLimits(backlog, -1) // fails only on a closed connection
 	ctx, l.end = context.WithCancelCause(ctx)
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+grace)
 	l.forget = context.AfterFunc(c.lost(), func() { l.end(schemas.ErrUnavailable.Because("NATS went away")) })
