@@ -7,19 +7,34 @@ import (
 	"cairn/schemas"
 )
 
-// Events of a run are text, as they go to HTTP clients (HTML, 9.2, server-sent
-// events): headers would cost a message as much again, and what is kept has
-// several of them in one message.
-
-// appendFrame adds the event to b. Its data has no line breaks.
-func appendFrame(b []byte, e Event) []byte {
-	b = append(b, "id: "...)
-	b = strconv.AppendUint(b, e.Sequence, 10)
-	b = append(b, "\nevent: "...)
+// Append adds the event to b as it goes to HTTP clients (HTML, 9.2, server-sent
+// events); without a sequence it has no id. Events of a run are so on the bus,
+// too: headers would cost a message as much again, and what is kept has several
+// events in one message.
+func (e Event) Append(b []byte) []byte {
+	if e.Sequence > 0 {
+		b = append(b, "id: "...)
+		b = strconv.AppendUint(b, e.Sequence, 10)
+		b = append(b, '\n')
+	}
+	b = append(b, "event: "...)
 	b = append(b, e.Type...)
 	b = append(b, "\ndata: "...)
-	b = append(b, e.Data...)
+	b = append(b, oneLine(e.Data)...)
 	return append(b, "\n\n"...)
+}
+
+// oneLine is JSON without line breaks, which can only be between its tokens.
+func oneLine(data []byte) []byte {
+	if !bytes.ContainsAny(data, "\r\n") {
+		return data
+	}
+	return bytes.Map(func(r rune) rune {
+		if r == '\r' || r == '\n' {
+			return ' '
+		}
+		return r
+	}, data)
 }
 
 // readFrame reads the first event of b, and gives what follows it; false when

@@ -17,7 +17,7 @@ func (w *session) publishFrame(e Event) error {
 		w.keep()
 	}
 	before := len(w.keeping)
-	w.keeping = appendFrame(w.keeping, e)
+	w.keeping = e.Append(w.keeping)
 	if err := w.conn.nc.Publish(w.reply, w.keeping[before:]); err != nil {
 		w.keeping = w.keeping[:before]
 		return err
@@ -52,6 +52,6 @@ func (w *session) refused(e *schemas.Error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.keeping = appendFrame(w.keeping, Event{Type: schemas.EventError, Sequence: 1, Data: said})
-	w.keeping = appendFrame(w.keeping, Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
+	w.keeping = Event{Type: schemas.EventError, Sequence: 1, Data: said}.Append(w.keeping)
+	w.keeping = Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(w.keeping)
 }

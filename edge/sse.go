@@ -1,13 +1,11 @@
 package edge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"iter"
 	"net/http"
 	"reflect"
-	"strconv"
 	"sync"
 	"time"
 
@@ -98,7 +96,7 @@ func (s *stream) pass(e bus.Event) error {
 		return s.err
 	}
 	first := len(s.buffer) == 0
-	s.event(e)
+	s.buffer = e.Append(s.buffer)
 	now := time.Now()
 	wait := linger - now.Sub(s.sent)
 	if s.x.status == 0 || wait <= 0 || len(s.buffer) >= enough || e.Type == schemas.EventDone {
@@ -175,37 +173,9 @@ func (s *stream) broken(err error) error {
 	if err != nil {
 		return err
 	}
-	s.event(bus.Event{Type: schemas.EventError, Data: said})
-	s.event(bus.Event{Type: schemas.EventDone, Data: []byte("{}")})
+	s.buffer = bus.Event{Type: schemas.EventError, Data: said}.Append(s.buffer)
+	s.buffer = bus.Event{Type: schemas.EventDone, Data: []byte("{}")}.Append(s.buffer)
 	return s.flush(time.Now())
-}
-
-// event adds an event to what is to be sent.
-func (s *stream) event(e bus.Event) {
-	b := s.buffer
-	if e.Sequence > 0 {
-		b = append(b, "id: "...)
-		b = strconv.AppendUint(b, e.Sequence, 10)
-		b = append(b, '\n')
-	}
-	b = append(b, "event: "...)
-	b = append(b, e.Type...)
-	b = append(b, "\ndata: "...)
-	b = append(b, oneLine(e.Data)...)
-	s.buffer = append(b, "\n\n"...)
-}
-
-// oneLine is JSON without line breaks, which can only be between its tokens.
-func oneLine(data []byte) []byte {
-	if !bytes.ContainsAny(data, "\r\n") {
-		return data
-	}
-	return bytes.Map(func(r rune) rune {
-		if r == '\r' || r == '\n' {
-			return ' '
-		}
-		return r
-	}, data)
 }
 
 // flush sends the buffer, after the head when it is the first.
