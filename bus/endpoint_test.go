@@ -161,20 +161,10 @@ func TestStopAnswersWhatIsInFlight(t *testing.T) {
 
 func TestServerAwayIsUnavailableAndComesBack(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server, err := bus.StartServer(dir, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := server.URL()
-	conn, err := bus.Open(url, t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	server, conn, again := restartable(t)
 	s := bustest.Service(t, conn, "tags")
 	reached := make(chan struct{}, 1)
-	err = bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+	err := bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		if k.RequestID == "hang" {
 			reached <- struct{}{}
 			<-ctx.Done()
@@ -199,11 +189,7 @@ func TestServerAwayIsUnavailableAndComesBack(t *testing.T) {
 	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("while away: got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	again, err := bus.StartServer(dir, url[len("nats://"):])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(again.Stop)
+	again()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := conn.WaitConnected(ctx); err != nil {

@@ -14,6 +14,28 @@ import (
 	"cairn/schemas"
 )
 
+// restartable starts a server that can be stopped, and a connection to it; again
+// starts one in its place, with its data.
+func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()) {
+	t.Helper()
+	dir := t.TempDir()
+	start := func(address string) *bus.Server {
+		server, err := bus.StartServer(dir, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server
+	}
+	server = start("127.0.0.1:0")
+	url := server.URL()
+	conn, err := bus.Open(url, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return server, conn, func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
+}
+
 // listening starts a server that a plain NATS client can reach too.
 func listening(t *testing.T) (*bus.Conn, *nats.Conn) {
 	t.Helper()

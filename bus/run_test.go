@@ -18,6 +18,9 @@ import (
 	"cairn/schemas"
 )
 
+// anything is a question.
+var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
+
 // keep has the events of runs kept until the test ends.
 func keep(t *testing.T, conn *bus.Conn) {
 	t.Helper()
@@ -39,7 +42,7 @@ func resumed(ctx context.Context, conn *bus.Conn, run string, after uint64) (eve
 func listen(t *testing.T, conn *bus.Conn, run string, events int) {
 	t.Helper()
 	read := 0
-	for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +91,7 @@ func TestRefusalOfARunIsReadAgain(t *testing.T) {
 	keep(t, conn)
 	serve(t, bustest.Dial(t, server), func(context.Context, schemas.Analysis, bus.Sender) error { return schemas.ErrTooManyRequests })
 	run := bus.NewRun()
-	for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 		if !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
 			t.Errorf("got %v", err)
 		}
@@ -192,7 +195,7 @@ func TestEventsThatAreNotThereYet(t *testing.T) {
 		return many(ctx, ask, to)
 	})
 	run, read := bus.NewRun(), 0
-	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +245,7 @@ func TestStopIsHeardByAll(t *testing.T) {
 		return ctx.Err()
 	})
 	run := bus.NewRun()
-	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,17 +271,7 @@ func TestStopIsHeardByAll(t *testing.T) {
 // the next ones.
 func TestKeepingOutlivesTheServer(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server, err := bus.StartServer(dir, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := server.URL()
-	conn, err := bus.Open(url, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	server, conn, again := restartable(t)
 	keep(t, conn)
 	amid, away, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
@@ -298,7 +291,7 @@ func TestKeepingOutlivesTheServer(t *testing.T) {
 	listen(t, conn, before, 0)
 	var breaking sync.WaitGroup
 	breaking.Go(func() {
-		for range bus.Analyze.Run(t.Context(), conn, broken, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		for range bus.Analyze.Run(t.Context(), conn, broken, anything) {
 			continue
 		}
 	})
@@ -307,16 +300,13 @@ func TestKeepingOutlivesTheServer(t *testing.T) {
 	breaking.Wait()
 	close(away)
 	<-ended
-	if server, err = bus.StartServer(dir, url[len("nats://"):]); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	again()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for err := error(schemas.ErrUnavailable); err != nil && ctx.Err() == nil; {
 		_ = conn.WaitConnected(ctx)
 		run := bus.NewRun()
-		for _, err = range bus.Analyze.Run(ctx, conn, run, []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+		for _, err = range bus.Analyze.Run(ctx, conn, run, anything) {
 			continue
 		}
 		if err == nil {
@@ -362,7 +352,7 @@ func TestStalledListenerCatchesUp(t *testing.T) {
 		return err
 	})
 	last := uint64(0)
-	for event, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), []byte(`{"query":"q","context":"{}","target":"H"}`)) {
+	for event, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), anything) {
 		if err != nil {
 			t.Fatalf("after %d events: %v", last, err)
 		}

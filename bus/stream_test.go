@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
@@ -101,28 +99,18 @@ func TestStreamStopsWhenTheCallerLeaves(t *testing.T) {
 
 func TestStreamStopsWhenNobodyListens(t *testing.T) {
 	t.Parallel()
-	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	conn, nc := listening(t)
 	ended := make(chan struct{})
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		defer close(ended)
 		for ctx.Err() == nil {
 			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		}
 		return ctx.Err()
 	})
-	nc, err := nats.Connect(server.URL())
-	if err != nil {
+	if err := nc.PublishRequest(bus.Analyze.Subject, "nobody.here", anything); err != nil {
 		t.Fatal(err)
 	}
-	err = nc.PublishRequest(bus.Analyze.Subject, "nobody.here", []byte(`{"query":"q","context":"{}","target":"H"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
 	select {
 	case <-ended:
 	case <-time.After(2 * time.Second):
