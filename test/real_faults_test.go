@@ -272,10 +272,10 @@ func (c *client) health(t testing.TB) (h health) {
 	return h
 }
 
-// level reports whether nothing is left to be indexed.
+// level reports whether nothing is left to be indexed, and searches see it.
 func (h health) level() bool {
-	lag := h.index().Lag
-	return lag != nil && *lag == 0
+	i := h.index()
+	return i.Lag != nil && *i.Lag == 0 && i.Live != "" && i.Live == i.Fingerprint
 }
 
 // index is what registration knows of the index.
