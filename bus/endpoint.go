@@ -24,6 +24,8 @@ type Endpoint[Req, Res any] struct {
 	Subject string
 	// Invalid is the error for a request that cannot be read or is not valid.
 	Invalid *schemas.Error
+	// Needs is what the caller must be allowed.
+	Needs schemas.Right
 }
 
 // Reply is an answer as it came over the wire.
@@ -93,11 +95,19 @@ func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context,
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, micro.Request) {
 	return func(ctx context.Context, r micro.Request) {
 		defer s.recovered(ctx, r)
+		ctx, by, err := admit(ctx, r.Headers().Get, e.Needs)
+		if err != nil {
+			s.fail(ctx, r, err)
+			return
+		}
 		if len(r.Data()) > MaxBody {
 			s.fail(ctx, r, tooLarge(len(r.Data()), MaxBody))
 			return
 		}
 		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
+		if err == nil {
+			err = by.Admit(e.Needs, &req)
+		}
 		if err != nil {
 			s.fail(ctx, r, err)
 			return

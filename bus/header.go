@@ -18,6 +18,9 @@ const (
 	HeaderRevision = "Cairn-Revision"
 	// HeaderMinRevision on a request: the least revision that the answer must have seen.
 	HeaderMinRevision = "Cairn-Min-Revision"
+	// HeaderIdentity on a request: who asks, as an edge has found out, as JSON.
+	// Without it the caller is trusted, as far as NATS lets it ask.
+	HeaderIdentity = "Cairn-Identity"
 	// HeaderTimeout on a request: how long the caller waits, as a Go duration.
 	HeaderTimeout = "Cairn-Timeout"
 	// HeaderEvent on a message of a stream: the event's type. A message
@@ -82,6 +85,9 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	msg.Data = body
 	if id := RequestID(ctx); id != "" {
 		msg.Header.Set(HeaderRequestID, id)
+	}
+	if by := Identity(ctx); by != nil {
+		msg.Header.Set(HeaderIdentity, encodeIdentity(by))
 	}
 	if revision := MinRevision(ctx); revision > 0 {
 		msg.Header.Set(HeaderMinRevision, strconv.FormatUint(revision, 10))

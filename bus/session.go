@@ -45,7 +45,10 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 		defer cancel(nil)
 		w := s.session(ctx, svc.conn, r, cancel)
 		defer w.close()
-		err := w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
+		ctx, _, err := admit(ctx, r.Headers().Get, s.Needs)
+		if err == nil {
+			err = w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
+		}
 		if err == nil {
 			err = w.work(ctx, handle)
 		}

@@ -13,7 +13,8 @@ type Tag struct {
 // TagWrite asks to store a tag.
 type TagWrite struct {
 	Tag
-	TTLSeconds *int `json:"ttl_seconds,omitzero" doc:"shortens the time to live; at least 1"`
+	TenantID   *string `json:"tenant_id,omitzero" doc:"the tag is this tenant's, and of nobody else to be seen; absent: nobody's"`
+	TTLSeconds *int    `json:"ttl_seconds,omitzero" doc:"shortens the time to live; at least 1"`
 }
 
 // Validate names the fields that are wrong.
@@ -21,6 +22,7 @@ func (t *TagWrite) Validate() error {
 	var c check
 	c.length("request_id", t.RequestID, 1, maxID)
 	c.length("flow", t.Flow, 0, maxID)
+	c.tenant("tenant_id", t.TenantID)
 	if t.TTLSeconds != nil && *t.TTLSeconds < 1 {
 		c.fail("ttl_seconds", "want an integer of at least 1, got %d", *t.TTLSeconds)
 	}
@@ -35,13 +37,15 @@ type TagWritten struct {
 
 // TagKey names a tag.
 type TagKey struct {
-	RequestID string `json:"request_id"`
+	RequestID string  `json:"request_id"`
+	TenantID  *string `json:"tenant_id,omitzero" doc:"of whom the tag is"`
 }
 
 // Validate names the fields that are wrong.
 func (k *TagKey) Validate() error {
 	var c check
 	c.length("request_id", k.RequestID, 1, maxID)
+	c.tenant("tenant_id", k.TenantID)
 	return c.as(ErrMalformed)
 }
 

@@ -19,6 +19,7 @@ const module = "cairn/"
 var inside = []binding{
 	{"schemas import nothing of ours", "schemas", nil},
 	{"a bus for tests imports the bus", "bus/bustest", []string{"bus"}},
+	{"keys are kept by means of the bus", "bus/keys", []string{"schemas", "bus"}},
 	{"the bus knows what is said", "bus", []string{"schemas"}},
 	{"the edge knows no backend and no service", "edge", []string{"schemas", "bus"}},
 	{"what services share knows no service", "services/internal", []string{"schemas", "bus", "services/internal"}},

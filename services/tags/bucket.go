@@ -5,7 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"cairn/services/internal/bucket"
+	"cairn/bus/bucket"
 )
 
 const (
@@ -35,7 +35,7 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 
 // shape is what the bucket has of its own.
 func (s Settings) shape(c *jetstream.StreamConfig) {
-	c.Description = "tags of requests in flight, by base64url of the request_id"
+	c.Description = "tags of requests in flight, by base64url of the tenant, if any, and of the request_id"
 	// ADR-43. Limit markers (SubjectDeleteMarkerTTL) would leave a message for
 	// watchers behind each record that expires; without them a key is free at
 	// once, and an expiry is one removal.

@@ -24,13 +24,13 @@ type entry struct {
 }
 
 // last asks the stream's leader, which knows of every acknowledged write.
-func (s *Store) last(ctx context.Context, id string) (entry, error) {
-	msg, err := s.stream.GetLastMsgForSubject(ctx, subject(id))
+func (s *Store) last(ctx context.Context, k key) (entry, error) {
+	msg, err := s.stream.GetLastMsgForSubject(ctx, k.subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return entry{}, nil
 	}
 	if err != nil {
-		return entry{}, wrap(err, "read", id)
+		return entry{}, wrap(err, "read", k)
 	}
 	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // ours always has one
 	return entry{

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
-	"cairn/services/internal/bucket"
 )
 
 const (
@@ -31,24 +31,38 @@ type Store struct {
 	stream jetstream.Stream
 }
 
-// subject is where the record of the id is. Any id has one, and no two the
-// same: it is the id in base64url.
-func subject(id string) string {
-	return subjects + base64.RawURLEncoding.EncodeToString([]byte(id))
+// key names a record: what one tenant writes is not in the way of another.
+type key struct{ tenant, id string }
+
+func keyOf(tenant *string, id string) key {
+	if tenant == nil {
+		return key{"", id}
+	}
+	return key{*tenant, id}
+}
+
+// subject is where the record of the key is. Any key has one, and no two the
+// same: it is the id in base64url, behind that of the tenant, if any.
+func (k key) subject() string {
+	id := base64.RawURLEncoding.EncodeToString([]byte(k.id))
+	if k.tenant == "" {
+		return subjects + id
+	}
+	return subjects + base64.RawURLEncoding.EncodeToString([]byte(k.tenant)) + "." + id
 }
 
 // create stores tag for ttl, or answers ErrTagExists. It is one round trip,
 // unless something is or was there.
-func (s *Store) create(ctx context.Context, tag schemas.Tag, ttl time.Duration) error {
-	msg := nats.NewMsg(subject(tag.RequestID))
+func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Duration) error {
+	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	for last := uint64(0); ; {
 		err := s.publish(ctx, msg, last)
 		if !bucket.Outdated(err) {
-			return wrap(err, "store", tag.RequestID)
+			return wrap(err, "store", k)
 		}
-		found, err := s.last(ctx, tag.RequestID)
+		found, err := s.last(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -84,8 +98,8 @@ func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) error {
 	return nil
 }
 
-func (s *Store) read(ctx context.Context, id string) (tag schemas.Tag, err error) {
-	found, err := s.last(ctx, id)
+func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
+	found, err := s.last(ctx, k)
 	if err != nil {
 		return tag, err
 	}
@@ -93,18 +107,18 @@ func (s *Store) read(ctx context.Context, id string) (tag schemas.Tag, err error
 		return tag, schemas.ErrTagNotFound
 	}
 	if err := json.Unmarshal(found.record, &tag); err != nil {
-		return tag, fmt.Errorf("decode tag %q: %w", id, err)
+		return tag, fmt.Errorf("decode tag %q: %w", k.id, err)
 	}
 	return tag, nil
 }
 
 // delete puts a marker in the record's place, which soon expires itself.
-func (s *Store) delete(ctx context.Context, id string) error {
-	msg := nats.NewMsg(subject(id))
+func (s *Store) delete(ctx context.Context, k key) error {
+	msg := nats.NewMsg(k.subject())
 	msg.Header.Set(operation, "DEL")
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
 	_, err := s.js.PublishMsg(ctx, msg)
-	return wrap(err, "delete", id)
+	return wrap(err, "delete", k)
 }
 
 func (s *Store) check(ctx context.Context) error {
@@ -115,14 +129,14 @@ func (s *Store) check(ctx context.Context) error {
 }
 
 // wrap says what was attempted with the tag, if anything failed.
-func wrap(err error, attempted, id string) error {
+func wrap(err error, attempted string, k key) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, nats.ErrMaxPayload):
 		return schemas.ErrTooLarge.Because("the tag is larger than the NATS server takes (max_payload)")
 	default:
-		return fmt.Errorf("%s tag %q: %w", attempted, id, err)
+		return fmt.Errorf("%s tag %q: %w", attempted, k.id, err)
 	}
 }
 

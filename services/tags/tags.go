@@ -42,7 +42,7 @@ func (t tags) write(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten
 	if err != nil {
 		return written, err
 	}
-	return written, t.store.create(ctx, w.Tag, ttl)
+	return written, t.store.create(ctx, keyOf(w.TenantID, w.RequestID), w.Tag, ttl)
 }
 
 // lifetime is how long a record that asks for so many seconds lives. It may
@@ -64,14 +64,14 @@ func (t tags) lifetime(seconds *int) (time.Duration, error) {
 }
 
 func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, error) {
-	tag, err := t.store.read(ctx, key.RequestID)
+	tag, err := t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
 	return schemas.TagFound{Tags: tag}, err
 }
 
 // delete removes the record. The contract leaves open what deleting an absent
 // one means; here it is done already.
 func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, error) {
-	return schemas.Nothing{}, t.store.delete(ctx, key.RequestID)
+	return schemas.Nothing{}, t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
 }
 
 func (t tags) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {

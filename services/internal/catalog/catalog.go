@@ -16,7 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"cairn/services/internal/bucket"
+	"cairn/bus/bucket"
 )
 
 const (

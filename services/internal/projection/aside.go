@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
-	"cairn/services/internal/bucket"
 )
 
 // Bucket is the name of the KV bucket of records that the index refuses.

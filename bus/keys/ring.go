@@ -1,0 +1,179 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/singleflight"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+const (
+	// every is how often a ring looks for changes: a revoked key is refused
+	// within that time. It asks the leader, and does not depend on a consumer
+	// that might be lost with a server.
+	every = 400 * time.Millisecond
+	// lookTime bounds one look.
+	lookTime = 3 * time.Second
+)
+
+// ErrUnknown says that a key is none that may be used, and why.
+var ErrUnknown = errors.New("the API key is not valid")
+
+// Ring is a copy of all keys, by which an edge knows its callers. It may be
+// used concurrently.
+type Ring struct {
+	conn    *bus.Conn
+	log     *slog.Logger
+	looking singleflight.Group
+
+	mu   sync.RWMutex
+	made time.Time // when the bucket was
+	next uint64    // sequence of what was not yet read
+	keys map[string]Key
+	read bool // once, at least
+}
+
+// NewRing is a ring that knows nothing until it runs.
+func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
+	return &Ring{conn: conn, log: log, next: 1, keys: map[string]Key{}}
+}
+
+// Run keeps the ring like the bucket until ctx ends. While NATS is away, the
+// keys stay as they were.
+func (r *Ring) Run(ctx context.Context) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	well := true
+	for {
+		err := r.Look(ctx)
+		if err != nil && well && ctx.Err() == nil {
+			r.log.Warn("API keys cannot be read; those that are known stay", "err", err)
+		}
+		well = err == nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Look reads what has changed. Calls at one time share one reading.
+func (r *Ring) Look(ctx context.Context) error {
+	_, err, _ := r.looking.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for it, too
+		defer cancel()
+		return nil, r.look(ctx)
+	})
+	return err
+}
+
+func (r *Ring) look(ctx context.Context) error {
+	if !r.conn.Connected() {
+		return schemas.ErrUnavailable.Because("NATS is away")
+	}
+	s, err := r.conn.JetStream().Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		r.note(time.Time{}, 1, nil) // nobody has made a key yet
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for keys: %w", err)
+	}
+	info := s.CachedInfo()
+	next := r.from(info.Created)
+	changed := map[string]*Key{}
+	for next <= info.State.LastSeq {
+		msg, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subjects+">"))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read keys: %w", err)
+		}
+		id := strings.TrimPrefix(msg.Subject, subjects)
+		changed[id] = decode(msg, r.log)
+		next = msg.Sequence + 1
+	}
+	r.note(info.Created, max(next, info.State.LastSeq+1), changed)
+	return nil
+}
+
+// decode is the key in msg; nil: there is none any more.
+func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
+	if msg.Header.Get("KV-Operation") != "" {
+		return nil
+	}
+	k := &Key{}
+	if err := json.Unmarshal(msg.Data, k); err != nil {
+		log.Error("a key that cannot be read opens nothing", "subject", msg.Subject, "err", err)
+		return nil
+	}
+	return k
+}
+
+// from is where to read on in the bucket that was made at the time.
+func (r *Ring) from(made time.Time) uint64 {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if !made.Equal(r.made) {
+		return 1
+	}
+	return r.next
+}
+
+func (r *Ring) note(made time.Time, next uint64, changed map[string]*Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !made.Equal(r.made) {
+		clear(r.keys)
+	}
+	for id, k := range changed {
+		if k == nil {
+			delete(r.keys, id)
+			continue
+		}
+		r.keys[id] = *k
+	}
+	r.made, r.next, r.read = made, next, true
+}
+
+// Identify is who comes with the key; ErrUnknown, wrapped, for one that is not
+// valid, and schemas.ErrUnavailable while nothing could be read yet.
+func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, error) {
+	id, secret, ok := split(text)
+	if !ok {
+		return nil, fmt.Errorf("%w: want cairn_ID_SECRET", ErrUnknown)
+	}
+	k, found, read := r.find(id)
+	if !found { // it may be new
+		if err := r.Look(ctx); err != nil && !read {
+			return nil, schemas.ErrUnavailable.Because("the API keys cannot be read")
+		}
+		k, found, _ = r.find(id)
+	}
+	if !found || !k.opens(secret) {
+		return nil, fmt.Errorf("%w: nobody has made it", ErrUnknown)
+	}
+	if state := k.State(time.Now()); state != StateActive {
+		return nil, fmt.Errorf("%w: it is %s", ErrUnknown, state)
+	}
+	return k.Identity(), nil
+}
+
+func (r *Ring) find(id string) (k Key, found, read bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	k, found = r.keys[id]
+	return k, found, r.read
+}

@@ -1,0 +1,119 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+)
+
+const (
+	// Bucket is the name of the KV bucket of the keys.
+	Bucket   = "keys"
+	stream   = "KV_" + Bucket
+	subjects = "$KV." + Bucket + "."
+)
+
+// ErrNotFound says that there is no key of the id.
+var ErrNotFound = errors.New("no such key")
+
+// Store makes keys and takes them back. It may be used concurrently and needs
+// no closing.
+type Store struct{ kv jetstream.KeyValue }
+
+// Open opens the bucket, and makes it where there is none, on so many servers;
+// 0: as it is, and 1 at first.
+func Open(ctx context.Context, conn *bus.Conn, replicas int) (*Store, error) {
+	_, err := bucket.Open(ctx, conn.JetStream(), Bucket, replicas, func(c *jetstream.StreamConfig) {
+		c.Description = "API keys, hashed, by their ids"
+	})
+	if err != nil {
+		return nil, err
+	}
+	kv, err := conn.JetStream().KeyValue(ctx, Bucket)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
+	}
+	return &Store{kv}, nil
+}
+
+// Create keeps k under a new id and gives the key as its caller carries it: it
+// is not to be had again.
+func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
+	k.Created = time.Now().UTC().Truncate(time.Second)
+	secret := k.mint()
+	value, err := json.Marshal(k)
+	if err == nil {
+		_, err = s.kv.Create(ctx, k.ID, value)
+	}
+	if err != nil {
+		return Key{}, "", fmt.Errorf("create a key: %w", err)
+	}
+	return k, secret, nil
+}
+
+// List is every key, the oldest first; revoked and expired ones, too.
+func (s *Store) List(ctx context.Context) ([]Key, error) {
+	lister, err := s.kv.ListKeys(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	var list []Key
+	for id := range lister.Keys() {
+		k, _, err := s.get(ctx, id)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, k)
+	}
+	slices.SortFunc(list, func(a, b Key) int {
+		if c := a.Created.Compare(b.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return list, nil
+}
+
+// Revoke has every edge refuse the key, within a second. One that was revoked
+// before stays so.
+func (s *Store) Revoke(ctx context.Context, id string) error {
+	k, revision, err := s.get(ctx, id)
+	if err != nil || !k.Revoked.IsZero() {
+		return err
+	}
+	k.Revoked = time.Now().UTC().Truncate(time.Second)
+	value, err := json.Marshal(k)
+	if err == nil {
+		_, err = s.kv.Update(ctx, id, value, revision)
+	}
+	if err != nil {
+		return fmt.Errorf("revoke key %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Store) get(ctx context.Context, id string) (k Key, revision uint64, err error) {
+	e, err := s.kv.Get(ctx, id)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrInvalidKey):
+		return k, 0, fmt.Errorf("%w: %s", ErrNotFound, id)
+	case err != nil:
+		return k, 0, fmt.Errorf("read key %s: %w", id, err)
+	}
+	if err := json.Unmarshal(e.Value(), &k); err != nil {
+		return k, 0, fmt.Errorf("read key %s: %w", id, err)
+	}
+	return k, e.Revision(), nil
+}
