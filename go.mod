@@ -3,6 +3,8 @@ module cairn
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794
 	github.com/blevesearch/bleve/v2 v2.5.7
 	github.com/blevesearch/go-porterstemmer v1.0.3
 	github.com/cayleygraph/cayley v0.7.7
@@ -39,7 +41,6 @@ require (
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
-	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/blevesearch/bleve_index_api v1.2.11 // indirect

@@ -29,7 +29,8 @@ var inside = []binding{
 	{"a service knows no other service", "services/analyze", []string{"schemas", "bus", "services/internal"}},
 	{"a service knows no other service", "services/render", []string{"schemas", "bus", "services/internal"}},
 	{"services are wired in one place", "services", []string{"schemas", "bus", "services"}},
-	{"the command line may use all that is public", "deploy", []string{"schemas", "bus", "edge", "services"}},
+	{"load knows nothing of what it is put on", "deploy/load", nil},
+	{"the command line may use all that is public", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"tests of the whole may use all that is public", "test", []string{"schemas", "bus", "edge", "services"}},
 }
 

@@ -98,7 +98,10 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	if err := errors.Join(shown.Close(), ctx.Err()); err != nil {
 		return err
 	}
-	r.Corpus, r.Tenant, r.AtOnce, r.Backends = len(corpus), e.tenant, e.atOnce, e.backends(ctx)
+	r.Corpus, r.Tenant, r.AtOnce = len(corpus), e.tenant, e.atOnce
+	if h, err := e.health(ctx); err == nil {
+		r.Backends = backendsOf(h, "resolve")
+	}
 	r.Seconds = time.Since(began).Seconds()
 	return e.say(r, out)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -170,21 +171,28 @@ func (e *eval) each(n, atOnce int, do func(int) error) []error {
 	return errs
 }
 
-// backends are those with which skills are found; nil when nobody says.
-func (e *eval) backends(ctx context.Context) map[string]string {
+// health is how Cairn says it is; an error when it is down, or does not say.
+func (c *client) health(ctx context.Context) (h schemas.Health, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	res, err := e.open(ctx, http.MethodGet, "/health", nil)
+	res, err := c.open(ctx, http.MethodGet, "/health", nil)
 	if err != nil {
-		return nil
+		return h, err
 	}
-	var h schemas.Health
-	if a, err := e.read(res); err != nil || json.Unmarshal(a.body, &h) != nil {
-		return nil
+	a, err := c.read(res)
+	if err != nil {
+		return h, err
 	}
-	at := slices.IndexFunc(h.Services, func(s schemas.Health) bool { return s.Service == "resolve" })
-	if at < 0 {
-		return nil
+	return h, json.Unmarshal(a.body, &h)
+}
+
+// backendsOf are the backends of some services, by name.
+func backendsOf(h schemas.Health, services ...string) map[string]string {
+	backends := map[string]string{}
+	for _, s := range h.Services {
+		if slices.Contains(services, s.Service) {
+			maps.Copy(backends, s.Backends)
+		}
 	}
-	return h.Services[at].Backends
+	return backends
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/signal"
 	"runtime"
@@ -86,11 +87,27 @@ variable counts as absent.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })
 	root.AddCommand(upCommand(), edgeCommand(), workerCommand(),
-		registerCommand(), resolveCommand(), askCommand(), evalCommand(), statusCommand(), reindexCommand(), versionCommand())
-	for _, cmd := range root.Commands() {
+		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), versionCommand())
+	for cmd := range below(root) {
 		nameTwins(cmd.Flags())
 	}
 	return root
+}
+
+// below are the commands of a command, each before those of its own.
+func below(cmd *cobra.Command) iter.Seq[*cobra.Command] {
+	return func(yield func(*cobra.Command) bool) {
+		for _, sub := range cmd.Commands() {
+			if !yield(sub) {
+				return
+			}
+			for deeper := range below(sub) {
+				if !yield(deeper) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // misused is err for a command that was not called as it can be.

@@ -80,14 +80,14 @@ func readmeFlags(t *testing.T) {
 // flagTable has a row for each flag of any command.
 func flagTable() string {
 	var rows []*flagRow
-	for _, cmd := range newRoot(os.Getenv).Commands() {
+	for cmd := range below(newRoot(os.Getenv)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			at := slices.IndexFunc(rows, func(r *flagRow) bool { return r.Name == f.Name })
+			at := slices.IndexFunc(rows, func(r *flagRow) bool { return r.Name == f.Name && r.Value.Type() == f.Value.Type() })
 			if at < 0 {
 				at = len(rows)
 				rows = append(rows, &flagRow{Flag: f})
 			}
-			rows[at].commands = append(rows[at].commands, cmd.Name())
+			rows[at].commands = append(rows[at].commands, strings.TrimPrefix(cmd.CommandPath(), "cairn "))
 			rows[at].defaults = append(rows[at].defaults, f.DefValue)
 		})
 	}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/deploy/load"
+	"cairn/schemas"
+)
+
+// benchShares are the operations of each load, with their shares.
+var benchShares = map[string]map[string]float64{
+	"tags":     {"tags-write": 1, "tags-read": 1},
+	"by-id":    {"by-id": 1},
+	"search":   {"search": 1},
+	"register": {"register": 1},
+	"analyze":  {"analyze": 1},
+	"mix":      {"tags-write": 20, "tags-read": 20, "by-id": 25, "search": 20, "register": 10, "analyze": 5},
+}
+
+const (
+	// tagTime is how long the tags live that are written.
+	tagTime = 2 * time.Minute
+	// recentTags is how many tags are read: those written last.
+	recentTags = 8
+)
+
+// asker asks a Cairn what a load consists of.
+type asker struct {
+	client
+	tenant   string
+	skills   int
+	analysis []byte
+	writes   atomic.Int64
+	written  [recentTags]atomic.Pointer[string]
+}
+
+func newAsker(c client, tenant string, skills int) (*asker, error) {
+	a := &asker{client: c, tenant: tenant, skills: skills}
+	hosts := make([]map[string]any, 30)
+	for i := range hosts {
+		hosts[i] = map[string]any{"name": fmt.Sprint("host", i), "site": fmt.Sprint("site", i%3), "cpus": 4 << (i % 4)}
+	}
+	estate, err := json.Marshal(map[string]any{"hosts": hosts}, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	a.analysis, err = json.Marshal(schemas.Analysis{Query: "how many hosts are there per site?", Context: string(estate), Target: schemas.TargetH})
+	return a, err
+}
+
+// operations are those of a load.
+func (a *asker) operations(name string) []load.Operation {
+	shares := benchShares[name]
+	var list []load.Operation
+	for _, o := range []load.Operation{
+		{Name: "tags-write", Do: a.writeTag}, {Name: "tags-read", Do: a.readTag}, {Name: "by-id", Do: a.byID},
+		{Name: "search", Do: a.search}, {Name: "register", Do: a.register}, {Name: "analyze", Stream: true, Do: a.analyze},
+	} {
+		if o.Share = shares[o.Name]; o.Share > 0 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// exchange asks with v as JSON, and reads the whole answer.
+func (a *asker) exchange(ctx context.Context, method, path string, v any) load.Answer {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	var body []byte
+	if v != nil {
+		var err error
+		if body, err = json.Marshal(v); err != nil {
+			return load.Answer{Err: err.Error()}
+		}
+	}
+	res, err := a.open(ctx, method, path, body)
+	if err != nil {
+		return load.Answer{Err: fault(ctx, err)}
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode >= 300 {
+		return load.Answer{Err: codeOf(res)}
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return load.Answer{Err: fault(ctx, err)}
+	}
+	return load.Answer{}
+}
+
+// fault is why there was no answer, or no whole one.
+func fault(ctx context.Context, err error) string {
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return load.TimedOut
+	}
+	return "broken off"
+}
+
+// codeOf is the status of a refusal, with Cairn's code where it is Cairn who
+// refuses.
+func codeOf(res *http.Response) string {
+	text := strconv.Itoa(res.StatusCode)
+	var e schemas.Error
+	body, err := io.ReadAll(res.Body)
+	if err == nil && json.Unmarshal(body, &e) == nil && e.Code != "" {
+		text += " " + e.Code
+	}
+	return text
+}
+
+// writeTag writes the next tag.
+func (a *asker) writeTag(ctx context.Context, _ int) load.Answer {
+	n := a.writes.Add(1)
+	id, ttl := fmt.Sprintf("%s-%d", a.tenant, n), int(tagTime.Seconds())
+	answer := a.exchange(ctx, http.MethodPost, "/tags/write", schemas.TagWrite{
+		Tag:        schemas.Tag{RequestID: id, Flow: "bench", Tags: map[string]jsontext.Value{"phase": jsontext.Value(`"start"`), "tenant": jsontext.Value(`"bench"`)}},
+		TTLSeconds: &ttl,
+	})
+	if answer.Err == "" {
+		a.written[n%recentTags].Store(&id)
+	}
+	return answer
+}
+
+// readTag reads a tag that was written of late; before there is one, it writes it.
+func (a *asker) readTag(ctx context.Context, n int) load.Answer {
+	for i := range recentTags {
+		if id := a.written[(n+i)%recentTags].Load(); id != nil {
+			return a.exchange(ctx, http.MethodGet, "/tags/"+*id, nil)
+		}
+	}
+	return a.writeTag(ctx, n)
+}
+
+func (a *asker) byID(ctx context.Context, n int) load.Answer {
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: benchID(n % a.skills), Asking: a.asking()})
+}
+
+func (a *asker) search(ctx context.Context, n int) load.Answer {
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + benchPhrase(n%a.skills) + "?", Asking: a.asking()})
+}
+
+func (a *asker) asking() schemas.Asking { return schemas.Asking{TenantID: &a.tenant} }
+
+// register replaces a skill by one that says something else.
+func (a *asker) register(ctx context.Context, n int) load.Answer {
+	s := benchSkill(n % a.skills)
+	s.TenantID = &a.tenant
+	s.Description += fmt.Sprintf(" Revised %d times.", n)
+	return a.exchange(ctx, http.MethodPost, "/register/skill", map[string]schemas.Skill{"record": s})
+}
+
+// analyze asks about an estate, and reads all events of the answer.
+func (a *asker) analyze(ctx context.Context, _ int) (answer load.Answer) {
+	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
+	if err != nil {
+		return load.Answer{Err: fault(ctx, err)}
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return load.Answer{Err: codeOf(res)}
+	}
+	for e, err := range events(res.Body) {
+		if err != nil {
+			answer.Err = fault(ctx, err)
+			return answer
+		}
+		if answer.First.IsZero() {
+			answer.First = time.Now()
+		}
+		switch e.kind {
+		case schemas.EventError:
+			var said schemas.StreamError
+			_ = json.Unmarshal(e.data, &said) // what cannot be read is an error, too
+			answer.Err = "event " + cmp.Or(said.Code, "error")
+		case schemas.EventDone:
+			return answer
+		}
+	}
+	answer.Err = "no done"
+	return answer
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"cairn/deploy/load"
+)
+
+// printLoad writes r for people.
+func printLoad(out io.Writer, r *load.Result) error {
+	t := newTable(out)
+	t.row(summaryOf(r))
+	t.row(placeOf(r.Environment))
+	t.row("")
+	t.row("operation", "count", "rate/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "refused", "errors")
+	for _, m := range r.Operations {
+		l := m.Latency
+		t.row(m.Operation, fmt.Sprint(m.Count), fmt.Sprintf("%.1f", m.Rate()),
+			short3(l.At(50)), short3(l.At(90)), short3(l.At(99)), short3(l.At(99.9)), short3(l.Max()),
+			fmt.Sprint(m.Refused()), errorsOf(m))
+	}
+	t.row("")
+	for _, note := range r.Notes {
+		t.row(note)
+	}
+	return t.write()
+}
+
+// summaryOf is what load was put, on one line.
+func summaryOf(r *load.Result) string {
+	text := fmt.Sprintf("%s: %.4g requests a second for %.1f s, over at most %d connections", r.Name, r.Rate, r.Seconds, r.Connections)
+	if r.Interrupted {
+		text += "; interrupted"
+	}
+	return text
+}
+
+// placeOf is where it was measured, on one line.
+func placeOf(e load.Environment) string {
+	text := "Cairn " + e.Version + " at " + e.URL
+	for _, name := range slices.Sorted(maps.Keys(e.Backends)) {
+		text += ", " + name + " " + e.Backends[name]
+	}
+	text += fmt.Sprintf("; asked from %s, %d CPUs", e.System, e.CPUs)
+	if e.Load != nil {
+		text += fmt.Sprintf(", load %.2f before", *e.Load)
+	}
+	return text
+}
+
+// errorsOf are the errors of m by code, those that came most first.
+func errorsOf(m *load.Measured) string {
+	var list []string
+	for _, code := range m.Codes() {
+		list = append(list, fmt.Sprintf("%s: %d", code, m.Errors[code]))
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// short3 is a figure with three digits.
+func short3(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// manyLate is the share of late requests that is worth a word.
+const manyLate = 0.01
+
+// notes say what else was done, and what limited the load.
+func (b *bench) notes(r *load.Result, records int) []string {
+	notes := []string{fmt.Sprintf("%d records of the tenant %s were registered before and are removed after; tags end within %v.", records, b.tenant, tagTime)}
+	if r.Late > manyLate {
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were sent late, since all %d connections were busy; the waiting counts.", 100*r.Late, r.Connections))
+	}
+	if b.rate == highestRate && len(r.Steps) > 0 {
+		verdict := "was the highest rate"
+		if !r.Steps[len(r.Steps)-1].Held {
+			verdict = "and less was not borne"
+		}
+		notes = append(notes, fmt.Sprintf("%.4g requests a second %s within p99 %v and %.2g%% errors, of %d that were tried.", r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
+	}
+	return notes
+}
+
+// printCompared writes two results side by side.
+func printCompared(out io.Writer, files []string, before, after *load.Result) error {
+	t := newTable(out)
+	for i, r := range []*load.Result{before, after} {
+		t.row(files[i] + ": " + summaryOf(r))
+		t.row("  " + placeOf(r.Environment))
+	}
+	t.row("")
+	t.row("operation", "figure", "before", "after", "difference", "")
+	for _, d := range load.Compare(before, after) {
+		difference := "-"
+		if d.Before != 0 {
+			difference = fmt.Sprintf("%+.1f%%", 100*(d.After-d.Before)/d.Before)
+		}
+		t.row(d.Operation, d.Figure, short3(d.Before), short3(d.After), difference, d.Verdict)
+	}
+	t.row("")
+	t.row(`better, worse: beyond noise; ~: within it; ?: too little to tell`)
+	return t.write()
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/schemas"
+)
+
+// What the records for a load are made of: each skill is a task on a thing.
+var (
+	benchTasks = []string{"find unused", "list overloaded", "count unpatched", "audit the cost of", "forecast the growth of",
+		"explain alerts about", "compare the latency of", "plan the migration of", "check the backups of", "rank the risk of"}
+	benchThings = []string{"volumes", "hosts", "virtual machines", "switches", "load balancers", "databases", "certificates",
+		"clusters", "queues", "storage pools", "firewall rules", "licences", "containers", "subnets", "tape libraries", "snapshots"}
+	benchPlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region", "during the night", "over a quarter"}
+)
+
+// benchPhrase is what skill n is for.
+func benchPhrase(n int) string {
+	tasks, things := len(benchTasks), len(benchThings)
+	text := benchTasks[n%tasks] + " " + benchThings[n/tasks%things] + " " + benchPlaces[n/tasks/things%len(benchPlaces)]
+	if round := n / tasks / things / len(benchPlaces); round > 0 {
+		text += fmt.Sprintf(", variant %d", round)
+	}
+	return text
+}
+
+// benchSkill is skill n, which names what serves it.
+func benchSkill(n int) schemas.Skill {
+	domain := fmt.Sprintf("bench%d", n%8)
+	return schemas.Skill{
+		SkillID: benchID(n), Domain: domain, Purpose: benchPhrase(n),
+		Description:       "Can " + benchPhrase(n) + ", from the inventory and its history.",
+		ExampleQueries:    []string{"please " + benchPhrase(n)},
+		ContextBuilderIDs: []string{fmt.Sprintf("ctx.bench%d", n%16)},
+		ToolIDs:           []string{fmt.Sprintf("bench.tools.t%d", n%24)},
+	}
+}
+
+func benchID(n int) string { return fmt.Sprintf("bench%d.s%d", n%8, n) }
+
+// benchRecords are so many skills of the tenant, with tools, context builders
+// and a guardrail that serve them; these come first.
+func benchRecords(tenant string, skills int) ([]record, error) {
+	var all []any
+	for n := range 24 {
+		all = append(all, schemas.Tool{ToolID: fmt.Sprintf("bench.tools.t%d", n), ToolClass: "inventory.read", Provider: "bench", Description: "Reads " + benchThings[n%len(benchThings)] + "."})
+	}
+	for n := range 16 {
+		all = append(all, schemas.ContextBuilder{ContextBuilderID: fmt.Sprintf("ctx.bench%d", n), ContextType: "inventory", Description: "What is known of " + benchThings[n] + ".",
+			ToolIDs: []string{fmt.Sprintf("bench.tools.t%d", n)}})
+	}
+	all = append(all, schemas.Guardrail{GuardrailID: "guard.bench", Description: "Change nothing."})
+	for n := range skills {
+		all = append(all, benchSkill(n))
+	}
+	records := make([]record, len(all))
+	for i, r := range all {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		records[i] = newRecord("bench", text, tenant)
+		if err := records[i].fault(); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// unregister removes the records, also where they were not registered.
+func (b *bench) unregister(ctx context.Context, records []record) error {
+	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	e := eval{client: b.client}
+	left := records
+	var errs []error
+	for try := 0; try < removals && len(left) > 0; try++ {
+		errs = e.each(len(left), connections, func(i int) error { return b.remove(ctx, left[i]) })
+		var again []record
+		for i, err := range errs {
+			if err != nil {
+				again = append(again, left[i])
+			}
+		}
+		left = again
+	}
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%d records of the tenant %s are left: %w", len(left), b.tenant, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) remove(ctx context.Context, r record) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	path := "/register/" + r.Kind + "/" + url.PathEscape(r.ID) + "?tenant_id=" + url.QueryEscape(b.tenant)
+	res, err := b.open(ctx, http.MethodDelete, path, nil)
+	if err == nil {
+		_, err = b.read(res)
+	}
+	return err
+}

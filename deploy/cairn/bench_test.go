@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/deploy/load"
+)
+
+// benched reads what bench has written.
+func benched(t *testing.T, file string) (r load.Result) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// nothingLeft checks that the tenants of all loads are gone.
+func nothingLeft(t *testing.T, s *running, out string) {
+	t.Helper()
+	tenant := regexp.MustCompile(benchTenant + `\w{8}`).FindString(out)
+	if _, said := asks(t, "GET", s.http+"/skills?tenant_id="+tenant, ""); tenant == "" || !strings.Contains(said, `"skills":[]`) {
+		t.Errorf("the tenant %q has %s", tenant, said)
+	}
+}
+
+func TestBench(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "--model", "offline:")
+	for operation, rows := range map[string][]string{
+		"tags":     {"tags-write", "tags-read", "all"},
+		"by-id":    {"by-id"},
+		"search":   {"search"},
+		"register": {"register"},
+		"analyze":  {"analyze first event", "analyze"},
+		"mix":      {"tags-write", "tags-read", "by-id", "search", "register", "analyze first event", "analyze", "all"},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			file, page := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.html")
+			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "60", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json", file, "--html", page)
+			if got.code != 0 || got.err != "" {
+				t.Fatalf("%+v", got)
+			}
+			r := benched(t, file)
+			var names []string
+			for _, m := range r.Operations {
+				names = append(names, m.Operation)
+				if m.Failed() > 0 || m.Count == 0 || m.Latency.Count() != m.Count || !strings.Contains(got.out, "\n"+m.Operation+" ") {
+					t.Errorf("%s: %d requests, errors %v\n%s", m.Operation, m.Count, m.Errors, got.out)
+				}
+			}
+			if strings.Join(names, ",") != strings.Join(rows, ",") || r.Operations[len(rows)-1].Count != 60 {
+				t.Errorf("%v, the last with %d requests; want %v and 60", names, r.Operations[len(rows)-1].Count, rows)
+			}
+			if e := r.Environment; e.URL != s.http || e.Version == "" || e.CPUs == 0 || e.Backends["model"] != "offline:" || e.Backends["index"] != "embedded:" {
+				t.Errorf("%+v", e)
+			}
+			if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "<polyline") {
+				t.Errorf("%v: no plot on the page", err)
+			}
+			nothingLeft(t, s, got.out)
+			compared := do(t, "", "bench", "--compare", file, file)
+			if compared.code != 0 || !regexp.MustCompile(`p50 ms .* \+0\.0% +~`).MatchString(compared.out) {
+				t.Errorf("%+v", compared)
+			}
+		})
+	}
+}
+
+func TestBenchFindsTheHighestRate(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "--model", "offline:")
+	file := filepath.Join(t.TempDir(), "a.json")
+	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for", "100ms", "--warm", "0s", "--skills", "1", "--json", file)
+	if got.code != 0 || !strings.Contains(got.out, "and less was not borne within p99 1ns") || !strings.Contains(got.err, "50/s: p99 ") {
+		t.Errorf("%+v", got)
+	}
+	if r := benched(t, file); r.Rate != 1 || len(r.Steps) < 6 || r.Steps[0].Held {
+		t.Errorf("rate %g after %+v", r.Rate, r.Steps)
+	}
+}
+
+func TestBenchIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := alone(t, "--model", "offline:")
+	at, err := url.Parse(s.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan struct{})
+	var once sync.Once
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/tags/write" {
+			once.Do(func() { close(began) })
+		}
+		httputil.NewSingleHostReverseProxy(at).ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	file := filepath.Join(t.TempDir(), "a.json")
+	cmd := program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h", "--warm", "0s", "--skills", "3", "--json", file)
+	out := newBuffer()
+	cmd.Stdout, cmd.Stderr = out, out
+	p := &running{Cmd: cmd, out: out, done: make(chan error, 1)}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.Wait() }()
+	t.Cleanup(func() {
+		_ = p.Process.Kill() // it has ended, or is of no use any more
+		<-p.done
+	})
+	select {
+	case <-began:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("no load:\n%s", out)
+	}
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.ends(t); code != exitInterrupted || !strings.Contains(out.String(), "; interrupted") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if r := benched(t, file); !r.Interrupted {
+		t.Error("the file does not say that it was interrupted")
+	}
+	nothingLeft(t, s, out.String())
+}
+
+// What fails is told by its code, and nothing of it is in the latency.
+func TestBenchOfACairnInTrouble(t *testing.T) {
+	t.Parallel()
+	c := &trouble{answer: func(_ string, before int32) (int, string) {
+		if before%2 == 0 {
+			return 503, noVectors
+		}
+		return 200, soundAnswer
+	}}
+	c.registered.Store(5)
+	file := filepath.Join(t.TempDir(), "a.json")
+	got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s", "--skills", "3", "--json", file)
+	if got.code != 0 || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
+		t.Errorf("%+v", got)
+	}
+	if m := benched(t, file).Operations[0]; m.Refused() != 50 || m.Latency.Count() != 50 {
+		t.Errorf("%d refused, %d latencies", m.Refused(), m.Latency.Count())
+	}
+	if n := c.removed.Load(); n != 45 {
+		t.Errorf("%d removals; want 44, and one again", n)
+	}
+}
+
+func TestBenchRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "other.json", `{"format": 2}`)
+	for _, row := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"an operation that there is not", []string{"dance"}, "want an OPERATION of tags, by-id,"},
+		{"two operations", []string{"tags", "search"}, "want one OPERATION"},
+		{"no rate", []string{"--rate", "fast"}, "--rate: want requests a second or max"},
+		{"no time", []string{"--for", "0s"}, "--for, --step: want more than 0"},
+		{"no connection", []string{"--connections", "0"}, "--connections: want at least 1"},
+		{"too many connections", []string{"--connections", "9999"}, "--connections: want at most 512"},
+		{"no skill", []string{"--skills", "0"}, "--skills: want at least 1"},
+		{"no Cairn", []string{"--url", "http://127.0.0.1:1"}, "no Cairn answers"},
+		{"one file", []string{"--compare", "a"}, "want two files, got 1"},
+		{"no file", []string{"--compare", "a", "b"}, "no such file"},
+		{"another file", []string{"--compare", filepath.Join(dir, "other.json"), "b"}, "not a result of format 1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if got := do(t, "", append([]string{"bench"}, row.args...)...); got.code != 1 || got.out != "" || !strings.Contains(got.err, row.says) {
+				t.Errorf("%+v; want %q", got, row.says)
+			}
+		})
+	}
+}

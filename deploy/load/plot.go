@@ -1,0 +1,115 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// plot is a chart of lines, in the words of SVG.
+type plot struct {
+	Title  string
+	XName  string
+	XTicks []tick
+	YTicks []tick
+	Lines  []line
+}
+
+// tick is a mark on an axis.
+type tick struct {
+	At   float64
+	Text string
+}
+
+// line is what one operation does.
+type line struct {
+	Name   string
+	Color  int
+	Thin   bool
+	Points string
+}
+
+// The place of a plot's lines on its canvas, which is 720 × 300.
+const (
+	left, right = 64., 704.
+	above, base = 16., 260.
+)
+
+// curve is a line in the units of the data.
+type curve struct {
+	name  string
+	color int
+	thin  bool
+	x, y  []float64
+}
+
+// scale brings values to the canvas.
+type scale struct {
+	from, to   float64 // values
+	start, end float64 // places
+	log        bool
+}
+
+func (s scale) at(v float64) float64 {
+	from, to := s.from, s.to
+	if s.log {
+		v, from, to = math.Log10(max(v, s.from)), math.Log10(from), math.Log10(to)
+	}
+	return s.start + (v-from)/(to-from)*(s.end-s.start)
+}
+
+// newPlot draws the curves.
+func newPlot(title, xName string, x, y scale, xTicks, yTicks []tick, curves []curve) plot {
+	p := plot{Title: title, XName: xName}
+	for _, t := range xTicks {
+		p.XTicks = append(p.XTicks, tick{x.at(t.At), t.Text})
+	}
+	for _, t := range yTicks {
+		p.YTicks = append(p.YTicks, tick{y.at(t.At), t.Text})
+	}
+	for _, c := range curves {
+		var points strings.Builder
+		for i := range c.x {
+			_, _ = fmt.Fprintf(&points, "%.1f,%.1f ", x.at(c.x[i]), y.at(c.y[i])) // a builder takes all
+		}
+		p.Lines = append(p.Lines, line{c.name, c.color, c.thin, strings.TrimSpace(points.String())})
+	}
+	return p
+}
+
+// logScale is a scale in decades around the curves' values, with its ticks.
+func logScale(curves []curve) (scale, []tick) {
+	least, most := math.Inf(1), 0.
+	for _, c := range curves {
+		for _, v := range c.y {
+			if v > 0 {
+				least, most = min(least, v), max(most, v)
+			}
+		}
+	}
+	if most == 0 {
+		least, most = 1, 10
+	}
+	from, to := math.Floor(math.Log10(least)), math.Ceil(math.Log10(most))
+	if to == from {
+		to++
+	}
+	var ticks []tick
+	for d := from; d <= to; d++ {
+		ticks = append(ticks, tick{math.Pow(10, d), fmt.Sprintf("%g ms", math.Pow(10, d))})
+	}
+	return scale{math.Pow(10, from), math.Pow(10, to), base, above, true}, ticks
+}
+
+// linear is a scale from 0 to most, with its ticks.
+func linear(most, start, end float64, unit string) (scale, []tick) {
+	step := math.Pow(10, math.Floor(math.Log10(most)))
+	for most/step < 4 {
+		step /= 2
+	}
+	var ticks []tick
+	for v := 0.; v <= most*1.0001; v += step {
+		ticks = append(ticks, tick{v, fmt.Sprintf("%.4g%s", v, unit)})
+	}
+	return scale{0, most, start, end, false}, ticks
+}
