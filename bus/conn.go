@@ -36,14 +36,14 @@ type Conn struct {
 // Open connects to the server at url (nats://, tls://, ws:// or several with
 // commas between), or keeps trying when it is away. name is shown by the
 // server's monitoring. The caller closes it.
-func Open(url, name string) (*Conn, error) {
+func Open(url, name string, options ...Option) (*Conn, error) {
 	if strings.HasPrefix(url, "embedded:") {
 		return nil, fmt.Errorf("connect to %s: an embedded server lives in the process that starts it", url)
 	}
 	if err := checkURLs(url); err != nil {
 		return nil, err
 	}
-	return connect(url, name)
+	return connect(url, name, options...)
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {

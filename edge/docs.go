@@ -28,7 +28,7 @@ var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{
 }).Parse(docsHTML))
 
 func docs() action {
-	return action{media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+	return action{open: true, media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
 		d, err := x.edge.describe()
 		if err != nil {
 			return err

@@ -38,7 +38,8 @@ type exchange struct {
 	route  *route            // nil: there is none
 	vars   map[string]string // of the path, escaped as they came
 	id     string
-	status int // 0 until the answer begins
+	by     *schemas.Identity // nil: nobody asked who it is
+	status int               // 0 until the answer begins
 	err    error
 }
 
@@ -156,7 +157,9 @@ func (x *exchange) fail(err error) {
 	}
 	e := x.visible(err)
 	if e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests {
-		x.w.Header()["Retry-After"] = []string{"1"}
+		if x.w.Header()["Retry-After"] == nil {
+			x.w.Header()["Retry-After"] = []string{"1"}
+		}
 	}
 	body, err := json.Marshal(e)
 	if err != nil { // a detail that is not UTF-8
@@ -206,6 +209,9 @@ func (x *exchange) log(began time.Time) {
 	said := []slog.Attr{
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.EscapedPath()),
 		slog.Int("status", x.status), slog.Duration("took", time.Since(began)), slog.String("request_id", x.id),
+	}
+	if x.by != nil {
+		said = append(said, slog.String("by", x.by.ID))
 	}
 	if x.err != nil {
 		said = append(said, slog.Any("err", x.err))

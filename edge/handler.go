@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"cairn/bus"
+	"cairn/edge/access"
 	"cairn/schemas"
 )
 
@@ -29,6 +30,7 @@ type edge struct {
 	methods  []string // that any route has
 	describe func() (description, error)
 	origins  *http.CrossOriginProtection
+	gate     *access.Gate  // nil: everybody may come in
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
 	silence  time.Duration // of a stream before a comment
@@ -37,6 +39,7 @@ type edge struct {
 func newEdge(stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: c.Log, stopping: stopping,
+		gate:    access.Open(c.Access, c.Conn, c.Log),
 		silence: cmp.Or(c.KeepAlive, keepAlive),
 		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:   map[*mux.Route]*route{},
@@ -113,6 +116,9 @@ func (x *exchange) dispatch() error {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
 		if err := x.edge.origins.Check(x.r); err != nil {
 			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
+		}
+		if err := x.identify(); err != nil {
+			return err
 		}
 		return x.route.answer(x)
 	}

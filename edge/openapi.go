@@ -28,7 +28,7 @@ func describe(rows []route) (description, error) {
 }
 
 func openAPI() action {
-	return action{media: "application/json", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+	return action{open: true, media: "application/json", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
 		d, err := x.edge.describe()
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 		"info":       object{"title": "Cairn", "version": bus.Version, "description": "Knowledge and question answering for agents."},
 		"servers":    []object{{"url": "/"}},
 		"paths":      paths,
-		"components": object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders},
+		"components": object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders, "securitySchemes": object{"bearer": bearer}},
 	}, json.Deterministic(true))
 }
 
@@ -97,6 +97,12 @@ var (
 		"Revision":  object{"description": "the catalog revision that holds what was written", "schema": object{"type": "integer"}},
 	}
 )
+
+// bearer is how callers are known, where they are asked.
+var bearer = object{
+	"type": "http", "scheme": "bearer",
+	"description": "An API key, or a token of an OpenID provider, whose role has the right that the operation names. Not asked for where authentication is off.",
+}
 
 func header(name, description string, schema object) object {
 	return object{"name": name, "in": "header", "description": description, "schema": schema}

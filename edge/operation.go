@@ -25,6 +25,9 @@ func (r route) operation(types *schemas.Definitions) (object, error) {
 	if r.subject != "" {
 		op["x-nats-subject"] = r.subject
 	}
+	if !r.open {
+		op["security"] = []object{{"bearer": []string{string(r.needs)}}}
+	}
 	parameters, err := r.parameters(types)
 	if err != nil {
 		return nil, err
@@ -155,8 +158,8 @@ func (r route) failures() []*schemas.Error {
 	if r.request != nil && !r.inURL {
 		list = append(list, schemas.ErrTooLarge)
 	}
-	if r.method != http.MethodGet {
-		list = append(list, schemas.ErrForbidden)
+	if !r.open {
+		list = append(list, schemas.ErrUnauthenticated, schemas.ErrForbidden, schemas.ErrTooManyRequests)
 	}
 	if r.subject != "" {
 		list = append(list, schemas.ErrInternal, schemas.ErrUnavailable, schemas.ErrTimeout)

@@ -24,6 +24,8 @@ type route struct {
 // action is what a route does, and what it takes and gives.
 type action struct {
 	answer  func(*exchange) error
+	open    bool           // to everybody
+	needs   schemas.Right  // of who asks; not looked at when it is open
 	subject string         // on which the same can be asked; empty: none
 	request reflect.Type   // nil: nothing
 	reply   reflect.Type   // nil: nothing, or not JSON
@@ -102,11 +104,11 @@ func fresh(a action) action {
 }
 
 func notImplemented() action {
-	return action{answer: func(*exchange) error { return schemas.ErrNotImplemented }, invalid: schemas.ErrMalformed}
+	return action{needs: schemas.RightRead, answer: func(*exchange) error { return schemas.ErrNotImplemented }, invalid: schemas.ErrMalformed}
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
 // relay asks e and answers with what it says.

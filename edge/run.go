@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 	"reflect"
 	"strconv"
 
@@ -22,6 +23,11 @@ func resume[Req any](s bus.Stream[Req]) action {
 		if err != nil {
 			return err
 		}
+		leave, err := x.enter()
+		if err != nil {
+			return err
+		}
+		defer leave()
 		return follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 			return s.Resume(ctx, x.edge.conn, run, seen)
 		})
@@ -39,12 +45,21 @@ func stop[Req any](s bus.Stream[Req]) action {
 	})
 }
 
+// foreign answers as if there were no such run, for there is none of the caller.
+func foreign(x *exchange) error {
+	if x.route.status == http.StatusNoContent {
+		x.reply(bus.Reply{})
+		return nil
+	}
+	return schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
+}
+
 // ofRun is an action on the run that the path names.
 func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) error) action {
 	request := reflect.TypeFor[schemas.RunKey]()
 	known := parametersOf(request)
 	return action{
-		subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, say: s.Errors,
+		needs: s.Needs, subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
 			body, wrong := known.read(x.vars, x.r.URL.RawQuery)
 			if len(wrong) > 0 {
@@ -53,6 +68,9 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 			key, err := schemas.Decode[schemas.RunKey](body, s.Invalid)
 			if err != nil {
 				return err
+			}
+			if !x.owns(key.Run) {
+				return foreign(x)
 			}
 			return do(x, key.Run)
 		},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/edge/access"
 )
 
 const (
@@ -33,6 +34,11 @@ type Config struct {
 	// KeepAlive is how long a stream may be silent before a comment shows that
 	// it lives; 0: 10 seconds.
 	KeepAlive time.Duration
+	// Cert and Key are the files, in PEM, of the certificate that encrypts; empty:
+	// nothing does. They are read anew when they change.
+	Cert, Key string
+	// Access says who is let in; the zero one lets in everybody.
+	Access access.Config
 }
 
 // Serve answers HTTP requests until ctx ends, then those in flight, and
@@ -46,10 +52,14 @@ func Serve(ctx context.Context, c Config) error {
 		}
 	}
 	base, end := context.WithCancel(context.Background())
+	handler := newEdge(base, c)
+	var following sync.WaitGroup
+	following.Go(func() { handler.gate.Run(base) })
+	defer following.Wait()
 	defer end()
 	var silent unasked
 	server := &http.Server{
-		Handler:           newEdge(base, c),
+		Handler:           handler,
 		ConnState:         silent.note,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
@@ -58,8 +68,18 @@ func Serve(ctx context.Context, c Config) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
 	server.RegisterOnShutdown(silent.close)
+	serve := func() error { return server.Serve(listener) }
+	if c.Cert != "" {
+		shown, err := loadCertificate(c.Cert, c.Key, c.Log)
+		if err != nil {
+			end()
+			return err
+		}
+		server.TLSConfig = shown.tlsConfig()
+		serve = func() error { return server.ServeTLS(listener, "", "") }
+	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- serve() }()
 	select {
 	case err := <-served:
 		return err

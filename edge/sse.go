@@ -33,13 +33,18 @@ const (
 // events answers with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
+		needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
+			leave, err := x.enter()
+			if err != nil {
+				return x.unread(err)
+			}
+			defer leave()
 			body, err := x.body(s.MaxBody)
 			if err != nil {
 				return err
 			}
-			run := bus.NewRun()
+			run := x.newRun()
 			err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 				return s.Run(ctx, x.edge.conn, run, body)
 			})

@@ -67,3 +67,15 @@ func (i *Identity) May(needs Right) error {
 	}
 	return ErrForbidden.Because(fmt.Sprintf("the role %s may not %s; want %s", i.Role, needs, strings.Join(able, " or ")))
 }
+
+// Validate names the fields that are wrong.
+func (i *Identity) Validate() error {
+	var c check
+	if !i.Role.Known() {
+		c.fail("role", "want one of %v, got %q", Roles(), i.Role)
+	}
+	for n, tenant := range i.Tenants {
+		c.tenant(fmt.Sprintf("tenants[%d]", n), &tenant)
+	}
+	return c.as(ErrMalformed)
+}

@@ -29,12 +29,14 @@ const (
 // client asks Cairn over HTTP.
 type client struct {
 	url string
+	key string
 }
 
 var transport = &http.Transport{MaxIdleConnsPerHost: registrations, Proxy: http.ProxyFromEnvironment}
 
 func (c *client) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:8080", "`URL` of Cairn")
+	cmd.Flags().StringVar(&c.key, "key", "", "API `KEY` or token by which Cairn knows the caller; better in the environment, where others do not see it")
 }
 
 // answer is a response whose status says success.
@@ -80,6 +82,9 @@ func (c *client) open(ctx context.Context, method, path string, body []byte, hea
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	for pair := range slices.Chunk(headers, 2) {
 		req.Header.Set(pair[0], pair[1])

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"cairn/bus"
 	"cairn/edge"
@@ -16,7 +15,7 @@ import (
 type edgeProcess struct {
 	process
 	edgeFlags
-	nats string
+	natsClient
 }
 
 func edgeCommand() *cobra.Command {
@@ -27,7 +26,7 @@ func edgeCommand() *cobra.Command {
 		Long: `Edge answers HTTP by asking the workers on a NATS server. Any number of edges may
 run beside each other. While NATS or the workers are away it answers 503, and
 /health says what is missing.`,
-		Example: `  cairn edge --nats nats://nats:4222 --http 0.0.0.0:8080 --insecure
+		Example: `  cairn edge --nats nats://nats:4222 --http 0.0.0.0:8080 --auth keys
   CAIRN_NATS=nats://nats:4222 cairn edge`,
 		Args: wants("nothing more", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,13 +34,9 @@ run beside each other. While NATS or the workers are away it answers 503, and
 		},
 	}
 	e.edgeFlags.flags(cmd.Flags())
-	natsFlag(cmd.Flags(), &e.nats)
+	e.natsClient.flags(cmd.Flags())
 	e.process.flags(cmd.Flags())
 	return cmd
-}
-
-func natsFlag(f *pflag.FlagSet, url *string) {
-	f.StringVar(url, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; several with commas between")
 }
 
 func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
@@ -49,17 +44,18 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	conn, err := bus.Open(e.nats, "cairn-edge")
+	conn, err := e.open("cairn-edge")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	listener, err := e.listen()
+	c, err := e.config(e.process, log)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "Cairn %s: edge on http://%s, asking %s\n", bus.Version, listener.Addr(), redacted(e.nats)); err != nil {
+	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, asking %s\n", bus.Version, addressOf(c), redacted(e.nats)); err != nil {
 		return err
 	}
-	return edge.Serve(ctx, edge.Config{Listener: listener, Conn: conn, Log: log, Drain: e.drain, AnalyzeTimeout: e.patience})
+	c.Conn = conn
+	return edge.Serve(ctx, c)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/edge"
 	"cairn/services"
 )
 
@@ -97,39 +99,46 @@ func atMost[T cmp.Ordered](flag string, value, most T) error {
 
 // edgeFlags are the settings of the edge.
 type edgeFlags struct {
-	http     string
-	insecure bool
-	patience time.Duration
+	accessFlags
+	http      string
+	cert, key string // files
+	patience  time.Duration
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.http, "http", "127.0.0.1:8080", "`ADDRESS` for HTTP; port 0 takes a free one")
-	f.BoolVar(&e.insecure, "insecure", false, "allow addresses that other machines reach: nobody is asked who they are")
+	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the certificate for HTTPS, in PEM, read anew when it changes; empty: plain HTTP")
+	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
+	e.accessFlags.flags(f)
 	f.DurationVar(&e.patience, "analyze-timeout", bus.Analyze.Timeout, "how long an analysis may take; at most 2m0s")
 }
 
-// listen takes the HTTP address.
-func (e *edgeFlags) listen() (net.Listener, error) {
-	err := cmp.Or(guard("http", e.http, e.insecure), atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
-	if err != nil {
-		return nil, err
+// config is that of an edge; its listener is to be closed.
+func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
+	c := edge.Config{Log: log, Drain: p.drain, AnalyzeTimeout: e.patience, Cert: e.cert, Key: e.key}
+	var err error
+	if c.Access, err = e.accessFlags.config(e.http); err != nil {
+		return c, err
 	}
-	l, err := net.Listen("tcp", e.http)
-	if err != nil {
-		return nil, fmt.Errorf("--http: %w", err)
+	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
+	if err == nil && (e.cert == "") != (e.key == "") {
+		err = errors.New("--tls-cert and --tls-key: want both or none")
 	}
-	return l, nil
+	if err != nil {
+		return c, err
+	}
+	if c.Listener, err = net.Listen("tcp", e.http); err != nil {
+		return c, fmt.Errorf("--http: %w", err)
+	}
+	e.warn(log, c.Access, c.Listener.Addr().String(), c.Cert != "")
+	return c, nil
 }
 
-// guard refuses an address that other machines reach, unless that is wanted:
-// there is no authentication.
-func guard(flag, address string, insecure bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("--%s: want host:port: %w", flag, err)
+// addressOf is where the edge of the config answers.
+func addressOf(c edge.Config) string {
+	scheme := "http"
+	if c.Cert != "" {
+		scheme = "https"
 	}
-	if ip := net.ParseIP(host); insecure || host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("--%s %s can be reached by other machines, and there is no authentication; allow it with --insecure", flag, address)
+	return scheme + "://" + c.Listener.Addr().String()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -70,21 +69,21 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if u.nats != "" {
-		if err := guard("nats-listen", u.nats, u.insecure); err != nil {
+		if err := guard("nats-listen", u.nats, u.insecure, "--insecure"); err != nil {
 			return err
 		}
 	}
-	listener, err := u.listen()
+	e, err := u.edgeFlags.config(u.process, log)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // the edge has closed it, if it ran
+	defer func() { _ = e.Listener.Close() }() // the edge has closed it, if it ran
 	free, err := own(u.data)
 	if err != nil {
 		return err
 	}
 	defer free()
-	return u.serve(ctx, listener, u.withModel(ctx, settings), out)
+	return u.serve(ctx, e, u.withModel(ctx, settings), out)
 }
 
 // withModel is c with the model that is at hand, unless one is named.
@@ -102,7 +101,7 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 }
 
 // serve runs everything until ctx ends.
-func (u *up) serve(ctx context.Context, listener net.Listener, c services.Config, out io.Writer) error {
+func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
 	server, err := bus.StartServer(u.data, u.nats)
 	if err != nil {
 		return err
@@ -113,9 +112,9 @@ func (u *up) serve(ctx context.Context, listener net.Listener, c services.Config
 		return err
 	}
 	defer conn.Close()
-	e := edge.Config{Listener: listener, Conn: conn, Log: c.Log, Drain: u.drain, AnalyzeTimeout: u.patience}
+	e.Conn = conn
 	err = together(ctx, conn, c, e, func() {
-		u.report(out, "http://"+listener.Addr().String(), server.URL(), c, degraded(ctx, conn, services.Roles()))
+		u.report(out, addressOf(e), server.URL(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Stopping: requests in flight are answered first. Once more ends at once.")
 		})

@@ -21,7 +21,7 @@ const natsTime = 30 * time.Second
 // worker is one process of services.
 type worker struct {
 	process
-	nats     string
+	natsClient
 	backends backends
 }
 
@@ -44,7 +44,7 @@ nothing of each other and may be stopped at any time.`,
 			return w.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	natsFlag(cmd.Flags(), &w.nats)
+	w.natsClient.flags(cmd.Flags())
 	w.backends.flags(cmd.Flags())
 	cmd.Flags().IntVar(&w.backends.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and 1 at first")
 	w.process.flags(cmd.Flags())
@@ -65,7 +65,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	conn, err := bus.Open(w.nats, "cairn-worker")
+	conn, err := w.open("cairn-worker")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus/keys"
+	"cairn/schemas"
+)
+
+// keyTime bounds a command about keys.
+const keyTime = 10 * time.Second
+
+// key is a command about API keys.
+type key struct {
+	natsClient
+	json     bool
+	replicas int
+}
+
+func keyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Make API keys, and take them back",
+		Long: `Key makes the API keys by which an edge with --auth keys knows its callers. They are
+kept on NATS, hashed; whoever may write there may make some. Every edge learns of a
+change within a second.`,
+		Args: wants("create, list or revoke", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(keyCreateCommand(), keyListCommand(), keyRevokeCommand())
+	return cmd
+}
+
+func (k *key) flags(cmd *cobra.Command) {
+	k.natsClient.flags(cmd.Flags())
+	jsonFlag(cmd, &k.json)
+}
+
+// with does something with the store of keys.
+func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
+	conn, err := k.open("cairn-key")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, keyTime)
+	defer cancel()
+	if err := await(ctx, conn, k.nats); err != nil {
+		return err
+	}
+	store, err := keys.Open(ctx, conn, k.replicas)
+	if err != nil {
+		return err
+	}
+	return do(ctx, store)
+}
+
+// keyCreate makes a key.
+type keyCreate struct {
+	key
+	tenants []string
+	all     bool
+	role    string
+	expires days
+}
+
+func keyCreateCommand() *cobra.Command {
+	k := &keyCreate{expires: days(90 * day)}
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make an API key, and show it once",
+		Long: `Create makes an API key and shows it, this once: only its hash is kept.
+
+A reader resolves, lists and reads tags; a registrar also writes tags and registers; an analyst
+also writes tags and asks about estates; an admin does all of that, and registers
+global records. A key speaks for its tenants alone, and without a tenant_id for
+its own one.`,
+		Example: `  cairn key create --tenant acme --role registrar
+  cairn key create --all-tenants --role admin --expires 24h`,
+		Args: wants("nothing more", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return k.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&k.tenants, "tenant", nil, "`TENANT` for which the key speaks; several with commas between")
+	f.BoolVar(&k.all, "all-tenants", false, "the key speaks for every tenant")
+	f.StringVar(&k.role, "role", "", "`ROLE` of who has the key: reader, registrar, analyst or admin")
+	f.Var(&k.expires, "expires", "`TIME` after which the key is refused, such as 90d or 12h; never: it is not")
+	f.IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep each key; 0: as they are kept, and 1 at first")
+	k.flags(cmd)
+	return cmd
+}
+
+func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
+	switch {
+	case k.role == "":
+		return fmt.Errorf("--role: want one of %v", schemas.Roles())
+	case k.all == (len(k.tenants) > 0):
+		return errors.New("want --tenant, or --all-tenants, and not both")
+	}
+	made := keys.Key{Role: schemas.Role(k.role), Tenants: k.tenants, Expires: k.expires.from(time.Now())}
+	if err := made.Identity().Validate(); err != nil {
+		return err
+	}
+	return k.with(ctx, func(ctx context.Context, s *keys.Store) error {
+		made, secret, err := s.Create(ctx, made)
+		if err != nil {
+			return err
+		}
+		if k.json {
+			return writeJSON(out, map[string]string{"id": made.ID, "key": secret})
+		}
+		_, err = fmt.Fprintf(out, "%s\nThis is key %s of %s for %s, %s. It is not shown again.\n", secret, made.ID, a(made.Role), speaksFor(made), until(made))
+		return err
+	})
+}
+
+// a is the role with its article.
+func a(r schemas.Role) string {
+	if r == schemas.RoleAnalyst || r == schemas.RoleAdmin {
+		return "an " + string(r)
+	}
+	return "a " + string(r)
+}
+
+func speaksFor(k keys.Key) string {
+	if len(k.Tenants) == 0 {
+		return "all tenants"
+	}
+	return strings.Join(k.Tenants, ", ")
+}
+
+func until(k keys.Key) string {
+	if k.Expires.IsZero() {
+		return "without an end"
+	}
+	return "until " + k.Expires.Format(time.DateTime) + " UTC"
+}
+
+func keyRevokeCommand() *cobra.Command {
+	k := &key{}
+	cmd := &cobra.Command{
+		Use:     "revoke ID…",
+		Short:   "Have API keys refused, everywhere",
+		Example: "  cairn key revoke 4pwq6kzv2n7x",
+		Args:    wants("ids of keys", 1, -1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
+				return k.revoke(ctx, s, ids, cmd.OutOrStdout())
+			})
+		},
+	}
+	k.flags(cmd)
+	return cmd
+}
+
+func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Writer) error {
+	for _, id := range ids {
+		if err := s.Revoke(ctx, id); err != nil {
+			return err
+		}
+		if k.json {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "%s is revoked\n", id); err != nil {
+			return err
+		}
+	}
+	if k.json {
+		return writeJSON(out, map[string][]string{"revoked": ids})
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus/keys"
+	"cairn/schemas"
+)
+
+func keyListCommand() *cobra.Command {
+	k := &key{}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "Say which API keys there are",
+		Example: "  cairn key list",
+		Args:    wants("nothing more", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
+				list, err := s.List(ctx)
+				if err != nil {
+					return err
+				}
+				return k.list(list, cmd.OutOrStdout())
+			})
+		},
+	}
+	k.flags(cmd)
+	return cmd
+}
+
+// toldKey is a key as it is told of: its hash is nobody's affair.
+type toldKey struct {
+	ID      string       `json:"id"`
+	Role    schemas.Role `json:"role"`
+	Tenants []string     `json:"tenants" doc:"none: all"`
+	State   string       `json:"state"`
+	Created time.Time    `json:"created"`
+	Expires time.Time    `json:"expires,omitzero"`
+}
+
+func (k *key) list(list []keys.Key, out io.Writer) error {
+	now := time.Now()
+	said := make([]toldKey, len(list))
+	for i, k := range list {
+		said[i] = toldKey{k.ID, k.Role, k.Tenants, k.State(now), k.Created, k.Expires}
+	}
+	if k.json {
+		return writeJSON(out, said)
+	}
+	if len(said) == 0 {
+		_, err := fmt.Fprintln(out, "there are no keys; make one with: cairn key create")
+		return err
+	}
+	t := newTable(out)
+	t.row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES")
+	for i, l := range said {
+		expires := "never"
+		if !l.Expires.IsZero() {
+			expires = l.Expires.Format(time.DateTime)
+		}
+		t.row(l.ID, string(l.Role), speaksFor(list[i]), l.State, l.Created.Format(time.DateTime), expires)
+	}
+	return t.write()
+}
+
+const day = 24 * time.Hour
+
+// days is a time that is given in days, or as Go writes it; 0: never.
+type days time.Duration
+
+// Set implements pflag.Value.
+func (d *days) Set(text string) error {
+	if text == "never" {
+		*d = 0
+		return nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "d"))
+	t := time.Duration(n) * day
+	if err != nil || !strings.HasSuffix(text, "d") {
+		t, err = time.ParseDuration(text)
+	}
+	if err != nil || t <= 0 || n > 36500 {
+		return fmt.Errorf("want a time such as 90d or 12h, or never, got %q", text)
+	}
+	*d = days(t)
+	return nil
+}
+
+// String implements pflag.Value.
+func (d *days) String() string {
+	t := time.Duration(*d)
+	switch {
+	case t == 0:
+		return "never"
+	case t%day == 0:
+		return strconv.Itoa(int(t/day)) + "d"
+	default:
+		return t.String()
+	}
+}
+
+// Type implements pflag.Value.
+func (d *days) Type() string { return "time" }
+
+// from is when the time is over that begins at the moment; zero: never.
+func (d *days) from(start time.Time) time.Time {
+	if *d == 0 {
+		return time.Time{}
+	}
+	return start.Add(time.Duration(*d)).UTC().Truncate(time.Second)
+}

@@ -1,0 +1,91 @@
+package edge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// identify finds out who asks, and whether it may ask this, now.
+func (x *exchange) identify() error {
+	gate := x.edge.gate
+	if gate == nil || x.route.open {
+		return nil
+	}
+	by, err := gate.Identify(x.ctx, x.r.Header["Authorization"])
+	if errors.Is(err, schemas.ErrUnauthenticated) {
+		x.w.Header()["Www-Authenticate"] = []string{`Bearer realm="cairn"`}
+	}
+	if err != nil {
+		return x.unread(err)
+	}
+	x.by, x.ctx = by, bus.WithIdentity(x.ctx, by)
+	if wait, err := gate.Admit(by); err != nil {
+		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+		return x.unread(err)
+	}
+	if err := by.May(x.route.needs); err != nil {
+		return x.unread(err)
+	}
+	return nil
+}
+
+// unread is err, for a request whose body does not matter any more. It is still
+// read: a client that writes all before it reads then sees the answer.
+func (x *exchange) unread(err error) error {
+	if x.r.ContentLength == 0 || x.r.Header["Expect"] != nil {
+		return err
+	}
+	control := http.NewResponseController(x.w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not possible: then there is none
+	_, _ = io.CopyN(io.Discard, x.r.Body, leftover)       // the answer is the same, however this ends
+	_ = control.SetReadDeadline(time.Time{})
+	return err
+}
+
+// enter counts a stream of the caller until the answer is called.
+func (x *exchange) enter() (leave func(), err error) {
+	if x.edge.gate == nil {
+		return func() {}, nil
+	}
+	return x.edge.gate.Enter(x.by)
+}
+
+// sees reports whether the caller may know what concerns all tenants.
+func (x *exchange) sees() bool {
+	if x.edge.gate == nil {
+		return true
+	}
+	by, err := x.edge.gate.Identify(x.ctx, x.r.Header["Authorization"])
+	return err == nil && !by.Bound()
+}
+
+// newRun names a run of the caller: its end says of which tenants it is.
+func (x *exchange) newRun() string {
+	if !x.by.Bound() {
+		return bus.NewRun()
+	}
+	return bus.NewRun() + mark(x.by)
+}
+
+// owns reports whether the run is of the caller, or of nobody in particular
+// where nobody is asked.
+func (x *exchange) owns(run string) bool {
+	return !x.by.Bound() || strings.HasSuffix(run, mark(x.by))
+}
+
+// mark stands for the tenants of a caller, and does not name them.
+func mark(by *schemas.Identity) string {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(by.Tenants)), "\n")))
+	return "-" + hex.EncodeToString(sum[:8])
+}
