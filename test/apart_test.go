@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"cairn/edge/access"
 )
 
 // apart runs the built program, a process for each part, around a NATS server.
@@ -57,6 +59,12 @@ func (s *system) launch(program string, c setup) error {
 		s.workers = append(s.workers, launch(program, args...))
 	}
 	args := []string{"edge", "--nats", s.nats, "--http", "127.0.0.1:0"}
+	if c.keys {
+		args = append(args, "--auth", "keys")
+	}
+	if c.limits != (access.Limits{}) {
+		args = append(args, "--rate-limit", fmt.Sprint(c.limits.Rate), "--stream-limit", fmt.Sprint(c.limits.Streams))
+	}
 	s.edges = append(s.edges, launch(program, args...))
 	if c.patience > 0 {
 		s.edges = append(s.edges, launch(program, append(args, "--analyze-timeout", c.patience.String())...))

@@ -22,13 +22,14 @@ type client struct {
 	word string // that nobody else has, and that is like no other
 	http *http.Client
 	base string // of the edge that is asked
+	key  string // by which it is known; empty: it says nothing of itself
 }
 
 func newClient(t testing.TB, s *system) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &client{
-		system: s, word: word(), base: s.edge,
+		system: s, word: word(), base: s.edge, key: s.key,
 		http: &http.Client{Transport: transport, Timeout: 2 * time.Minute},
 	}
 }
@@ -80,6 +81,9 @@ func (c *client) send(ctx context.Context, request string, body io.Reader, heade
 	}
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"cairn/edge/access"
 )
 
 // TestMain runs all tests, and sees to it that nothing of them is left running.
@@ -73,6 +75,8 @@ type setup struct {
 	tagTTL   time.Duration // 0: the default
 	grace    time.Duration // of an analysis to which nobody listens; 0: the default
 	patience time.Duration // set: a second edge, which cuts analyses off after as long
+	keys     bool          // callers are known by API keys
+	limits   access.Limits // of each of them
 	tcp      bool          // the services of the one process meet their server over TCP, and outlive it
 }
 
@@ -85,6 +89,8 @@ var (
 	resumable = &setup{name: "resumable", model: "scripted", patience: 100 * time.Second}
 	// rendered hands its answers to the agent of render_test.go.
 	rendered = &setup{name: "rendered", render: "test.render", patience: 4 * time.Second}
+	// guarded asks who its callers are.
+	guarded = &setup{name: "guarded", model: "scripted", keys: true, workers: [][]string{{"tags", "register"}, {"resolve"}, {"analyze"}}}
 	// deserted has no worker at all.
 	deserted = &setup{name: "deserted", idle: true}
 )

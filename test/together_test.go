@@ -13,6 +13,8 @@ import (
 
 	"cairn/bus"
 	"cairn/edge"
+	"cairn/edge/access"
+	"cairn/schemas"
 	"cairn/services"
 )
 
@@ -22,6 +24,7 @@ type system struct {
 	impatient string // URL of the edge that cuts analyses off; empty: there is none
 	nats      string // URL
 	data      string
+	key       string // of an admin for all tenants, where callers are asked who they are
 	server    *bus.Server
 	workers   []*process // where they are processes
 	edges     []*process
@@ -59,7 +62,14 @@ func serverOf(c setup) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &system{server: server, nats: server.URL(), data: c.data}, nil
+	s := &system{server: server, nats: server.URL(), data: c.data}
+	if c.keys {
+		if s.key, err = s.mint(schemas.RoleAdmin); err != nil {
+			server.Stop()
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // connect is from inside this process, as cairn up does, or over TCP.
@@ -95,8 +105,8 @@ func together(c setup) (*system, error) {
 	if err := awaitServices(working, conn, c, &work); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	if s.edge, err = serve(serving, &edges, conn, 0); err == nil && c.patience > 0 {
-		s.impatient, err = serve(serving, &edges, conn, c.patience)
+	if s.edge, err = serve(serving, &edges, conn, c, 0); err == nil && c.patience > 0 {
+		s.impatient, err = serve(serving, &edges, conn, c, c.patience)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.stop())
@@ -138,7 +148,7 @@ func awaitServices(ctx context.Context, conn *bus.Conn, c setup, g *errgroup.Gro
 }
 
 // serve runs an edge in g and answers with its URL.
-func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, patience time.Duration) (string, error) {
+func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, patience time.Duration) (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -146,7 +156,7 @@ func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, patience time
 	g.Go(func() error {
 		return edge.Serve(ctx, edge.Config{
 			Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler),
-			Drain: services.Defaults().Drain, AnalyzeTimeout: patience,
+			Drain: services.Defaults().Drain, AnalyzeTimeout: patience, Access: access.Config{Keys: c.keys, Limits: c.limits},
 		})
 	})
 	return "http://" + listener.Addr().String(), nil

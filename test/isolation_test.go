@@ -1,0 +1,300 @@
+package test
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/schemas"
+)
+
+// probe is how one tenant ($2) reaches for what is another's ($). What is the
+// other's has a secret word in it, #.
+type probe struct {
+	request, body string
+	onNATS        string // the body there, where the request is in the URL
+	status        int    // that it gets
+	shown         bool   // the owner, who asks the same, is shown the secret
+}
+
+// probes has every route of the edge: one that is new needs its own. They are
+// asked in the order of their names.
+var probes = map[string][]probe{
+	"GET /health":       {{request: "GET /health", status: 200}},
+	"GET /openapi.json": {{request: "GET /openapi.json", status: 200}},
+	"GET /docs":         {{request: "GET /docs", status: 200}},
+	"GET /health/live":  {{request: "GET /health/live", status: 200}},
+	"GET /health/ready": {{request: "GET /health/ready", status: 200}},
+	"GET /metrics":      {{request: "GET /metrics", status: 403}},
+
+	"GET /tags/{request_id}": {{request: "GET /tags/$", onNATS: `{"request_id":"$"}`, status: 404, shown: true},
+		{request: "GET /tags/$?tenant_id=$", onNATS: `{"request_id":"$","tenant_id":"$"}`, status: 403, shown: true}},
+	"DELETE /tags/{request_id}": {{request: "DELETE /tags/$", onNATS: `{"request_id":"$"}`, status: 204}},
+	"POST /tags/write":          {{request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{}}`, status: 201}, {request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{},"tenant_id":"$"}`, status: 403}},
+
+	"POST /register/skill":           registers("skill_id", "record"),
+	"POST /register/agent":           registers("agent_id", "agent_data"),
+	"POST /register/tool":            registers("tool_id", "tool_data"),
+	"POST /register/context_builder": registers("context_builder_id", "cb_data"),
+	"POST /register/guardrail":       registers("guardrail_id", "guardrail_data"),
+	"POST /register/template":        registers("template_id", "template_data"),
+	"POST /register/reindex":         {{request: "POST /register/reindex", body: "{}", status: 403}},
+	"DELETE /register/{kind}/{id}": {{request: "DELETE /register/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 204},
+		{request: "DELETE /register/skill/$.s.r?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403}},
+
+	"POST /resolve/skill": {{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r","explain":true}`, status: 404, shown: true},
+		{request: "POST /resolve/skill", body: `{"query":"#","explain":true}`, status: 404, shown: true},
+		{request: "POST /resolve/skill", body: `{"query":"#","tenant_id":"$"}`, status: 403, shown: true}},
+	"POST /resolve/agent":            {{request: "POST /resolve/agent", body: `{"query":"#","explain":true}`, status: 404, shown: true}},
+	"POST /resolve/context":          {{request: "POST /resolve/context", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
+	"POST /resolve/context_builders": {{request: "POST /resolve/context_builders", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
+	"POST /resolve/tools":            {{request: "POST /resolve/tools", body: `{"tool_ids":["$.s.r"]}`, status: 404, shown: true}},
+	"POST /resolve/tool_class":       {{request: "POST /resolve/tool_class", body: `{"tool_class":"$"}`, status: 404, shown: true}},
+	"POST /resolve/template":         {{request: "POST /resolve/template", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
+	"POST /resolve/guardrail":        {{request: "POST /resolve/guardrail", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
+	"GET /skills":                    lists("/skills"),
+	"GET /tools":                     lists("/tools"),
+
+	"POST /search/playbooks":         {{request: "POST /search/playbooks", body: "{}", status: 501}},
+	"POST /answer/knowledge":         {{request: "POST /answer/knowledge", body: "{}", status: 501}},
+	"POST /resolve/domain_knowledge": {{request: "POST /resolve/domain_knowledge", body: "{}", status: 501}},
+
+	"POST /api/v1/analyze":         {{request: "POST /api/v1/analyze", body: question(text(script{Say: "x", Tell: true}), `[{"a":1}]`), status: 200}},
+	"GET /api/v1/analyze/{run}":    {{request: "GET /api/v1/analyze/~", status: 404, shown: true}},
+	"DELETE /api/v1/analyze/{run}": {{request: "DELETE /api/v1/analyze/~", status: 204}},
+}
+
+// registers is the probe of a registration: under the same id, for its own
+// tenant; and for the other one.
+func registers(id, wrapper string) []probe {
+	kind := strings.TrimSuffix(id, "_id")
+	record := func(tenant string) string { return `{"` + wrapper + `":{"` + id + `":"$.s.r","of":"2"` + tenant + `}}` }
+	return []probe{
+		{request: "POST /register/" + kind, body: record(""), status: 200},
+		{request: "POST /register/" + kind, body: record(`,"tenant_id":"$"`), status: 403},
+		{request: "POST /register/" + kind, body: record(`,"tenant_id":null`), status: 403},
+		{request: "DELETE /register/" + kind + "/$.s.r", onNATS: `{"kind":"` + kind + `","id":"$.s.r"}`, status: 204},
+	}
+}
+
+// lists are the probes of a listing, with a cursor of the owner's.
+func lists(path string) []probe {
+	return []probe{
+		{request: "GET " + path + "?domain=$", onNATS: `{"domain":"$"}`, status: 200, shown: true},
+		{request: "GET " + path + "?cursor=~", onNATS: `{"cursor":"~"}`, status: 200, shown: true},
+		{request: "GET " + path + "?tenant_id=$", onNATS: `{"tenant_id":"$"}`, status: 403, shown: true},
+	}
+}
+
+// TestTenantIsolation has one tenant reach for what is another's, on every
+// route, over HTTP and over NATS: nothing of it is shown, nothing of it is
+// changed, and what is there is not told from what is not.
+func TestTenantIsolation(t *testing.T) {
+	everywhere(t, guarded, func(t *testing.T, c *client) {
+		owner := newOwner(t, c)
+		other := owner.known(t, schemas.RoleRegistrar, "$2")
+		analyst := owner.known(t, schemas.RoleAnalyst, "$2")
+		for _, r := range routesOf(t, c) {
+			if probes[r.String()] == nil {
+				t.Errorf("%s has no probe of what it shows of another tenant", r)
+			}
+			who := other
+			if strings.HasPrefix(r.path, "/api/") {
+				who = analyst
+			}
+			for _, p := range probes[r.String()] {
+				owner.overHTTP(t, who, p)
+				owner.overNATS(t, r, p)
+				owner.still(t, p)
+				owner.untold(t, who, p)
+			}
+		}
+	})
+}
+
+// owner is a tenant that has a secret.
+type owner struct {
+	*client
+	secret  string
+	mine    *client
+	run     *stream
+	cursors map[string]string // of its listings
+}
+
+func newOwner(t *testing.T, c *client) *owner {
+	t.Helper()
+	o := &owner{client: c, secret: word(), cursors: map[string]string{}}
+	mine := c.known(t, schemas.RoleAdmin, "$")
+	o.mine = mine
+	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
+	for _, record := range [][2]string{
+		{"skill", `{"skill_id":"$.s.r","purpose":"#","context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
+		{"skill", `{"skill_id":"$.s.r2","purpose":"# #"}`},
+		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
+		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
+		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},
+		{"context_builder", `{"context_builder_id":"$.s.r","instructions":"#"}`},
+		{"guardrail", `{"guardrail_id":"$.s.r","description":"#"}`},
+		{"template", `{"template_id":"$.s.r","description":"#"}`},
+	} {
+		mine.put(t, [2]string{record[0], secret(record[1])})
+	}
+	mine.do(t, "POST /tags/write", secret(`{"request_id":"$","flow":"#","tags":{"a":"#"}}`))
+	for _, path := range []string{"/skills", "/tools"} {
+		var page struct {
+			Next string `json:"next_cursor"`
+		}
+		if err := json.Unmarshal([]byte(mine.do(t, "GET "+path+"?limit=1", "").body), &page); err != nil || page.Next == "" {
+			t.Fatalf("no cursor of %s: %v", path, err)
+		}
+		o.cursors[path] = page.Next
+	}
+	o.run = mine.follow(t, question(text(script{Say: o.secret + " ", Await: o.secret}), `[{"a":"`+o.secret+`"}]`, `"on_disconnect":"continue"`))
+	o.run.until(t, o.secret+" ")
+	return o
+}
+
+// fill puts the owner's names into what is asked.
+func (o *owner) fill(text string) string {
+	for path, cursor := range o.cursors {
+		if strings.Contains(text, path) {
+			text = strings.ReplaceAll(text, "~", cursor)
+		}
+	}
+	text = strings.ReplaceAll(text, "~", o.run.res.Header.Get("Cairn-Run"))
+	return o.named(strings.ReplaceAll(text, "#", o.secret))
+}
+
+func (o *owner) overHTTP(t *testing.T, who *client, p probe) {
+	t.Helper()
+	a := who.ask(t, o.fill(p.request), o.fill(p.body))
+	if a.status != p.status {
+		t.Errorf("%s %s: %d %s, want %d", p.request, p.body, a.status, brief(a.body), p.status)
+	}
+	o.hidden(t, p.request, a)
+}
+
+// hidden says when the secret is in an answer.
+func (o *owner) hidden(t *testing.T, asked string, a answer) {
+	t.Helper()
+	var head strings.Builder
+	_ = a.header.Write(&head) // to memory
+	if strings.Contains(a.body+head.String(), o.secret) && !strings.Contains(a.path, o.secret) {
+		t.Errorf("%s shows another tenant %s", asked, brief(a.body))
+	}
+}
+
+var statusCode = regexp.MustCompile(`"status":(\d+)`)
+
+// overNATS asks as an edge does for the other tenant: the workers decide.
+func (o *owner) overNATS(t *testing.T, r route, p probe) {
+	t.Helper()
+	if r.Subject == "" || strings.Contains(r.Subject, "analyze") {
+		return
+	}
+	msg := nats.NewMsg(r.Subject)
+	if strings.HasPrefix(p.request, http.MethodDelete+" /register") {
+		msg.Subject = "cairn.register.delete"
+	}
+	msg.Data = []byte(o.fill(p.body + strings.ReplaceAll(p.onNATS, "~", o.cursors[r.path])))
+	msg.Header.Set("Cairn-Identity", o.named(`{"id":"x","role":"registrar","tenants":["$3"]}`))
+	reply, err := o.dial(t).RequestMsg(msg, 10*time.Second)
+	if err != nil {
+		t.Fatalf("%s: %v", msg.Subject, err)
+	}
+	status := 200
+	if code := reply.Header.Get("Nats-Service-Error-Code"); code != "" {
+		if match := statusCode.FindSubmatch(reply.Data); match == nil || string(match[1]) != code {
+			t.Errorf("%s: %s in the header, and %s", msg.Subject, code, reply.Data)
+		}
+		status = map[string]int{"404": 404, "403": 403}[code]
+	}
+	if want := p.status; status != want && (want >= 300 || status != 200) {
+		t.Errorf("%s %s: %d %s, want %d", msg.Subject, msg.Data, status, brief(string(reply.Data)), want)
+	}
+	if strings.Contains(string(reply.Data), o.secret) {
+		t.Errorf("%s %s shows another tenant %s", msg.Subject, msg.Data, brief(string(reply.Data)))
+	}
+}
+
+// still has the owner ask the same: what it has is there, unchanged.
+func (o *owner) still(t *testing.T, p probe) {
+	t.Helper()
+	if !p.shown {
+		p = probe{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r"}`}
+	}
+	if strings.HasPrefix(p.request, "GET /api/") {
+		s := o.mine.stream(t, o.fill(p.request), "")
+		s.until(t, o.secret+" ")
+		s.stop()
+		return
+	}
+	a := o.mine.ask(t, o.fill(p.request), o.fill(p.body))
+	if a.status != 200 || !strings.Contains(a.body, o.secret) {
+		t.Errorf("%s %s: its owner gets %d %s", p.request, p.body, a.status, brief(a.body))
+	}
+}
+
+// untold asks for what nobody has: the answer is the one for what another has.
+func (o *owner) untold(t *testing.T, who *client, p probe) {
+	t.Helper()
+	if p.status != 404 && p.status != 403 {
+		return
+	}
+	id, secret := word(), word()
+	nobody := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#", secret, "~", id+"-"+o.word)
+	there := who.ask(t, o.fill(p.request), o.fill(p.body))
+	absent := who.ask(t, nobody.Replace(p.request), nobody.Replace(p.body))
+	plain := func(a answer, words ...string) string {
+		for i := 0; i < len(words); i += 2 {
+			a.body = strings.ReplaceAll(a.body, words[i], words[i+1])
+		}
+		return a.header.Get("Content-Type") + requestID.ReplaceAllString(a.body, "")
+	}
+	run := o.run.res.Header.Get("Cairn-Run")
+	one := plain(there, run, "~", o.word, "$", o.secret, "#")
+	two := plain(absent, id+"-"+o.word, "~", id, "$", o.word, "$", secret, "#")
+	if there.status != absent.status || one != two {
+		t.Errorf("%s %s: what is another's is told from what is nobody's:\n%d %s\n%d %s", p.request, p.body, there.status, one, absent.status, two)
+	}
+}
+
+var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
+
+// TestTimeOfWhatIsThere has a tenant ask for another's records and for nobody's,
+// by turns: the time of the answers does not tell them apart.
+func TestTimeOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, open(t, topologies[0], guarded))
+	owner := newOwner(t, c)
+	other := c.known(t, schemas.RoleRegistrar, "$2")
+	for _, ask := range []func(word string) (string, string){
+		func(word string) (string, string) { return "GET /tags/" + word, "" },
+		func(word string) (string, string) { return "POST /resolve/skill", `{"skill_id":"` + word + `.s.r"}` },
+	} {
+		same := func() bool {
+			var took [2][]time.Duration
+			for i := range 600 {
+				word := []string{owner.word, strings.Repeat("x", len(owner.word))}[i%2]
+				request, body := ask(word)
+				began := time.Now()
+				other.ask(t, request, body)
+				took[i%2] = append(took[i%2], time.Since(began))
+			}
+			slices.Sort(took[0])
+			slices.Sort(took[1])
+			there, absent := took[0][150], took[1][150]
+			return (there - absent).Abs() < max(there, absent)/10
+		}
+		if !same() && !same() && !same() { // others use the machine, too
+			request, _ := ask("…")
+			t.Errorf("%s: the time tells what is there", request)
+		}
+	}
+}
