@@ -2,8 +2,10 @@ package bus
 
 import (
 	"context"
+	"strings"
 
 	"github.com/go-json-experiment/json"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"cairn/schemas"
@@ -22,9 +24,36 @@ func Identity(ctx context.Context) *schemas.Identity {
 	return by
 }
 
+// remembered is how many identities are known in both forms. A process meets the
+// same ones again and again.
+const remembered = 4096
+
+var (
+	encoded, _ = lru.New[*schemas.Identity, string](remembered) // fails for a size below 1
+	decoded, _ = lru.New[string, *schemas.Identity](remembered)
+)
+
 func encodeIdentity(by *schemas.Identity) string {
-	said, _ := json.Marshal(by) // names that are not UTF-8 are no credential's
-	return string(said)
+	if said, ok := encoded.Get(by); ok {
+		return said
+	}
+	body, _ := json.Marshal(by) // names that are not UTF-8 are no credential's
+	said := string(body)
+	encoded.Add(by, said)
+	return said
+}
+
+// decodeIdentity is who the header speaks of; it is not to be changed.
+func decodeIdentity(said string) (*schemas.Identity, error) {
+	if by, ok := decoded.Get(said); ok {
+		return by, nil
+	}
+	by := &schemas.Identity{}
+	if err := json.Unmarshal([]byte(said), by); err != nil || !by.Role.Known() {
+		return nil, schemas.ErrForbidden.Because("nobody is known by what " + HeaderIdentity + " says")
+	}
+	decoded.Add(strings.Clone(said), by)
+	return by, nil
 }
 
 // admit is ctx with who asks, or why it may not. A request from another account
@@ -38,9 +67,9 @@ func admit(ctx context.Context, header func(string) string, needs schemas.Right)
 	if header(server.ClientInfoHdr) != "" {
 		return ctx, nil, schemas.ErrForbidden.Because("only an edge may say who asks (" + HeaderIdentity + ")")
 	}
-	by := &schemas.Identity{}
-	if err := json.Unmarshal([]byte(said), by); err != nil || !by.Role.Known() {
-		return ctx, nil, schemas.ErrForbidden.Because("nobody is known by what " + HeaderIdentity + " says")
+	by, err := decodeIdentity(said)
+	if err != nil {
+		return ctx, nil, err
 	}
 	return WithIdentity(ctx, by), by, by.May(needs)
 }

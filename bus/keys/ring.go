@@ -39,13 +39,13 @@ type Ring struct {
 	mu   sync.RWMutex
 	made time.Time // when the bucket was
 	next uint64    // sequence of what was not yet read
-	keys map[string]Key
+	keys map[string]known
 	read bool // once, at least
 }
 
 // NewRing is a ring that knows nothing until it runs.
 func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
-	return &Ring{conn: conn, log: log, next: 1, keys: map[string]Key{}}
+	return &Ring{conn: conn, log: log, next: 1, keys: map[string]known{}}
 }
 
 // Run keeps the ring like the bucket until ctx ends. While NATS is away, the
@@ -143,7 +143,7 @@ func (r *Ring) note(made time.Time, next uint64, changed map[string]*Key) {
 			delete(r.keys, id)
 			continue
 		}
-		r.keys[id] = *k
+		r.keys[id] = known{*k, k.Identity()}
 	}
 	r.made, r.next, r.read = made, next, true
 }
@@ -168,10 +168,16 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	if state := k.State(time.Now()); state != StateActive {
 		return nil, fmt.Errorf("%w: it is %s", ErrUnknown, state)
 	}
-	return k.Identity(), nil
+	return k.by, nil
 }
 
-func (r *Ring) find(id string) (k Key, found, read bool) {
+// known is a key and who comes with it.
+type known struct {
+	Key
+	by *schemas.Identity
+}
+
+func (r *Ring) find(id string) (k known, found, read bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	k, found = r.keys[id]

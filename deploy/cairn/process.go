@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -123,6 +124,9 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
 	if err == nil && (e.cert == "") != (e.key == "") {
 		err = errors.New("--tls-cert and --tls-key: want both or none")
+	}
+	if err == nil && e.cert != "" {
+		_, err = tls.LoadX509KeyPair(e.cert, e.key) // told before anything starts
 	}
 	if err != nil {
 		return c, err

@@ -41,6 +41,12 @@ type Claims struct {
 	Role   string // a role or several, of which the most powerful counts
 }
 
+// asymmetric are the ways to sign that are taken: a provider's announcement is of
+// its ID tokens alone, and an access token may be signed otherwise.
+var asymmetric = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
+}
+
 // allTenants in a claim stands for every tenant.
 const allTenants = "*"
 
@@ -128,7 +134,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		v.failed, v.err = time.Now(), err
 		return nil, err
 	}
-	v.oidc = found.Verifier(&oidc.Config{ClientID: v.Audience})
+	v.oidc = found.Verifier(&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
 	return v.oidc, nil
 }
 

@@ -20,6 +20,7 @@ type client struct {
 	conn net.Conn
 	in   *bufio.Reader
 	out  bytes.Buffer
+	key  string // by which it is known; empty: by none
 }
 
 func dial(b *testing.B, at string) *client {
@@ -34,7 +35,11 @@ func dial(b *testing.B, at string) *client {
 func (c *client) send(path string, body []byte) error {
 	c.out.Reset()
 	c.out.WriteString("POST " + path + " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ")
-	c.out.WriteString(strconv.Itoa(len(body)) + "\r\n\r\n")
+	c.out.WriteString(strconv.Itoa(len(body)) + "\r\n")
+	if c.key != "" {
+		c.out.WriteString("Authorization: Bearer " + c.key + "\r\n")
+	}
+	c.out.WriteString("\r\n")
 	c.out.Write(body)
 	_, err := c.conn.Write(c.out.Bytes())
 	return err
@@ -63,6 +68,7 @@ type side struct {
 	path    string
 	status  int
 	body    func(n int) []byte
+	key     string // of the clients
 	before  func() // a turn; nil: nothing
 	clients []*client
 	asked   int // requests so far
@@ -72,7 +78,9 @@ func newSide(b *testing.B, at server, connections int, s side) *side {
 	b.Helper()
 	s.server = at
 	for range connections {
-		s.clients = append(s.clients, dial(b, at.at))
+		c := dial(b, at.at)
+		c.key = s.key
+		s.clients = append(s.clients, c)
 	}
 	return &s
 }

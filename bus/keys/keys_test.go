@@ -1,0 +1,115 @@
+package keys_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/bus/keys"
+	"cairn/schemas"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, conn *bus.Conn) *keys.Store {
+	t.Helper()
+	store, err := keys.Open(t.Context(), conn, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func create(t *testing.T, s *keys.Store, k keys.Key) (keys.Key, string) {
+	t.Helper()
+	made, secret, err := s.Create(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, secret
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
+	if _, err := ring.Identify(t.Context(), "cairn_a_b"); !errors.Is(err, keys.ErrUnknown) {
+		t.Errorf("before there is any key: %v, want %v", err, keys.ErrUnknown)
+	}
+	s := open(t, conn)
+	made, secret := create(t, s, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
+	other, _ := create(t, s, keys.Key{Role: schemas.RoleAdmin, Expires: time.Now().Add(time.Hour)})
+	by, err := ring.Identify(t.Context(), secret)
+	if err != nil || by.ID != made.ID || by.Role != schemas.RoleReader || len(by.Tenants) != 1 {
+		t.Fatalf("got %+v, %v", by, err)
+	}
+	_, mine, _ := strings.Cut(secret, made.ID)
+	for _, wrong := range []string{secret + "x", secret[:len(secret)-1], "cairn_" + made.ID + "_", "cairn_" + other.ID + mine, made.Hash, strings.TrimPrefix(secret, "cairn_")} {
+		if _, err := ring.Identify(t.Context(), wrong); !errors.Is(err, keys.ErrUnknown) {
+			t.Errorf("%s: %v, want %v", wrong, err, keys.ErrUnknown)
+		}
+	}
+	list, err := s.List(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("the list is %v, %v", list, err)
+	}
+	for _, k := range list {
+		if strings.Contains(secret, k.Hash) || k.State(time.Now()) != keys.StateActive || k.State(time.Now().Add(2*time.Hour)) == keys.StateActive != k.Expires.IsZero() {
+			t.Errorf("a key is %+v", k)
+		}
+	}
+	if err := errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID), ring.Look(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a revoked key: %v", err)
+	}
+	for _, id := range []string{"nobody", "a b", "", ">"} {
+		if err := s.Revoke(t.Context(), id); !errors.Is(err, keys.ErrNotFound) {
+			t.Errorf("revoke %q: %v, want %v", id, err, keys.ErrNotFound)
+		}
+	}
+}
+
+// What is known stays known while NATS is away, and what was forgotten there is
+// forgotten here.
+func TestRingOfABucketThatIsAway(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	s := open(t, conn)
+	_, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
+	edge := bustest.Dial(t, server)
+	ring, late := keys.NewRing(edge, slog.New(slog.DiscardHandler)), keys.NewRing(edge, slog.New(slog.DiscardHandler))
+	if err := ring.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.JetStream().DeleteKeyValue(t.Context(), keys.Bucket); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Identify(t.Context(), secret); err != nil {
+		t.Errorf("before it has looked: %v", err)
+	}
+	if err := ring.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) {
+		t.Errorf("of a bucket that is gone: %v, want %v", err, keys.ErrUnknown)
+	}
+	_, secret = create(t, open(t, conn), keys.Key{Role: schemas.RoleReader})
+	if _, err := ring.Identify(t.Context(), secret); err != nil {
+		t.Errorf("of a bucket that is new: %v", err)
+	}
+	server.Stop()
+	if _, err := ring.Identify(t.Context(), secret); err != nil {
+		t.Errorf("while NATS is away: %v", err)
+	}
+	if _, err := late.Identify(t.Context(), secret); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("by a ring that knows nothing: %v, want %v", err, schemas.ErrUnavailable)
+	}
+}

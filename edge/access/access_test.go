@@ -1,0 +1,79 @@
+package access_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"cairn/bus/bustest"
+	"cairn/edge/access"
+	"cairn/schemas"
+	"log/slog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		on  bool
+		bad string
+	}{
+		"":                                      {false, ""},
+		"off":                                   {false, ""},
+		"keys":                                  {true, ""},
+		"oidc=https://id,cairn":                 {true, ""},
+		"keys oidc=https://a,b oidc=http://c,d": {true, ""},
+		"off keys":                              {false, "off alone"},
+		"oidc=https://id":                       {false, `"oidc=https://id"`},
+		"oidc=,x":                               {false, "oidc=ISSUER,AUDIENCE"},
+		"key":                                   {false, `"key"`},
+	} {
+		c, err := access.Parse(strings.Fields(text))
+		if c.On() != want.on && want.bad == "" || (err == nil) != (want.bad == "") || err != nil && !strings.Contains(err.Error(), want.bad) {
+			t.Errorf("%q: %+v, %v", text, c, err)
+		}
+	}
+}
+
+func TestHeader(t *testing.T) {
+	t.Parallel()
+	gate := access.Open(access.Config{Keys: true}, bustest.Open(t), slog.New(slog.DiscardHandler))
+	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"}, {"Bearer cairn_"}, {"Bearer cairn_a_b"}, {"Bearer x.y.z"}} {
+		if _, err := gate.Identify(t.Context(), header); !errors.Is(err, schemas.ErrUnauthenticated) {
+			t.Errorf("%q: got %v, want %v", header, err, schemas.ErrUnauthenticated)
+		}
+	}
+	var none *access.Gate
+	if by, err := none.Identify(t.Context(), nil); by != nil || err != nil {
+		t.Errorf("without a gate: %v, %v", by, err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	gate := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t), slog.New(slog.DiscardHandler))
+	ann, bob := &schemas.Identity{ID: "ann"}, &schemas.Identity{ID: "bob"}
+	if _, err := gate.Admit(ann); err != nil {
+		t.Errorf("the first request: %v", err)
+	}
+	for range 2 {
+		if wait, err := gate.Admit(ann); !errors.Is(err, schemas.ErrTooManyRequests) || wait.Seconds() < 900 {
+			t.Errorf("the next: %v, %v, want %v for some 1,000 s", wait, err, schemas.ErrTooManyRequests)
+		}
+	}
+	if _, err := gate.Admit(bob); err != nil {
+		t.Errorf("another one: %v", err)
+	}
+	leave, err := gate.Enter(ann)
+	_, err2 := gate.Enter(ann)
+	if _, err3 := gate.Enter(ann); err != nil || err2 != nil || !errors.Is(err3, schemas.ErrTooManyRequests) {
+		t.Errorf("three streams: %v, %v, %v", err, err2, err3)
+	}
+	leave()
+	if _, err := gate.Enter(ann); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+}

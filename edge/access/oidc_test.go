@@ -1,0 +1,199 @@
+package access_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/go-json-experiment/json"
+
+	"cairn/edge/access"
+	"cairn/schemas"
+)
+
+// issuer is an OpenID provider.
+type issuer struct {
+	*httptest.Server
+
+	mu   sync.Mutex
+	key  *ecdsa.PrivateKey
+	id   string // of the key
+	down bool
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	i := &issuer{}
+	i.rotate(t, "first")
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		i.say(w, map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.mu.Lock()
+		set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: i.key.Public(), KeyID: i.id, Algorithm: "ES256", Use: "sig"}}}
+		i.mu.Unlock()
+		i.say(w, set)
+	})
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) say(w http.ResponseWriter, v any) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.down {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	body, _ := json.Marshal(v) // the test sees what is missing
+	_, _ = w.Write(body)
+}
+
+// rotate has the issuer sign with a new key.
+func (i *issuer) rotate(t *testing.T, id string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.key, i.id = key, id
+}
+
+func (i *issuer) turn(down bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.down = down
+}
+
+// token is one for the claims, beside those that are usual.
+func (i *issuer) token(t *testing.T, claims map[string]any) string {
+	t.Helper()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := map[string]any{"iss": i.URL, "aud": "cairn", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(), "role": "reader", "tenant": "acme"}
+	for name, value := range claims {
+		all[name] = value
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(all).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// gateFor is a gate that takes the issuer's tokens.
+func gateFor(t *testing.T, i *issuer) *access.Gate {
+	t.Helper()
+	c, err := access.Parse([]string{"oidc=" + i.URL + ",cairn"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Claims = access.Claims{Tenant: "tenant", Role: "role"}
+	return access.Open(c, nil, slog.New(slog.DiscardHandler))
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	i, stranger := newIssuer(t), newIssuer(t)
+	gate := gateFor(t, i)
+	forged := stranger.token(t, map[string]any{"iss": i.URL})
+	for _, c := range []struct {
+		name    string
+		token   string
+		role    schemas.Role
+		tenants []string
+		err     error
+	}{
+		{"a token", i.token(t, nil), schemas.RoleReader, []string{"acme"}, nil},
+		{"several tenants and roles, some of other programs", i.token(t, map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}), schemas.RoleAnalyst, []string{"acme", "globex"}, nil},
+		{"all tenants", i.token(t, map[string]any{"tenant": "*", "role": "admin"}), schemas.RoleAdmin, nil, nil},
+		{"several audiences", i.token(t, map[string]any{"aud": []string{"other", "cairn"}}), schemas.RoleReader, []string{"acme"}, nil},
+		{"for somebody else", i.token(t, map[string]any{"aud": "other"}), "", nil, schemas.ErrUnauthenticated},
+		{"that has ended", i.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "", nil, schemas.ErrUnauthenticated},
+		{"that is not yet", i.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), "", nil, schemas.ErrUnauthenticated},
+		{"of another issuer", stranger.token(t, nil), "", nil, schemas.ErrUnauthenticated},
+		{"that another one signed", forged, "", nil, schemas.ErrUnauthenticated},
+		{"changed", i.token(t, nil) + "x", "", nil, schemas.ErrUnauthenticated},
+		{"that nobody signed", "eyJhbGciOiJub25lIn0." + "e30" + ".", "", nil, schemas.ErrUnauthenticated},
+		{"without a tenant", i.token(t, map[string]any{"tenant": nil}), "", nil, schemas.ErrForbidden},
+		{"with an empty tenant", i.token(t, map[string]any{"tenant": ""}), "", nil, schemas.ErrForbidden},
+		{"whose tenant is a number", i.token(t, map[string]any{"tenant": 7}), "", nil, schemas.ErrForbidden},
+		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
+	} {
+		by, err := gate.Identify(t.Context(), []string{"Bearer " + c.token})
+		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.err)
+		} else if err == nil && (by.Role != c.role || !slices.Equal(by.Tenants, c.tenants) || by.ID != i.URL+"#ann") {
+			t.Errorf("%s: got %+v, want %s of %v", c.name, by, c.role, c.tenants)
+		}
+	}
+}
+
+func TestKeysOfAnIssuerAreRotated(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	gate := gateFor(t, i)
+	known := func(token string) error {
+		_, err := gate.Identify(t.Context(), []string{"bearer " + token})
+		return err
+	}
+	if err := known(i.token(t, nil)); err != nil {
+		t.Fatal(err)
+	}
+	old := i.token(t, map[string]any{"sub": "bob"})
+	i.rotate(t, "second")
+	if err := known(i.token(t, nil)); err != nil {
+		t.Errorf("signed with the new key: %v", err)
+	}
+	if err := known(old); !errors.Is(err, schemas.ErrUnauthenticated) {
+		t.Errorf("signed with the old key: %v, want %v", err, schemas.ErrUnauthenticated)
+	}
+}
+
+func TestAnIssuerThatIsAway(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	gate := gateFor(t, i)
+	i.turn(true)
+	token := []string{"Bearer " + i.token(t, nil)}
+	if _, err := gate.Identify(t.Context(), token); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Fatalf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	i.turn(false)
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		_, err := gate.Identify(t.Context(), token)
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it is back: %v", err)
+		}
+	}
+	i.turn(true)
+	if _, err := gate.Identify(t.Context(), token); err != nil {
+		t.Errorf("a token that was seen before: %v", err)
+	}
+	i.rotate(t, "second")
+	if _, err := gate.Identify(t.Context(), []string{"Bearer " + i.token(t, nil)}); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("a key that cannot be fetched: %v, want %v", err, schemas.ErrUnavailable)
+	}
+}
