@@ -1,0 +1,71 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// later says more than this Cairn does, wherever parts of it speak to each
+// other or to those to come: in headers, fields, events, and in what is stored.
+var later = []struct{ file, is, says string }{
+	{"bus/header.go", "\tmsg.Data = body\n", "\tmsg.Data = body\n\tmsg.Header.Set(\"Cairn-Later\", \"1\")\n"},
+	{"bus/endpoint.go", "\tbody, err := encode(res)\n", "\tbody, err := encode(res)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
+	{"bus/endpoint.go", "\tvar header nats.Header\n", "\theader := nats.Header{\"Cairn-Later\": {\"1\"}}\n"},
+	{"bus/endpoint.go", "\t\theader = nats.Header{HeaderRevision: {", "\t\theader = nats.Header{\"Cairn-Later\": {\"1\"}, HeaderRevision: {"},
+	{"bus/topic.go", "\tbody, err := json.Marshal(v)\n", "\tbody, err := json.Marshal(v)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
+	{"services/analyze/analyze.go", "\te, err := a.estates.open(text)\n", "\tif err := to.Send(\"later\", map[string]int{\"later\": 1}); err != nil {\n\t\treturn err\n\t}\n\te, err := a.estates.open(text)\n"},
+	{"services/analyze/loop.go", "schemas.EventTextDelta, schemas.TextDelta{Text: text})", "schemas.EventTextDelta, map[string]any{\"text\": text, \"later\": 1})"},
+	{"services/tags/entry.go", "`{\"request_id\":`", "`{\"later\":[1],\"request_id\":`"},
+	{"services/internal/catalog/catalog.go", "\trevision, err := c.commits.put(", "\trecord = append([]byte(`{\"later\":[1],`), record[1:]...)\n\trevision, err := c.commits.put("},
+}
+
+// buildLater makes the program as it may be one day, in a folder of the test's.
+func buildLater(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for i, l := range later {
+		path := filepath.Join(root, filepath.FromSlash(l.file))
+		from := path
+		if before := overlay.Replace[path]; before != "" {
+			from = before
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(text), l.is) != 1 {
+			t.Fatalf("%s has not exactly one %q, where a later Cairn could say more; name another place", l.file, l.is)
+		}
+		to := filepath.Join(dir, fmt.Sprint(i)+".go")
+		if err := os.WriteFile(to, []byte(strings.Replace(string(text), l.is, l.says, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[path] = to
+	}
+	text, err := json.Marshal(overlay)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "cairn")
+	args := []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program}
+	if raced() {
+		args = append(args, "-race")
+	}
+	if said, err := exec.CommandContext(t.Context(), "go", append(args, "cairn/deploy/cairn")...).CombinedOutput(); err != nil {
+		t.Fatalf("build a later cairn: %v\n%s", err, said)
+	}
+	return program
+}

@@ -1,0 +1,257 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/deploy/load"
+)
+
+// While all parts are replaced by those of a later version, and those by the
+// ones from before, every request is answered: old and new run side by side,
+// and each takes what the other says that it does not know.
+func TestUpgradeAnswersEveryRequest(t *testing.T) {
+	t.Parallel()
+	now, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	then := buildLater(t)
+	s, err := serverOf(setup{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.server.Stop)
+	u := &upgrade{service: &service{sending: map[string]*sync.WaitGroup{}}, nats: s.nats}
+	t.Cleanup(func() {
+		if err := terminated(append([]*process{u.edge}, u.workers...)); err != nil {
+			t.Error(err)
+		}
+	})
+	for i := range upgradeRoles {
+		u.workers = append(u.workers, u.worker(t, now, i))
+	}
+	u.edge = u.newEdge(t, now)
+	u.service.use(u.edge.address())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	measured := make(chan *load.Result, 1)
+	go func() { measured <- u.load().Run(ctx) }()
+	t.Cleanup(func() { cancel(); u.service.http.CloseIdleConnections() })
+	for _, program := range []string{then, now} {
+		u.replaceEdge(t, program) // it meets workers of the other version
+		for i := range u.workers {
+			u.answers(t)
+			u.replaceWorker(t, program, i)
+		}
+		u.answers(t)
+	}
+	cancel()
+	r := <-measured
+	for _, m := range r.Operations {
+		if m.Count == 0 || m.Failed() > 0 {
+			t.Errorf("%s: %d requests, failed %v", m.Operation, m.Count, m.Errors)
+		}
+	}
+	if !u.service.heardLater.Load() {
+		t.Error("nothing came that only a later version says")
+	}
+}
+
+// upgradeRoles are the roles of each worker.
+var upgradeRoles = [][]string{{"tags", "register"}, {"resolve"}, {"analyze"}}
+
+// upgrade is a Cairn whose parts are replaced one after the other.
+type upgrade struct {
+	service *service
+	nats    string
+	edge    *process
+	workers []*process
+}
+
+func (u *upgrade) worker(t *testing.T, program string, i int) *process {
+	t.Helper()
+	p := launch(program, append([]string{"worker", "--nats", u.nats, "--model", "offline:"}, upgradeRoles[i]...)...)
+	if err := p.served(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (u *upgrade) newEdge(t *testing.T, program string) *process {
+	t.Helper()
+	p := launch(program, "edge", "--nats", u.nats, "--http", "127.0.0.1:0")
+	if err := p.served(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (u *upgrade) replaceWorker(t *testing.T, program string, i int) {
+	t.Helper()
+	old := u.workers[i]
+	u.workers[i] = u.worker(t, program, i)
+	u.answers(t)
+	if err := terminated([]*process{old}); err != nil {
+		t.Error(err)
+	}
+}
+
+func (u *upgrade) replaceEdge(t *testing.T, program string) {
+	t.Helper()
+	old := u.edge
+	u.edge = u.newEdge(t, program)
+	u.service.use(u.edge.address())
+	u.service.leave(old.address())
+	if err := terminated([]*process{old}); err != nil {
+		t.Error(err)
+	}
+}
+
+// answers returns when some more requests of each kind were answered.
+func (u *upgrade) answers(t *testing.T) {
+	t.Helper()
+	before := u.service.answered.Load()
+	soon(t, "requests are answered", 30*time.Second, func() bool { return u.service.answered.Load() >= before+30 })
+}
+
+// load asks all that there is, as long as it may.
+func (u *upgrade) load() load.Plan {
+	ask := func(name string, ask func(context.Context, string) string) load.Operation {
+		return load.Operation{Name: name, Share: 1, Do: func(ctx context.Context, n int) load.Answer {
+			wrong := ask(ctx, fmt.Sprint("n", n))
+			u.service.answered.Add(1)
+			return load.Answer{Err: wrong}
+		}}
+	}
+	return load.Plan{
+		Rate: 40, For: time.Hour, Connections: 32,
+		Operations: []load.Operation{ask("tags", u.service.tag), ask("records", u.service.record), ask("search", u.service.search), ask("analyze", u.service.analyze)},
+	}
+}
+
+// service knows the edges that may be asked, as a Service of Kubernetes does.
+type service struct {
+	http       http.Client
+	mu         sync.Mutex
+	at         string // the edge to ask
+	sending    map[string]*sync.WaitGroup
+	answered   atomic.Int64
+	heardLater atomic.Bool
+}
+
+func (s *service) use(url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.sending[url] = url, &sync.WaitGroup{}
+}
+
+// leave returns when no more requests go to the edge; some may be in flight.
+func (s *service) leave(url string) {
+	s.mu.Lock()
+	last := s.sending[url]
+	s.mu.Unlock()
+	last.Wait()
+}
+
+// ask sends a request, and gives the revision and the body of the answer, or
+// what is wrong.
+func (s *service) ask(ctx context.Context, method, path, revision, body string) (answered, said, wrong string) {
+	s.mu.Lock()
+	at, sending := s.at, s.sending[s.at]
+	sending.Add(1)
+	s.mu.Unlock()
+	sent := sync.OnceFunc(sending.Done)
+	defer sent()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
+	req, err := http.NewRequestWithContext(ctx, method, at+path, strings.NewReader(body))
+	if err != nil {
+		return "", "", err.Error()
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Cairn-Later", "1")
+	if revision != "" {
+		req.Header.Set(bus.HeaderMinRevision, revision)
+	}
+	res, err := s.http.Do(req)
+	if err != nil {
+		return "", "", err.Error()
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return "", "", err.Error()
+	}
+	if res.StatusCode >= 300 {
+		return "", "", strconv.Itoa(res.StatusCode) + " " + path + " " + string(text)
+	}
+	if strings.Contains(string(text), `"later":[1]`) {
+		s.heardLater.Store(true)
+	}
+	return res.Header.Get(bus.HeaderRevision), string(text), ""
+}
+
+// tag writes a tag, reads it, and removes it.
+func (s *service) tag(ctx context.Context, id string) string {
+	_, _, wrong := s.ask(ctx, "POST", "/tags/write", "", `{"request_id":"`+id+`","flow":"f","tags":{"x":1},"unheard_of":{}}`)
+	if wrong != "" {
+		return wrong
+	}
+	_, said, wrong := s.ask(ctx, "GET", "/tags/"+id, "", "")
+	if wrong != "" || !strings.Contains(said, `"flow":"f"`) {
+		return wrong + said
+	}
+	_, _, wrong = s.ask(ctx, "DELETE", "/tags/"+id, "", "")
+	return wrong
+}
+
+// record registers a skill, and reads it as it was written.
+func (s *service) record(ctx context.Context, id string) string {
+	name := `{"skill_id":"upgrade.` + id + `"`
+	revision, _, wrong := s.ask(ctx, "POST", "/register/skill", "", `{"unheard_of":1,"record":`+name+`,"purpose":"upgrade `+id+`","unheard_of":1}}`)
+	if wrong != "" {
+		return wrong
+	}
+	_, said, wrong := s.ask(ctx, "POST", "/resolve/skill", revision, name+`,"unheard_of":1}`)
+	if wrong != "" || !strings.Contains(said, `"purpose":"upgrade `+id+`"`) {
+		return wrong + said
+	}
+	return ""
+}
+
+// search registers a skill, and finds it.
+func (s *service) search(ctx context.Context, id string) string {
+	revision, _, wrong := s.ask(ctx, "POST", "/register/skill", "", `{"record":{"skill_id":"upgrade.`+id+`","purpose":"find `+id+`"}}`)
+	if wrong != "" {
+		return wrong
+	}
+	_, said, wrong := s.ask(ctx, "POST", "/resolve/skill", revision, `{"query":"find `+id+`","unheard_of":1}`)
+	if wrong != "" || !strings.Contains(said, `"upgrade.`+id+`"`) {
+		return wrong + said
+	}
+	return ""
+}
+
+// analyze reads an answer to its end.
+func (s *service) analyze(ctx context.Context, _ string) string {
+	_, said, wrong := s.ask(ctx, "POST", "/api/v1/analyze", "", `{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{},{}]}","unheard_of":1}`)
+	if wrong != "" {
+		return wrong
+	}
+	kinds := slices.DeleteFunc(strings.Split(said, "\n"), func(line string) bool { return !strings.HasPrefix(line, "event: ") })
+	if len(kinds) < 3 || kinds[len(kinds)-1] != "event: done" || slices.Contains(kinds, "event: error") || !strings.Contains(said, `"total":2`) {
+		return said
+	}
+	return ""
+}
