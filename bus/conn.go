@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -29,6 +30,7 @@ type Conn struct {
 	mu   sync.Mutex
 	away context.Context // ends when the connection is lost; a new one per connection
 	lose context.CancelFunc
+	up   bool // as it is counted
 
 	closed chan struct{}
 }
@@ -74,6 +76,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		nc.Close()
 		return nil, fmt.Errorf("open JetStream: %w", err)
 	}
+	telemetry.Connection(1)
 	return c, nil
 }
 
@@ -89,6 +92,10 @@ func asyncError(name string, s *nats.Subscription, err error) {
 func (c *Conn) connected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.up {
+		c.up = true
+		telemetry.Connected(1)
+	}
 	if c.away.Err() != nil {
 		c.away, c.lose = context.WithCancel(context.Background())
 	}
@@ -97,6 +104,10 @@ func (c *Conn) connected() {
 func (c *Conn) disconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.up {
+		c.up = false
+		telemetry.Connected(-1)
+	}
 	c.lose()
 }
 
@@ -143,12 +154,14 @@ func (c *Conn) Close() {
 	}
 	c.nc.Close()
 	c.disconnected()
+	telemetry.Connection(-1)
 }
 
 // transportError says what a failed exchange with the server means to a caller.
 func transportError(subject string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
+		telemetry.Unheard(subject)
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return schemas.ErrTimeout.Because("no answer from " + subject + " in time")

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -50,10 +52,12 @@ func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res
 }
 
 // Forward asks with a body that is already JSON, and gives the answer as it is.
-func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (Reply, error) {
+func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (_ Reply, err error) {
 	if !c.Connected() {
 		return Reply{}, schemas.ErrUnavailable.Because("NATS is away")
 	}
+	ctx, span := telemetry.Ask(ctx, e.Subject)
+	defer func() { asked(span, err) }()
 	request := newMessage(ctx, e.Subject, body) // the worker knows callTimeout too
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -70,6 +74,15 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
+}
+
+// asked ends the span of a request that came to err.
+func asked(span telemetry.Span, err error) {
+	var e *schemas.Error
+	if errors.As(err, &e) {
+		span.Answered(e.Status, e.Code)
+	}
+	span.End()
 }
 
 func readReply(msg *nats.Msg) (Reply, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -70,7 +71,7 @@ func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error,
 func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, header nats.Header) {
 	err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: header, Data: body})
 	if err != nil {
-		s.log.Warn("answer not sent", "subject", r.Subject(), "request_id", RequestID(ctx), "err", err)
+		s.log.WarnContext(ctx, "answer not sent", "subject", r.Subject(), "err", err)
 	}
 }
 
@@ -79,11 +80,12 @@ func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, hea
 func (s *Service) seen(ctx context.Context, subject string, e *schemas.Error, err error) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
+	telemetry.Failed(ctx, c.Status, c.Code)
 	switch {
 	case c.Status == schemas.ErrUnavailable.Status:
-		s.log.Warn("request refused", "subject", subject, "request_id", c.RequestID, "err", err)
+		s.log.WarnContext(ctx, "request refused", "subject", subject, "err", err)
 	case c.Status >= 500:
-		s.log.Error("request failed", "subject", subject, "request_id", c.RequestID, "err", err)
+		s.log.ErrorContext(ctx, "request failed", "subject", subject, "err", err)
 	}
 	return &c
 }

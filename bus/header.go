@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
+
+	"cairn/bus/telemetry"
 )
 
 // The headers of Cairn's messages.
@@ -95,6 +98,7 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	if deadline, ok := ctx.Deadline(); ok {
 		msg.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
+	telemetry.Carry(ctx, msg.Header.Set)
 	return msg
 }
 
@@ -106,6 +110,7 @@ func received(parent context.Context, header func(string) string, most time.Dura
 		id = nuid.Next()
 	}
 	ctx := WithRequestID(parent, id)
+	ctx = telemetry.Continue(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")), cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // as some clients write them
 	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
 		ctx = WithMinRevision(ctx, revision)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -19,6 +20,7 @@ type listener struct {
 	cancel  context.CancelFunc
 	end     context.CancelCauseFunc
 	forget  func() bool
+	span    telemetry.Span
 	quiet   *time.Timer // ends a wait for the worker's next message
 	request *nats.Msg
 	asked   int       // how often
@@ -38,10 +40,13 @@ type listener struct {
 
 // listen asks with body for events on the reply subject.
 func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply string) (*listener, error) {
+	ctx, span := telemetry.Ask(ctx, s.Subject)
 	l, err := s.open(ctx, c, reply)
 	if err != nil {
+		asked(span, err)
 		return nil, err
 	}
+	l.span = span
 	if run, ok := s.runOf(reply); ok {
 		l.kept = s.recall(c, run)
 	}
@@ -127,6 +132,7 @@ func (l *listener) leave() {
 	l.forget()
 	l.cancel()
 	l.end(nil)
+	l.span.End()
 }
 
 // tell sends a header to the worker, once it is known. What is lost the worker

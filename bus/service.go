@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -23,6 +24,7 @@ type Service struct {
 	micro micro.Service
 	log   *slog.Logger
 	slots chan struct{}
+	used  telemetry.Slots
 	// beside are for the few requests that are answered however busy the rest is.
 	beside chan struct{}
 	ctx    context.Context // of the requests in flight
@@ -40,8 +42,8 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	}
 	ctx, end := context.WithCancel(context.Background())
 	return &Service{
-		conn: c, micro: m, log: log.With("service", name),
-		slots: make(chan struct{}, slots), beside: make(chan struct{}, besideSlots), ctx: ctx, end: end,
+		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
+		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots), ctx: ctx, end: end,
 	}, nil
 }
 
@@ -65,12 +67,16 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
 		select {
 		case e.slots <- struct{}{}:
+			s.used.Take()
 			go func() {
-				defer func() { <-e.slots }()
+				defer func() { <-e.slots; s.used.Free() }()
 				defer cancel()
+				ctx, work := telemetry.Begin(ctx, e.subject, RequestID(ctx), e.slots == s.slots)
+				defer work.End()
 				handle(ctx, r)
 			}()
 		default:
+			telemetry.Refused(e.subject)
 			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
 			s.refuse(ctx, r, e.row(busy), busy, nats.Header{HeaderBusy: {"1"}})
 			cancel()
@@ -79,6 +85,7 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", e.subject, err)
 	}
+	telemetry.Serving(e.subject)
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
 	}
@@ -109,6 +116,7 @@ func (s *Service) drain(ctx context.Context) error {
 			slots <- struct{}{}
 		}
 	}
+	s.used.Close()
 	return err
 }
 

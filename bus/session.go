@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -53,6 +54,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 			err = w.work(ctx, handle)
 		}
 		if errors.Is(context.Cause(ctx), errLeft) {
+			telemetry.Failed(ctx, telemetry.StatusLeft, "")
 			return // nobody could read the end
 		}
 		s.end(ctx, svc, r, w, err)
@@ -94,7 +96,7 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 			w.send(schemas.EventDone, schemas.Nothing{}))
 	}
 	if err != nil {
-		svc.log.Warn("stream not ended", "subject", s.Subject, "request_id", RequestID(ctx), "err", err)
+		svc.log.WarnContext(ctx, "stream not ended", "subject", s.Subject, "err", err)
 	}
 }
 
@@ -218,7 +220,9 @@ func (w *session) send(event string, data any) error {
 	if err := w.publish(e); err != nil {
 		return fmt.Errorf("send %s event of %d bytes: %w", event, len(body), err)
 	}
-	w.sequence++ // one that was not sent leaves no gap
+	if w.sequence++; w.sequence == 1 { // one that was not sent leaves no gap
+		telemetry.FirstEvent(w.ctx)
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -26,7 +27,7 @@ const (
 	// a client that writes all before it reads then sees the answer.
 	leftover = 32 << 20
 	// statusLeft stands in the log for a client that did not wait.
-	statusLeft = 499
+	statusLeft = telemetry.StatusLeft
 )
 
 // exchange is one request and its answer.
@@ -39,7 +40,8 @@ type exchange struct {
 	vars   map[string]string // of the path, escaped as they came
 	id     string
 	by     *schemas.Identity // nil: nobody asked who it is
-	status int               // 0 until the answer begins
+	span   telemetry.Span
+	status int // 0 until the answer begins
 	err    error
 }
 
@@ -203,12 +205,12 @@ func (x *exchange) log(began time.Time) {
 	case x.status > http.StatusInternalServerError && x.status != http.StatusNotImplemented:
 		level = slog.LevelWarn
 	}
-	if !x.edge.log.Enabled(context.Background(), level) {
+	if !x.edge.log.Enabled(x.ctx, level) {
 		return
 	}
 	said := []slog.Attr{
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.EscapedPath()),
-		slog.Int("status", x.status), slog.Duration("took", time.Since(began)), slog.String("request_id", x.id),
+		slog.Int("status", x.status), slog.Duration("took", time.Since(began)),
 	}
 	if x.by != nil {
 		said = append(said, slog.String("by", x.by.ID))
@@ -216,5 +218,5 @@ func (x *exchange) log(began time.Time) {
 	if x.err != nil {
 		said = append(said, slog.Any("err", x.err))
 	}
-	x.edge.log.LogAttrs(context.Background(), level, "request", said...)
+	x.edge.log.LogAttrs(x.ctx, level, "request", said...)
 }

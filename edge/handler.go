@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 	"cairn/edge/access"
 	"cairn/schemas"
 )
@@ -33,12 +34,13 @@ type edge struct {
 	gate     *access.Gate  // nil: everybody may come in
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
-	silence  time.Duration // of a stream before a comment
+	serving  context.Context // until no more is taken
+	silence  time.Duration   // of a stream before a comment
 }
 
-func newEdge(stopping context.Context, c Config) *edge {
+func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
-		conn: c.Conn, log: c.Log, stopping: stopping,
+		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		gate:    access.Open(c.Access, c.Conn, c.Log),
 		silence: cmp.Or(c.KeepAlive, keepAlive),
 		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
@@ -50,6 +52,9 @@ func newEdge(stopping context.Context, c Config) *edge {
 		stream.Timeout = c.AnalyzeTimeout
 	}
 	rows := routes(stream)
+	if c.Observed {
+		rows = slices.DeleteFunc(rows, func(r route) bool { return r.path == metricsPath })
+	}
 	e.describe = sync.OnceValues(func() (description, error) { return describe(rows) })
 	for _, r := range rows {
 		methods := []string{r.method}
@@ -64,6 +69,9 @@ func newEdge(stopping context.Context, c Config) *edge {
 	return e
 }
 
+// draining reports whether no more requests are taken.
+func (e *edge) draining() bool { return e.serving.Err() != nil }
+
 // stopped reports whether requests in flight are being ended.
 func (e *edge) stopped() bool { return e.stopping.Err() != nil }
 
@@ -71,7 +79,11 @@ func (e *edge) stopped() bool { return e.stopping.Err() != nil }
 func (e *edge) sawRevision(n uint64) {
 	for {
 		highest := e.revision.Load()
-		if n <= highest || e.revision.CompareAndSwap(highest, n) {
+		if n <= highest {
+			return
+		}
+		if e.revision.CompareAndSwap(highest, n) {
+			telemetry.CatalogRevision("edge", n)
 			return
 		}
 	}
@@ -83,6 +95,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{edge: e, w: w, r: r}
 	x.name()
 	x.ctx = bus.WithRequestID(r.Context(), x.id)
+	defer x.count(began)
 	x.handle()
 	x.log(began)
 	if x.status == statusLeft {
@@ -97,7 +110,7 @@ func (x *exchange) handle() {
 		case p == http.ErrAbortHandler:
 			panic(p)
 		case p != nil && x.status != 0: // too late for another answer
-			x.edge.log.Error("panic", "request_id", x.id, "err", fmt.Sprintf("%v\n%s", p, debug.Stack()))
+			x.edge.log.ErrorContext(x.ctx, "panic", "err", fmt.Sprintf("%v\n%s", p, debug.Stack()))
 			panic(http.ErrAbortHandler)
 		case p != nil:
 			x.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
@@ -117,6 +130,7 @@ func (x *exchange) dispatch() error {
 		if err := x.edge.origins.Check(x.r); err != nil {
 			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
 		}
+		x.trace()
 		if err := x.identify(); err != nil {
 			return err
 		}

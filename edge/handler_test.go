@@ -30,7 +30,7 @@ func TestPanics(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var lines bytes.Buffer
-			e := newEdge(t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
+			e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
 			e.table[e.mux.Path("/panic").Methods(http.MethodGet)] = &route{action: action{answer: c.answer}}
 			server := httptest.NewServer(e)
 			status, body := asked(t, server, "/panic")

@@ -31,6 +31,8 @@ type Config struct {
 	Drain time.Duration
 	// AnalyzeTimeout bounds an analysis; 0: as the contract has it.
 	AnalyzeTimeout time.Duration
+	// Observed says that metrics are served elsewhere: /metrics is no route then.
+	Observed bool
 	// KeepAlive is how long a stream may be silent before a comment shows that
 	// it lives; 0: 10 seconds.
 	KeepAlive time.Duration
@@ -52,7 +54,7 @@ func Serve(ctx context.Context, c Config) error {
 		}
 	}
 	base, end := context.WithCancel(context.Background())
-	handler := newEdge(base, c)
+	handler := newEdge(ctx, base, c)
 	var following sync.WaitGroup
 	following.Go(func() { handler.gate.Run(base) })
 	defer following.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -65,6 +66,7 @@ func follow(x *exchange, run string, listen func(context.Context) iter.Seq2[bus.
 	out.timer = time.AfterFunc(x.edge.silence, out.tend)
 	out.mu.Unlock()
 	defer out.end()
+	defer telemetry.Streaming()()
 	for event, err := range listen(ctx) {
 		if err != nil {
 			return out.broken(err)

@@ -20,8 +20,9 @@ var inside = []binding{
 	{"schemas import nothing of ours", "schemas", nil},
 	{"a bus for tests imports the bus", "bus/bustest", []string{"bus"}},
 	{"keys are kept by means of the bus", "bus/keys", []string{"schemas", "bus"}},
-	{"the bus knows what is said", "bus", []string{"schemas"}},
-	{"the edge knows no backend and no service", "edge", []string{"schemas", "bus"}},
+	{"telemetry is used by all and uses nothing", "bus/telemetry", nil},
+	{"the bus knows what is said", "bus", []string{"schemas", "bus/telemetry"}},
+	{"the edge knows no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
 	{"what services share knows no service", "services/internal", []string{"schemas", "bus", "services/internal"}},
 	{"a service knows no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},
 	{"a service knows no other service", "services/register", []string{"schemas", "bus", "services/internal"}},
@@ -57,6 +58,8 @@ var outside = []struct {
 	{"commands are an affair of the command line", "github.com/spf13/", []string{"deploy/cairn"}},
 	{"services know no HTTP, but for their backends", "net/http", []string{"edge", "deploy/cairn", "services/internal", "test"}},
 	{"routes are an affair of the edge", "github.com/gorilla/", []string{"edge"}},
+	{"how traces are told is an affair of telemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
+	{"how metrics are told is an affair of telemetry, and the edge serves them", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},
 }
 
 // nowhere are libraries that not even tests import.

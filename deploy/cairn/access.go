@@ -26,7 +26,11 @@ func (a *accessFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "`CLAIM` of a token that names its role, or several")
 	f.Float64Var(&a.limits.Rate, "rate-limit", 0, "requests a second, `RATE`, that one credential may ask of this edge; one more is answered 429; 0: any number")
 	f.IntVar(&a.limits.Streams, "stream-limit", 0, "analyses at a time, `NUMBER`, that one credential may have open at this edge; 0: any number")
-	f.BoolVar(&a.insecure, "insecure", false, "allow addresses that other machines reach, though nobody is asked who they are")
+	insecureFlag(f, &a.insecure)
+}
+
+func insecureFlag(f *pflag.FlagSet, insecure *bool) {
+	f.BoolVar(insecure, "insecure", false, "allow addresses that other machines reach, though nobody is asked who they are")
 }
 
 // config is what the flags say; an address that other machines reach needs

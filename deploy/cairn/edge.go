@@ -53,9 +53,14 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
+	c.Conn = conn
+	end, err := e.observe(ctx, log, probes{"cairn-edge", e.insecure, func(asked context.Context) []string { return edge.Ready(asked, conn) }})
+	if err != nil {
+		return err
+	}
+	defer end()
 	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, asking %s\n", bus.Version, addressOf(c), redacted(e.nats)); err != nil {
 		return err
 	}
-	c.Conn = conn
 	return edge.Serve(ctx, c)
 }

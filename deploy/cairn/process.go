@@ -22,26 +22,29 @@ type process struct {
 	level  slog.Level
 	format string
 	drain  time.Duration
+	observed
 }
 
 func (p *process) flags(f *pflag.FlagSet) {
 	f.TextVar(&p.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged, on stderr: debug, info, warn or error")
 	f.StringVar(&p.format, "log-format", "text", "`FORM` of the log: text or json")
 	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "how long requests in flight may take when the process is told to stop")
+	p.observed.flags(f)
 }
 
 // logger makes the log, and makes it the default.
 func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: p.level}
-	var log *slog.Logger
+	var form slog.Handler
 	switch p.format {
 	case "text":
-		log = slog.New(slog.NewTextHandler(w, options))
+		form = slog.NewTextHandler(w, options)
 	case "json":
-		log = slog.New(slog.NewJSONHandler(w, options))
+		form = slog.NewJSONHandler(w, options)
 	default:
 		return nil, fmt.Errorf("--log-format: want text or json, got %q", p.format)
 	}
+	log := slog.New(bus.LogHandler(form))
 	slog.SetDefault(log)
 	return log, nil
 }
@@ -116,7 +119,7 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 
 // config is that of an edge; its listener is to be closed.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, AnalyzeTimeout: e.patience, Cert: e.cert, Key: e.key}
+	c := edge.Config{Log: log, Drain: p.drain, AnalyzeTimeout: e.patience, Observed: p.metrics != "", Cert: e.cert, Key: e.key}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err

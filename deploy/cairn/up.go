@@ -113,6 +113,11 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	}
 	defer conn.Close()
 	e.Conn = conn
+	end, err := u.observe(ctx, c.Log, probes{"cairn", u.insecure, func(asked context.Context) []string { return edge.Ready(asked, conn) }})
+	if err != nil {
+		return err
+	}
+	defer end()
 	err = together(ctx, conn, c, e, func() {
 		u.report(out, addressOf(e), server.URL(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {

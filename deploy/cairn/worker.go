@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ type worker struct {
 	process
 	natsClient
 	backends backends
+	insecure bool
+	serves   atomic.Bool // all roles
 }
 
 func workerCommand() *cobra.Command {
@@ -48,6 +51,7 @@ nothing of each other and may be stopped at any time.`,
 	w.backends.flags(cmd.Flags())
 	cmd.Flags().IntVar(&w.backends.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and 1 at first")
 	w.process.flags(cmd.Flags())
+	insecureFlag(cmd.Flags(), &w.insecure)
 	return cmd
 }
 
@@ -70,16 +74,33 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer conn.Close()
+	end, err := w.observe(ctx, log, probes{"cairn-worker", w.insecure, func(context.Context) []string { return w.missing(conn) }})
+	if err != nil {
+		return err
+	}
+	defer end()
 	log.Info("connecting", "nats", redacted(w.nats))
 	if err := await(ctx, conn, w.nats); err != nil {
 		return err
 	}
 	return services.Run(ctx, conn, settings, func() {
+		w.serves.Store(true)
 		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), redacted(w.nats))
 		for _, missing := range degraded(ctx, conn, w.roles()) {
 			_, _ = fmt.Fprintln(out, "degraded:", missing)
 		}
 	})
+}
+
+// missing is what the worker cannot serve for the want of.
+func (w *worker) missing(conn *bus.Conn) []string {
+	switch {
+	case !conn.Connected():
+		return []string{"NATS is away"}
+	case !w.serves.Load():
+		return []string{"the services are starting"}
+	}
+	return nil
 }
 
 func (w *worker) roles() []string {

@@ -51,7 +51,7 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 		to.Continue()
 	}
 	err = a.answer(ctx, ask, text, to)
-	a.Log.Info("analysis", "request_id", bus.RequestID(ctx), "client_id", ask.ID, "client_request_id", ask.RequestID,
+	a.Log.InfoContext(ctx, "analysis", "client_id", ask.ID, "client_request_id", ask.RequestID,
 		"mode", ask.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
 }

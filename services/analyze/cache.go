@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"cairn/bus/telemetry"
 	"cairn/services/internal/estate"
 )
 
@@ -63,11 +64,13 @@ func (c *cache) enter(hash uint64, text []byte) *kept {
 	defer c.mu.Unlock()
 	if at, ok := c.byHash[hash]; ok {
 		if k := at.Value.(*kept); bytes.Equal(k.text, text) {
+			telemetry.EstateAsked(true)
 			c.used.MoveToFront(at)
 			return k
 		}
 		c.drop(at)
 	}
+	telemetry.EstateAsked(false)
 	k := &kept{hash: hash, text: text}
 	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Read(estate.Unquote(text)) })
 	c.byHash[hash] = c.used.PushFront(k)
@@ -88,6 +91,7 @@ func (c *cache) settle(k *kept, e *estate.Estate) {
 	}
 	k.size = e.Size() + len(k.text)
 	c.size += k.size
+	telemetry.EstateBytes(k.size)
 	for c.size > c.most {
 		c.drop(c.used.Back())
 	}
@@ -97,4 +101,5 @@ func (c *cache) drop(at *list.Element) {
 	k := c.used.Remove(at).(*kept)
 	delete(c.byHash, k.hash)
 	c.size -= k.size
+	telemetry.EstateBytes(-k.size)
 }

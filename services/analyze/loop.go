@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/model"
 )
@@ -72,8 +73,10 @@ func (l *loop) run(ctx context.Context) error {
 // turn is the model's next message, its text sent on as it comes. A model that
 // talks before it calls a tool is heard too: to hold its words back until it
 // has ended would be no streaming.
-func (l *loop) turn(ctx context.Context) (model.Message, error) {
-	said := model.Message{Role: model.Assistant}
+func (l *loop) turn(ctx context.Context) (said model.Message, err error) {
+	ctx, asked := telemetry.Chat(ctx, telemetry.ModelOf(l.model.Name()))
+	defer func() { asked.End(err) }()
+	said.Role = model.Assistant
 	l.answer.Reset() // what was said before a call was no answer
 	l.sent.WriteByte('\n')
 	var thinking thoughts
@@ -89,6 +92,7 @@ func (l *loop) turn(ctx context.Context) (model.Message, error) {
 		case part.Usage != nil:
 			l.usage.PromptTokens += part.Usage.PromptTokens
 			l.usage.AnswerTokens += part.Usage.AnswerTokens
+			asked.Tokens(part.Usage.PromptTokens, part.Usage.AnswerTokens)
 		default:
 			if err := l.say(thinking.without(part.Text)); err != nil {
 				return said, err

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
+	"cairn/bus/telemetry"
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
 )
@@ -105,6 +107,11 @@ func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontex
 func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Value, error) {
 	var result any
 	var err error
+	if slices.Contains(names(offered), call.Name) { // what a model makes up is told to the model alone
+		var end func()
+		ctx, end = telemetry.ToolCall(ctx, call.Name, call.ID)
+		defer end()
+	}
 	switch call.Name {
 	case inspectSchema:
 		result, err = t.inspect(call.Input)

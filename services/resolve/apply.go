@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 )
@@ -41,6 +42,8 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 	}
 	r.packed.forget()
 	r.view.Apply(shown)
+	telemetry.CatalogRevision("resolve", r.view.Revision())
+	telemetry.RecordsAside("resolve", len(r.aside))
 	return nil
 }
 

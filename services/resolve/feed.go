@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
@@ -20,13 +21,14 @@ const (
 // are read on while an embedder is away.
 type feed struct {
 	index index.Index
+	view  *catalog.View // of the same log, which the index may be behind; nil: it is not counted
 	log   *slog.Logger
 	mark  *mark
 	stall chan struct{} // closed at the first failure
 }
 
-func newFeed(ix index.Index, log *slog.Logger) *feed {
-	return &feed{index: ix, log: log, mark: newMark(), stall: make(chan struct{})}
+func newFeed(ix index.Index, view *catalog.View, log *slog.Logger) *feed {
+	return &feed{index: ix, view: view, log: log, mark: newMark(), stall: make(chan struct{})}
 }
 
 // stalled closes when the index could not be fed for the first time.
@@ -57,7 +59,17 @@ func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 		}
 	}
 	f.mark.set(changes[len(changes)-1].Revision, nil)
+	f.measure()
 	return nil
+}
+
+// measure counts how far the index is behind the records.
+func (f *feed) measure() {
+	if f.view == nil {
+		return
+	}
+	reached, _ := f.mark.get()
+	telemetry.IndexLag("embedded", max(f.view.Revision(), reached)-reached)
 }
 
 // failed notes that the index is stuck; it is logged when it begins to be.
@@ -67,6 +79,7 @@ func (f *feed) failed(err error) {
 		f.log.Warn("the index is behind", "revision", reached, "err", err)
 	}
 	f.mark.set(reached, err)
+	f.measure()
 	select {
 	case <-f.stall:
 	default:

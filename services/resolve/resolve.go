@@ -75,7 +75,7 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	read := r.start(following, r.apply)
 	fed := closed()
 	if deps.Feed {
-		r.feed = newFeed(deps.Index, deps.Log)
+		r.feed = newFeed(deps.Index, r.view, deps.Log)
 		fed = r.start(following, func(changes []catalog.Change) error {
 			return r.feed.apply(following, changes)
 		})

@@ -36,7 +36,7 @@ type spare struct {
 
 func newSpare(r *Resolver) *spare {
 	return &spare{
-		feed:  newFeed(index.NewWords(), r.deps.Log),
+		feed:  newFeed(index.NewWords(), nil, r.deps.Log),
 		news:  make(chan struct{}, 1),
 		asked: make(chan struct{}, 1),
 	}

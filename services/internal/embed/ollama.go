@@ -10,6 +10,7 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"cairn/bus/telemetry"
 	"cairn/services/internal/ollamahost"
 )
 
@@ -152,7 +153,12 @@ func (m *model) meet(ctx context.Context) (*identity, error) {
 
 // ask sends one request. It answers with as many vectors as there are inputs.
 func (m *model) ask(ctx context.Context, inputs []string) ([][]float32, error) {
+	ctx, asked := telemetry.Embed(ctx, telemetry.Model{Provider: "ollama", Name: m.name, Host: m.base.Hostname()})
 	res, err := m.client.Embed(ctx, m.request(inputs))
+	if err == nil {
+		asked.Tokens(res.PromptEvalCount, 0)
+	}
+	asked.End(err)
 	if err != nil {
 		return nil, explain(err)
 	}

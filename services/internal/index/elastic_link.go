@@ -15,6 +15,8 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/go-json-experiment/json"
 	"github.com/sony/gobreaker/v2"
+
+	"cairn/bus/telemetry"
 )
 
 const (
@@ -22,6 +24,8 @@ const (
 	failuresToOpen = 5
 	// One request in this time finds out whether the server is back.
 	pause = 5 * time.Second
+	// breakerName is what the circuit is called in metrics.
+	breakerName = "elasticsearch"
 )
 
 // link carries requests to a server: each within its time, and none at all
@@ -29,6 +33,7 @@ const (
 type link struct {
 	client    *elastictransport.Client
 	transport *http.Transport
+	host      string
 	breaker   *gobreaker.CircuitBreaker[struct{}]
 	failure   atomic.Pointer[error] // the last one that counted
 }
@@ -47,12 +52,14 @@ func newLink(server *url.URL) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{client: client, transport: transport}
+	l := &link{client: client, transport: transport, host: server.Hostname()}
+	telemetry.CircuitState(breakerName, int(gobreaker.StateClosed))
 	l.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Timeout:      pause,
-		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
-		IsSuccessful: func(err error) bool { return !down(err) },
-		IsExcluded:   func(err error) bool { return errors.Is(err, errLeft) },
+		Timeout:       pause,
+		OnStateChange: func(_ string, _, now gobreaker.State) { telemetry.CircuitState(breakerName, int(now)) },
+		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
+		IsSuccessful:  func(err error) bool { return !down(err) },
+		IsExcluded:    func(err error) bool { return errors.Is(err, errLeft) },
 	})
 	return l, nil
 }
@@ -84,11 +91,15 @@ func (l *link) call(ctx context.Context, limit time.Duration, req esapi.Request,
 }
 
 func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) error {
+	status := 0
+	ctx, span := telemetry.Search(ctx, req, l.host)
+	defer func() { span.Searched(status) }()
 	res, err := req.Do(ctx, l.client)
 	if err != nil {
 		return &connectionError{err}
 	}
 	defer res.Body.Close()
+	status = res.StatusCode
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		return &connectionError{err}

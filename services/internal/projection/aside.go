@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -44,6 +45,7 @@ func openAside(ctx context.Context, js jetstream.JetStream, replicas int) (*asid
 	if a.watcher, err = kv.WatchAll(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("watch bucket %s: %w", Bucket, err)
 	}
+	telemetry.RecordsAside("index", 0)
 	loaded := make(chan struct{})
 	a.watched.Go(func() { a.watch(sync.OnceFunc(func() { close(loaded) })) })
 	select {
@@ -87,10 +89,14 @@ func (a *aside) learn(entry jetstream.KeyValueEntry) {
 	var record schemas.AsideRecord
 	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &record) != nil {
 		delete(a.known, entry.Key())
-		return
+	} else {
+		a.known[entry.Key()] = record
 	}
-	a.known[entry.Key()] = record
+	a.count()
 }
+
+// count tells how many there are. The caller holds mu.
+func (a *aside) count() { telemetry.RecordsAside("index", len(a.known)) }
 
 // put sets the record aside, unless a newer revision of it is.
 func (a *aside) put(ctx context.Context, record schemas.AsideRecord) error {
@@ -133,6 +139,7 @@ func (a *aside) note(record schemas.AsideRecord) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.known[record.Key] = record
+	a.count()
 }
 
 // forget takes back what was set aside of the key up to the revision.
@@ -147,6 +154,7 @@ func (a *aside) forget(ctx context.Context, key string, revision uint64) error {
 	defer a.mu.Unlock()
 	if a.known[key].Revision <= revision {
 		delete(a.known, key)
+		a.count()
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
 )
@@ -28,6 +29,8 @@ const (
 	firstAnswer = 5 * time.Second
 	// lookEvery is how often the index is asked whether it is still the same.
 	lookEvery = time.Minute
+	// measureEvery is how often it is counted how far the index is behind.
+	measureEvery = 5 * time.Second
 )
 
 // Deps are what a projector works with.
@@ -81,6 +84,7 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	running, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.running.Go(func() { p.run(running) })
+	p.running.Go(func() { p.measure(running) })
 	waiting, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()
 	p.seen.begun(waiting)
@@ -112,6 +116,22 @@ func (p *Projector) run(ctx context.Context) {
 		}
 		select {
 		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// measure counts every so often how far the index is behind, until ctx ends.
+func (p *Projector) measure(ctx context.Context) {
+	tick := time.NewTicker(measureEvery)
+	defer tick.Stop()
+	for {
+		if lag := p.lag(ctx); lag != nil {
+			telemetry.IndexLag("shared", *lag)
+		}
+		select {
+		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}

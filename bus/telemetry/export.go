@@ -1,0 +1,90 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+)
+
+// Trace sends spans to the collector that the environment names, as
+// OpenTelemetry has it: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and
+// the others. Without one there are no spans. flush sends what is left, as long
+// as its ctx lets it, and ends the tracing. service is the process's name unless
+// OTEL_SERVICE_NAME is another.
+func Trace(ctx context.Context, service, version string, log *slog.Logger) (flush func(context.Context), err error) {
+	if !wanted() {
+		return func(context.Context) {}, nil
+	}
+	if p := protocol(); p != "" && p != "http/protobuf" {
+		log.Warn("traces are not exported: want http/protobuf in OTEL_EXPORTER_OTLP_PROTOCOL", "protocol", p)
+		return func(context.Context) {}, nil
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	client, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 10 * time.Second,
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "err", err) }))
+	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(&exporter{SpanExporter: client, log: log}))
+	t := provider.Tracer("cairn")
+	tracer.Store(&t)
+	return func(ctx context.Context) {
+		tracer.Store(nil)
+		if err := provider.Shutdown(ctx); err != nil {
+			log.Warn("the last traces are not exported", "err", err)
+		}
+	}, nil
+}
+
+// wanted reports whether the environment names a collector.
+func wanted() bool {
+	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return false
+	}
+	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+func protocol() string {
+	if p := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"); p != "" {
+		return p
+	}
+	return os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")
+}
+
+// exporter says once that the collector is away, and once that it is back.
+type exporter struct {
+	sdk.SpanExporter
+	log  *slog.Logger
+	away atomic.Bool
+}
+
+// ExportSpans implements sdk.SpanExporter. It never fails: a batch more or less
+// is nobody's error.
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch {
+	case err != nil:
+		exportFailures.Inc()
+		if !e.away.Swap(true) {
+			e.log.Warn("traces are not exported", "err", err)
+		}
+	case e.away.Swap(false):
+		e.log.Info("traces are exported again")
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+)
+
+// Model is what is told of a language model: never its URL, which may have a
+// password.
+type Model struct{ Provider, Name, Host string }
+
+// ModelOf is the model that a URL names: ollama://host/name, openai://host/name,
+// offline:.
+func ModelOf(rawURL string) Model {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return Model{"unknown", "unknown", ""}
+	}
+	provider, _, _ := strings.Cut(u.Scheme, "+")
+	return Model{provider, cmp.Or(strings.Trim(u.Path, "/"), provider), u.Hostname()}
+}
+
+// Inference is a request to a language model.
+type Inference struct {
+	model Model
+	span  Span
+	began time.Time
+	chats bool
+}
+
+// Chat begins a request for the model's next message; the caller ends it.
+func Chat(ctx context.Context, m Model) (context.Context, Inference) {
+	ctx, s := start(ctx, asClient, "chat", m.Name, false)
+	if s.span != nil {
+		s.set(semconv.GenAIOperationNameChat)
+		s.of(m)
+	}
+	i := Inference{m, s, time.Now(), true}
+	i.Tokens(0, 0) // counted from nothing
+	return ctx, i
+}
+
+// Embed begins a request for vectors; the caller ends it.
+func Embed(ctx context.Context, m Model) (context.Context, Inference) {
+	ctx, s := start(ctx, asClient, "embeddings", m.Name, false)
+	if s.span != nil {
+		s.set(semconv.GenAIOperationNameEmbeddings)
+		s.of(m)
+	}
+	return ctx, Inference{m, s, time.Now(), false}
+}
+
+// of notes the model.
+func (s Span) of(m Model) {
+	s.set(semconv.GenAIProviderNameKey.String(m.Provider), semconv.GenAIRequestModel(m.Name))
+	if m.Host != "" {
+		s.set(semconv.ServerAddress(m.Host))
+	}
+}
+
+// Tokens notes what the model read and wrote.
+func (i Inference) Tokens(input, output int) {
+	modelTokens.WithLabelValues(i.model.Name, "input").Add(float64(input))
+	modelTokens.WithLabelValues(i.model.Name, "output").Add(float64(output))
+	if i.span.span != nil && input+output > 0 {
+		i.span.set(semconv.GenAIUsageInputTokens(input), semconv.GenAIUsageOutputTokens(output))
+	}
+}
+
+// End ends the request; err is why it failed.
+func (i Inference) End(err error) {
+	outcome := "ok"
+	switch {
+	case errors.Is(err, context.Canceled):
+		outcome = "cancelled"
+	case err != nil:
+		outcome = "error"
+		i.span.fail("model_call_failed")
+	}
+	if i.chats {
+		modelDuration.WithLabelValues(i.model.Name, outcome).Observe(time.Since(i.began).Seconds())
+	}
+	i.span.End()
+}
+
+// ToolCall begins a model's call of a tool that there is; the caller calls end.
+func ToolCall(ctx context.Context, tool, callID string) (_ context.Context, end func()) {
+	began := time.Now()
+	ctx, s := start(ctx, asInternal, "execute_tool", tool, false)
+	if s.span != nil {
+		s.set(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(tool), semconv.GenAIToolType("function"), semconv.GenAIToolCallID(callID))
+	}
+	return ctx, func() {
+		toolDuration.WithLabelValues(tool).Observe(time.Since(began).Seconds())
+		s.End()
+	}
+}

@@ -1,0 +1,163 @@
+package telemetry_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"cairn/bus/telemetry"
+)
+
+const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+// Nobody traces here: a trace of others goes through, and nothing else is made.
+func TestTraceOfOthers(t *testing.T) {
+	ctx := telemetry.Continue(t.Context(), parent, "a=b")
+	ctx, span := telemetry.Ask(ctx, "subject")
+	span.End()
+	said := map[string]string{}
+	telemetry.Carry(ctx, func(key, value string) { said[key] = value })
+	if said["traceparent"] != parent || said["tracestate"] != "a=b" {
+		t.Errorf("carried %v", said)
+	}
+	if trace, span := telemetry.IDs(ctx); trace != "0af7651916cd43dd8448eb211c80319c" || span != "b7ad6b7169203331" {
+		t.Errorf("ids %q %q", trace, span)
+	}
+	telemetry.Carry(t.Context(), func(key, _ string) { t.Errorf("no trace, and %s is set", key) })
+	for _, odd := range []string{"", "00-1-2-3", strings.Repeat("0", 55)} {
+		if trace, _ := telemetry.IDs(telemetry.Continue(t.Context(), odd, "")); trace != "" {
+			t.Errorf("%q is trace %s", odd, trace)
+		}
+	}
+}
+
+// taken is a collector that answers with a status.
+type taken struct {
+	status atomic.Int32
+	mu     sync.Mutex
+	names  []string
+	asked  int
+}
+
+func (c *taken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var said collector.ExportTraceServiceRequest
+	_ = proto.Unmarshal(body, &said)
+	c.mu.Lock()
+	c.asked++
+	if c.status.Load() == 200 {
+		for _, of := range said.ResourceSpans {
+			for _, scope := range of.ScopeSpans {
+				for _, span := range scope.Spans {
+					c.names = append(c.names, span.Name)
+				}
+			}
+		}
+	}
+	c.mu.Unlock()
+	w.WriteHeader(int(c.status.Load()))
+}
+
+// start traces to a collector until flush, and keeps what is logged.
+func start(t *testing.T, status int, env ...string) (*taken, *strings.Builder, func()) {
+	t.Helper()
+	c := &taken{}
+	c.status.Store(int32(status))
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+	var lines strings.Builder
+	flush, err := telemetry.Trace(t.Context(), "test", "1", slog.New(slog.NewTextHandler(&lines, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &lines, func() { flush(context.Background()) }
+}
+
+func work(ctx context.Context, times int) {
+	for range times {
+		ctx, span := telemetry.Serve(ctx, "GET", "/tags/{request_id}", false)
+		_, inner := telemetry.Ask(ctx, "cairn.tags.read")
+		inner.End()
+		span.Responded(200)
+		span.End()
+	}
+}
+
+func TestSpansAreFlushed(t *testing.T) {
+	c, lines, flush := start(t, 200)
+	work(t.Context(), 2)
+	flush()
+	if got := strings.Join(c.names, ", "); strings.Count(got, "send cairn.tags.read") != 2 || strings.Count(got, "GET /tags/{request_id}") != 2 {
+		t.Errorf("spans: %s", got)
+	}
+	work(t.Context(), 1) // after the end nothing is made
+	if lines.Len() > 0 {
+		t.Errorf("logged %s", lines)
+	}
+}
+
+func TestSampling(t *testing.T) {
+	c, _, flush := start(t, 200, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0")
+	work(t.Context(), 5)
+	work(telemetry.Continue(t.Context(), strings.TrimSuffix(parent, "1")+"0", ""), 5)
+	work(telemetry.Continue(t.Context(), parent, ""), 1)
+	flush()
+	if len(c.names) != 2 {
+		t.Errorf("spans %v; want those of the caller that records alone", c.names)
+	}
+}
+
+func TestCollectorThatFailsIsToldOnce(t *testing.T) {
+	c, lines, flush := start(t, 400)
+	work(t.Context(), 5)
+	flush()
+	if n := strings.Count(lines.String(), "traces are not exported"); n != 1 || c.asked < 5 {
+		t.Errorf("told %d times of %d failures:\n%s", n, c.asked, lines)
+	}
+}
+
+func TestTracingOff(t *testing.T) {
+	for _, off := range []string{"OTEL_SDK_DISABLED=true", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT="} {
+		t.Run(off, func(t *testing.T) {
+			c, lines, flush := start(t, 200, off)
+			ctx, span := telemetry.Serve(t.Context(), "GET", "/health", false)
+			span.End()
+			flush()
+			if trace, _ := telemetry.IDs(ctx); trace != "" || c.asked > 0 {
+				t.Errorf("trace %q, asked %d times", trace, c.asked)
+			}
+			if told := strings.Contains(lines.String(), "want http/protobuf"); told != strings.HasSuffix(off, "grpc") {
+				t.Errorf("logged %q", lines)
+			}
+		})
+	}
+}
+
+func TestModelOf(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]telemetry.Model{
+		"ollama://host:11434/qwen3:8b?num_ctx=1": {Provider: "ollama", Name: "qwen3:8b", Host: "host"},
+		"openai+https://user:word@host/a/b":      {Provider: "openai", Name: "a/b", Host: "host"},
+		"offline:":                               {Provider: "offline", Name: "offline"},
+		"::":                                     {Provider: "unknown", Name: "unknown"},
+	} {
+		if got := telemetry.ModelOf(url); got != want {
+			t.Errorf("%s: %+v, want %+v", url, got, want)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cairn/bus"
+	"cairn/bus/telemetry"
+	"cairn/edge"
+)
+
+// flushTime is how long the last spans may take to be sent, at most.
+const flushTime = 2 * time.Second
+
+// observed is where a process is watched.
+type observed struct{ metrics string }
+
+// probes are what is told of a process.
+type probes struct {
+	name     string                         // in traces
+	insecure bool                           // whoever reaches --metrics is told
+	ready    func(context.Context) []string // what is missing for it to serve
+}
+
+func (o *observed) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.metrics, "metrics", "", "`ADDRESS` of its own for /metrics, /health/live, /health/ready and /debug/pprof/; empty: an edge has all but pprof on --http")
+}
+
+// observe begins to tell of the process: traces, and with --metrics a listener.
+// end stops that, last of all.
+func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end func(), err error) {
+	telemetry.Build(bus.Version)
+	flush, err := telemetry.Trace(ctx, of.name, bus.Version, log)
+	if err != nil {
+		return nil, err
+	}
+	hide, err := p.listenMetrics(ctx, log, of)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushTime, p.drain))
+		defer cancel()
+		flush(flushing)
+		hide()
+	}, nil
+}
+
+// listenMetrics serves metrics on --metrics until hide. A process that stops is
+// not ready.
+func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
+	if p.metrics == "" {
+		return func() {}, nil
+	}
+	if err := guard("metrics", p.metrics, of.insecure, "--insecure"); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", p.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics: %w", err)
+	}
+	log.Info("metrics", "url", "http://"+listener.Addr().String()+"/metrics")
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var served sync.WaitGroup
+	served.Go(func() {
+		err := edge.Observe(serving, listener, func(asked context.Context) []string {
+			if ctx.Err() != nil {
+				return []string{"the process is stopping"}
+			}
+			return of.ready(asked)
+		}, log)
+		if err != nil {
+			log.Error("metrics are not served", "err", err)
+		}
+	})
+	return func() { stop(); served.Wait() }, nil
+}

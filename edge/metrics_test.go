@@ -1,0 +1,134 @@
+package edge_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/edge"
+	"cairn/schemas"
+)
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	must(t, bus.ReadTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		return schemas.TagFound{}, schemas.ErrTagNotFound
+	}))
+	f.ask(t, "GET", "/tags/a-name-of-a-customer", nil)
+	f.ask(t, "GET", "/no/such/path-of-a-customer", nil)
+	f.ask(t, "BREW", "/health", nil)
+	for _, want := range []string{
+		`cairn_http_request_duration_seconds_count{method="GET",route="/tags/{request_id}",status="404"} `,
+		`cairn_http_request_duration_seconds_count{method="other",route="none",status="404"} `,
+		`cairn_http_request_duration_seconds_count{method="other",route="none",status="405"} `,
+		`cairn_nats_request_duration_seconds_count{status="404",subject="cairn.tags.read"} `,
+		`cairn_service_slots{service="stub"} `, "cairn_nats_connections ", "go_goroutines ", "process_cpu_seconds_total ",
+	} {
+		soon(t, want, time.Second, func() bool { return strings.Contains(f.ask(t, "GET", "/metrics", nil).body, "\n"+want) })
+	}
+	if a := f.ask(t, "GET", "/metrics", nil); strings.Contains(a.body, "customer") || strings.Contains(a.body, "BREW") {
+		t.Error("what clients make up is a label")
+	}
+}
+
+func TestMetricsElsewhere(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Observed = true })
+	if a := f.ask(t, "GET", "/metrics", nil); a.status != 404 {
+		t.Errorf("metrics: %d, want 404", a.status)
+	}
+	if a := f.ask(t, "GET", "/openapi.json", nil); strings.Contains(a.body, `"/metrics"`) {
+		t.Error("the description has /metrics")
+	}
+}
+
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
+		t.Errorf("live: %d %s", a.status, a.body)
+	}
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
+		t.Errorf("ready without workers: %d %s, want 503", a.status, a.body)
+	}
+	for _, name := range []string{"tags", "register", "resolve", "analyze"} {
+		must(t, bus.Health(name).Serve(f.service, func(context.Context, schemas.Nothing) (schemas.Health, error) {
+			return schemas.Health{Service: name, Status: schemas.StatusDegraded}, nil
+		}))
+	}
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
+		t.Errorf("ready with a worker of each service: %d %s", a.status, a.body)
+	}
+	f.conn.Close()
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "NATS is away") {
+		t.Errorf("ready without NATS: %d %s, want 503", a.status, a.body)
+	}
+	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 {
+		t.Errorf("live without NATS: %d", a.status)
+	}
+}
+
+// A kept connection that was in the middle of a request asks once more.
+func TestNotReadyWhileStopping(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	began, answer := make(chan struct{}), make(chan struct{})
+	must(t, bus.ReadTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		close(began)
+		<-answer
+		return schemas.TagFound{}, nil
+	}))
+	conn := f.dial(t)
+	_, err := io.WriteString(conn, "GET /tags/r HTTP/1.1\r\nHost: x\r\n\r\nGET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
+	must(t, err)
+	<-began
+	f.stop()
+	soon(t, "the edge takes no more", 2*time.Second, func() bool {
+		c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
+	close(answer)
+	said, err := io.ReadAll(conn)
+	must(t, err)
+	if strings.Contains(string(said), `"status":"ok"`) {
+		t.Errorf("an edge that stops is ready:\n%s", said)
+	}
+}
+
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	missing := []string{"the services are starting"}
+	go func() {
+		served <- edge.Observe(ctx, listener, func(context.Context) []string { return missing }, slog.New(slog.DiscardHandler))
+	}()
+	transport := &http.Transport{}
+	f := front{url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
+	for path, want := range map[string]int{"/metrics": 200, "/health/live": 200, "/health/ready": 503, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/tags/r": 404} {
+		if a := f.ask(t, "GET", path, nil); a.status != want {
+			t.Errorf("%s: %d, want %d", path, a.status, want)
+		}
+	}
+	missing = nil
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 200 {
+		t.Errorf("ready: %d %s", a.status, a.body)
+	}
+	transport.CloseIdleConnections()
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
