@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,10 +145,18 @@ func (w *session) open(size string, most int) (err error) {
 	return w.show()
 }
 
+// elsewhere begins the reply subjects of callers in other accounts of NATS, to
+// whom an empty message ends a stream of responses (nats-server, client.go).
+const elsewhere = "_R_."
+
 // show gives a sign of life. When nobody listens, the server says so on the
 // control subject.
 func (w *session) show() error {
-	return w.conn.nc.PublishMsg(&nats.Msg{Subject: w.reply, Reply: w.control})
+	sign := &nats.Msg{Subject: w.reply, Reply: w.control}
+	if strings.HasPrefix(w.reply, elsewhere) {
+		sign.Data = []byte(":")
+	}
+	return w.conn.nc.PublishMsg(sign)
 }
 
 // told takes a message of a caller, or the server's word that there is none.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A platform service asks from an account of its own, on the same subjects; it
+// cannot ask in another's name. Keys are made by the operator.
+func TestAccounts(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "keys"}
+	n.container(t, "register", "tags, register on", backends)
+	n.container(t, "resolve", "resolve on", backends)
+	n.container(t, "analyze", "analyze on", backends)
+	edge := n.container(t, "edge", "edge on", backends)
+	url := addressed.FindString(edge.out.String())
+
+	operator := "nats://operator:" + password + "@" + n.Addr().String()
+	made := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", operator)
+	key, _, _ := strings.Cut(made.out, "\n")
+	if got := do(t, "", "register", "--url", url, "--key", key, "../examples/knowledge"); made.code != 0 || got.code != 0 {
+		t.Fatalf("%+v, %+v", made, got)
+	}
+	platform := n.dial(t, "platform")
+	ask := func(subject, body string, header ...string) string {
+		t.Helper()
+		msg := nats.NewMsg(subject)
+		msg.Data = []byte(body)
+		for i := 0; i < len(header); i += 2 {
+			msg.Header.Set(header[i], header[i+1])
+		}
+		reply, err := platform.RequestMsg(msg, 10*time.Second)
+		if err != nil {
+			t.Fatalf("%s: %v", subject, err)
+		}
+		return string(reply.Data)
+	}
+	for subject, asked := range map[string][2]string{
+		"cairn.resolve.skill": {`{"skill_id":"storage.volume_capacity"}`, `"manifest"`},
+		"cairn.tags.write":    {`{"request_id":"r","flow":"f","tags":{}}`, `"flow":"f"`},
+		"cairn.tools":         {`{}`, `"tools":[{`},
+	} {
+		if got := ask(subject, asked[0]); !strings.Contains(got, asked[1]) {
+			t.Errorf("%s: %s", subject, got)
+		}
+		if got := ask(subject, asked[0], "Cairn-Identity", `{"id":"x","role":"admin"}`); !strings.Contains(got, "CE-007") {
+			t.Errorf("%s in another's name: %s", subject, got)
+		}
+	}
+	events := platform.NewInbox()
+	sub, err := platform.SubscribeSync(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := platform.PublishRequest("cairn.analyze", events, []byte(`{"query":"how many hosts?","context":"[{\"host\":\"a\"}]","target":"H"}`)); err != nil {
+		t.Fatal(err)
+	}
+	for kind := ""; kind != "done"; {
+		msg, err := sub.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatalf("an analysis ends after %q: %v", kind, err)
+		}
+		if next := msg.Header.Get("Cairn-Event"); next != "" {
+			kind = next
+		}
+	}
+	for _, v := range n.said.all() {
+		t.Errorf("the server refuses: %s", v)
+	}
+}
