@@ -62,6 +62,7 @@ func TestRealBackends(t *testing.T) {
 		{"tenants", TestTenants},
 		{"tools", TestTools},
 		{"listings", TestListings},
+		{"tenant isolation", TestTenantIsolation},
 		{"pages", TestPagesAreStableUnderWrites},
 		{"reads see writes", TestReadsSeeWrites},
 		{"revisions", TestRevisions},

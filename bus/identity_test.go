@@ -1,0 +1,52 @@
+package bus_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// What an edge says of who asks decides at the worker; what cannot be read is
+// refused, on every kind of endpoint.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	svc := bustest.Service(t, conn, "tags")
+	if err := bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+		who := "nobody"
+		if by := bus.Identity(ctx); by != nil {
+			who = by.ID + " of " + *k.TenantID
+		}
+		return schemas.TagFound{Tags: schemas.Tag{Flow: who}}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, conn, func(context.Context, schemas.Analysis, bus.Sender) error { return nil })
+	for _, row := range []struct{ subject, said, want string }{
+		{"cairn.tags.read", "", `"flow":"nobody"`},
+		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["acme"]}`, `"flow":"k of acme"`},
+		{"cairn.tags.read", `{"id":"k","role":"king"}`, "CE-007"},
+		{"cairn.tags.read", `{"id":"k"}`, "CE-007"},
+		{"cairn.tags.read", "acme", "CE-007"},
+		{"cairn.tags.read", "{", "CE-007"},
+		{"cairn.analyze", `{"id":"k","role":"reader"}`, "AN-403"},
+		{"cairn.analyze", "acme", "AN-403"},
+	} {
+		msg := nats.NewMsg(row.subject)
+		msg.Data = []byte(`{"request_id":"r"}`)
+		if row.said != "" {
+			msg.Header.Set(bus.HeaderIdentity, row.said)
+		}
+		reply, err := nc.RequestMsg(msg, 10*time.Second)
+		if err != nil || !strings.Contains(string(reply.Data), row.want) {
+			t.Errorf("%s of %q: got %s, %v, want %s", row.subject, row.said, reply.Data, err, row.want)
+		}
+	}
+}
