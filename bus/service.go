@@ -62,6 +62,7 @@ type endpoint struct {
 // add runs each request in its own goroutine while a slot is free. It never
 // blocks: a micro endpoint runs its handlers one after the other.
 func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) error {
+	told := telemetry.NewSubject(e.subject, e.slots == s.slots) // what is asked beside begins no trace: probes
 	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
@@ -71,12 +72,12 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 			go func() {
 				defer func() { <-e.slots; s.used.Free() }()
 				defer cancel()
-				ctx, work := telemetry.Begin(ctx, e.subject, RequestID(ctx), e.slots == s.slots)
+				ctx, work := told.Begin(ctx, RequestID(ctx))
 				defer work.End()
 				handle(ctx, r)
 			}()
 		default:
-			telemetry.Refused(e.subject)
+			told.Refused()
 			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
 			s.refuse(ctx, r, e.row(busy), busy, nats.Header{HeaderBusy: {"1"}})
 			cancel()
@@ -85,7 +86,6 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", e.subject, err)
 	}
-	telemetry.Serving(e.subject)
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
 	}

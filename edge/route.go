@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
@@ -19,6 +20,7 @@ type route struct {
 	status  int
 	summary string
 	errors  []*schemas.Error
+	told    *telemetry.Route
 }
 
 // action is what a route does, and what it takes and gives.
@@ -38,15 +40,15 @@ type action struct {
 }
 
 func get(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodGet, path, a, status, summary, errors}
+	return route{http.MethodGet, path, a, status, summary, errors, telemetry.NewRoute(http.MethodGet, path, status)}
 }
 
 func post(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodPost, path, a, status, summary, errors}
+	return route{http.MethodPost, path, a, status, summary, errors, telemetry.NewRoute(http.MethodPost, path, status)}
 }
 
 func remove(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodDelete, path, a, status, summary, errors}
+	return route{http.MethodDelete, path, a, status, summary, errors, telemetry.NewRoute(http.MethodDelete, path, status)}
 }
 
 // forward asks e with the body of the request.

@@ -11,7 +11,7 @@ import (
 func (x *exchange) trace() {
 	x.ctx = telemetry.Continue(x.ctx, x.first("Traceparent"), x.first("Tracestate"))
 	if x.route.subject != "" {
-		x.ctx, x.span = telemetry.Serve(x.ctx, x.route.method, x.route.path, x.r.TLS != nil)
+		x.ctx, x.span = x.route.told.Serve(x.ctx, x.r.TLS != nil)
 		x.span.RequestID(x.id)
 	}
 }
@@ -26,11 +26,11 @@ func (x *exchange) first(key string) string {
 
 // count ends the span and counts the exchange.
 func (x *exchange) count(began time.Time) {
-	method, path := "", ""
+	told := telemetry.Elsewhere
 	if x.route != nil {
-		method, path = x.route.method, x.route.path
+		told = x.route.told
 	}
-	telemetry.Responded(method, path, x.status, time.Since(began))
+	told.Count(x.status, time.Since(began))
 	x.span.Responded(x.status)
 	x.span.End()
 }

@@ -12,7 +12,7 @@ import (
 // Search begins the span of a request to Elasticsearch, whose type is called
 // like the operation.
 func Search(ctx context.Context, request any, host string) (context.Context, Span) {
-	if tracer.Load() == nil {
+	if tracing.Load() == nil {
 		return ctx, Span{}
 	}
 	operation := strings.ToLower(strings.TrimSuffix(reflect.TypeOf(request).Name(), "Request"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -41,10 +42,9 @@ func Trace(ctx context.Context, service, version string, log *slog.Logger) (flus
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "err", err) }))
 	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(&exporter{SpanExporter: client, log: log}))
-	t := provider.Tracer("cairn")
-	tracer.Store(&t)
+	tracing.Store(&maker{provider.Tracer("cairn"), obedient()})
 	return func(ctx context.Context) {
-		tracer.Store(nil)
+		tracing.Store(nil)
 		if err := provider.Shutdown(ctx); err != nil {
 			log.Warn("the last traces are not exported", "err", err)
 		}
@@ -57,6 +57,13 @@ func wanted() bool {
 		return false
 	}
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// obedient reports whether the sampler, as OpenTelemetry has it, lets callers
+// decide: all whose names say so, and the one that is used when none is named.
+func obedient() bool {
+	sampler := os.Getenv("OTEL_TRACES_SAMPLER")
+	return sampler == "" || strings.HasPrefix(sampler, "parentbased_")
 }
 
 func protocol() string {

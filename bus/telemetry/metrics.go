@@ -39,21 +39,25 @@ var (
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that the collector did not take.").WithLabelValues()
 )
 
-// Responded counts an HTTP request. The route is its template, and empty for
-// a path that there is not.
-func Responded(method, route string, status int, took time.Duration) {
-	if route == "" {
-		method, route = "other", "none" // what clients make up is no label
-	}
-	httpDuration.WithLabelValues(method, route, statusText(status)).Observe(took.Seconds())
+// outcomes is a histogram of durations by status, for all that has the same
+// other labels. That of the usual status is at hand, and counted from nothing.
+type outcomes struct {
+	others prometheus.ObserverVec
+	status int
+	usual  prometheus.Observer
 }
 
-// statusText is status as a label, the usual one without a new string.
-func statusText(status int) string {
-	if status == 200 {
-		return "200"
+func outcomesOf(h *prometheus.HistogramVec, status int, labels prometheus.Labels) outcomes {
+	others := h.MustCurryWith(labels)
+	return outcomes{others, status, others.WithLabelValues(strconv.Itoa(status))}
+}
+
+func (o *outcomes) observe(status int, took time.Duration) {
+	if status == o.status {
+		o.usual.Observe(took.Seconds())
+		return
 	}
-	return strconv.Itoa(status)
+	o.others.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
 }
 
 // Streaming counts a stream that an edge sends, until end.
@@ -64,13 +68,6 @@ func Streaming() (end func()) {
 
 // Unheard counts a request that no worker was there to take.
 func Unheard(subject string) { natsUnheard.WithLabelValues(subject).Inc() }
-
-// Serving begins to count what is refused on a subject: from nothing, so that
-// the first one is seen as a change.
-func Serving(subject string) { natsRefused.WithLabelValues(subject) }
-
-// Refused counts a request that a full worker refused.
-func Refused(subject string) { natsRefused.WithLabelValues(subject).Inc() }
 
 // Connection counts a connection to NATS that is wanted, or, with -1, no longer.
 func Connection(n int) { natsWanted.Add(float64(n)) }

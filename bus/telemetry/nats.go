@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
@@ -28,24 +29,40 @@ func (s Span) Answered(status int, code string) {
 	}
 }
 
+// Subject is what is told of the requests on a subject that a worker takes.
+type Subject struct {
+	name string
+	root bool
+	outcomes
+}
+
+// NewSubject begins to tell of a subject. With root, a request of no trace
+// begins one.
+func NewSubject(name string, root bool) *Subject {
+	natsRefused.WithLabelValues(name) // counted from nothing
+	return &Subject{name, root, outcomesOf(natsDuration, 200, prometheus.Labels{"subject": name})}
+}
+
+// Refused counts a request that a full worker refused.
+func (s *Subject) Refused() { natsRefused.WithLabelValues(s.name).Inc() }
+
 // Work is a request that a worker is at: its span, and what is counted of it.
 type Work struct {
-	subject string
-	began   time.Time
-	span    Span
-	status  int
-	code    string
+	of     *Subject
+	began  time.Time
+	span   Span
+	status int
+	code   string
 }
 
 type workKey struct{}
 
-// Begin begins the work at a request on the subject; the caller ends it. With
-// root, a request of no trace begins one.
-func Begin(ctx context.Context, subject, requestID string, root bool) (context.Context, *Work) {
-	w := &Work{subject: subject, began: time.Now(), status: 200}
-	ctx, w.span = start(ctx, asServer, "process", subject, root)
+// Begin begins the work at a request on the subject; the caller ends it.
+func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context, *Work) {
+	w := &Work{of: s, began: time.Now(), status: 200}
+	ctx, w.span = start(ctx, asServer, "process", s.name, s.root)
 	if w.span.span != nil {
-		w.span.set(messagingNATS, semconv.MessagingDestinationName(subject),
+		w.span.set(messagingNATS, semconv.MessagingDestinationName(s.name),
 			semconv.MessagingOperationTypeProcess, semconv.MessagingOperationName("process"))
 		w.span.RequestID(requestID)
 	}
@@ -54,7 +71,7 @@ func Begin(ctx context.Context, subject, requestID string, root bool) (context.C
 
 // End ends the work.
 func (w *Work) End() {
-	natsDuration.WithLabelValues(w.subject, statusText(w.status)).Observe(time.Since(w.began).Seconds())
+	w.of.observe(w.status, time.Since(w.began))
 	if w.status >= serverError {
 		w.span.fail(w.code)
 	}
@@ -75,6 +92,6 @@ const StatusLeft = 499
 // FirstEvent notes that the work of ctx, a stream, has sent its first event.
 func FirstEvent(ctx context.Context) {
 	if w, ok := ctx.Value(workKey{}).(*Work); ok {
-		firstEvent.WithLabelValues(w.subject).Observe(time.Since(w.began).Seconds())
+		firstEvent.WithLabelValues(w.of.name).Observe(time.Since(w.began).Seconds())
 	}
 }

@@ -90,7 +90,7 @@ func start(t *testing.T, status int, env ...string) (*taken, *strings.Builder, f
 
 func work(ctx context.Context, times int) {
 	for range times {
-		ctx, span := telemetry.Serve(ctx, "GET", "/tags/{request_id}", false)
+		ctx, span := telemetry.NewRoute("GET", "/tags/{request_id}", 200).Serve(ctx, false)
 		_, inner := telemetry.Ask(ctx, "cairn.tags.read")
 		inner.End()
 		span.Responded(200)
@@ -135,7 +135,7 @@ func TestTracingOff(t *testing.T) {
 	for _, off := range []string{"OTEL_SDK_DISABLED=true", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT="} {
 		t.Run(off, func(t *testing.T) {
 			c, lines, flush := start(t, 200, off)
-			ctx, span := telemetry.Serve(t.Context(), "GET", "/health", false)
+			ctx, span := telemetry.NewRoute("GET", "/health", 200).Serve(t.Context(), false)
 			span.End()
 			flush()
 			if trace, _ := telemetry.IDs(ctx); trace != "" || c.asked > 0 {

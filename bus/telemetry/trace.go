@@ -11,8 +11,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer makes the spans; nil: nobody wants any.
-var tracer atomic.Pointer[trace.Tracer]
+// tracing makes the spans; nil: nobody wants any.
+var tracing atomic.Pointer[maker]
+
+type maker struct {
+	trace.Tracer
+	// obedient says that callers decide whether their traces are recorded.
+	obedient bool
+}
 
 // The headers of W3C Trace Context, as NATS clients write them.
 const (
@@ -27,9 +33,7 @@ func Continue(ctx context.Context, traceparent, tracestate string) context.Conte
 	if traceparent == "" {
 		return ctx
 	}
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{
-		HeaderTraceParent: traceparent, HeaderTraceState: tracestate,
-	})
+	return propagation.TraceContext{}.Extract(ctx, headers{traceparent, tracestate})
 }
 
 // Carry sets the headers that name ctx's trace; none when it has none.
@@ -38,6 +42,22 @@ func Carry(ctx context.Context, set func(key, value string)) {
 		propagation.TraceContext{}.Inject(ctx, setter(set))
 	}
 }
+
+// headers is a carrier that is only read.
+type headers struct{ parent, state string }
+
+func (h headers) Get(key string) string {
+	switch key {
+	case HeaderTraceParent:
+		return h.parent
+	case HeaderTraceState:
+		return h.state
+	}
+	return ""
+}
+
+func (h headers) Set(string, string) {}
+func (h headers) Keys() []string     { return []string{HeaderTraceParent, HeaderTraceState} }
 
 // setter is a carrier that is only written to.
 type setter func(key, value string)
@@ -71,15 +91,15 @@ var (
 // sampler has said so, and need not be asked again. With root, work outside of
 // any trace begins one.
 func start(ctx context.Context, kind trace.SpanStartOption, operation, target string, root bool) (context.Context, Span) {
-	t := tracer.Load()
+	t := tracing.Load()
 	if t == nil {
 		return ctx, Span{}
 	}
 	in := trace.SpanContextFromContext(ctx)
-	if !in.IsValid() && !root || in.IsValid() && !in.IsRemote() && !in.IsSampled() {
+	if !in.IsValid() && !root || in.IsValid() && !in.IsSampled() && (t.obedient || !in.IsRemote()) {
 		return ctx, Span{}
 	}
-	ctx, span := (*t).Start(ctx, operation+" "+target, kind)
+	ctx, span := t.Start(ctx, operation+" "+target, kind)
 	if !span.IsRecording() {
 		return ctx, Span{} // ctx tells those behind that they need not record
 	}
