@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// alerts are those of deploy/grafana.
+type alerts struct {
+	Groups []struct {
+		Rules []struct {
+			Alert, Expr string
+			For         string
+			Labels      struct{ Severity string }
+			Annotations struct{ Summary, Runbook string }
+		}
+	}
+}
+
+// dashboard is that of deploy/grafana.
+type dashboard struct {
+	Panels []struct {
+		Title   string
+		Targets []struct{ Expr string }
+	}
+}
+
+// read is a file of deploy/grafana.
+func read(t *testing.T, name string, decode func([]byte, any) error, into any) {
+	t.Helper()
+	text, err := os.ReadFile("../grafana/" + name)
+	if err == nil {
+		err = decode(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expressions are all of PromQL in deploy/grafana, by who has them.
+func expressions(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	var a alerts
+	read(t, "alerts.yaml", yaml.Unmarshal, &a)
+	for _, g := range a.Groups {
+		for _, r := range g.Rules {
+			all["alert "+r.Alert] = r.Expr
+			if r.Annotations.Summary == "" || r.Annotations.Runbook == "" || r.Labels.Severity == "" || r.For == "" {
+				t.Errorf("alert %s: want for, severity, summary and runbook", r.Alert)
+			}
+		}
+	}
+	var d dashboard
+	read(t, "dashboard.json", json.Unmarshal, &d)
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			all["panel "+p.Title+": "+target.Expr] = target.Expr
+		}
+	}
+	if len(all) < 30 {
+		t.Fatalf("found %d expressions", len(all))
+	}
+	return all
+}
+
+var (
+	sample   = regexp.MustCompile(`(?m)^([a-z_]+)(?:\{(.*)\})? `)
+	label    = regexp.MustCompile(`([a-z_]+)(?:=~|!~|!=|=)"`)
+	metric   = regexp.MustCompile(`\b((?:cairn|go|process)_[a-z_]+)(?:\{([^}]*)\})?`)
+	grouping = regexp.MustCompile(`\bby \(([^)]*)\)`)
+)
+
+// exposed are the labels of each metric in the scrapes.
+func exposed(scrapes ...string) map[string][]string {
+	all := map[string][]string{}
+	for _, m := range sample.FindAllStringSubmatch(strings.Join(scrapes, ""), -1) {
+		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+			all[m[1]] = append(all[m[1]], l[1])
+		}
+		all[m[1]] = append(all[m[1]], "instance") // which Prometheus gives
+	}
+	return all
+}
+
+func scrape(t *testing.T, url string) string {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v", url, res.StatusCode, err)
+	}
+	return string(body)
+}
+
+// found is the group of the pattern in what the process has said.
+func (p *running) found(t *testing.T, pattern string) string {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(p.out.String())
+	if m == nil {
+		t.Fatalf("no %s in\n%s", pattern, p.out)
+	}
+	return m[1]
+}
+
+// Everything that dashboard and alerts ask for is told by a Cairn at work.
+func TestDashboardAndAlerts(t *testing.T) {
+	t.Parallel()
+	up := alone(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--render", "cairn.nobody")
+	url := up.found(t, ` http +(http://\S+)`)
+	for _, args := range [][]string{
+		{"register", "../examples/knowledge"}, {"resolve", "which volumes are nearly full?"}, {"ask", "--estate", "../examples/estate.json", "how many hosts?"},
+	} {
+		if got := do(t, "", append(args, "--url", url)...); got.code != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+	}
+	worker := program(t.Context(), "worker", "resolve", "--nats", up.found(t, `nats +(nats://\S+)`), "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0")
+	w := &running{Cmd: worker, out: newBuffer(), done: make(chan error, 1)}
+	worker.Stdout, worker.Stderr = w.out, w.out
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { w.done <- worker.Wait() }()
+	t.Cleanup(func() { _ = worker.Process.Kill(); <-w.done })
+	w.says(t, ": resolve on ")
+
+	const at = `url=(http://\S+/metrics)`
+	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)))
+	for who, expr := range expressions(t) {
+		for _, m := range metric.FindAllStringSubmatch(expr, -1) {
+			labels, ok := all[m[1]]
+			if !ok {
+				t.Errorf("%s: nothing tells %s", who, m[1])
+			}
+			for _, l := range label.FindAllStringSubmatch(m[2], -1) {
+				if !slices.Contains(labels, l[1]) {
+					t.Errorf("%s: %s has no label %s", who, m[1], l[1])
+				}
+			}
+			for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
+				for _, l := range strings.Split(g[1], ", ") {
+					if !slices.Contains(labels, l) {
+						t.Errorf("%s: %s has no label %s", who, m[1], l)
+					}
+				}
+			}
+		}
+	}
+	if res := scrape(t, strings.TrimSuffix(w.found(t, at), "metrics")+"health/ready"); !strings.Contains(res, `"ok"`) {
+		t.Errorf("the worker is not ready: %s", res)
+	}
+	if res, err := http.Get(url + "/metrics"); err != nil || res.StatusCode != http.StatusNotFound {
+		t.Errorf("/metrics beside --metrics: %v, %v", res, err)
+	}
+}
