@@ -31,7 +31,8 @@ func TestPanics(t *testing.T) {
 			t.Parallel()
 			var lines bytes.Buffer
 			e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
-			e.table[e.mux.Path("/panic").Methods(http.MethodGet)] = &route{action: action{answer: c.answer}}
+			r := get("/panic", action{answer: c.answer}, http.StatusOK, "")
+			e.table[e.mux.Path(r.path).Methods(r.method)] = &r
 			server := httptest.NewServer(e)
 			status, body := asked(t, server, "/panic")
 			server.Close() // and wait for the handler
