@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	core "k8s.io/api/core/v1"
+)
+
+// pod starts the container of a Deployment as a process on the node, and
+// returns when it is ready, with the URL of its metrics.
+func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p *running, metrics string) {
+	t.Helper()
+	c := d.Spec.Template.Spec.Containers[0]
+	user := map[bool]string{true: "edge", false: "worker"}[d.Name == "edge"]
+	metrics = fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	told := settings(t, c, map[string]string{
+		"CAIRN_NATS":    (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String(),
+		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off", "CAIRN_REPLICAS": "1",
+		"CAIRN_INDEX": config["index"], "CAIRN_EMBED": config["embed"], "CAIRN_MODEL": config["model"],
+	})
+	p = &running{Cmd: program(context.Background(), c.Args...), out: newBuffer(), done: make(chan error, 1)}
+	for _, v := range c.Env {
+		p.Env = append(p.Env, v.Name+"="+told[v.Name])
+	}
+	p.Stdout, p.Stderr = p.out, p.out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.Wait() }()
+	t.Cleanup(func() {
+		_ = p.Process.Kill() // it has ended, or is of no use any more
+		<-p.done
+	})
+	p.says(t, d.Name+" on")
+	return p, "http://" + metrics
+}
+
+// TestKubernetesPodsRun runs what the manifests run, as the users of nats.conf:
+// it becomes ready, tells what it is scaled by, and ends when it is told to.
+func TestKubernetesPodsRun(t *testing.T) {
+	list := kustomized(t, "base")
+	config := maps.Clone(of[core.ConfigMap](list)[0].Data)
+	n := startNode(t, "nats-1", single)
+	pods := map[string]*running{}
+	ask := ""
+	scaled := map[string]*autoscaling.HorizontalPodAutoscaler{}
+	for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
+		scaled[h.Spec.ScaleTargetRef.Name] = h
+	}
+	told := map[string]string{}
+	deployments := slices.SortedFunc(slices.Values(of[apps.Deployment](list)), func(a, b *apps.Deployment) int {
+		return strings.Compare(b.Labels["cairn"], a.Labels["cairn"]) // workers first: an edge is ready when it can ask all
+	})
+	for _, d := range deployments {
+		p, metrics := n.pod(t, d, config)
+		pods[d.Name] = p
+		told[d.Name] = metrics
+		if d.Name == "edge" {
+			_, after, _ := strings.Cut(p.out.String(), "edge on ")
+			ask = addressed.FindString(after)
+		}
+		c := d.Spec.Template.Spec.Containers[0]
+		for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+			probed(t, d.Name, metrics+probe.HTTPGet.Path)
+		}
+	}
+	if got := do(t, "", "ask", "--url", ask, "--estate", "../examples/estate.json", "how many hosts?"); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	for name, metrics := range told {
+		metric := scaled[name].Spec.Metrics[0].Pods.Metric
+		series := "(?m)^" + metric.Name
+		if metric.Selector != nil {
+			series += `\{service="` + metric.Selector.MatchLabels["service"] + `"`
+		}
+		if _, said := asks(t, "GET", metrics+"/metrics", ""); !regexp.MustCompile(series).MatchString(said) {
+			t.Errorf("%s does not tell %s, by which it is scaled", name, series)
+		}
+	}
+	for name, p := range pods {
+		p.signal(t)
+		if code := p.ends(t); code != 0 || strings.Contains(p.out.String(), password) {
+			t.Errorf("%s ends with %d:\n%s", name, code, p.out)
+		}
+	}
+	for _, v := range n.said.all() {
+		t.Errorf("the server refuses: %s", v)
+	}
+}
+
+// probed returns when the probe passes.
+func probed(t *testing.T, name, probe string) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(20 * time.Second); ; <-tick.C {
+		status, said := asks(t, "GET", probe, "")
+		if status == 200 {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%s: %s is %d %s", name, probe, status, said)
+		}
+	}
+}

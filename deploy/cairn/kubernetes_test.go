@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/spf13/pflag"
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	strict "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+const manifests = "../kubernetes/"
+
+// decode reads an object as a server would that takes no unknown field.
+func decode(text []byte) (runtime.Object, error) {
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme} {
+		if err := add(known); err != nil {
+			return nil, err
+		}
+	}
+	reader := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, known, known, strict.SerializerOptions{Yaml: true, Strict: true})
+	o, _, err := reader.Decode(text, nil, nil)
+	return o, err
+}
+
+// kustomized are the objects that a folder of manifests makes. They are shared.
+func kustomized(t *testing.T, folder string) []runtime.Object {
+	t.Helper()
+	made, _ := kustomizations.LoadOrStore(folder, sync.OnceValues(func() ([]runtime.Object, error) { return kustomize(folder) }))
+	list, err := made.(func() ([]runtime.Object, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+var kustomizations sync.Map // by folder
+
+func kustomize(folder string) (list []runtime.Object, _ error) {
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), manifests+folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range made.Resources() {
+		text, err := r.AsYAML()
+		if err != nil {
+			return nil, err
+		}
+		o, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s %s: %w", folder, r.GetKind(), r.GetName(), err)
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// of are the objects of a type.
+func of[T any](list []runtime.Object) (some []*T) {
+	for _, o := range list {
+		if is, ok := any(o).(*T); ok {
+			some = append(some, is)
+		}
+	}
+	return some
+}
+
+func TestKubernetesIsValid(t *testing.T) {
+	t.Parallel()
+	for folder, want := range map[string]int{"base": 5, "nats": 0, "render": 1, "small": 5, "production": 6} {
+		list := kustomized(t, folder)
+		if got := len(of[apps.Deployment](list)); got != want {
+			t.Errorf("%s has %d Deployments; want %d", folder, got, want)
+		}
+	}
+}
+
+// What a server would not take, or would take without what is meant, is refused.
+func TestKubernetesRefusesMistakes(t *testing.T) {
+	t.Parallel()
+	sound := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}`
+	if _, err := decode([]byte(sound)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, is, instead, says string }{
+		{"an unknown field", "maxUnavailable", "maxUnavailabel", "unknown field"},
+		{"an unknown field of a part", "matchLabels", "matchlabels", "unknown field"},
+		{"a wrong type", "{a: b}", "[a]", "cannot unmarshal array"},
+		{"a number for a text", "{a: b}", "{a: 1}", "cannot unmarshal number"},
+		{"a field twice", "maxUnavailable: 1", "maxUnavailable: 1, maxUnavailable: 2", "already set"},
+		{"an unknown kind", "PodDisruptionBudget", "PodDisruptionBudge", "no kind"},
+		{"an unknown version", "policy/v1", "policy/v7", "no kind"},
+	} {
+		if _, err := decode([]byte(strings.Replace(sound, row.is, row.instead, 1))); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v; want %q", row.name, err, row.says)
+		}
+	}
+}
+
+// Each container runs a command that there is, with settings that it has, and
+// with what it asks of others.
+func TestKubernetesSpeaksOfThisProgram(t *testing.T) {
+	t.Parallel()
+	for _, d := range of[apps.Deployment](kustomized(t, "production")) {
+		c := d.Spec.Template.Spec.Containers[0]
+		cmd, args, err := newRoot(os.Getenv).Find(c.Args)
+		if err != nil || cmd.Args != nil && cmd.Args(cmd, args) != nil || cmd.Name() == "worker" && args[0] != d.Name {
+			t.Errorf("%s: no command %v", d.Name, c.Args)
+			continue
+		}
+		left := map[string]core.EnvVar{}
+		for _, v := range c.Env {
+			left[v.Name] = v
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if v, given := left[twin(f.Name)]; given && v.ValueFrom == nil && f.Value.Set(v.Value) != nil {
+				t.Errorf("%s: %s=%s", d.Name, v.Name, v.Value)
+			}
+			delete(left, twin(f.Name))
+		})
+		for unknown := range left {
+			t.Errorf("%s: %s means nothing to cairn %s", d.Name, unknown, cmd.Name())
+		}
+	}
+}
+
+// The copy of nats.conf is one, and its nodes are told all that it asks for.
+func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
+	is, err := os.ReadFile(manifests + "nats/nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	should, err := os.ReadFile("../nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(manifests+"nats/nats.conf", should, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if !bytes.Equal(is, should) {
+		t.Error("deploy/kubernetes/nats/nats.conf is not deploy/nats.conf; copy it, or: go test ./deploy/cairn -run Kubernetes -update")
+	}
+	nats := of[apps.StatefulSet](kustomized(t, "nats"))[0]
+	told := settings(t, nats.Spec.Template.Spec.Containers[0], map[string]string{"POD_NAME": "nats-1"})
+	for _, v := range regexp.MustCompile(`: \$(CAIRN_\w+)`).FindAllStringSubmatch(string(should), -1) {
+		if told[v[1]] == "" {
+			t.Errorf("nats.conf asks for %s and is not told", v[1])
+		}
+		t.Setenv(v[1], told[v[1]])
+	}
+	o, err := server.ProcessConfigFile(manifests + "nats/nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.ServerName != "nats-1" || len(o.Routes) != int(*nats.Spec.Replicas) || o.Routes[2].Host != "nats-2.nats:6222" || o.Cluster.Password != password {
+		t.Errorf("it is %s with the routes %v", o.ServerName, o.Routes)
+	}
+	ports := map[string]int{}
+	for _, p := range nats.Spec.Template.Spec.Containers[0].Ports {
+		ports[p.Name] = int(p.ContainerPort)
+	}
+	if ports["client"] != o.Port || ports["cluster"] != o.Cluster.Port || ports["monitor"] != o.HTTPPort || o.StoreDir != "/data" {
+		t.Errorf("the ports are %v, the settings %d, %d and %d", ports, o.Port, o.Cluster.Port, o.HTTPPort)
+	}
+}
+
+// settings are the variables of a container. What fields and ConfigMaps say is
+// in known by the variable's name; secrets are a password.
+func settings(t *testing.T, c core.Container, known map[string]string) map[string]string {
+	t.Helper()
+	told := map[string]string{}
+	for _, v := range c.Env {
+		value, given := known[v.Name]
+		switch {
+		case given:
+		case v.ValueFrom == nil:
+			value = regexp.MustCompile(`\$\((\w+)\)`).ReplaceAllStringFunc(v.Value, func(name string) string { return told[strings.Trim(name, "$()")] })
+		case v.ValueFrom.SecretKeyRef != nil && v.ValueFrom.SecretKeyRef.Name == "cairn-nats":
+			value = password
+		default:
+			t.Errorf("%s: nobody says what it is", v.Name)
+		}
+		told[v.Name] = value
+	}
+	return told
+}

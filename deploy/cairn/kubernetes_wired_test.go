@@ -1,0 +1,195 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"cairn/services"
+)
+
+// pods are the templates of all pods, by the name of who makes them.
+func pods(t *testing.T, folder string) map[string]core.PodTemplateSpec {
+	t.Helper()
+	all := map[string]core.PodTemplateSpec{}
+	list := kustomized(t, folder)
+	for _, d := range of[apps.Deployment](list) {
+		all[d.Name] = d.Spec.Template
+		if !selects(t, d.Spec.Selector, d.Spec.Template) {
+			t.Errorf("%s selects none of its pods", d.Name)
+		}
+	}
+	for _, s := range of[apps.StatefulSet](list) {
+		all[s.Name] = s.Spec.Template
+		if !selects(t, s.Spec.Selector, s.Spec.Template) {
+			t.Errorf("%s selects none of its pods", s.Name)
+		}
+	}
+	return all
+}
+
+func selects(t *testing.T, s *meta.LabelSelector, p core.PodTemplateSpec) bool {
+	t.Helper()
+	selector, err := meta.LabelSelectorAsSelector(s)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	return selector.Matches(labels.Set(p.Labels))
+}
+
+// whom are the names of the pods that are selected, in their order.
+func whom(t *testing.T, all map[string]core.PodTemplateSpec, s *meta.LabelSelector) (names []string) {
+	t.Helper()
+	for name, p := range all {
+		if selects(t, s, p) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func hasPort(p core.PodTemplateSpec, port intstr.IntOrString) bool {
+	return slices.ContainsFunc(p.Spec.Containers[0].Ports, func(has core.ContainerPort) bool {
+		return port.Type == intstr.String && has.Name == port.StrVal || port.Type == intstr.Int && has.ContainerPort == port.IntVal
+	})
+}
+
+// Whatever names pods or ports names some that there are.
+func TestKubernetesIsWired(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"small", "production"} {
+		all, list := pods(t, folder), kustomized(t, folder)
+		for _, s := range of[core.Service](list) {
+			names := whom(t, all, &meta.LabelSelector{MatchLabels: s.Spec.Selector})
+			if len(names) != 1 {
+				t.Fatalf("%s: the service %s is %v", folder, s.Name, names)
+			}
+			for _, p := range s.Spec.Ports {
+				if !hasPort(all[names[0]], p.TargetPort) {
+					t.Errorf("%s: %s has no port %v", folder, s.Name, p.TargetPort)
+				}
+			}
+		}
+		for _, b := range of[policy.PodDisruptionBudget](list) {
+			if names := whom(t, all, b.Spec.Selector); len(names) != 1 || names[0] != b.Name {
+				t.Errorf("%s: the budget of %s is for %v", folder, b.Name, names)
+			}
+		}
+		if got := len(of[policy.PodDisruptionBudget](list)); got != len(all) {
+			t.Errorf("%s: %d budgets for %d", folder, got, len(all))
+		}
+		for _, n := range of[networking.NetworkPolicy](list) {
+			names := whom(t, all, &n.Spec.PodSelector)
+			if len(names) == 0 {
+				t.Errorf("%s: the policy %s is for nobody", folder, n.Name)
+			}
+			for _, in := range n.Spec.Ingress {
+				for _, p := range in.Ports {
+					for _, name := range names {
+						if !hasPort(all[name], *p.Port) {
+							t.Errorf("%s: %s lets in to %s at %v", folder, n.Name, name, p.Port)
+						}
+					}
+				}
+			}
+		}
+		for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
+			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name || len(h.Spec.Metrics) != 1 || h.Spec.Metrics[0].Pods == nil {
+				t.Errorf("%s: %s scales %v by %v", folder, h.Name, h.Spec.ScaleTargetRef, h.Spec.Metrics)
+			}
+		}
+	}
+}
+
+// Every role has pods, and each keeps the rules of restricted pods, is probed,
+// and has the time to end its work.
+func TestKubernetesPods(t *testing.T) {
+	t.Parallel()
+	all := pods(t, "production")
+	for _, role := range append(services.Known(), "edge", "nats") {
+		if _, is := all[role]; !is {
+			t.Errorf("nobody runs %s", role)
+		}
+	}
+	for name, p := range all {
+		c, s := p.Spec.Containers[0], p.Spec.SecurityContext
+		own := c.SecurityContext
+		if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *own.AllowPrivilegeEscalation || !*own.ReadOnlyRootFilesystem ||
+			!slices.Equal(own.Capabilities.Drop, []core.Capability{"ALL"}) || *p.Spec.AutomountServiceAccountToken {
+			t.Errorf("%s may more than it needs", name)
+		}
+		for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+			if probe == nil || probe.HTTPGet == nil || !hasPort(p, probe.HTTPGet.Port) {
+				t.Errorf("%s is not probed, or at a port that it has not: %v", name, probe)
+			}
+		}
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() || !c.Resources.Limits.Cpu().IsZero() {
+			t.Errorf("%s: %v", name, c.Resources)
+		}
+		if len(p.Spec.TopologySpreadConstraints) == 0 {
+			t.Errorf("%s is not spread", name)
+		}
+		if name != "nats" {
+			ends(t, name, p)
+		}
+	}
+}
+
+// ends checks that a pod of ours is not killed while it drains.
+func ends(t *testing.T, name string, p core.PodTemplateSpec) {
+	t.Helper()
+	var wait time.Duration
+	if l := p.Spec.Containers[0].Lifecycle; l != nil {
+		wait = time.Duration(l.PreStop.Sleep.Seconds) * time.Second
+	}
+	for _, v := range p.Spec.Containers[0].Env {
+		if v.Name == "CAIRN_DRAIN" {
+			drain, err := time.ParseDuration(v.Value)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			wait += drain
+		}
+		if v.ValueFrom == nil && strings.Contains(v.Value, "://") {
+			t.Errorf("%s: %s=%s may hold a password", name, v.Name, v.Value)
+		}
+	}
+	if grace := time.Duration(*p.Spec.TerminationGracePeriodSeconds) * time.Second; grace < wait+10*time.Second {
+		t.Errorf("%s is killed after %v; it takes %v, and the ends of streams and traces", name, grace, wait)
+	}
+}
+
+// What is set by reference is no secret of the manifests.
+func TestKubernetesKeepsNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"small", "production"} {
+		if n := len(of[core.Secret](kustomized(t, folder))); n != 0 {
+			t.Errorf("%s has %d secrets", folder, n)
+		}
+	}
+}
+
+// What checks the manifests is no part of the program.
+func TestKubernetesIsForTestsAlone(t *testing.T) {
+	t.Parallel()
+	said, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(said), "cairn/services") || strings.Contains(string(said), "k8s.io/") {
+		t.Errorf("it is made of\n%s", said)
+	}
+}
