@@ -43,7 +43,8 @@ func away(err error) bool {
 			return true
 		}
 	}
-	return false
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && refused.Code == schemas.ErrUnavailable.Status
 }
 
 // fail answers with err.

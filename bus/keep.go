@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -21,13 +22,14 @@ const (
 	keepAgain = time.Second
 )
 
-// Keep has JetStream keep the events of runs, so that they can be resumed,
-// until stop, which returns when that is done. A server that was started anew,
+// Keep has JetStream keep the events of runs, so that they can be resumed, on
+// as many servers as replicas says (0: as they are kept, and 1 at first): one
+// that dies has none of the others' forget what was said. It does so until stop, which returns when that is done. A server that was started anew,
 // and has forgotten it, is told again. Without JetStream streams work as well,
 // but for Resume.
-func (s Stream[Req]) Keep(c *Conn, log *slog.Logger) (stop func()) {
+func (s Stream[Req]) Keep(c *Conn, replicas int, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	k := keeper{conn: c, log: log, config: s.keptAs()}
+	k := keeper{conn: c, log: log, config: s.keptAs(), replicas: replicas}
 	lost := c.lost()
 	ok := k.ensure(ctx)
 	var watching sync.WaitGroup
@@ -56,9 +58,10 @@ func (s Stream[Req]) keptAs() jetstream.StreamConfig {
 }
 
 type keeper struct {
-	conn   *Conn
-	log    *slog.Logger
-	config jetstream.StreamConfig
+	conn     *Conn
+	log      *slog.Logger
+	config   jetstream.StreamConfig
+	replicas int
 }
 
 // watch ensures it again after each loss of the connection, and while it fails.
@@ -85,9 +88,25 @@ func (k keeper) watch(ctx, lost context.Context, ok bool) {
 }
 
 func (k keeper) ensure(ctx context.Context) bool {
-	_, err := k.conn.js.CreateOrUpdateStream(ctx, k.config)
+	err := k.make(ctx)
 	if err != nil && ctx.Err() == nil {
 		k.log.Warn("streams cannot be resumed", "err", fmt.Errorf("keep the events of %s: %w", k.config.Subjects[0], err))
 	}
 	return err == nil
+}
+
+func (k keeper) make(ctx context.Context) error {
+	config := k.config
+	config.Replicas = max(1, k.replicas)
+	if k.replicas == 0 {
+		s, err := k.conn.js.Stream(ctx, config.Name)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
+		if err == nil {
+			config.Replicas = s.CachedInfo().Config.Replicas
+		}
+	}
+	_, err := k.conn.js.CreateOrUpdateStream(ctx, config)
+	return err
 }

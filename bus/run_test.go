@@ -24,7 +24,7 @@ var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
 // keep has the events of runs kept until the test ends.
 func keep(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	t.Cleanup(bus.Analyze.Keep(conn, slog.New(slog.DiscardHandler)))
+	t.Cleanup(bus.Analyze.Keep(conn, 1, slog.New(slog.DiscardHandler)))
 }
 
 // resumed is what Resume says of the run, as collect has it.

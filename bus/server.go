@@ -21,37 +21,48 @@ const maxPayload = 8 << 20
 type Server struct {
 	ns      *server.Server
 	scratch string // removed with the server; empty when the caller named the folder
+	dir     string // where the streams are
+	node    string // its name in the cluster; empty: it is alone
+	nodes   int    // how many there are to be
 }
 
 // StartServer starts a server that keeps its streams in dir, or in a folder
 // that ends with it when dir is empty. It listens on listen (host:port), or
 // only inside the process when that is empty. The caller stops it.
 func StartServer(dir, listen string) (*Server, error) {
-	s := &Server{}
+	s := &Server{dir: dir}
 	if dir == "" {
 		scratch, err := os.MkdirTemp("", "cairn-nats-")
 		if err != nil {
 			return nil, fmt.Errorf("make a folder for JetStream: %w", err)
 		}
-		dir, s.scratch = scratch, scratch
+		s.dir, s.scratch = scratch, scratch
 	}
-	if err := writable(dir); err != nil {
+	if err := writable(s.dir); err != nil {
 		return nil, err
 	}
-	options, err := serverOptions(dir, listen)
+	if clustered(s.dir) {
+		return nil, fmt.Errorf("%s is of a node of a cluster: start it as one", s.dir)
+	}
+	options, err := serverOptions(s.dir, listen)
 	if err != nil {
 		return nil, err
 	}
-	s.ns, err = server.NewServer(options)
-	if err != nil {
-		return nil, fmt.Errorf("embedded NATS: %w", err)
+	return s, s.start(options)
+}
+
+// start runs the server. One that cannot be started is stopped.
+func (s *Server) start(o *server.Options) error {
+	var err error
+	if s.ns, err = server.NewServer(o); err != nil {
+		return fmt.Errorf("embedded NATS: %w", err)
 	}
 	s.ns.Start()
 	if !s.ns.ReadyForConnections(10*time.Second) || !s.ns.JetStreamEnabled() {
 		s.Stop()
-		return nil, fmt.Errorf("embedded NATS did not start in %s", dir)
+		return fmt.Errorf("embedded NATS did not start in %s", s.dir)
 	}
-	return s, nil
+	return nil
 }
 
 func serverOptions(dir, listen string) (*server.Options, error) {
@@ -68,19 +79,24 @@ func serverOptions(dir, listen string) (*server.Options, error) {
 	if listen == "" {
 		return o, nil
 	}
-	host, port, err := net.SplitHostPort(listen)
+	var err error
+	o.Host, o.Port, err = address("NATS address", listen)
+	return o, err
+}
+
+// address is what listen, which is what, says; it has to be free.
+func address(what, listen string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
-		return nil, fmt.Errorf("NATS address %q: want host:port: %w", listen, err)
+		return "", 0, fmt.Errorf("%s %q: want host:port: %w", what, listen, err)
 	}
-	o.Host = host
-	if o.Port, err = strconv.Atoi(port); err != nil {
-		return nil, fmt.Errorf("NATS address %q: want a number for the port", listen)
+	if port, err = strconv.Atoi(text); err != nil {
+		return "", 0, fmt.Errorf("%s %q: want a number for the port", what, listen)
 	}
-	if o.Port == 0 {
-		o.Port = server.RANDOM_PORT
-		return o, nil
+	if port == 0 {
+		return host, server.RANDOM_PORT, nil
 	}
-	return o, free(listen)
+	return host, port, free(listen)
 }
 
 // free says early, and in one line, that an address is taken.

@@ -36,6 +36,7 @@ type edge struct {
 	stopping context.Context
 	serving  context.Context // until no more is taken
 	silence  time.Duration   // of a stream before a comment
+	trouble  func() (says string, quorum bool)
 }
 
 func newEdge(serving, stopping context.Context, c Config) *edge {
@@ -46,6 +47,9 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:   map[*mux.Route]*route{},
 		origins: http.NewCrossOriginProtection(),
+	}
+	if e.trouble = c.Trouble; e.trouble == nil {
+		e.trouble = func() (string, bool) { return "", true }
 	}
 	stream := bus.Analyze
 	if c.AnalyzeTimeout > 0 {

@@ -53,6 +53,11 @@ func (e *edge) health(ctx context.Context) schemas.Health {
 		h.Status, h.Degraded = schemas.StatusDown, []string{"NATS is away"}
 		return h
 	}
+	trouble, quorum := e.trouble()
+	if !quorum {
+		h.Status, h.Degraded = schemas.StatusDown, []string{trouble}
+		return h
+	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
 	h.Services = make([]schemas.Health, len(services))
@@ -62,6 +67,9 @@ func (e *edge) health(ctx context.Context) schemas.Health {
 		asking.Go(func() { h.Services[i], silent[i] = e.ask(ctx, name) })
 	}
 	asking.Wait()
+	if trouble != "" {
+		h.Status, h.Degraded = schemas.StatusDegraded, []string{trouble}
+	}
 	summarize(&h)
 	if !slices.Contains(silent, false) { // not even that there are no workers: NATS itself is stuck
 		h.Status, h.Degraded = schemas.StatusDown, []string{"nothing on NATS answers"}

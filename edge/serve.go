@@ -41,6 +41,9 @@ type Config struct {
 	Cert, Key string
 	// Access says who is let in; the zero one lets in everybody.
 	Access access.Config
+	// Trouble says what the NATS cluster lacks, and whether it has a quorum; nil:
+	// nobody knows but the services.
+	Trouble func() (says string, quorum bool)
 }
 
 // Serve answers HTTP requests until ctx ends, then those in flight, and

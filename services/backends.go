@@ -83,7 +83,7 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 
 // vectors is the cache of the embedder; nil when there is no room for one.
 func (w *wiring) vectors(ctx context.Context) *embed.Cache {
-	cache, err := embed.OpenCache(ctx, w.conn.JetStream(), w.Replicas)
+	cache, err := embed.OpenCache(ctx, w.conn.JetStream(), w.Copies)
 	if err != nil {
 		w.Log.Warn("vectors are not cached", "err", err)
 		return nil

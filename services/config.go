@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 )
 
 // Config says which services run and with which backends. Every backend is a
@@ -18,10 +19,8 @@ type Config struct {
 	TagTTL time.Duration // how long a tag lives
 
 	// TagMemory keeps tags off the disk: they end with the NATS server.
-	TagMemory bool
-	// Replicas is the number of NATS servers that keep each record and tag; 0:
-	// as the buckets are, and 1 for new ones.
-	Replicas     int
+	TagMemory    bool
+	Copies       bucket.Copies // which NATS servers keep each record and tag
 	Slots        int           // requests at a time, per service
 	Analyses     int           // analyses at a time, per worker
 	Grace        time.Duration // how long an analysis goes on when nobody listens

@@ -126,7 +126,7 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 }
 
 func (w *wiring) tags(ctx context.Context) error {
-	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{Replicas: w.Replicas, Memory: w.TagMemory})
+	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{Copies: w.Copies, Memory: w.TagMemory})
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projecti
 		return nil, err
 	}
 	p, err := projection.Open(ctx, projection.Deps{
-		Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Replicas: w.Replicas, Log: w.Log,
+		Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Copies: w.Copies, Log: w.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.atEnd(bus.Analyze.Keep(w.conn, w.Log))
+	w.atEnd(bus.Analyze.Keep(w.conn, w.Copies.Replicas, w.Log))
 	return w.run("analyze", w.Analyses, func(s *bus.Service) error {
 		return analyze.Serve(s, analyze.Deps{
 			Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Grace: w.Grace, Log: w.Log,
@@ -202,7 +202,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 // log is the catalog, opened once for all roles of the process.
 func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
 	w.once.Do(func() {
-		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Replicas); w.opened == nil {
+		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Copies); w.opened == nil {
 			w.watch(ctx)
 		}
 	})

@@ -6,20 +6,82 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+const (
+	// pause is what lies between attempts at a cluster that cannot work yet.
+	pause = 250 * time.Millisecond
+	// saidEvery is how often the log says what is waited for.
+	saidEvery = 10 * time.Second
+)
+
+// Copies say how many servers keep a bucket, and which. The zero value leaves an
+// existing bucket as it is, and a new one is kept once, anywhere.
+type Copies struct {
+	Replicas int      // servers; 0: as it is, and 1 at first
+	Cluster  string   // of the servers; empty: any
+	Tags     []string // that the servers have, all of them; none: any
+}
+
 // Open creates the bucket's stream, or brings one that exists up to date.
-// replicas is the number of servers that keep each value; 0 leaves an existing
-// bucket alone, and a new one gets 1. shape adds what this bucket has of its own
-// to the stream of a KV bucket (ADR-8).
-func Open(ctx context.Context, js jetstream.JetStream, name string, replicas int, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
-	replicas, err := wantReplicas(ctx, js, name, replicas)
-	if err != nil {
-		return nil, err
+// shape adds what this bucket has of its own to the stream of a KV bucket
+// (ADR-8). While the servers of a cluster are too few to answer, or to keep so
+// many copies, it waits, until ctx ends.
+func Open(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
+	err = Await(ctx, js, "open bucket "+name, func() error {
+		s, err = open(ctx, js, name, copies, shape)
+		return err
+	})
+	return s, err
+}
+
+// Await does what is said again while a cluster is not ready for it, until ctx
+// ends, and tells the log.
+func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
+	for said := (time.Time{}); ; {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("%s: %w", what, err)
+		if !unready(js, err) || ctx.Err() != nil {
+			return err
+		}
+		if time.Since(said) > saidEvery {
+			said = time.Now()
+			slog.Warn("waiting for the NATS cluster", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
 	}
+}
+
+// unready reports whether err is of a cluster that may yet come to work.
+func unready(js jetstream.JetStream, err error) bool {
+	if js.Conn().ConnectedClusterName() == "" && js.Conn().IsConnected() {
+		return false
+	}
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) {
+		return refused.Code == 503 || refused.ErrorCode == noPeers
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
+}
+
+// noPeers is the code of the server for fewer servers than there are to be
+// replicas (nats-server, JSClusterNoPeersErrF).
+const noPeers = 10005
+
+func open(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{
 		Name:              stream(name),
 		Subjects:          []string{"$KV." + name + ".>"},
@@ -29,7 +91,6 @@ func Open(ctx context.Context, js jetstream.JetStream, name string, replicas int
 		MaxMsgSize:        -1,
 		MaxConsumers:      -1,
 		Storage:           jetstream.FileStorage,
-		Replicas:          replicas,
 		Discard:           jetstream.DiscardNew,
 		Duplicates:        2 * time.Minute,
 		AllowRollup:       true,
@@ -41,27 +102,41 @@ func Open(ctx context.Context, js jetstream.JetStream, name string, replicas int
 		AllowDirect: false,
 	}
 	shape(&c)
-	s, err := js.CreateOrUpdateStream(ctx, c)
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", name, err)
+	s, err := js.Stream(ctx, c.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		copies.settle(&c, nil, js.Conn().ConnectedClusterName() != "")
+	case err != nil:
+		return nil, err
+	default:
+		copies.settle(&c, &s.CachedInfo().Config, false)
 	}
-	return s, nil
+	return js.CreateOrUpdateStream(ctx, c)
 }
 
 func stream(name string) string { return "KV_" + name }
 
-func wantReplicas(ctx context.Context, js jetstream.JetStream, name string, replicas int) (int, error) {
-	if replicas > 0 {
-		return replicas, nil
+// settle sets where c is kept, that is now as in before; nil: it is new.
+func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
+	c.Replicas = max(1, k.Replicas)
+	if k.Cluster != "" || len(k.Tags) > 0 {
+		c.Placement = &jetstream.Placement{Cluster: k.Cluster, Tags: k.Tags}
 	}
-	s, err := js.Stream(ctx, stream(name))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 1, nil
+	if before == nil {
+		// A server does not change the mode of a stream, and takes "async" for one
+		// replica only: a bucket that may grow does without.
+		if clustered {
+			c.PersistMode = jetstream.DefaultPersistMode
+		}
+		return
 	}
-	if err != nil {
-		return 0, fmt.Errorf("look for bucket %s: %w", name, err)
+	if k.Replicas == 0 {
+		c.Replicas = before.Replicas
 	}
-	return s.CachedInfo().Config.Replicas, nil
+	if c.Placement == nil {
+		c.Placement = before.Placement
+	}
+	c.PersistMode = before.PersistMode
 }
 
 // Outdated reports whether a write was refused because its subject has moved

@@ -32,7 +32,7 @@ type Store struct{ kv jetstream.KeyValue }
 // Open opens the bucket, and makes it where there is none, on so many servers;
 // 0: as it is, and 1 at first.
 func Open(ctx context.Context, conn *bus.Conn, replicas int) (*Store, error) {
-	_, err := bucket.Open(ctx, conn.JetStream(), Bucket, replicas, func(c *jetstream.StreamConfig) {
+	_, err := bucket.Open(ctx, conn.JetStream(), Bucket, bucket.Copies{Replicas: replicas}, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})
 	if err != nil {

@@ -70,6 +70,14 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.IntVar(&b.estates, "estate-memory", c.EstateMemory>>20, "`MIB` of estates that are kept for the next question about them")
 }
 
+// copies are the flags that say where NATS keeps what there is.
+func (b *backends) copies(f *pflag.FlagSet) {
+	c := &b.Copies
+	f.IntVar(&c.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and at first 1, in a cluster of up 3")
+	f.StringSliceVar(&c.Tags, "placement-tags", nil, "only NATS servers that have all the `TAGS` keep them")
+	f.StringVar(&c.Cluster, "placement-cluster", "", "only NATS servers of the `CLUSTER` keep them")
+}
+
 // settings are those of the services, for a process with the log.
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
@@ -79,7 +87,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		atLeast("analyses", c.Analyses, 1),
 		atLeast("analyze-grace", c.Grace, 0),
 		atLeast("estate-memory", b.estates, 0),
-		atLeast("replicas", c.Replicas, 0),
+		atLeast("replicas", c.Copies.Replicas, 0),
 		atLeast("tag-ttl", c.TagTTL, time.Second),
 		atLeast("drain", p.drain, 0),
 	)

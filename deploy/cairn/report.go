@@ -17,13 +17,16 @@ import (
 const reportTime = 2 * time.Second
 
 // report says what runs, where, with which backends, and what is missing.
-func (u *up) report(out io.Writer, http, nats string, c services.Config, missing []string) {
+func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
 	t := newTable(out)
 	line := func(what string, said ...string) { t.row(append([]string{"  " + what}, said...)...) }
 	t.row("Cairn " + bus.Version + " is up.")
 	t.row()
 	line("http", http, "try "+http+"/docs")
 	line("nats", cmp.Or(nats, "inside this process"))
+	if u.cluster.Name != "" {
+		line("cluster", u.cluster.Name, "node "+node)
+	}
 	line("data", cmp.Or(u.data, "nowhere: it ends with this process"))
 	line("services", strings.Join(services.Roles(), " "))
 	line("index", redacted(c.Index))

@@ -10,9 +10,11 @@ import (
 	"cairn/services"
 )
 
-// together runs the services and, once they all serve, the edge, until ctx
-// ends. The edge goes first, so that what it has taken is still answered.
-func together(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, ready func()) error {
+// together runs the services and the edge, until ctx ends. The edge begins once
+// all services serve, or at once where a cluster may have to be waited for:
+// found returns when it can be worked with; nil: there is none. The edge ends
+// first, so that what it has taken is still answered.
+func together(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, found func(context.Context) error, ready func()) error {
 	serving, leave := context.WithCancel(ctx)
 	defer leave()
 	working, rest := context.WithCancel(context.WithoutCancel(ctx))
@@ -21,17 +23,40 @@ func together(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Con
 	up := make(chan struct{})
 	g.Go(func() error {
 		defer leave()
+		if found != nil {
+			if err := found(working); err != nil {
+				return unlessEnded(working, err)
+			}
+		}
 		return services.Run(working, conn, c, func() { close(up) })
 	})
 	g.Go(func() error {
 		defer rest()
+		if found != nil {
+			return edge.Serve(serving, e)
+		}
 		select {
 		case <-serving.Done():
 			return nil
 		case <-up:
+			return edge.Serve(serving, e)
 		}
-		ready()
-		return edge.Serve(serving, e)
+	})
+	g.Go(func() error {
+		select {
+		case <-serving.Done():
+		case <-up:
+			ready()
+		}
+		return nil
 	})
 	return g.Wait()
+}
+
+// unlessEnded is err, unless ctx has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
-	"cairn/bus"
 	"cairn/edge"
 	"cairn/services"
 )
@@ -22,6 +21,7 @@ type up struct {
 	edgeFlags
 	nats     string
 	data     string
+	cluster  cluster
 	backends backends
 	chosen   string // why the model is the one it is; empty when it was named
 }
@@ -38,12 +38,18 @@ Without --model, an Ollama that runs on its usual port (or at OLLAMA_HOST) is
 used when it has a model that can call tools; else offline:, which plans by
 rules. Further workers and edges can join on the NATS address.
 
+With --cluster the servers of several such processes are one: what is kept is
+kept by three of them, and each answers for all. While more than half are away,
+it waits, and answers 503.
+
 Ctrl-C, or SIGTERM, takes no more requests and answers those in flight; a second
 one ends the process at once.`,
 		Example: `  cairn up
   cairn up --data /var/lib/cairn --model ollama://127.0.0.1:11434/qwen3:8b
   cairn up --http 0.0.0.0:8080 --insecure            # for everyone on the network
-  cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # leaves no trace; a free port`,
+  cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # leaves no trace; a free port
+  cairn up --cluster prod --cluster-listen 10.0.0.1:6222 --cluster-secret "$SECRET" \
+    --routes nats://10.0.0.2:6222,nats://10.0.0.3:6222     # one of three machines`,
 		Args: wants("nothing more", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -53,6 +59,8 @@ one ends the process at once.`,
 	u.edgeFlags.flags(f)
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "`ADDRESS` for NATS; empty: only this process reaches it")
 	f.StringVar(&u.data, "data", "data", "`FOLDER` where everything is kept; empty: nowhere, it ends with the process")
+	u.cluster.flags(f)
+	u.backends.copies(f)
 	u.backends.flags(f)
 	u.backends.Model, f.Lookup("model").DefValue = "", "found, or offline:"
 	u.process.flags(f)
@@ -72,6 +80,9 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		if err := guard("nats-listen", u.nats, u.insecure, "--insecure"); err != nil {
 			return err
 		}
+	}
+	if err := u.cluster.check(u.insecure); err != nil {
+		return err
 	}
 	e, err := u.edgeFlags.config(u.process, log)
 	if err != nil {
@@ -102,7 +113,7 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 
 // serve runs everything until ctx ends.
 func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
-	server, err := bus.StartServer(u.data, u.nats)
+	server, err := u.cluster.start(u.data, u.nats)
 	if err != nil {
 		return err
 	}
@@ -112,14 +123,16 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 		return err
 	}
 	defer conn.Close()
-	e.Conn = conn
+	e.Conn, e.Trouble = conn, server.Trouble
 	end, err := u.observe(ctx, c.Log, probes{"cairn", u.insecure, func(asked context.Context) []string { return edge.Ready(asked, conn) }})
 	if err != nil {
 		return err
 	}
 	defer end()
-	err = together(ctx, conn, c, e, func() {
-		u.report(out, addressOf(e), server.URL(), c, degraded(ctx, conn, services.Roles()))
+	u.cluster.announce(out, server, addressOf(e))
+	c.Copies.Replicas = u.cluster.replicas(c.Copies.Replicas)
+	err = together(ctx, conn, c, e, u.cluster.founding(server, conn, c), func() {
+		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Stopping: requests in flight are answered first. Once more ends at once.")
 		})

@@ -49,7 +49,7 @@ nothing of each other and may be stopped at any time.`,
 	}
 	w.natsClient.flags(cmd.Flags())
 	w.backends.flags(cmd.Flags())
-	cmd.Flags().IntVar(&w.backends.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and 1 at first")
+	w.backends.copies(cmd.Flags())
 	w.process.flags(cmd.Flags())
 	insecureFlag(cmd.Flags(), &w.insecure)
 	return cmd

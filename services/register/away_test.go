@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -23,7 +24,7 @@ import (
 func serveAway(t testing.TB) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
-	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/projection"
@@ -68,7 +69,11 @@ type registry struct {
 
 // put stores the record and waits for search to see it.
 func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (schemas.Registered, error) {
-	revision, err := r.catalog.Put(ctx, key, record)
+	var revision uint64
+	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+		revision, err = r.catalog.Put(ctx, key, record)
+		return err
+	})
 	if err != nil {
 		return schemas.Registered{}, refused(err, key)
 	}
@@ -77,7 +82,11 @@ func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (sche
 
 func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
-	revision, err := r.catalog.Delete(ctx, key)
+	var revision uint64
+	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+		revision, err = r.catalog.Delete(ctx, key)
+		return err
+	})
 	if err != nil {
 		return schemas.Unregistered{}, refused(err, key)
 	}

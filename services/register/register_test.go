@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -24,7 +25,7 @@ import (
 func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 	t.Helper()
 	server, conn := bustest.Start(t)
-	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 func serveResolve(t testing.TB, server *bus.Server) {
 	t.Helper()
 	conn := bustest.Dial(t, server)
-	c, err := catalog.Open(t.Context(), conn.JetStream(), 1)
+	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

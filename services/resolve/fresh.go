@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
@@ -74,7 +75,11 @@ func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string)
 	newest := uint64(0)
 	for _, id := range r.unknown(kind, tenant, ids) {
 		for _, n := range scoped(kind, tenant, id) {
-			e, err := r.deps.Catalog.Get(ctx, keyOf(n))
+			var e catalog.Entry
+			err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+				e, err = r.deps.Catalog.Get(ctx, keyOf(n))
+				return err
+			})
 			if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrBadKey) {
 				continue
 			}

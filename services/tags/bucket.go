@@ -16,9 +16,7 @@ const (
 
 // Settings say how safely records are kept.
 type Settings struct {
-	// Replicas is the number of servers that keep each record; 0 leaves that of
-	// an existing bucket alone, and a new one gets 1.
-	Replicas int
+	bucket.Copies
 	// Memory keeps records off the disk: they end with the server. It is
 	// decided once; a server does not move a bucket.
 	Memory bool
@@ -26,7 +24,7 @@ type Settings struct {
 
 // Open creates the bucket, or brings one that exists up to date.
 func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
-	s, err := bucket.Open(ctx, js, Bucket, settings.Replicas, settings.shape)
+	s, err := bucket.Open(ctx, js, Bucket, settings.Copies, settings.shape)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +41,10 @@ func (s Settings) shape(c *jetstream.StreamConfig) {
 	switch {
 	case s.Memory:
 		c.Storage = jetstream.MemoryStorage
-	case c.Replicas == 1:
+	default:
 		// A record of a request in flight may be lost with the machine, so the
 		// server need not sync each one although it syncs the catalog's
-		// (nats-server, filestore.go, UpdateConfig). It takes this mode for a
-		// stream of one replica only; more replicas are the safety otherwise.
+		// (nats-server, filestore.go, UpdateConfig).
 		c.PersistMode = jetstream.AsyncPersistMode
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/tags"
 )
@@ -80,7 +81,7 @@ func TestReplicatedTagsAreWrittenOnceAndReadAtOnce(t *testing.T) {
 	t.Parallel()
 	conns := startCluster(t)
 	waitUntil(t, 20*time.Second, func() bool {
-		_, err := tags.Open(t.Context(), conns[0].JetStream(), tags.Settings{Replicas: 3})
+		_, err := tags.Open(t.Context(), conns[0].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: 3}})
 		return err == nil
 	})
 	for _, conn := range conns {

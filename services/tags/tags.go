@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -42,7 +43,9 @@ func (t tags) write(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten
 	if err != nil {
 		return written, err
 	}
-	return written, t.store.create(ctx, keyOf(w.TenantID, w.RequestID), w.Tag, ttl)
+	return written, bucket.Bounded(ctx, func(ctx context.Context) error {
+		return t.store.create(ctx, keyOf(w.TenantID, w.RequestID), w.Tag, ttl)
+	})
 }
 
 // lifetime is how long a record that asks for so many seconds lives. It may
@@ -64,14 +67,20 @@ func (t tags) lifetime(seconds *int) (time.Duration, error) {
 }
 
 func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, error) {
-	tag, err := t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
-	return schemas.TagFound{Tags: tag}, err
+	var found schemas.TagFound
+	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+		found.Tags, err = t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
+		return err
+	})
+	return found, err
 }
 
 // delete removes the record. The contract leaves open what deleting an absent
 // one means; here it is done already.
 func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, error) {
-	return schemas.Nothing{}, t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
+	return schemas.Nothing{}, bucket.Bounded(ctx, func(ctx context.Context) error {
+		return t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
+	})
 }
 
 func (t tags) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {

@@ -175,7 +175,7 @@ func serveCairn(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	defer bus.Analyze.Keep(conn, silent)()
+	defer bus.Analyze.Keep(conn, 1, silent)()
 	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
 		return speak(ask.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
 	})

@@ -48,10 +48,9 @@ type Catalog struct {
 }
 
 // Open creates the bucket, or brings one that exists up to date, with its
-// messages in files on that many servers. Replicas of 0 leaves the number of
-// an existing bucket alone; a new one gets 1.
-func Open(ctx context.Context, js jetstream.JetStream, replicas int) (*Catalog, error) {
-	stream, err := bucket.Open(ctx, js, Bucket, replicas, func(c *jetstream.StreamConfig) {
+// messages in files on as many servers as copies says.
+func Open(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Catalog, error) {
+	stream, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
 		c.AllowAtomicPublish = true // writes that wait for the disk are committed together
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 )
@@ -203,7 +204,7 @@ func TestOpenAgain(t *testing.T) {
 	if _, err := c.Put(soon(t), skill(1), record); err != nil {
 		t.Fatal(err)
 	}
-	again, err := catalog.Open(soon(t), js, 0)
+	again, err := catalog.Open(soon(t), js, bucket.Copies{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestOpenAgain(t *testing.T) {
 	if err := <-watched; !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
-	anew, err := catalog.Open(soon(t), js, 0)
+	anew, err := catalog.Open(soon(t), js, bucket.Copies{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/services/internal/catalog"
 )
 
@@ -94,7 +95,7 @@ func TestReplicatedWithoutItsLeader(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
 	js := connectAll(t, servers)
-	c := eventually(t, func() (*catalog.Catalog, error) { return catalog.Open(soon(t), js, 3) })
+	c := eventually(t, func() (*catalog.Catalog, error) { return catalog.Open(soon(t), js, bucket.Copies{Replicas: 3}) })
 	view, ready := following(t, c)
 	<-ready
 	for n := range 50 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/bucket"
 )
 
 const (
@@ -40,15 +42,9 @@ type Change struct {
 func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	target, err := c.Revision(ctx)
+	target, consumer, err := c.begin(ctx)
 	if err != nil {
 		return err
-	}
-	consumer, err := c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		InactiveThreshold: time.Minute,
-	})
-	if err != nil {
-		return fmt.Errorf("follow the catalog: %w", err)
 	}
 	changes := make(chan Change, maxBatch)
 	consuming, err := consumer.Consume(into(ctx, changes), jetstream.PullHeartbeat(heartbeat),
@@ -62,6 +58,18 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	consuming.Stop()
 	<-f.closed
 	return err
+}
+
+// begin makes what reads the log from its beginning, and says how far it goes now.
+func (c *Catalog) begin(ctx context.Context) (target uint64, consumer jetstream.Consumer, err error) {
+	err = bucket.Await(ctx, c.js, "follow the catalog", func() error {
+		if target, err = c.Revision(ctx); err != nil {
+			return err
+		}
+		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{InactiveThreshold: time.Minute})
+		return err
+	})
+	return target, consumer, err
 }
 
 // into puts what messages tell of into changes. What is none of the catalog's

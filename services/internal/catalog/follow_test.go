@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 )
@@ -166,7 +167,7 @@ func TestAFollowerSurvivesItsServer(t *testing.T) {
 	dir := t.TempDir()
 	s := startListening(t, dir, -1)
 	js := connectTo(t, s)
-	c, err := catalog.Open(soon(t), js, 1)
+	c, err := catalog.Open(soon(t), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestWritesInBatchesSurviveTheServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, true)
-	c, err := catalog.Open(soon(t), connect(t, s), 1)
+	c, err := catalog.Open(soon(t), connect(t, s), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestWritesInBatchesSurviveTheServer(t *testing.T) {
 	wg.Wait()
 	s.Shutdown()
 	s.WaitForShutdown()
-	again, err := catalog.Open(soon(t), connect(t, startServer(t, dir, true)), 1)
+	again, err := catalog.Open(soon(t), connect(t, startServer(t, dir, true)), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/services/internal/catalog"
 )
 
@@ -48,7 +49,7 @@ func connect(t testing.TB, s *server.Server, options ...nats.Option) jetstream.J
 func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 	t.Helper()
 	js := connect(t, startServer(t, t.TempDir(), true))
-	c, err := catalog.Open(t.Context(), js, 1)
+	c, err := catalog.Open(t.Context(), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
@@ -56,7 +57,7 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 
 func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
 	t.Helper()
-	c, err := embed.OpenCache(t.Context(), js, 1)
+	c, err := embed.OpenCache(t.Context(), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +359,7 @@ func TestCacheOpensWithWhatIsThere(t *testing.T) {
 	if c.PersistMode != jetstream.AsyncPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
 		t.Errorf("got %+v, want one that is bounded, forgets the oldest and does not sync", c)
 	}
-	if _, err := embed.OpenCache(t.Context(), connectedToNothing(t), 1); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
+	if _, err := embed.OpenCache(t.Context(), connectedToNothing(t), bucket.Copies{Replicas: 1}); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
 		t.Errorf("without a server: got %v, want an error that names the bucket", err)
 	}
 }

@@ -3,7 +3,6 @@ package embed
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/bucket"
 )
 
 const (
@@ -41,18 +42,11 @@ type Cache struct {
 	guard *guard[map[string][]byte]
 }
 
-// OpenCache creates the bucket, on that many servers, or takes the one that
-// exists as it is. Replicas of 0 are 1.
-func OpenCache(ctx context.Context, js jetstream.JetStream, replicas int) (*Cache, error) {
-	_, err := js.Stream(ctx, stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = js.CreateStream(ctx, config(max(1, replicas)))
-	}
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		err = nil // someone was faster
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
+// OpenCache creates the bucket, or brings one that exists up to date, with as
+// many copies.
+func OpenCache(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Cache, error) {
+	if _, err := bucket.Open(ctx, js, Bucket, copies, shape); err != nil {
+		return nil, err
 	}
 	prefix := js.Options().APIPrefix
 	if prefix == "" {
@@ -65,29 +59,14 @@ func OpenCache(ctx context.Context, js jetstream.JetStream, replicas int) (*Cach
 	}, nil
 }
 
-// config is the stream of a KV bucket (ADR-8) that forgets the oldest instead
-// of refusing the newest.
-func config(replicas int) jetstream.StreamConfig {
-	c := jetstream.StreamConfig{
-		Name:              stream,
-		Description:       "vectors by model, purpose and text; may be deleted",
-		Subjects:          []string{subjects + ">"},
-		MaxMsgsPerSubject: 1,
-		MaxMsgs:           -1,
-		MaxBytes:          maxBytes,
-		MaxMsgSize:        -1,
-		MaxConsumers:      -1,
-		Storage:           jetstream.FileStorage,
-		Replicas:          replicas,
-		Discard:           jetstream.DiscardOld,
-		AllowRollup:       true,
-		AllowDirect:       true, // a replica that is behind lacks a vector, no more
-		AllowMsgTTL:       true,
-	}
-	if replicas == 1 { // the server refuses it otherwise
-		c.PersistMode = jetstream.AsyncPersistMode
-	}
-	return c
+// shape is what the bucket has of its own: it forgets the oldest instead of
+// refusing the newest, and may lose its last moments.
+func shape(c *jetstream.StreamConfig) {
+	c.Description = "vectors by model, purpose and text; may be deleted"
+	c.MaxBytes, c.Discard = maxBytes, jetstream.DiscardOld
+	c.AllowDirect = true // a replica that is behind lacks a vector, no more
+	c.AllowMsgTTL = true
+	c.PersistMode = jetstream.AsyncPersistMode
 }
 
 // put stores data in a while, or not at all: it can be made again.

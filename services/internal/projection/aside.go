@@ -30,13 +30,15 @@ type aside struct {
 	known map[string]schemas.AsideRecord
 }
 
-func openAside(ctx context.Context, js jetstream.JetStream, replicas int) (*aside, error) {
-	kv, err := js.KeyValue(ctx, Bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: Bucket, Description: "records that the index refuses", Replicas: max(1, replicas),
-		})
+func openAside(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*aside, error) {
+	_, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+		c.Description = "records that the index refuses"
+		c.AllowDirect = true // every worker watches it, and writes only over what is there
+	})
+	if err != nil {
+		return nil, err
 	}
+	kv, err := js.KeyValue(ctx, Bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}

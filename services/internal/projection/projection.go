@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -38,9 +39,7 @@ type Deps struct {
 	Conn    *bus.Conn
 	Catalog *catalog.Catalog
 	Index   index.Migrator // closed by the caller, after the projector
-	// Replicas is the number of servers that keep what is set aside; 0: as it
-	// is, and 1 for a new bucket.
-	Replicas int
+	Copies  bucket.Copies  // of what is set aside
 	// AckWait is how long changes wait for a worker that was killed, before
 	// another one takes them; 0: 30 s.
 	AckWait time.Duration
@@ -74,7 +73,7 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	}
 	p := &Projector{deps: deps, seen: newSeen()}
 	var err error
-	if p.aside, err = openAside(ctx, deps.Conn.JetStream(), deps.Replicas); err != nil {
+	if p.aside, err = openAside(ctx, deps.Conn.JetStream(), deps.Copies); err != nil {
 		return nil, err
 	}
 	if p.deaf, err = bus.Projected.Subscribe(deps.Conn, p.seen.hear); err != nil {
