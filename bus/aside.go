@@ -35,7 +35,7 @@ func putAside(dir string) error {
 	if exists(alone) {
 		return nil // a start that ended early has moved it, and left an empty store
 	}
-	if err := os.Mkdir(alone, 0o755); err != nil {
+	if err := os.Mkdir(alone, 0o750); err != nil {
 		return fmt.Errorf("put the data aside: %w", err)
 	}
 	return wrap("put the data aside", os.Rename(store, filepath.Join(alone, storeFolder)))

@@ -110,7 +110,7 @@ func free(listen string) error {
 
 // writable makes sure that dir exists and takes files.
 func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	probe := filepath.Join(dir, ".writable")

@@ -148,7 +148,7 @@ func own(dir string) (func(), error) {
 	if dir == "" {
 		return func() {}, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("--data: %w", err)
 	}
 	lock := flock.New(filepath.Join(dir, "lock"))

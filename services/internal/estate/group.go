@@ -159,6 +159,6 @@ func groupKey(label string) string {
 
 func checksum(text string) string {
 	h := fnv.New64a()
-	h.Write([]byte(text))
+	_, _ = h.Write([]byte(text)) // a hash takes everything
 	return fmt.Sprintf(" (%d bytes, %x)", len(text), h.Sum64())
 }
