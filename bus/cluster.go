@@ -26,7 +26,7 @@ type Cluster struct {
 // StartNode is StartServer for a node of a cluster. It returns when the node
 // runs, alone or not: Trouble says whether the cluster can work, and Found
 // brings what dir has of the time when its server was alone.
-func StartNode(dir, listen string, c Cluster) (*Server, error) {
+func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, error) {
 	if dir == "" {
 		return nil, errors.New("a node of a cluster needs a folder for its data: without it, it is another node at each start")
 	}
@@ -50,6 +50,9 @@ func StartNode(dir, listen string, c Cluster) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{dir: dir, node: o.ServerName, nodes: 1 + len(o.Routes)}
+	if err := s.with(o, more); err != nil {
+		return nil, err
+	}
 	return s, s.start(o)
 }
 

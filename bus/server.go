@@ -24,12 +24,13 @@ type Server struct {
 	dir     string // where the streams are
 	node    string // its name in the cluster; empty: it is alone
 	nodes   int    // how many there are to be
+	secret  string // that its clients give
 }
 
 // StartServer starts a server that keeps its streams in dir, or in a folder
 // that ends with it when dir is empty. It listens on listen (host:port), or
 // only inside the process when that is empty. The caller stops it.
-func StartServer(dir, listen string) (*Server, error) {
+func StartServer(dir, listen string, more ...ServerOption) (*Server, error) {
 	s := &Server{dir: dir}
 	if dir == "" {
 		scratch, err := os.MkdirTemp("", "cairn-nats-")
@@ -46,6 +47,9 @@ func StartServer(dir, listen string) (*Server, error) {
 	}
 	options, err := serverOptions(s.dir, listen)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.with(options, more); err != nil {
 		return nil, err
 	}
 	return s, s.start(options)
@@ -142,7 +146,7 @@ func (s *Server) URL() string {
 
 // Open connects to the server from inside the process.
 func (s *Server) Open(name string) (*Conn, error) {
-	return connect("", name, nats.InProcessServer(s.ns))
+	return connect("", name, nats.InProcessServer(s.ns), nats.Token(s.secret))
 }
 
 // Stop ends the server; its streams are on disk when Stop returns.

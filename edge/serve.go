@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/certificate"
 	"cairn/edge/access"
 )
 
@@ -75,12 +76,12 @@ func Serve(ctx context.Context, c Config) error {
 	server.RegisterOnShutdown(silent.close)
 	serve := func() error { return server.Serve(listener) }
 	if c.Cert != "" {
-		shown, err := loadCertificate(c.Cert, c.Key, c.Log)
+		shown, err := certificate.Load(c.Cert, c.Key, c.Log)
 		if err != nil {
 			end()
 			return err
 		}
-		server.TLSConfig = shown.tlsConfig()
+		server.TLSConfig = shown.Config()
 		serve = func() error { return server.ServeTLS(listener, "", "") }
 	}
 	served := make(chan error, 1)

@@ -43,11 +43,11 @@ func (c *cluster) check(insecure bool) error {
 }
 
 // start starts the server that the settings are about.
-func (c *cluster) start(data, listen string) (*bus.Server, error) {
+func (c *cluster) start(data, listen string, guarded bus.ServerOption) (*bus.Server, error) {
 	if c.Name == "" {
-		return bus.StartServer(data, listen)
+		return bus.StartServer(data, listen, guarded)
 	}
-	return bus.StartNode(data, listen, c.Cluster)
+	return bus.StartNode(data, listen, c.Cluster, guarded)
 }
 
 // announce says that the node runs, which the others may have to join.

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
+	"cairn/bus"
 	"cairn/edge"
 	"cairn/services"
 )
@@ -20,6 +21,7 @@ type up struct {
 	process
 	edgeFlags
 	nats     string
+	security bus.Security // of the NATS server
 	data     string
 	cluster  cluster
 	backends backends
@@ -59,6 +61,10 @@ one ends the process at once.`,
 	u.edgeFlags.flags(f)
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "`ADDRESS` for NATS; empty: only this process reaches it")
 	f.StringVar(&u.data, "data", "data", "`FOLDER` where everything is kept; empty: nowhere, it ends with the process")
+	f.StringVar(&u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server give: nats://SECRET@host:4222")
+	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the certificate of the NATS server, in PEM, read anew when it changes; empty: nothing is encrypted")
+	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
+	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the certificates by which the nodes of a cluster know each other; empty: routes are not encrypted")
 	u.cluster.flags(f)
 	u.backends.copies(f)
 	u.backends.flags(f)
@@ -77,10 +83,11 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if u.nats != "" {
-		if err := guard("nats-listen", u.nats, u.insecure, "--insecure"); err != nil {
+		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "", "a --nats-secret that clients give, or --insecure"); err != nil {
 			return err
 		}
 	}
+	u.security.Log = log
 	if err := u.cluster.check(u.insecure); err != nil {
 		return err
 	}
@@ -113,7 +120,7 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 
 // serve runs everything until ctx ends.
 func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
-	server, err := u.cluster.start(u.data, u.nats)
+	server, err := u.cluster.start(u.data, u.nats, bus.Guarded(u.security))
 	if err != nil {
 		return err
 	}

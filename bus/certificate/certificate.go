@@ -1,4 +1,6 @@
-package edge
+// Package certificate reads the certificate that a server shows of itself, and
+// reads it anew when its files change.
+package certificate
 
 import (
 	"crypto/tls"
@@ -13,8 +15,8 @@ import (
 // connections come.
 const lookAgain = time.Second
 
-// certificate is what an edge shows of itself, read anew when its files change.
-type certificate struct {
+// Certificate is a certificate with its key. It may be used concurrently.
+type Certificate struct {
 	cert, key string
 	log       *slog.Logger
 
@@ -24,9 +26,9 @@ type certificate struct {
 	looked  time.Time
 }
 
-// loadCertificate reads both files, in PEM.
-func loadCertificate(cert, key string, log *slog.Logger) (*certificate, error) {
-	c := &certificate{cert: cert, key: key, log: log}
+// Load reads both files, in PEM. What happens to them later goes to log.
+func Load(cert, key string, log *slog.Logger) (*Certificate, error) {
+	c := &Certificate{cert: cert, key: key, log: log}
 	c.version, c.looked = c.changed(), time.Now()
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -37,7 +39,7 @@ func loadCertificate(cert, key string, log *slog.Logger) (*certificate, error) {
 }
 
 // changed is when the files were, last; a file that is not there: never.
-func (c *certificate) changed() (at [2]time.Time) {
+func (c *Certificate) changed() (at [2]time.Time) {
 	for i, name := range []string{c.cert, c.key} {
 		if info, err := os.Stat(name); err == nil {
 			at[i] = info.ModTime()
@@ -46,9 +48,9 @@ func (c *certificate) changed() (at [2]time.Time) {
 	return at
 }
 
-// current is the certificate as its files have it. What cannot be read is told,
+// Current is the certificate as its files have it. What cannot be read is told,
 // and the one before stays.
-func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *Certificate) Current() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.looked) < lookAgain {
@@ -69,7 +71,11 @@ func (c *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
-// tlsConfig is for a server that shows the certificate.
-func (c *certificate) tlsConfig() *tls.Config {
-	return &tls.Config{GetCertificate: c.current, MinVersion: tls.VersionTLS12}
+// Config is for a server, or a client, that shows the certificate.
+func (c *Certificate) Config() *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS12,
+		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.Current() },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.Current() },
+	}
 }

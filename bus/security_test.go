@@ -1,0 +1,118 @@
+package bus_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+)
+
+// pair writes a certificate that is its own authority, and its key.
+func pair(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// A guarded server takes whoever has the secret and knows its certificate, and
+// the process that it is in.
+func TestGuardedServer(t *testing.T) {
+	t.Parallel()
+	cert, key := pair(t, t.TempDir())
+	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0", bus.Guarded(bus.Security{Secret: "s3cret", Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	inside, err := server.Open("inside")
+	if err != nil || !inside.Connected() {
+		t.Fatalf("from inside the process: %v", err)
+	}
+	t.Cleanup(inside.Close)
+	at := strings.TrimPrefix(server.URL(), "tls://")
+	if at == server.URL() {
+		t.Errorf("the URL is %s, want tls://", at)
+	}
+	known, err := bus.Open("tls://s3cret@"+at, "known", bus.Credentials{CA: cert}.Options()...)
+	if err != nil || !known.Connected() {
+		t.Fatalf("with the secret: %v", err)
+	}
+	t.Cleanup(known.Close)
+	for url, options := range map[string][]nats.Option{
+		"tls://" + at:        {nats.RootCAs(cert)},
+		"tls://wrong@" + at:  {nats.RootCAs(cert)},
+		"tls://s3cret@" + at: nil,
+	} {
+		if nc, err := nats.Connect(url, options...); err == nil {
+			nc.Close()
+			t.Errorf("%s with %d options is let in", url, len(options))
+		}
+	}
+}
+
+// Nodes that encrypt their routes know each other by certificates.
+func TestEncryptedRoutes(t *testing.T) {
+	t.Parallel()
+	cert, key := pair(t, t.TempDir())
+	other, otherKey := pair(t, t.TempDir())
+	ports := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	routes := []string{"nats://" + ports[0], "nats://" + ports[1], "nats://" + ports[2]}
+	var nodes []*bus.Server
+	for i, files := range [][2]string{{cert, key}, {cert, key}, {other, otherKey}} {
+		s, err := bus.StartNode(t.TempDir(), "127.0.0.1:0", bus.Cluster{Name: "c", Listen: ports[i], Routes: routes},
+			bus.Guarded(bus.Security{Cert: files[0], Key: files[1], CA: files[0], Log: slog.New(slog.DiscardHandler)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Stop)
+		nodes = append(nodes, s)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
+		if _, quorum := nodes[0].Trouble(); quorum {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the first two do not find each other")
+		}
+	}
+	if says, quorum := nodes[2].Trouble(); quorum {
+		t.Errorf("a node of another authority is let in: %s", says)
+	}
+}
