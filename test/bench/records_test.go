@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// manyRecords is how many there are at most; CAIRN_BENCH_RECORDS says otherwise.
+const manyRecords = 1_000_000
+
+// BenchmarkRecords is what a resolve worker needs that holds many records, and
+// how fast it is then, beside one that holds a thousand: resident memory for a
+// record (once garbage is collected), the time to join, a skill by its id, and
+// a search in the index that it keeps itself.
+func BenchmarkRecords(b *testing.B) {
+	many := manyRecords
+	if n, err := strconv.Atoi(os.Getenv("CAIRN_BENCH_RECORDS")); err == nil {
+		many = n
+	}
+	for _, n := range []int{1000, many} {
+		nc := natsServer(b)
+		records := library(b, n)
+		fillCatalog(b, nc, records)
+		var skills []string
+		for _, r := range records {
+			if r.kind == "skill" {
+				skills = append(skills, r.id)
+			}
+		}
+		records = nil // they are large
+		for name, index := range map[string]string{"shared": "http://127.0.0.1:1", "embedded": "embedded:"} {
+			b.Run(fmt.Sprintf("records=%d/index=%s", n, name), func(b *testing.B) {
+				w := joined(b, nc, index, skills[len(skills)-1])
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(w.took.Seconds(), "join-s")
+				resident, live := w.memory(b)
+				b.ReportMetric(resident/float64(n), "resident-B/record")
+				b.ReportMetric(live/float64(n), "live-B/record")
+				b.ReportMetric(answers(b, nc, 4000, func(i int) string { return fmt.Sprintf(`{"skill_id":%q}`, skills[i*7919%len(skills)]) }), "by-id-p50-µs")
+				if index == "embedded:" {
+					b.ReportMetric(answers(b, nc, 200, func(i int) string {
+						return fmt.Sprintf(`{"query":%q}`, strings.NewReplacer("_", " ", ".", " ").Replace(skills[i*7919%len(skills)]))
+					}), "search-p50-µs")
+				}
+				end(w.cmd)
+			})
+		}
+	}
+}
+
+// member is a resolve worker that has joined.
+type member struct {
+	cmd  *exec.Cmd
+	at   string // of its metrics
+	took time.Duration
+}
+
+func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
+	b.Helper()
+	m := member{at: "http://" + freeAddress(b)}
+	m.cmd = exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--metrics", strings.TrimPrefix(m.at, "http://"))
+	began := time.Now()
+	served(b, nc, m.cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), joinTime)
+	m.took = time.Since(began)
+	// The words of its records are a worker's own, too, for when a shared index is
+	// away: it takes them in when nobody asks.
+	time.Sleep(min(2*m.took, time.Minute))
+	return m
+}
+
+var allocated = regexp.MustCompile(`(?m)^go_memstats_alloc_bytes ([0-9.e+]+)$`)
+
+// memory is what is resident, and what of it is alive, in bytes.
+func (m member) memory(b *testing.B) (resident, live float64) {
+	b.Helper()
+	for range 2 { // the second returns what the first has found
+		get(b, m.at+"/debug/pprof/heap?gc=1")
+	}
+	found := allocated.FindStringSubmatch(get(b, m.at+"/metrics"))
+	if found == nil {
+		b.Fatal("no go_memstats_alloc_bytes in the metrics")
+	}
+	live, err := strconv.ParseFloat(found[1], 64)
+	must(b, err)
+	status, err := os.Open(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
+	must(b, err)
+	defer func() { _ = status.Close() }()
+	for lines := bufio.NewScanner(status); lines.Scan(); {
+		if kib, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+			n, err := strconv.ParseFloat(strings.Fields(kib)[0], 64)
+			must(b, err)
+			resident = n * 1024
+		}
+	}
+	return resident, live
+}
+
+func get(b *testing.B, url string) string {
+	b.Helper()
+	res, err := http.Get(url)
+	must(b, err)
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	must(b, err)
+	return string(body)
+}
+
+// answers is the median time of n answers, one after the other, in microseconds.
+func answers(b *testing.B, nc *nats.Conn, n int, body func(i int) string) float64 {
+	b.Helper()
+	var took []float64
+	for i := range n {
+		began := time.Now()
+		answer, err := nc.Request("cairn.resolve.skill", []byte(body(i)), joinTime)
+		must(b, err)
+		took = append(took, float64(time.Since(began).Nanoseconds())/1000)
+		if answer.Header.Get("Nats-Service-Error") != "" {
+			b.Fatalf("%s: %s", body(i), answer.Data)
+		}
+	}
+	return median(took)
+}
