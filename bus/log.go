@@ -7,8 +7,8 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// LogHandler is h with the request and the trace of each line's context in it:
-// request_id, trace_id and span_id. One that has them already is h itself.
+// LogHandler is h with the request of each line's context in it, the credential
+// that asked, and the trace: request_id, by, trace_id and span_id. One that has them already is h itself.
 func LogHandler(h slog.Handler) slog.Handler {
 	if h, ok := h.(logHandler); ok {
 		return h
@@ -22,6 +22,9 @@ type logHandler struct{ slog.Handler }
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if id := RequestID(ctx); id != "" {
 		r.AddAttrs(slog.String("request_id", id))
+	}
+	if by := Identity(ctx); by != nil {
+		r.AddAttrs(slog.String("by", by.ID))
 	}
 	if trace, span := telemetry.IDs(ctx); trace != "" {
 		r.AddAttrs(slog.String("trace_id", trace), slog.String("span_id", span))

@@ -212,9 +212,6 @@ func (x *exchange) log(began time.Time) {
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.EscapedPath()),
 		slog.Int("status", x.status), slog.Duration("took", time.Since(began)),
 	}
-	if x.by != nil {
-		said = append(said, slog.String("by", x.by.ID))
-	}
 	if x.err != nil {
 		said = append(said, slog.Any("err", x.err))
 	}
