@@ -19,6 +19,7 @@ const module = "cairn/"
 var inside = []binding{
 	{"schemas import nothing of ours", "schemas", nil},
 	{"a bus for tests imports the bus", "bus/bustest", []string{"bus"}},
+	{"backups are made by means of the bus", "bus/backup", []string{"schemas", "bus"}},
 	{"keys are kept by means of the bus", "bus/keys", []string{"schemas", "bus"}},
 	{"telemetry is used by all and uses nothing", "bus/telemetry", nil},
 	{"the bus knows what is said", "bus", []string{"schemas", "bus/telemetry"}},

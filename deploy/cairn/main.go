@@ -87,7 +87,7 @@ variable counts as absent.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })
 	root.AddCommand(upCommand(), edgeCommand(), workerCommand(),
-		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), versionCommand())
+		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
 	for cmd := range below(root) {
 		nameTwins(cmd.Flags())
 	}

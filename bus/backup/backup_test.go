@@ -1,0 +1,324 @@
+package backup_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/backup"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+)
+
+// open makes a bucket as the parts of Cairn do.
+func open(t *testing.T, conn *bus.Conn, name string) jetstream.Stream {
+	t.Helper()
+	s, err := bucket.Open(t.Context(), conn.JetStream(), name, bucket.Copies{}, func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, conn *bus.Conn, key, value string) uint64 {
+	t.Helper()
+	ack, err := conn.JetStream().Publish(t.Context(), "$KV."+key, []byte(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ack.Sequence
+}
+
+func remove(t *testing.T, conn *bus.Conn, key string) {
+	t.Helper()
+	msg := nats.NewMsg("$KV." + key)
+	msg.Header.Set("KV-Operation", "DEL")
+	if _, err := conn.JetStream().PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// held is what a bucket holds, in the order of its revisions: a line a message.
+func held(t *testing.T, conn *bus.Conn, name string) (lines []string, first, last uint64) {
+	t.Helper()
+	s := open(t, conn, name)
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := max(1, info.State.FirstSeq); n <= info.State.LastSeq; n++ {
+		msg, err := s.GetMsg(t.Context(), n)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.TrimSpace(msg.Subject+" "+msg.Header.Get("KV-Operation")+" "+string(msg.Data)))
+	}
+	return lines, info.State.FirstSeq, info.State.LastSeq
+}
+
+// filled is a server with something in all buckets.
+func filled(t *testing.T) *bus.Conn {
+	t.Helper()
+	conn := bustest.Open(t)
+	for _, name := range []string{"catalog", "aside", "keys", "tags", "embeddings"} {
+		open(t, conn, name)
+	}
+	put(t, conn, "catalog.skill._global.a", `{"skill_id":"a"}`)
+	put(t, conn, "catalog.skill._global.b", `{"n": 1.50, "text":"\u00e4<>", "n":1}`)
+	put(t, conn, "catalog.skill._global.a", "{\n\"skill_id\": \"a\", \"again\": true\n}")
+	put(t, conn, "catalog.skill.acme.gone", `{}`)
+	remove(t, conn, "catalog.skill.acme.gone")
+	refused := put(t, conn, "catalog.tool._global.x", "no JSON \xff")
+	put(t, conn, "aside.x", fmt.Sprintf(`{"key":"tool._global.x","reason":"bad","revision":%d,"at":""}`, refused))
+	put(t, conn, "aside.b", `{"key":"skill._global.b","reason":"was bad","revision":1,"at":""}`)
+	put(t, conn, "keys.k", `{"id":"k","hash":"h"}`)
+	put(t, conn, "tags.t", "x")
+	put(t, conn, "embeddings.e", "x")
+	return conn
+}
+
+func saved(t *testing.T, conn *bus.Conn) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	s, err := backup.Save(t.Context(), conn, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := backup.Check(bytes.NewReader(file.Bytes()))
+	if diff := cmp.Diff(s.End, checked.End); err != nil || diff != "" {
+		t.Fatalf("%v, -saved +checked:\n%s", err, diff)
+	}
+	return file.Bytes()
+}
+
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	from := filled(t)
+	file := saved(t, from)
+	for _, made := range []bool{false, true} { // the buckets, by workers who were faster
+		to := bustest.Open(t)
+		if made {
+			for _, name := range []string{"catalog", "aside", "keys"} {
+				open(t, to, name)
+			}
+		}
+		s, err := backup.Restore(t.Context(), to, bytes.NewReader(file), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]int{"catalog": 4, "aside": 2, "keys": 1}, s.Entries); diff != "" || s.Revision != 6 {
+			t.Errorf("up to %d (-want +got):\n%s", s.Revision, diff)
+		}
+		for _, name := range []string{"catalog", "keys"} {
+			want, _, _ := held(t, from, name)
+			if got, _, _ := held(t, to, name); !cmp.Equal(want, got) {
+				t.Errorf("%s is %q; want %q", name, got, want)
+			}
+		}
+		_, first, last := held(t, to, "catalog")
+		if first != 7 || last != 10 {
+			t.Errorf("the revisions are %d to %d; want 7 to 10, after those of the backup", first, last)
+		}
+		// What was replaced since is not aside any more; the rest is at its new revision.
+		if got, _, _ := held(t, to, "aside"); len(got) != 1 || !strings.Contains(got[0], `"revision":10`) {
+			t.Errorf("aside is %q", got)
+		}
+		if got, _, _ := held(t, to, "tags"); len(got) != 0 {
+			t.Errorf("tags are %q", got)
+		}
+	}
+}
+
+// What holds anything is left alone, whichever bucket it is in.
+func TestRestoreRefusesWhatIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	file := saved(t, filled(t))
+	for _, key := range []string{"catalog.skill._global.mine", "keys.mine", "aside.mine"} {
+		to := bustest.Open(t)
+		name, _, _ := strings.Cut(key, ".")
+		open(t, to, name)
+		put(t, to, key, "{}")
+		if _, err := backup.Restore(t.Context(), to, bytes.NewReader(file), 0); !errors.Is(err, backup.ErrNotEmpty) {
+			t.Errorf("%s: %v", key, err)
+		}
+		if got, _, last := held(t, to, name); len(got) != 1 || last != 1 {
+			t.Errorf("%s: now it is %q", key, got)
+		}
+	}
+}
+
+// While many write, a backup holds all that was written up to a revision, and
+// nothing after it.
+func TestSaveIsAPrefix(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	open(t, conn, "catalog")
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	var mu sync.Mutex
+	written := map[uint64][2]string{} // key and value, by revision
+	for w := range 4 {
+		writing.Go(func() {
+			pace := time.NewTicker(40 * time.Millisecond) // a burst that never ends has no moment to save
+			defer pace.Stop()
+			for n := 0; ctx.Err() == nil; n++ {
+				<-pace.C
+				key, value := fmt.Sprintf("skill._global.k%d", n*(w+1)%50), fmt.Sprintf(`{"by":%d,"n":%d}`, w, n)
+				ack, err := conn.JetStream().Publish(ctx, "$KV.catalog."+key, []byte(value))
+				if err == nil {
+					mu.Lock()
+					written[ack.Sequence] = [2]string{key, value}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	var files [][]byte
+	for range 3 {
+		before := len(files)
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			mu.Lock()
+			n := len(written)
+			mu.Unlock()
+			if n > 60*(before+1) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("nothing is written")
+			}
+			runtime.Gosched()
+		}
+		files = append(files, saved(t, conn))
+	}
+	stop()
+	writing.Wait()
+	for _, file := range files {
+		to := bustest.Open(t)
+		s, err := backup.Restore(t.Context(), to, bytes.NewReader(file), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{}
+		for n := uint64(1); n <= s.Revision; n++ {
+			if w, known := written[n]; known { // of one that was cut off at the end, nobody knows
+				want["$KV.catalog."+w[0]] = w[1]
+			}
+		}
+		lines, _, _ := held(t, to, "catalog")
+		got := map[string]string{}
+		for _, line := range lines {
+			key, value, _ := strings.Cut(line, "  ")
+			got[key] = value
+		}
+		if diff := cmp.Diff(want, got); diff != "" || s.Revision < 60 {
+			t.Fatalf("up to revision %d (-want +got):\n%s", s.Revision, diff)
+		}
+	}
+}
+
+// No bit of a backup can be another, and no byte be missing or too many.
+func TestDamageIsRefused(t *testing.T) {
+	t.Parallel()
+	file := saved(t, filled(t))
+	to := bustest.Open(t)
+	refused := func(what string, text []byte) {
+		t.Helper()
+		_, err := backup.Check(bytes.NewReader(text))
+		if !errors.Is(err, backup.ErrDamaged) && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for at := range file {
+		refused(fmt.Sprint("cut after ", at), file[:at])
+		for bit := range 8 {
+			if at > 32 && at < len(file)-32 && bit != at%8 {
+				continue // of what is inside, a bit of each byte
+			}
+			flipped := bytes.Clone(file)
+			flipped[at] ^= 1 << bit
+			refused(fmt.Sprintf("bit %d of byte %d", bit, at), flipped)
+		}
+	}
+	refused("one byte more", append(bytes.Clone(file), 0))
+	refused("twice", append(bytes.Clone(file), file...))
+	if _, err := backup.Restore(t.Context(), to, bytes.NewReader(file[:len(file)-9]), 0); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("%v", err)
+	}
+	if _, err := to.JetStream().Stream(t.Context(), "KV_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("a damaged backup has changed something: %v", err)
+	}
+}
+
+func zipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestForeignAndLaterFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		file []byte
+		want error
+		says string
+	}{
+		{"nothing", nil, backup.ErrForeign, "not a backup of Cairn"},
+		{"a text", []byte("hello\n"), backup.ErrForeign, "not a backup of Cairn"},
+		{"another gzip", zipped(t, "hello\n"), backup.ErrForeign, "not a backup of Cairn"},
+		{"another JSON", zipped(t, `{"version":1}`+"\n"), backup.ErrForeign, "not a backup of Cairn"},
+		{"of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater, "made by a later Cairn, 9.1.0: its format is 2, and this one reads up to 1"},
+		{"of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged, `a bucket "other"`},
+		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "cut off"},
+	} {
+		if _, err := backup.Check(bytes.NewReader(row.file)); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
+// Others read it, too: gzip, and a JSON value a line.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	zip, err := gzip.NewReader(bytes.NewReader(saved(t, filled(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	want := []string{
+		`{"bucket":"catalog","key":"skill._global.b","revision":2,"value":{"n": 1.50, "text":"\u00e4<>", "n":1}}`,
+		`{"bucket":"catalog","key":"skill._global.a","revision":3,"base64":"` + `ewoic2tpbGxfaWQiOiAiYSIsICJhZ2FpbiI6IHRydWUKfQ=="}`,
+		`{"bucket":"catalog","key":"skill.acme.gone","revision":5,"removed":true}`,
+	}
+	if diff := cmp.Diff(want, lines[1:4]); diff != "" || !strings.HasPrefix(lines[0], `{"cairn_backup":`+strconv.Itoa(backup.Version)+`,`) {
+		t.Errorf("%s (-want +got):\n%s", lines[0], diff)
+	}
+}

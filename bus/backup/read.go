@@ -1,0 +1,142 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+)
+
+const (
+	// longestLine is longer than any entry: NATS takes messages of 8 MB.
+	longestLine = 64 << 20
+	// longestEnd is longer than any end.
+	longestEnd = 64 << 10
+)
+
+// Check reads a whole backup, and answers with what it holds. Only one without
+// a fault is no error.
+func Check(r io.Reader) (Summary, error) { return read(r, func(entry) error { return nil }) }
+
+// read checks a whole backup, and calls each with each entry as it comes; that
+// all is well is known at the end.
+func read(r io.Reader, each func(entry) error) (s Summary, err error) {
+	in := &hashed{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
+	zip, err := gzip.NewReader(in)
+	if err != nil {
+		return s, fmt.Errorf("the file is %w", ErrForeign)
+	}
+	zip.Multistream(false)
+	lines := bufio.NewScanner(zip)
+	lines.Buffer(nil, longestLine)
+	if s.Header, err = readHeader(lines); err != nil {
+		return s, err
+	}
+	counted := End{Entries: map[string]int{}}
+	for lines.Scan() {
+		e, err := readEntry(lines.Bytes(), s.Header)
+		if err != nil {
+			return s, err
+		}
+		counted.Entries[e.Bucket]++
+		if e.Bucket == catalog {
+			counted.Revision = e.Revision
+		}
+		if err := each(e); err != nil {
+			return s, err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return s, damaged("%v", err)
+	}
+	counted.SHA256 = in.digest()
+	s.End = counted
+	return s, counted.check(in.from)
+}
+
+func readHeader(lines *bufio.Scanner) (h Header, err error) {
+	if !lines.Scan() || decode(lines.Bytes(), &h) != nil || h.Version < 1 {
+		return h, fmt.Errorf("the file is %w, or damaged where it begins", ErrForeign)
+	}
+	if h.Version > Version {
+		return h, fmt.Errorf("the backup was %w, %s: its format is %d, and this one reads up to %d; restore it with that Cairn, or a later one", ErrLater, h.Cairn, h.Version, Version)
+	}
+	for _, b := range h.Buckets {
+		if !slices.Contains(buckets, b.Name) {
+			return h, damaged("it has a bucket %q", b.Name)
+		}
+	}
+	return h, nil
+}
+
+func readEntry(line []byte, h Header) (e entry, err error) {
+	if err := decode(line, &e); err != nil {
+		return e, damaged("%v", err)
+	}
+	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Key == "" || e.Revision == 0 {
+		return e, damaged("an entry of bucket %q, key %q, revision %d", e.Bucket, e.Key, e.Revision)
+	}
+	e.Value = slices.Clone(e.Value) // the line is overwritten by the next
+	return e, nil
+}
+
+// check compares what was counted with the end that follows, and with nothing
+// after it.
+func (e End) check(rest io.Reader) error {
+	is, err := io.ReadAll(io.LimitReader(rest, longestEnd))
+	if err != nil {
+		return err
+	}
+	should, err := e.member()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(is) < len(should):
+		return damaged("it is cut off")
+	case !bytes.Equal(is, should):
+		return damaged("its checksum is another")
+	}
+	return nil
+}
+
+// hashed is a reader that sums what is taken from it, and no more.
+type hashed struct {
+	from    *bufio.Reader
+	sum     hash.Hash
+	pending []byte // taken byte by byte, not summed yet
+}
+
+// Read implements io.Reader.
+func (h *hashed) Read(p []byte) (int, error) {
+	n, err := h.from.Read(p)
+	h.flush()
+	_, _ = h.sum.Write(p[:n]) // a hash takes all
+	return n, err
+}
+
+// ReadByte implements io.ByteReader: so who decompresses takes no byte too many.
+func (h *hashed) ReadByte() (byte, error) {
+	b, err := h.from.ReadByte()
+	if err == nil {
+		if h.pending = append(h.pending, b); len(h.pending) >= 4096 {
+			h.flush()
+		}
+	}
+	return b, err
+}
+
+func (h *hashed) flush() {
+	_, _ = h.sum.Write(h.pending) // a hash takes all
+	h.pending = h.pending[:0]
+}
+
+func (h *hashed) digest() string {
+	h.flush()
+	return hex.EncodeToString(h.sum.Sum(nil))
+}

@@ -1,0 +1,155 @@
+package backup
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// ahead is how many messages are sent before the first is acknowledged.
+const ahead = 512
+
+// Restore brings a backup to conn's server, each value kept by so many servers
+// (0: as buckets that exist are, else 1). Nothing is changed unless the whole
+// backup is without a fault, and all its buckets are empty or absent.
+//
+// Records keep the order of their revisions, and get new ones, all larger than
+// those of the backup. Workers take them as they take registrations.
+func Restore(ctx context.Context, conn *bus.Conn, from io.ReadSeeker, replicas int) (Summary, error) {
+	s, err := Check(from)
+	if err != nil {
+		return s, err
+	}
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return s, err
+	}
+	r := &restoring{js: conn.JetStream(), last: map[string]uint64{}, moved: map[string]revisions{}}
+	for _, b := range s.Buckets {
+		if err := r.empty(ctx, b.Name); err != nil {
+			return s, err
+		}
+	}
+	for _, b := range s.Buckets {
+		if err := r.make(ctx, b, replicas, s.Revision); err != nil {
+			return s, fmt.Errorf("make bucket %s: %w", b.Name, err)
+		}
+	}
+	if _, err = read(from, func(e entry) error { return r.put(ctx, e) }); err == nil {
+		err = r.settle(ctx, 0)
+	}
+	if err != nil {
+		return s, fmt.Errorf("the restore is not whole, purge what it has written: %w", err)
+	}
+	return s, nil
+}
+
+// restoring is a backup that is being brought back.
+type restoring struct {
+	js    jetstream.JetStream
+	last  map[string]uint64 // sequence of each bucket's stream
+	sent  []jetstream.PubAckFuture
+	moved map[string]revisions // of the catalog's keys
+}
+
+// revisions are those of a record, in the backup and now.
+type revisions struct{ was, is uint64 }
+
+// empty says whether there is nothing in the bucket, or no bucket.
+func (r *restoring) empty(ctx context.Context, name string) error {
+	s, err := r.js.Stream(ctx, stream(name))
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for bucket %s: %w", name, err)
+	case s.CachedInfo().State.Msgs > 0:
+		return fmt.Errorf("bucket %s %w, and a backup is restored to an empty cluster alone", name, ErrNotEmpty)
+	}
+	return nil
+}
+
+// make makes the bucket as it was, where it is absent, and has the catalog go on
+// after the revisions of the backup: readers who have seen those wait for no
+// revision that never comes.
+func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision uint64) error {
+	s, err := r.js.Stream(ctx, stream(b.Name))
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		var c jetstream.StreamConfig
+		if err := stdjson.Unmarshal(b.Config, &c); err != nil {
+			return damaged("settings of bucket %s: %v", b.Name, err)
+		}
+		c.Name, c.Subjects, c.Replicas, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, max(1, replicas), nil
+		s, err = r.js.CreateStream(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	last := s.CachedInfo().State.LastSeq
+	if b.Name == catalog && last < revision {
+		if err := s.Purge(ctx, jetstream.WithPurgeSequence(revision+1)); err != nil {
+			return err
+		}
+		last = revision
+	}
+	r.last[b.Name] = last
+	return nil
+}
+
+// put sends an entry. It is refused when anyone else writes.
+func (r *restoring) put(ctx context.Context, e entry) error {
+	msg := nats.NewMsg(subject(e.Bucket, e.Key))
+	switch msg.Data = e.data(); {
+	case e.Removed:
+		msg.Header.Set(operation, "DEL")
+	case e.Bucket == aside:
+		if msg.Data = r.moveAside(e.data()); msg.Data == nil {
+			return nil
+		}
+	}
+	future, err := r.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequence(r.last[e.Bucket]))
+	if err != nil {
+		return err
+	}
+	r.last[e.Bucket]++
+	if e.Bucket == catalog {
+		r.moved[e.Key] = revisions{e.Revision, r.last[e.Bucket]}
+	}
+	r.sent = append(r.sent, future)
+	return r.settle(ctx, ahead)
+}
+
+// moveAside is a record that is set aside, at its new revision; nil when it was
+// replaced since.
+func (r *restoring) moveAside(data []byte) []byte {
+	var record schemas.AsideRecord
+	if json.Unmarshal(data, &record) != nil || r.moved[record.Key].was != record.Revision {
+		return nil
+	}
+	record.Revision = r.moved[record.Key].is
+	moved, _ := json.Marshal(record) // what could be read can be written
+	return moved
+}
+
+// settle waits until at most so many messages are not acknowledged.
+func (r *restoring) settle(ctx context.Context, most int) error {
+	for len(r.sent) > most {
+		select {
+		case <-r.sent[0].Ok():
+			r.sent = r.sent[1:]
+		case err := <-r.sent[0].Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package backup
+
+import (
+	"context"
+	"encoding/json" // settings of NATS have durations, which are numbers there
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+)
+
+// quiet is how long nothing may come before it is asked whether there is more.
+const quiet = 2 * time.Second
+
+// lull is how long a moment is waited for in which nothing is written. It takes
+// a few milliseconds.
+const lull = time.Minute
+
+// Save writes a backup of what conn's server keeps to w, while it is read and
+// written as usual. Each bucket is as it was at one moment: no write is in it
+// without all that came before.
+func Save(ctx context.Context, conn *bus.Conn, w io.Writer) (Summary, error) {
+	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
+	var streams []jetstream.Stream
+	for _, name := range buckets {
+		s, err := conn.JetStream().Stream(ctx, stream(name))
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return Summary{}, fmt.Errorf("open bucket %s: %w", name, err)
+		}
+		config, err := json.Marshal(s.CachedInfo().Config)
+		if err != nil {
+			return Summary{}, err
+		}
+		h.Buckets = append(h.Buckets, Bucket{name, config})
+		streams = append(streams, s)
+	}
+	out, err := newWriter(w, h)
+	if err != nil {
+		return Summary{}, err
+	}
+	for i, s := range streams {
+		if err := save(ctx, s, h.Buckets[i].Name, out); err != nil {
+			return Summary{}, fmt.Errorf("read bucket %s: %w", h.Buckets[i].Name, err)
+		}
+	}
+	if err := out.close(); err != nil {
+		return Summary{}, err
+	}
+	return Summary{h, out.end}, nil
+}
+
+// save writes the messages of a stream, until there was a moment at which it
+// held no more. A value that is replaced before it is read is missing, but what
+// replaced it came before that moment.
+func save(ctx context.Context, s jetstream.Stream, bucket string, out *writer) error {
+	if s.CachedInfo().State.Msgs == 0 {
+		return nil
+	}
+	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	defer context.AfterFunc(ctx, messages.Stop)()
+	var atEnd time.Time // when the end was nearly reached
+	for reached := uint64(0); ; {
+		msg, err := messages.Next(jetstream.NextMaxWait(quiet))
+		last := errors.Is(err, nats.ErrTimeout)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !last:
+			return err
+		case err == nil:
+			if reached, last, err = take(msg, bucket, out); err != nil {
+				return err
+			}
+		}
+		if last { // or so it seems: what was stored just now may not be counted yet
+			info, err := s.Info(ctx)
+			if err != nil || info.State.Msgs == 0 || info.State.LastSeq == reached {
+				return err
+			}
+			if atEnd == (time.Time{}) {
+				atEnd = time.Now()
+			} else if time.Since(atEnd) > lull {
+				return fmt.Errorf("for %v there was no moment in which nothing was written; try again when less is", lull)
+			}
+		}
+	}
+}
+
+// take writes a message, and says where it stands, and whether none seems to
+// follow.
+func take(msg jetstream.Msg, bucket string, out *writer) (at uint64, last bool, err error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return 0, false, err
+	}
+	at = meta.Sequence.Stream
+	e := entry{Bucket: bucket, Key: strings.TrimPrefix(msg.Subject(), subject(bucket, "")), Revision: at, Removed: removes(msg.Headers())}
+	return at, meta.NumPending == 0, out.add(e, msg.Data())
+}
+
+// operation is the header by which ADR-8 marks what is not a value.
+const operation = "KV-Operation"
+
+func removes(h nats.Header) bool {
+	return h.Get(operation) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
+}

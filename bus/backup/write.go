@@ -1,0 +1,96 @@
+package backup
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// writer writes a backup: the lines as they come, then the end.
+type writer struct {
+	to  io.Writer
+	sum hash.Hash
+	zip *gzip.Writer
+	end End
+}
+
+func newWriter(to io.Writer, h Header) (*writer, error) {
+	w := &writer{to: to, sum: sha256.New(), end: End{Entries: map[string]int{}}}
+	w.zip = gzip.NewWriter(io.MultiWriter(to, w.sum))
+	return w, w.line(h)
+}
+
+func (w *writer) line(v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	_, err = w.zip.Write(append(text, '\n'))
+	return err
+}
+
+// add writes an entry with its data.
+func (w *writer) add(e entry, data []byte) error {
+	w.end.Entries[e.Bucket]++
+	if e.Bucket == catalog {
+		w.end.Revision = e.Revision
+	}
+	if e.Removed {
+		return w.line(e)
+	}
+	if e.Value = data; bytes.ContainsRune(data, '\n') || !e.Value.IsValid(jsontext.AllowDuplicateNames(true)) {
+		e.Value, e.Base64 = nil, data
+		return w.line(e)
+	}
+	// Marshalled, the value might be spelled in another way.
+	e.Value = nil
+	text, err := json.Marshal(e, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	text = append(append(text[:len(text)-1], `,"value":`...), data...)
+	_, err = w.zip.Write(append(text, "}\n"...))
+	return err
+}
+
+// close ends the backup.
+func (w *writer) close() error {
+	if err := w.zip.Close(); err != nil {
+		return err
+	}
+	w.end.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	last, err := w.end.member()
+	if err == nil {
+		_, err = w.to.Write(last)
+	}
+	return err
+}
+
+// member is e as a gzip member that is always the same for the same e: of one
+// block that is stored as it is (RFC 1951, 3.2.4; RFC 1952).
+func (e End) member() ([]byte, error) {
+	text, err := json.Marshal(e, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	b := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+	b = binary.LittleEndian.AppendUint16(b, ^uint16(len(text)))
+	b = append(b, text...)
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(text))
+	return binary.LittleEndian.AppendUint32(b, uint32(len(text))), nil
+}
+
+// decode reads a line.
+func decode(text []byte, v any) error {
+	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus"
+	"cairn/bus/backup"
+)
+
+// keeper saves what Cairn knows, and brings it back.
+type keeper struct {
+	natsClient
+	replicas int
+	json     bool
+}
+
+func backupCommand() *cobra.Command {
+	k := &keeper{}
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Save what Cairn knows to a file",
+		Long: `Backup writes the catalog of records, what its index has set aside, and the API keys
+(which are hashed) to a new FILE, while Cairn serves. The records are those of one
+moment: no registration is in the file without all that came before it. Tags,
+analyses and cached vectors are not in it: they end by themselves, or are made anew.
+
+The file is gzip, with a JSON value a line, and a checksum over all of it.`,
+		Example: `  cairn backup cairn.backup --nats nats://nats:4222
+  zcat cairn.backup | jq -c 'select(.bucket == "catalog") | .value'`,
+		Args: wants("one FILE", 1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return k.save(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	k.natsClient.flags(cmd.Flags())
+	jsonFlag(cmd, &k.json)
+	return cmd
+}
+
+func restoreCommand() *cobra.Command {
+	k := &keeper{}
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Bring back what a backup holds",
+		Long: `Restore brings a FILE of cairn backup to a NATS server that holds no records, no
+API keys and nothing set aside; else it is refused. A file that is damaged, cut off,
+not a backup, or of a later format is refused before anything changes.
+
+Records keep the order of their revisions, and get new ones, larger than all of the
+backup. Workers may run meanwhile or be started later: they fill their indexes.`,
+		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
+		Args:    wants("one FILE", 1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+	}
+	k.natsClient.flags(cmd.Flags())
+	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep what is brought back; 0: as buckets that exist are, else 1")
+	jsonFlag(cmd, &k.json)
+	return cmd
+}
+
+// save writes the backup. A file that is not whole is removed.
+func (k *keeper) save(ctx context.Context, name string, out io.Writer) (err error) {
+	conn, err := k.connected(ctx, "cairn-backup")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // hashes of keys are nobody's business
+	if err != nil {
+		return err
+	}
+	s, err := backup.Save(ctx, conn, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return k.say(out, "saved", s)
+}
+
+func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error {
+	if err := atLeast("replicas", k.replicas, 0); err != nil {
+		return err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if _, err := backup.Check(f); err != nil {
+		return fmt.Errorf("%s: %w", name, err) // said also where no server answers
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	conn, err := k.connected(ctx, "cairn-restore")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	s, err := backup.Restore(ctx, conn, f, k.replicas)
+	if err != nil {
+		return err
+	}
+	return k.say(out, "restored", s)
+}
+
+// connected is a connection to a server that answers.
+func (k *keeper) connected(ctx context.Context, name string) (*bus.Conn, error) {
+	conn, err := k.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := await(ctx, conn, k.nats); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// say prints what was done with what.
+func (k *keeper) say(out io.Writer, verb string, s backup.Summary) error {
+	if k.json {
+		return writeJSON(out, s)
+	}
+	t := newTable(out)
+	t.row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))
+	for _, b := range s.Buckets {
+		t.row("  "+b.Name, fmt.Sprint(s.Entries[b.Name]))
+	}
+	return t.write()
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var natsAddressed = regexp.MustCompile(`nats://[0-9.:]+`)
+
+// reached serves everything, with NATS for who asks there.
+func reached(t *testing.T) (s *running, nats string) {
+	t.Helper()
+	s = serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
+	return s, natsAddressed.FindString(s.out.String())
+}
+
+// knows is what is known at url: listings, searches, and a skill with all that
+// serves it.
+func knows(t *testing.T, url string) (answers []string) {
+	t.Helper()
+	for _, q := range [][3]string{
+		{"GET", "/skills?limit=1000", ""}, {"GET", "/skills?limit=1000&tenant_id=acme", ""}, {"GET", "/tools?limit=1000&tenant_id=globex", ""},
+		{"POST", "/resolve/skill", `{"query":"which machines still need security updates?"}`},
+		{"POST", "/resolve/skill", `{"query":"which volumes are nearly full?","tenant_id":"acme","explain":true}`},
+		{"POST", "/resolve/skill", `{"skill_id":"storage.volume_capacity","tenant_id":"acme"}`},
+		{"POST", "/resolve/agent", `{"query":"storage"}`},
+	} {
+		status, said := asks(t, q[0], url+q[1], q[2])
+		if status != 200 {
+			t.Errorf("%v: %d %s", q, status, said)
+		}
+		// Weights of words depend on the records that were replaced, too.
+		answers = append(answers, regexp.MustCompile(`"score":[0-9.e-]+`).ReplaceAllString(said, `"score":0`))
+	}
+	return answers
+}
+
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	from, fromNATS := reached(t)
+	if got := do(t, "", "register", "--url", from.http, "../examples/knowledge"); got.code != 0 {
+		t.Fatal(got)
+	}
+	if status, _ := asks(t, "DELETE", from.http+"/register/skill/compute.patch_status", ""); status != 204 {
+		t.Fatal(status)
+	}
+	if got := do(t, "", "register", "--url", from.http, "../examples/knowledge/global/compute.yaml"); got.code != 0 {
+		t.Fatal(got)
+	}
+	if got := do(t, "", "key", "create", "--nats", fromNATS, "--tenant", "acme", "--role", "reader"); got.code != 0 {
+		t.Fatal(got)
+	}
+	file := filepath.Join(t.TempDir(), "cairn.backup")
+	saved := do(t, "", "backup", file, "--nats", fromNATS)
+	if saved.code != 0 || !regexp.MustCompile(`(?m)^  catalog  45$`).MatchString(saved.out) || !regexp.MustCompile(`(?m)^  keys +1$`).MatchString(saved.out) {
+		t.Fatalf("%+v", saved)
+	}
+	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != 1 || !strings.Contains(again.err, "exists") {
+		t.Errorf("a file was written over: %+v", again)
+	}
+
+	to, toNATS := reached(t)
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 0 || !strings.HasPrefix(got.out, "restored, up to revision ") {
+		t.Fatalf("%+v", got)
+	}
+	seen, rest, _ := strings.Cut(strings.TrimPrefix(saved.out, "saved, up to revision "), " ")
+	if rest == "" {
+		t.Fatal(saved.out)
+	}
+	// Who has seen the revisions from before waits for none, and sees all.
+	got := do(t, "", "register", "--url", to.http, "../examples/knowledge/global/shared.json", "--json")
+	if got.code != 0 || !regexp.MustCompile(`"revision": \d+`).MatchString(got.out) || strings.Contains(got.out, `"revision": `+seen+`,`) {
+		t.Errorf("after revision %s: %+v", seen, got)
+	}
+	if diff := cmp.Diff(knows(t, from.http), knows(t, to.http)); diff != "" {
+		t.Errorf("(-before +restored):\n%s", diff)
+	}
+	list := func(nats string) string { return do(t, "", "key", "list", "--json", "--nats", nats).out }
+	if diff := cmp.Diff(list(fromNATS), list(toNATS)); diff != "" {
+		t.Errorf("keys (-before +restored):\n%s", diff)
+	}
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 || !strings.Contains(got.err, "bucket catalog holds something already") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "foreign", "hello")
+	for _, row := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"no file", []string{"restore", filepath.Join(dir, "none")}, "no such file"},
+		{"another file", []string{"restore", filepath.Join(dir, "foreign")}, "not a backup of Cairn"},
+		{"two files", []string{"restore", "a", "b"}, "want one FILE"},
+		{"less than no server", []string{"restore", "a", "--replicas", "-1"}, "--replicas: want at least 0"},
+		{"no name", []string{"backup"}, "want one FILE"},
+	} {
+		if got := do(t, "", row.args...); got.code != 1 || got.out != "" || !strings.Contains(got.err, row.says) {
+			t.Errorf("%s: %+v; want %q", row.name, got, row.says)
+		}
+	}
+}
+
+// TestBackupAsOperator saves and restores as the user of nats.conf for it, and
+// then starts what the compose file has on what was restored.
+func TestBackupAsOperator(t *testing.T) {
+	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0"}
+	operator := func(n node) string {
+		return (&url.URL{Scheme: "nats", User: url.UserPassword("operator", password), Host: n.Addr().String()}).String()
+	}
+	start := func(n node) string {
+		n.container(t, "register", "tags, register on", backends)
+		n.container(t, "resolve", "resolve on", backends)
+		return addressed.FindString(n.container(t, "edge", "edge on", backends).out.String())
+	}
+	from, to := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
+	before := start(from)
+	if got := do(t, "", "register", "--url", before, "../examples/knowledge"); got.code != 0 {
+		t.Fatal(got)
+	}
+	file := filepath.Join(t.TempDir(), "cairn.backup")
+	for _, args := range [][]string{
+		{"key", "create", "--all-tenants", "--role", "admin", "--nats", operator(from)},
+		{"backup", file, "--nats", operator(from)},
+		{"restore", file, "--nats", operator(to)},
+	} {
+		if got := do(t, "", args...); got.code != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if diff := cmp.Diff(knows(t, before), knows(t, start(to))); diff != "" {
+		t.Errorf("(-before +restored):\n%s", diff)
+	}
+	for _, n := range []node{from, to} {
+		for _, v := range n.said.all() {
+			t.Errorf("the server refuses: %s", v)
+		}
+	}
+}
