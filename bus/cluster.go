@@ -15,12 +15,13 @@ import (
 
 // Cluster is what a server has to know to be a node of a cluster.
 type Cluster struct {
-	Name   string   // of the cluster, the same on all nodes
-	Node   string   // of this node, different on all and never another; empty: one is made and kept
-	Listen string   // where the other nodes connect, host:port
-	Routes []string // nats://host:port of the other nodes; one's own is left out
-	Secret string   // that the nodes ask of each other; empty: none
-	Tags   []string // by which streams can be placed on this node
+	Name      string   // of the cluster, the same on all nodes
+	Node      string   // of this node, different on all and never another; empty: one is made and kept
+	Listen    string   // where the other nodes connect, host:port
+	Routes    []string // nats://host:port of the other nodes; one's own is left out
+	Advertise string   // host:port that nodes tell each other of this one; empty: Listen
+	Secret    string   // that the nodes ask of each other; empty: none
+	Tags      []string // by which streams can be placed on this node
 }
 
 // StartNode is StartServer for a node of a cluster. It returns when the node
@@ -60,6 +61,7 @@ func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, er
 func (c Cluster) options(o *server.Options) (err error) {
 	o.Cluster = server.ClusterOpts{
 		Name:        c.Name,
+		Advertise:   c.Advertise,
 		NoAdvertise: true, // clients stay with the URLs they were given
 		PoolSize:    -1,   // one route to each node: writes to the log come in order, and few are large
 	}

@@ -59,7 +59,7 @@ var outside = []struct {
 	{"the edge and the command line speak to NATS through the bus", "github.com/nats-io/nats.go", []string{"bus", "services/tags", "services/internal"}},
 	{"the embedded server is an affair of the bus", "github.com/nats-io/nats-server/", []string{"bus"}},
 	{"commands are an affair of the command line", "github.com/spf13/", []string{"deploy/cairn"}},
-	{"services know no HTTP, but for their backends", "net/http", []string{"edge", "deploy/cairn", "services/internal", "test"}},
+	{"services know no HTTP, but for their backends", "net/http", []string{"edge", "deploy/cairn", "deploy/faults", "services/internal", "test"}},
 	{"routes are an affair of the edge", "github.com/gorilla/", []string{"edge"}},
 	{"how traces are told is an affair of telemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
 	{"how metrics are told is an affair of telemetry, and the edge serves them", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},

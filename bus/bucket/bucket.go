@@ -95,11 +95,6 @@ func open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 		Duplicates:        2 * time.Minute,
 		AllowRollup:       true,
 		DenyDelete:        true,
-		// A direct get may be answered by a replica that has not yet applied
-		// an acknowledged write. Without it nats.go (jetstream/stream.go,
-		// getMsg) asks $JS.API.STREAM.MSG.GET, which only the stream's leader
-		// answers (nats-server, jetstream_api.go, jsMsgGetRequest).
-		AllowDirect: false,
 	}
 	shape(&c)
 	s, err := js.Stream(ctx, c.Name)
@@ -119,6 +114,9 @@ func stream(name string) string { return "KV_" + name }
 // settle sets where c is kept, that is now as in before; nil: it is new.
 func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 	c.Replicas = max(1, k.Replicas)
+	if before != nil && k.Replicas == 0 {
+		c.Replicas = before.Replicas
+	}
 	if k.Cluster != "" || len(k.Tags) > 0 {
 		c.Placement = &jetstream.Placement{Cluster: k.Cluster, Tags: k.Tags}
 	}
@@ -129,9 +127,6 @@ func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 			c.PersistMode = jetstream.DefaultPersistMode
 		}
 		return
-	}
-	if k.Replicas == 0 {
-		c.Replicas = before.Replicas
 	}
 	if c.Placement == nil {
 		c.Placement = before.Placement

@@ -97,6 +97,7 @@ from one run to the next, it cannot know.`,
 	f.BoolVar(&b.compare, "compare", false, "print two files of --json side by side")
 	f.StringVar(&b.jsonFile, "json", "", "`FILE` to write all figures to, with the histograms")
 	f.StringVar(&b.htmlFile, "html", "", "`FILE` to write a report with plots to")
+	cmd.AddCommand(benchFaultsCommand())
 	return cmd
 }
 

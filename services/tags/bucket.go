@@ -28,7 +28,7 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	if err != nil {
 		return nil, err
 	}
-	return &Store{js, s}, nil
+	return &Store{js, s, bucket.NewReader(js, Bucket, s)}, nil
 }
 
 // shape is what the bucket has of its own.
@@ -38,6 +38,7 @@ func (s Settings) shape(c *jetstream.StreamConfig) {
 	// watchers behind each record that expires; without them a key is free at
 	// once, and an expiry is one removal.
 	c.AllowMsgTTL = true
+	c.AllowDirect = true // for the reader
 	switch {
 	case s.Memory:
 		c.Storage = jetstream.MemoryStorage

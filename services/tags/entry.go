@@ -23,9 +23,9 @@ type entry struct {
 	deadline time.Time
 }
 
-// last asks the stream's leader, which knows of every acknowledged write.
+// last knows of every acknowledged write.
 func (s *Store) last(ctx context.Context, k key) (entry, error) {
-	msg, err := s.stream.GetLastMsgForSubject(ctx, k.subject())
+	msg, err := s.reader.Last(ctx, k.subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return entry{}, nil
 	}

@@ -29,6 +29,7 @@ const (
 type Store struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
+	reader *bucket.Reader
 }
 
 // key names a record: what one tenant writes is not in the way of another.

@@ -44,6 +44,7 @@ type Entry struct {
 type Catalog struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
+	reader  *bucket.Reader
 	commits commits
 }
 
@@ -52,12 +53,13 @@ type Catalog struct {
 func Open(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Catalog, error) {
 	stream, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
+		c.AllowDirect = true        // for the reader
 		c.AllowAtomicPublish = true // writes that wait for the disk are committed together
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{js: js, stream: stream}
+	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream)}
 	c.commits.conn = js.Conn()
 	c.commits.grouped = stream.CachedInfo().Config.AllowAtomicPublish
 	return c, nil
@@ -80,14 +82,13 @@ func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, erro
 	return revision, wrap(err, "store", encoded)
 }
 
-// Get reads the record from the stream's leader: it sees every write that was
-// acknowledged before. It answers ErrNotFound when there is none.
+// Get sees every write that was acknowledged before. It answers ErrNotFound when there is none.
 func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return Entry{}, err
 	}
-	msg, err := c.stream.GetLastMsgForSubject(ctx, subjects+encoded)
+	msg, err := c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && removes(msg.Header) {
 		return Entry{}, wrap(ErrNotFound, "read", encoded)
 	}
@@ -134,7 +135,7 @@ func wrap(err error, attempted, encoded string) error {
 // last is the newest revision of the key, and whether nothing is there. A key
 // that was never written is gone at the newest revision of the whole log.
 func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
-	msg, err := c.stream.GetLastMsgForSubject(ctx, subjects+encoded)
+	msg, err := c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		revision, err = c.Revision(ctx)
 		return revision, true, err
@@ -154,7 +155,7 @@ func id(s jetstream.Stream) string { return s.CachedInfo().Created.UTC().Format(
 // Revision is the newest revision in the log, 0 when it is empty. It is that
 // of a message that is there, so everyone who follows the log gets to it.
 func (c *Catalog) Revision(ctx context.Context) (uint64, error) {
-	msg, err := c.stream.GetLastMsgForSubject(ctx, subjects+">")
+	msg, err := c.reader.Leader(ctx, subjects+"*.*.>") // no fence
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, nil
 	}

@@ -1,0 +1,210 @@
+package bucket
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// fenceTime bounds a fence, which its callers share and none of them may cut short.
+const fenceTime = patience
+
+// Reader reads the newest message of a subject of a bucket, such that every
+// write that was acknowledged before is seen. It may be used concurrently.
+//
+// Where there is one copy, its server says. Where there are more, the leader's
+// word is not enough: one that was cut off, or stood still, takes itself for the
+// leader for seconds after another one was elected, and answers from what it
+// has. So a message, the fence, is written first, which only the true leader can
+// have acknowledged; then any copy may answer that has the fence. Readers that
+// wait share the next fence.
+type Reader struct {
+	js     jetstream.JetStream
+	name   string // of the stream
+	fences string // subject of the fence
+	copies bool
+
+	mu   sync.Mutex
+	next *fence        // the one that callers may still join
+	turn chan struct{} // held while a fence is written
+}
+
+// fence is a message that is written for those who join it before it is.
+type fence struct {
+	done chan struct{} // closed when what follows is set
+	seq  uint64
+	err  error
+}
+
+// NewReader reads from the bucket of the name, that Open has opened as s.
+func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
+	return &Reader{
+		js: js, name: stream(name), fences: "$KV." + name + "." + fenceKey,
+		copies: s.CachedInfo().Config.Replicas > 1, turn: make(chan struct{}, 1),
+	}
+}
+
+// fenceKey is a key that is nobody's: neither base64 nor one of several tokens.
+const fenceKey = "=fence"
+
+// Last is the newest message of the subject, or [jetstream.ErrMsgNotFound].
+func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	if !r.copies {
+		return r.Leader(ctx, subject)
+	}
+	least, err := r.fence(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("write a fence: %w", err)
+	}
+	for {
+		msg, seen, err := r.copy(ctx, subject)
+		if err != nil {
+			return nil, err
+		}
+		if seen >= least && msg == nil {
+			return nil, jetstream.ErrMsgNotFound
+		}
+		if seen >= least {
+			return msg, nil
+		}
+		select { // this copy has not applied the fence yet, another may have
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// fence is the sequence of a fence that was begun after the call.
+func (r *Reader) fence(ctx context.Context) (uint64, error) {
+	r.mu.Lock()
+	if r.next == nil {
+		r.next = &fence{done: make(chan struct{})}
+	}
+	f := r.next
+	r.mu.Unlock()
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case r.turn <- struct{}{}:
+		r.write(ctx, f)
+		<-r.turn
+	}
+	return f.seq, f.err
+}
+
+// write writes the fence, unless another caller has.
+func (r *Reader) write(ctx context.Context, f *fence) {
+	r.mu.Lock()
+	if r.next != f {
+		r.mu.Unlock()
+		<-f.done // whoever had the turn has written it
+		return
+	}
+	r.next = nil // who comes from now on needs another one
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fenceTime)
+	defer cancel()
+	ack, err := r.js.Publish(ctx, r.fences, nil)
+	if f.err = err; err == nil {
+		f.seq = ack.Sequence
+	}
+	close(f.done)
+}
+
+// copy asks any copy for the newest message, nil when there is none, and how far
+// the copy is. It answers for one moment: no write comes between (nats-server,
+// stream.go, getDirectMulti).
+func (r *Reader) copy(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, seen uint64, err error) {
+	request, err := json.Marshal(map[string]any{"multi_last": []string{subject, r.fences}})
+	if err != nil {
+		return nil, 0, err
+	}
+	inbox := r.js.Conn().NewInbox()
+	sub, err := r.js.Conn().SubscribeSync(inbox)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // of a connection that is closed, it is gone
+	if err := r.js.Conn().PublishRequest("$JS.API.DIRECT.GET."+r.name, inbox, request); err != nil {
+		return nil, 0, err
+	}
+	for {
+		part, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		switch status := part.Header.Get("Status"); status {
+		case "":
+			if part.Header.Get(jetstream.SubjectHeader) == subject {
+				msg, err = raw(part)
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+		case "204":
+			seen, err = strconv.ParseUint(part.Header.Get("Nats-UpTo-Sequence"), 10, 64)
+			return msg, seen, err
+		case "404": // not even the fence
+			return nil, 0, nil
+		default:
+			return nil, 0, fmt.Errorf("read %s: %s %s", subject, status, part.Header.Get("Description"))
+		}
+	}
+}
+
+func raw(m *nats.Msg) (*jetstream.RawStreamMsg, error) {
+	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read a sequence: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return nil, fmt.Errorf("read a time: %w", err)
+	}
+	return &jetstream.RawStreamMsg{Subject: m.Header.Get(jetstream.SubjectHeader), Sequence: seq, Header: m.Header, Data: m.Data, Time: at}, nil
+}
+
+// Leader is the newest message of the subject, which may have wildcards, by the
+// word of who takes itself for the leader; or [jetstream.ErrMsgNotFound].
+func (r *Reader) Leader(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	request, err := json.Marshal(map[string]string{"last_by_subj": subject})
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+r.name, request)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Subject  string    `json:"subject"`
+			Sequence uint64    `json:"seq"`
+			Header   []byte    `json:"hdrs"`
+			Data     []byte    `json:"data"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	if answer.Error != nil {
+		return nil, answer.Error
+	}
+	m := &jetstream.RawStreamMsg{Subject: answer.Message.Subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data, Time: answer.Message.Time}
+	if len(answer.Message.Header) > 0 {
+		m.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
+	}
+	return m, err
+}

@@ -1,0 +1,183 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// patience is how long a client waits for an answer.
+	patience = 6 * time.Second
+	// pause is what a client leaves between operations.
+	pause = 10 * time.Millisecond
+	// rest is what it leaves after one that failed: the fewer outcomes are
+	// unknown, the more a history says.
+	rest = 300 * time.Millisecond
+	// keysFor is how long a key is used: histories of a key stay short.
+	keysFor = 2 * time.Second
+	// keysAtOnce are used by all clients together.
+	keysAtOnce = 6
+)
+
+// workload are clients of all nodes, and what they were told.
+type workload struct {
+	began   time.Time
+	prefix  string
+	https   [nodes]string
+	http    *http.Client
+	history History
+
+	mu       sync.Mutex
+	records  map[string]bool // that were registered, and acknowledged
+	taken    []moment        // acknowledged registrations
+	revision uint64
+}
+
+// moment is when something succeeded, since the beginning.
+type moment = time.Duration
+
+func newWorkload(https [nodes]string) *workload {
+	return &workload{
+		began: time.Now(), prefix: strconv.FormatUint(rand.Uint64(), 36), https: https, records: map[string]bool{},
+		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+}
+
+// tags has a client create, read and delete tags until ctx ends.
+func (w *workload) tags(ctx context.Context, client int) {
+	base := "http://" + w.https[client%nodes]
+	for n := 0; ctx.Err() == nil; n++ {
+		at := time.Since(w.began)
+		o := Operation{Client: client, Key: fmt.Sprint(w.prefix, "-", at/keysFor, "-", rand.IntN(keysAtOnce)), Call: at, Action: Read}
+		switch rand.IntN(10) {
+		case 0, 1, 2, 3:
+			o.Action, o.Value = Create, fmt.Sprint(client, "-", n)
+		case 4, 5:
+			o.Action = Delete
+		}
+		sent := w.do(base, &o)
+		o.Returned = time.Since(w.began)
+		if sent {
+			w.history.Add(o)
+		}
+		if !sent || o.Unknown {
+			sleep(ctx, rest)
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// do asks an edge, and notes in o what it said. It reports whether the request
+// was sent: to a node that does not listen it was not, and was not done.
+func (w *workload) do(base string, o *Operation) (sent bool) {
+	var status int
+	var body []byte
+	switch o.Action {
+	case Create:
+		text, _ := json.Marshal(map[string]string{"request_id": o.Key, "flow": o.Value}) // strings
+		status, body = w.ask(http.MethodPost, base+"/tags/write", text)
+	case Read:
+		status, body = w.ask(http.MethodGet, base+"/tags/"+o.Key, nil)
+	case Delete:
+		status, body = w.ask(http.MethodDelete, base+"/tags/"+o.Key, nil)
+	}
+	var answer struct {
+		Tags struct{ Flow string }
+	}
+	switch {
+	case status == http.StatusConflict:
+		o.Refused = true
+	case status == http.StatusNotFound && o.Action == Read, status == http.StatusCreated, status == http.StatusNoContent:
+	case status == http.StatusOK && json.Unmarshal(body, &answer) == nil && answer.Tags.Flow != "":
+		o.Value = answer.Tags.Flow
+	default:
+		o.Unknown = true
+	}
+	return status != unsent
+}
+
+// unsent is the status of a request that did not reach a server.
+const unsent = -1
+
+// ask is the status and body of an answer; 0: none came.
+func (w *workload) ask(method, url string, body []byte) (int, []byte) {
+	req, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := w.http.Do(req)
+	var broken *net.OpError
+	if errors.As(err, &broken) && broken.Op == "dial" {
+		return unsent, nil
+	}
+	if err != nil {
+		return 0, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(res.Body); err != nil {
+		return 0, nil
+	}
+	if n, err := strconv.ParseUint(res.Header.Get("Cairn-Revision"), 10, 64); err == nil {
+		w.mu.Lock()
+		w.revision = max(w.revision, n)
+		w.mu.Unlock()
+	}
+	return res.StatusCode, b.Bytes()
+}
+
+// register has a client register records until ctx ends.
+func (w *workload) register(ctx context.Context, client int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		id := fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n)
+		status, _ := w.ask(http.MethodPost, "http://"+w.https[client%nodes]+"/register/skill", []byte(`{"record":{"skill_id":"`+id+`"}}`))
+		if status == http.StatusOK {
+			w.mu.Lock()
+			w.records[id] = true
+			w.taken = append(w.taken, time.Since(w.began))
+			w.mu.Unlock()
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// lost are the registrations that were acknowledged and that an edge does not
+// know, which has to be as new as the newest.
+func (w *workload) lost() (lost []string) {
+	for id := range w.records {
+		for _, at := range w.https {
+			req, err := http.NewRequest(http.MethodPost, "http://"+at+"/resolve/skill", bytes.NewReader([]byte(`{"skill_id":"`+id+`"}`)))
+			if err != nil {
+				continue
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Cairn-Min-Revision", strconv.FormatUint(w.revision, 10))
+			res, err := w.http.Do(req)
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			if err != nil || res.StatusCode != http.StatusOK {
+				lost = append(lost, id)
+				break
+			}
+		}
+	}
+	return lost
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

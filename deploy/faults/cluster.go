@@ -1,0 +1,174 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"cairn/bus"
+)
+
+// nodes is how many there are.
+const nodes = 3
+
+// cluster are processes of "cairn up", each reached by the others over links.
+type cluster struct {
+	program, dir        string
+	https, natss, routs [nodes]string
+	links               [nodes][nodes]*link // from, to
+	procs               [nodes]*exec.Cmd
+	logs                [nodes]*os.File
+}
+
+// newCluster starts the nodes, with their data and logs below dir.
+func newCluster(ctx context.Context, program, dir string) (*cluster, error) {
+	c := &cluster{program: program, dir: dir}
+	for i := range nodes {
+		for _, at := range []*string{&c.https[i], &c.natss[i], &c.routs[i]} {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return nil, err
+			}
+			*at = l.Addr().String()
+			defer func() { _ = l.Close() }() // taken until all have one
+		}
+	}
+	for i := range nodes {
+		for j := range nodes {
+			if i == j {
+				continue
+			}
+			var err error
+			if c.links[i][j], err = newLink(c.routs[j]); err != nil {
+				return nil, errors.Join(err, c.close())
+			}
+		}
+	}
+	return c, nil
+}
+
+// run starts the node.
+func (c *cluster) run(i int) error {
+	var routes []string
+	for _, l := range c.links[i] {
+		if l != nil {
+			routes = append(routes, l.listener.Addr().String())
+		}
+	}
+	log, err := os.OpenFile(filepath.Join(c.dir, name(i)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	// What the nodes tell each other leads nowhere, so that all goes over links.
+	cmd := exec.Command(c.program, "up", "--http", c.https[i], "--nats-listen", c.natss[i], "--data", filepath.Join(c.dir, name(i)),
+		"--model", "offline:", "--cluster", "faults", "--node", name(i), "--cluster-listen", c.routs[i], "--cluster-advertise", "127.0.0.1:1",
+		"--routes", strings.Join(routes, ","), "--log-level", "warn")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	c.procs[i], c.logs[i] = cmd, log
+	return nil
+}
+
+func name(i int) string { return "node" + strconv.Itoa(i) }
+
+// kill ends the node at once.
+func (c *cluster) kill(i int) {
+	if c.procs[i] == nil {
+		return
+	}
+	_ = c.procs[i].Process.Kill() // one that is over needs none
+	_ = c.procs[i].Wait()         // it was killed
+	_ = c.logs[i].Close()
+	c.procs[i] = nil
+}
+
+// stop has the node stand still, until cont.
+func (c *cluster) stop(i int) error { return c.procs[i].Process.Signal(syscall.SIGSTOP) }
+func (c *cluster) cont(i int) error { return c.procs[i].Process.Signal(syscall.SIGCONT) }
+
+// isolate cuts the node off, until mend.
+func (c *cluster) isolate(i int) {
+	for j := range nodes {
+		if i != j {
+			c.links[i][j].cut()
+			c.links[j][i].cut()
+		}
+	}
+}
+
+func (c *cluster) mend() {
+	for _, row := range c.links {
+		for _, l := range row {
+			if l != nil {
+				l.mend()
+			}
+		}
+	}
+}
+
+// well waits until all nodes say that all is well.
+func (c *cluster) well(ctx context.Context) error {
+	for i := 0; i < nodes; {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.https[i]+"/health/ready", nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		if err == nil && res.StatusCode == http.StatusOK {
+			i++
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not come up; its log is in %s: %w", name(i), c.dir, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// leader is the node that leads the bucket; 0 when nobody says.
+func (c *cluster) leader(ctx context.Context, bucket string) int {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	conn, err := bus.Open("nats://"+strings.Join(c.natss[:], ",nats://"), "cairn-faults")
+	if err != nil {
+		return 0
+	}
+	defer conn.Close()
+	s, err := conn.JetStream().Stream(ctx, "KV_"+bucket)
+	if err != nil || s.CachedInfo().Cluster == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimPrefix(s.CachedInfo().Cluster.Leader, "node")) // 0 for nobody
+	return n
+}
+
+func (c *cluster) close() error {
+	for i := range nodes {
+		c.kill(i)
+	}
+	var errs []error
+	for _, row := range c.links {
+		for _, l := range row {
+			if l != nil {
+				errs = append(errs, l.close())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,129 @@
+package faults
+
+import (
+	"net"
+	"sync"
+)
+
+// link forwards connections to a node, as long as it is not cut. A cut link is
+// silent, as a network is: nothing is refused, and nothing comes.
+type link struct {
+	listener net.Listener
+	target   string
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	whole chan struct{} // closed while nothing is cut
+	conns map[net.Conn]bool
+}
+
+func newLink(target string) (*link, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &link{listener: listener, target: target, whole: make(chan struct{}), conns: map[net.Conn]bool{}}
+	close(l.whole)
+	l.running.Go(l.accept)
+	return l, nil
+}
+
+func (l *link) accept() {
+	for {
+		from, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.running.Go(func() { l.join(from) })
+	}
+}
+
+// join forwards what comes on a connection, and back.
+func (l *link) join(from net.Conn) {
+	defer l.drop(from)
+	if !l.hold(from) {
+		return
+	}
+	to, err := net.Dial("tcp", l.target)
+	if err != nil {
+		return
+	}
+	defer l.drop(to)
+	if !l.hold(to) {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { l.copy(from, to) })
+	l.copy(to, from)
+	back.Wait()
+}
+
+// copy forwards until either side ends, and then ends both.
+func (l *link) copy(to, from net.Conn) {
+	defer func() { _, _ = to.Close(), from.Close() }() // they end either way
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		l.mu.Lock()
+		whole := l.whole
+		l.mu.Unlock()
+		<-whole
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) hold(c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns == nil {
+		_ = c.Close() // the link is closed
+		return false
+	}
+	l.conns[c] = true
+	return true
+}
+
+func (l *link) drop(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = c.Close() // nobody reads it any more
+	delete(l.conns, c)
+}
+
+// cut stops what comes and goes.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.whole = make(chan struct{})
+}
+
+// mend lets everything through again, what was held back first.
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.whole:
+	default:
+		close(l.whole)
+	}
+}
+
+func (l *link) close() error {
+	l.mend()
+	err := l.listener.Close()
+	l.mu.Lock()
+	for c := range l.conns {
+		_ = c.Close() // both ends go on their own
+	}
+	l.conns = nil
+	l.mu.Unlock()
+	l.running.Wait()
+	return err
+}
