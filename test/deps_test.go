@@ -23,7 +23,7 @@ var inside = []binding{
 	{"keys are kept by means of the bus", "bus/keys", []string{"schemas", "bus"}},
 	{"telemetry is used by all and uses nothing", "bus/telemetry", nil},
 	{"certificates are read by means of nothing", "bus/certificate", nil},
-	{"buckets are opened by means of nothing", "bus/bucket", nil},
+	{"buckets know what is said", "bus/bucket", []string{"schemas"}},
 	{"the bus knows what is said", "bus", []string{"schemas", "bus/telemetry", "bus/certificate", "bus/bucket"}},
 	{"the edge knows no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
 	{"what services share knows no service", "services/internal", []string{"schemas", "bus", "services/internal"}},
