@@ -60,6 +60,7 @@ OPERATION is one of
 The records for it are registered before, under a tenant of its own that begins
 with ` + benchTenant + `, and removed after; the tags that it writes end by themselves
 within two minutes. Ctrl-C ends it early: it prints what there is, and removes.
+Where callers are known by keys, --key wants one of an admin for all tenants.
 
 --rate max finds the highest rate that Cairn bears: at which 99% of the requests
 of each operation take at most --max-p99, and at most --max-errors fail. It tries
