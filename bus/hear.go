@@ -42,6 +42,8 @@ func (l *listener) read() (Event, error) {
 		return l.take(held)
 	case l.over:
 		return Event{}, l.ending()
+	case l.last < l.told && l.tries < recallTries: // what was said last is on its way into the store
+		return Event{}, l.reread()
 	}
 	return Event{}, nil
 }

@@ -54,4 +54,6 @@ func (w *session) refused(e *schemas.Error) {
 	defer w.mu.Unlock()
 	w.keeping = Event{Type: schemas.EventError, Sequence: 1, Data: said}.Append(w.keeping)
 	w.keeping = Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(w.keeping)
+	w.sequence = 2
+	w.keep()
 }

@@ -35,6 +35,7 @@ type listener struct {
 	reading bool    // what is kept, before what comes
 	held    Event   // that came too early: for after the reading
 	tries   int     // to find an event that must be there
+	told    uint64  // the last event that the worker had said when it was asked
 	over    bool    // no worker is at it any more
 }
 

@@ -33,7 +33,7 @@ func (l *listener) reread() error {
 	if heard && l.last > said {
 		return schemas.ErrMalformed.Because(fmt.Sprintf("there is no event %d yet; the last is %d", l.last, said))
 	}
-	l.over = !heard
+	l.over, l.told = !heard, said
 	l.reading = true
 	l.kept.rewind()
 	return err

@@ -87,8 +87,8 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 	case err == nil:
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
+		w.refused(s.row(err)) // before the caller learns of it, and comes back
 		svc.refuse(ctx, r, s.row(err), err, nats.Header{})
-		w.refused(s.row(err))
 		return
 	default:
 		e := svc.seen(ctx, s.Subject, s.row(err), err)

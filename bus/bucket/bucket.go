@@ -109,6 +109,20 @@ func open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 	return js.CreateOrUpdateStream(ctx, c)
 }
 
+// Like is how the bucket of the name is kept; the zero value when there is none.
+func Like(ctx context.Context, js jetstream.JetStream, name string) Copies {
+	s, err := js.Stream(ctx, stream(name))
+	if err != nil {
+		return Copies{} // what matters fails again when the copies are made
+	}
+	c := s.CachedInfo().Config
+	copies := Copies{Replicas: c.Replicas}
+	if c.Placement != nil {
+		copies.Cluster, copies.Tags = c.Placement.Cluster, c.Placement.Tags
+	}
+	return copies
+}
+
 func stream(name string) string { return "KV_" + name }
 
 // settle sets where c is kept, that is now as in before; nil: it is new.

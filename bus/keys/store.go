@@ -30,15 +30,20 @@ var ErrNotFound = errors.New("no such key")
 type Store struct{ kv jetstream.KeyValue }
 
 // Open opens the bucket, and makes it where there is none, on so many servers;
-// 0: as it is, and 1 at first.
+// 0: as it is, and at first like the catalog.
 func Open(ctx context.Context, conn *bus.Conn, replicas int) (*Store, error) {
-	_, err := bucket.Open(ctx, conn.JetStream(), Bucket, bucket.Copies{Replicas: replicas}, func(c *jetstream.StreamConfig) {
+	js := conn.JetStream()
+	copies := bucket.Copies{Replicas: replicas}
+	if replicas == 0 && bucket.Like(ctx, js, Bucket).Replicas == 0 {
+		copies = bucket.Like(ctx, js, "catalog")
+	}
+	_, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})
 	if err != nil {
 		return nil, err
 	}
-	kv, err := conn.JetStream().KeyValue(ctx, Bucket)
+	kv, err := js.KeyValue(ctx, Bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}

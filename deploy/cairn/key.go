@@ -94,7 +94,7 @@ its own one.`,
 	f.BoolVar(&k.all, "all-tenants", false, "the key speaks for every tenant")
 	f.StringVar(&k.role, "role", "", "`ROLE` of who has the key: reader, registrar, analyst or admin")
 	f.Var(&k.expires, "expires", "`TIME` after which the key is refused, such as 90d or 12h; never: it is not")
-	f.IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep each key; 0: as they are kept, and 1 at first")
+	f.IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep each key; 0: as they are kept, and at first as many as keep the records")
 	k.flags(cmd)
 	return cmd
 }
