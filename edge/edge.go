@@ -14,7 +14,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 	return []route{
 		get("/health", health(), 200, "How Cairn and its services are"),
 		get("/health/live", live(), 200, "Whether this process runs"),
-		get("/health/ready", ready(), 200, "Whether requests can be served: NATS answers, each service has a worker, and the edge is not stopping"),
+		get("/health/ready", ready(), 200, "Whether requests can be served: NATS answers, some service has a worker, and the edge is not stopping"),
 		get(metricsPath, metrics(), 200, "The metrics of this process, for Prometheus"),
 
 		post("/tags/write", forward(bus.WriteTag), 201, "Store the tag of a request", schemas.ErrTagExists),

@@ -58,13 +58,13 @@ func TestProbes(t *testing.T) {
 	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
 		t.Errorf("ready without workers: %d %s, want 503", a.status, a.body)
 	}
-	for _, name := range []string{"tags", "register", "resolve", "analyze"} {
+	for _, name := range []string{"tags", "register", "resolve"} {
 		must(t, bus.Health(name).Serve(f.service, func(context.Context, schemas.Nothing) (schemas.Health, error) {
 			return schemas.Health{Service: name, Status: schemas.StatusDegraded}, nil
 		}))
 	}
 	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
-		t.Errorf("ready with a worker of each service: %d %s", a.status, a.body)
+		t.Errorf("ready with a worker of some service: %d %s", a.status, a.body)
 	}
 	f.conn.Close()
 	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "NATS is away") {

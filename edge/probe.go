@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -12,8 +13,9 @@ import (
 	"cairn/schemas"
 )
 
-// Ready says what requests could not be served for the want of, one sentence
-// each: NATS, or a worker of a service. With nothing, they can.
+// Ready says for the want of what no request could be served, one sentence
+// each: NATS, or a worker of any service. With nothing, some can: an edge that
+// steps back because one service has no worker takes all others with it.
 func Ready(ctx context.Context, conn *bus.Conn) []string {
 	if !conn.Connected() {
 		return []string{"NATS is away"}
@@ -30,13 +32,10 @@ func Ready(ctx context.Context, conn *bus.Conn) []string {
 		})
 	}
 	asking.Wait()
-	var missing []string
-	for _, sentence := range said {
-		if sentence != "" {
-			missing = append(missing, sentence)
-		}
+	if slices.Contains(said, "") {
+		return nil
 	}
-	return missing
+	return said
 }
 
 // live answers that the process runs.
