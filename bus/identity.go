@@ -49,7 +49,7 @@ func decodeIdentity(said string) (*schemas.Identity, error) {
 		return by, nil
 	}
 	by := &schemas.Identity{}
-	if err := json.Unmarshal([]byte(said), by); err != nil || !by.Role.Known() {
+	if err := json.Unmarshal([]byte(said), by); err != nil || by.Validate() != nil {
 		return nil, schemas.ErrForbidden.Because("nobody is known by what " + HeaderIdentity + " says")
 	}
 	decoded.Add(strings.Clone(said), by)

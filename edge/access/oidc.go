@@ -157,6 +157,9 @@ func (c Claims) identity(id string, said map[string]jsontext.Value) (*schemas.Id
 	if slices.Contains(by.Tenants, allTenants) {
 		by.Tenants = nil
 	}
+	if err := by.Validate(); err != nil { // what names no tenant elsewhere, does not here
+		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q names what is no tenant", c.Tenant))
+	}
 	return by, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -137,6 +138,8 @@ func TestTokens(t *testing.T) {
 		{"without a tenant", i.token(t, map[string]any{"tenant": nil}), "", nil, schemas.ErrForbidden},
 		{"with an empty tenant", i.token(t, map[string]any{"tenant": ""}), "", nil, schemas.ErrForbidden},
 		{"whose tenant is a number", i.token(t, map[string]any{"tenant": 7}), "", nil, schemas.ErrForbidden},
+		{"whose tenant is everybody's collection", i.token(t, map[string]any{"tenant": schemas.GlobalTenant}), "", nil, schemas.ErrForbidden},
+		{"whose tenant is longer than one may be", i.token(t, map[string]any{"tenant": strings.Repeat("t", 6000)}), "", nil, schemas.ErrForbidden},
 		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
 	} {
 		by, err := gate.Identify(t.Context(), []string{"Bearer " + c.token})
