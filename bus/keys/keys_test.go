@@ -2,8 +2,11 @@ package keys_test
 
 import (
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,4 +115,69 @@ func TestRingOfABucketThatIsAway(t *testing.T) {
 	if _, err := late.Identify(t.Context(), secret); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("by a ring that knows nothing: %v, want %v", err, schemas.ErrUnavailable)
 	}
+}
+
+// More keys than one look has time for are read by several.
+func TestRingOfManyKeysFarAway(t *testing.T) {
+	t.Parallel()
+	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	s := open(t, bustest.Dial(t, server))
+	var last string
+	for range 100 {
+		_, last = create(t, s, keys.Key{Role: schemas.RoleReader})
+	}
+	far, err := bus.Open(distant(t, server.URL(), 40*time.Millisecond), t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(far.Close)
+	ring := keys.NewRing(far, slog.New(slog.DiscardHandler))
+	if err := ring.Look(t.Context()); err == nil {
+		t.Fatal("one look was enough; this shows nothing")
+	}
+	if err := ring.Look(t.Context()); err != nil {
+		t.Fatalf("a second look: %v", err)
+	}
+	if _, err := ring.Identify(t.Context(), last); err != nil {
+		t.Errorf("the newest key: %v", err)
+	}
+}
+
+// distant is an address of the server at which each answer comes late.
+func distant(t *testing.T, url string, late time.Duration) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var relays sync.WaitGroup
+	t.Cleanup(relays.Wait)
+	t.Cleanup(func() { _ = l.Close() })
+	relays.Go(func() {
+		for near, err := l.Accept(); err == nil; near, err = l.Accept() {
+			there, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			relays.Go(func() { _, _ = io.Copy(there, near); _ = there.Close() })
+			relays.Go(func() { _, _ = io.Copy(lateWriter{near, late}, there); _ = near.Close() })
+		}
+	})
+	return "nats://" + l.Addr().String()
+}
+
+type lateWriter struct {
+	io.Writer
+	late time.Duration
+}
+
+// Write implements io.Writer.
+func (w lateWriter) Write(p []byte) (int, error) {
+	<-time.After(w.late)
+	return w.Writer.Write(p)
 }

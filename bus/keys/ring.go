@@ -40,7 +40,7 @@ type Ring struct {
 	made time.Time // when the bucket was
 	next uint64    // sequence of what was not yet read
 	keys map[string]known
-	read bool // once, at least
+	read bool // all of them, once at least
 }
 
 // NewRing is a ring that knows nothing until it runs.
@@ -84,7 +84,7 @@ func (r *Ring) look(ctx context.Context) error {
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		r.note(time.Time{}, 1, nil) // nobody has made a key yet
+		r.note(time.Time{}, 1, nil, true) // nobody has made a key yet
 		return nil
 	}
 	if err != nil {
@@ -99,13 +99,16 @@ func (r *Ring) look(ctx context.Context) error {
 			break
 		}
 		if err != nil {
+			if len(changed) > 0 {
+				r.note(info.Created, next, changed, false) // the next look goes on from there
+			}
 			return fmt.Errorf("read keys: %w", err)
 		}
 		id := strings.TrimPrefix(msg.Subject, subjects)
 		changed[id] = decode(msg, r.log)
 		next = msg.Sequence + 1
 	}
-	r.note(info.Created, max(next, info.State.LastSeq+1), changed)
+	r.note(info.Created, max(next, info.State.LastSeq+1), changed, true)
 	return nil
 }
 
@@ -132,11 +135,13 @@ func (r *Ring) from(made time.Time) uint64 {
 	return r.next
 }
 
-func (r *Ring) note(made time.Time, next uint64, changed map[string]*Key) {
+// note keeps what has changed before next; all: there is no more.
+func (r *Ring) note(made time.Time, next uint64, changed map[string]*Key, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !made.Equal(r.made) {
 		clear(r.keys)
+		r.read = false
 	}
 	for id, k := range changed {
 		if k == nil {
@@ -145,7 +150,7 @@ func (r *Ring) note(made time.Time, next uint64, changed map[string]*Key) {
 		}
 		r.keys[id] = known{*k, k.Identity()}
 	}
-	r.made, r.next, r.read = made, next, true
+	r.made, r.next, r.read = made, next, r.read || all
 }
 
 // Identify is who comes with the key; ErrUnknown, wrapped, for one that is not
@@ -155,12 +160,13 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	if !ok {
 		return nil, fmt.Errorf("%w: want cairn_ID_SECRET", ErrUnknown)
 	}
-	k, found, read := r.find(id)
+	k, found, _ := r.find(id)
 	if !found { // it may be new
-		if err := r.Look(ctx); err != nil && !read {
+		var read bool
+		err := r.Look(ctx)
+		if k, found, read = r.find(id); err != nil && !found && !read {
 			return nil, schemas.ErrUnavailable.Because("the API keys cannot be read")
 		}
-		k, found, _ = r.find(id)
 	}
 	if !found || !k.opens(secret) {
 		return nil, fmt.Errorf("%w: nobody has made it", ErrUnknown)
