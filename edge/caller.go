@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -51,6 +52,30 @@ func (x *exchange) unread(err error) error {
 	_, _ = io.CopyN(io.Discard, x.r.Body, leftover)       // the answer is the same, however this ends
 	_ = control.SetReadDeadline(time.Time{})
 	return err
+}
+
+// recheck is how often it is looked whether who has a stream open is still let in.
+const recheck = 500 * time.Millisecond
+
+// watch cancels, saying why, once the credential of the caller is taken back or
+// has ended. It returns then, or when ctx ends.
+func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	if x.edge.gate == nil {
+		return
+	}
+	again := time.NewTicker(recheck)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		if _, err := x.edge.gate.Identify(ctx, x.r.Header["Authorization"]); errors.Is(err, schemas.ErrUnauthenticated) {
+			cancel(err)
+			return
+		}
+	}
 }
 
 // enter counts a stream of the caller until the answer is called.

@@ -57,11 +57,13 @@ func events[Req any](s bus.Stream[Req]) action {
 	}
 }
 
-// follow passes on the events of the run, and listens no more when the client left.
+// follow passes on the events of the run, and listens no more when the client
+// left, or is not let in any more.
 func follow(x *exchange, run string, listen func(context.Context) iter.Seq2[bus.Event, error]) error {
-	ctx, cancel := context.WithCancel(x.ctx)
-	defer cancel()
-	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	defer cancel(nil)
+	go x.watch(ctx, cancel)
+	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: func() { cancel(nil) }, sent: time.Now()}
 	out.mu.Lock()
 	out.timer = time.AfterFunc(x.edge.silence, out.tend)
 	out.mu.Unlock()
@@ -69,6 +71,9 @@ func follow(x *exchange, run string, listen func(context.Context) iter.Seq2[bus.
 	defer telemetry.Streaming()()
 	for event, err := range listen(ctx) {
 		if err != nil {
+			if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {
+				err = why
+			}
 			return out.broken(err)
 		}
 		if err := out.pass(event); err != nil || event.Type == schemas.EventDone {

@@ -159,6 +159,36 @@ func TestKeysThatEnd(t *testing.T) {
 	})
 }
 
+// A stream that is open ends with the key that opened it; what it asked goes on
+// for others of the tenant.
+func TestStreamOfAKeyThatEnds(t *testing.T) {
+	everywhere(t, guarded, func(t *testing.T, c *client) {
+		made, secret, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, brief, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word}, Expires: time.Now().Add(2 * time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`)
+		revoked, expired := c.with(secret).follow(t, asked), c.with(brief).follow(t, asked)
+		revoked.until(t, "some words ")
+		if err := c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }); err != nil {
+			t.Fatal(err)
+		}
+		for name, s := range map[string]*stream{"revoked": revoked, "expired": expired} {
+			rest := s.rest(t)
+			if n := len(rest); n < 2 || rest[n-2].kind != "error" || !strings.Contains(rest[n-2].data, "AN-401") {
+				t.Errorf("the stream of a key that is %s ends with %v", name, rest)
+			}
+		}
+		other := c.known(t, schemas.RoleAnalyst, "$").stream(t, "GET "+revoked.run(), "", after(0))
+		other.until(t, "some words ")
+		other.stop()
+	})
+}
+
 func TestLimitsOfACredential(t *testing.T) {
 	alone(t, setup{keys: true, model: "scripted", limits: access.Limits{Rate: 20, Streams: 1}}, func(t *testing.T, c *client) {
 		busy, other := c.known(t, schemas.RoleAnalyst, "$"), c.known(t, schemas.RoleAnalyst, "$")
