@@ -3,12 +3,14 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"cairn/bus"
 	"cairn/bus/keys"
@@ -23,6 +25,9 @@ type Config struct {
 	OIDC   []Provider
 	Claims Claims
 	Limits Limits
+	// Fresh is how long a provider's signing keys are trusted before they are asked
+	// for again; 0: a minute.
+	Fresh time.Duration
 }
 
 // Parse is the config for the modes: "off" alone, or "keys" and
@@ -69,7 +74,7 @@ func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
 		g.ring = keys.NewRing(conn, log)
 	}
 	for _, p := range c.OIDC {
-		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims))
+		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.Fresh, trust)))
 	}
 	return g
 }

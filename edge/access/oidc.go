@@ -51,15 +51,18 @@ var asymmetric = []string{
 const allTenants = "*"
 
 // verifier knows the tokens of one provider. Its keys are fetched when one is
-// needed that is not known, so that they may be rotated.
+// needed that is not known, so that they may be rotated, and anew after a while,
+// so that one that was withdrawn is trusted no more (go-oidc keeps it).
 type verifier struct {
 	Provider
 	claims Claims
 	client *http.Client
+	fresh  time.Duration
 	known  *lru.Cache[[sha256.Size]byte, verified]
 
 	mu     sync.Mutex
 	oidc   *oidc.IDTokenVerifier // nil: the provider has not answered yet
+	asked  time.Time             // when it did
 	failed time.Time
 	err    error // then
 }
@@ -69,9 +72,9 @@ type verified struct {
 	until time.Time
 }
 
-func newVerifier(p Provider, c Claims) *verifier {
+func newVerifier(p Provider, c Claims, fresh time.Duration) *verifier {
 	known, _ := lru.New[[sha256.Size]byte, verified](tokens) // fails for a size below 1
-	return &verifier{Provider: p, claims: c, client: &http.Client{Timeout: providerTime}, known: known}
+	return &verifier{Provider: p, claims: c, client: &http.Client{Timeout: providerTime}, fresh: fresh, known: known}
 }
 
 // mayHave reports whether the token says that it is of the provider; whether
@@ -122,7 +125,7 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.oidc != nil {
+	if v.oidc != nil && (time.Since(v.asked) < v.fresh || time.Since(v.failed) < pause) {
 		return v.oidc, nil
 	}
 	if time.Since(v.failed) < pause {
@@ -131,9 +134,12 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 	// What is found lasts longer than the request: it keeps this client, not ctx.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
 	if err != nil {
-		v.failed, v.err = time.Now(), err
+		if v.failed, v.err = time.Now(), err; v.oidc != nil { // as it was, until it answers
+			return v.oidc, nil
+		}
 		return nil, err
 	}
+	v.asked = time.Now()
 	v.oidc = found.Verifier(&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
 	return v.oidc, nil
 }

@@ -102,13 +102,16 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 }
 
 // gateFor is a gate that takes the issuer's tokens.
-func gateFor(t *testing.T, i *issuer) *access.Gate {
+func gateFor(t *testing.T, i *issuer, change ...func(*access.Config)) *access.Gate {
 	t.Helper()
 	c, err := access.Parse([]string{"oidc=" + i.URL + ",cairn"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Claims = access.Claims{Tenant: "tenant", Role: "role"}
+	for _, change := range change {
+		change(&c)
+	}
 	return access.Open(c, nil, slog.New(slog.DiscardHandler))
 }
 
@@ -169,6 +172,22 @@ func TestKeysOfAnIssuerAreRotated(t *testing.T) {
 	}
 	if err := known(old); !errors.Is(err, schemas.ErrUnauthenticated) {
 		t.Errorf("signed with the old key: %v, want %v", err, schemas.ErrUnauthenticated)
+	}
+}
+
+// A key that the issuer has withdrawn is trusted no more, though nobody comes
+// with the new one.
+func TestAKeyThatIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = time.Nanosecond })
+	first, second := i.token(t, nil), i.token(t, map[string]any{"sub": "bob"})
+	if _, err := gate.Identify(t.Context(), []string{"Bearer " + first}); err != nil {
+		t.Fatal(err)
+	}
+	i.rotate(t, "second")
+	if _, err := gate.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err, schemas.ErrUnauthenticated) {
+		t.Errorf("signed with the key that is withdrawn: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
 }
 
