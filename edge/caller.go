@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +17,15 @@ import (
 	"cairn/bus"
 	"cairn/schemas"
 )
+
+// ownName reports whether a request for the host can only be meant for this machine.
+func ownName(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil { // no port
+		name = strings.Trim(host, "[]")
+	}
+	return name == "" || strings.EqualFold(name, "localhost") || net.ParseIP(name) != nil
+}
 
 // identify finds out who asks, and whether it may ask this, now.
 func (x *exchange) identify() error {

@@ -32,6 +32,7 @@ type edge struct {
 	describe func() (description, error)
 	origins  *http.CrossOriginProtection
 	gate     *access.Gate  // nil: everybody may come in
+	local    bool          // everybody on this machine, that is
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
 	serving  context.Context // until no more is taken
@@ -43,6 +44,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		gate:    access.Open(c.Access, c.Conn, c.Log),
+		local:   c.Local,
 		silence: cmp.Or(c.KeepAlive, keepAlive),
 		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:   map[*mux.Route]*route{},
@@ -131,7 +133,7 @@ func (x *exchange) dispatch() error {
 	var match mux.RouteMatch
 	if x.edge.mux.Match(x.r, &match) {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
-		if err := x.edge.origins.Check(x.r); err != nil {
+		if err := x.edge.origins.Check(x.r); err != nil || x.edge.local && !ownName(x.r.Host) {
 			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
 		}
 		x.trace()

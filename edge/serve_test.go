@@ -264,3 +264,26 @@ func TestRequestsAreLogged(t *testing.T) {
 		t.Errorf("want one line without the query: %s", got)
 	}
 }
+
+// A page may have its own name point to this machine: its browser then takes
+// what is here for the page's own.
+func TestNameOfALocalEdge(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Local = true })
+	for host, refused := range map[string]bool{"": false, "localhost:8080": false, "LOCALHOST": false, "127.0.0.1:8080": false, "[::1]:8080": false, "[::1]": false,
+		"example.com": true, "example.com:8080": true, "127.0.0.1.example.com:8080": true, "localhost.example.com": true} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/health/live", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		res, err := f.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if got := res.StatusCode == http.StatusForbidden; got != refused {
+			t.Errorf("host %q: %d, want refused: %v", host, res.StatusCode, refused)
+		}
+	}
+}

@@ -132,6 +132,7 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
+	c.Local = !c.Access.On() && !e.insecure && loopback(e.http)
 	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
 	if err == nil && (e.cert == "") != (e.key == "") {
 		err = errors.New("--tls-cert and --tls-key: want both or none")
