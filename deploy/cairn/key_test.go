@@ -15,6 +15,9 @@ func TestKeyCommands(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--auth", "keys")
 	at := natsAddress.FindString(p.out.String())
+	if !strings.Contains(p.out.String(), "--nats-secret") {
+		t.Error("nothing says that NATS asks nobody who they are")
+	}
 	key := func(args ...string) result {
 		return do(t, "", append([]string{"key"}, append(args, "--nats", at)...)...)
 	}

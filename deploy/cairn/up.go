@@ -96,6 +96,9 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer func() { _ = e.Listener.Close() }() // the edge has closed it, if it ran
+	if e.Access.On() && u.nats != "" && u.security.Secret == "" {
+		log.Warn("whoever reaches NATS may do everything, and make keys; --nats-secret changes that", "nats", u.nats)
+	}
 	free, err := own(u.data)
 	if err != nil {
 		return err
