@@ -26,8 +26,8 @@ func benchFaultsCommand() *cobra.Command {
 		Short: "Let machines fail, and check that nothing acknowledged is lost or stale",
 		Long: `Faults runs three "cairn up" on this machine that are one cluster, and clients of
 all three that create, read and delete tags, and register records. Meanwhile it
-kills a node, has one stand still, and cuts one off, the leader more often than
-not. Then it checks that what the clients were told of tags is linearizable: as
+kills a node, has one stand still, cuts one off, and fills the disk of one (as root
+on Linux), the leader more often than not. Then it checks that what the clients were told of tags is linearizable: as
 if each request had been done at one moment between its question and its answer;
 and that every record is there whose registration was acknowledged. It ends with
 code 1 when that is not so, and leaves a page that shows where.`,

@@ -14,7 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"cairn/bus"
+	"cairn/schemas"
 )
 
 // nodes is how many there are.
@@ -27,6 +30,7 @@ type cluster struct {
 	links               [nodes][nodes]*link // from, to
 	procs               [nodes]*exec.Cmd
 	logs                [nodes]*os.File
+	mounted             []string // disks of the nodes; none: they share that of dir
 }
 
 // newCluster starts the nodes, with their data and logs below dir.
@@ -117,18 +121,10 @@ func (c *cluster) mend() {
 	}
 }
 
-// well waits until all nodes say that all is well.
+// well waits until all nodes say that all is well, with every service.
 func (c *cluster) well(ctx context.Context) error {
 	for i := 0; i < nodes; {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.https[i]+"/health/ready", nil)
-		if err != nil {
-			return err
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err == nil {
-			_ = res.Body.Close()
-		}
-		if err == nil && res.StatusCode == http.StatusOK {
+		if c.healthy(ctx, i) {
 			i++
 			continue
 		}
@@ -139,6 +135,21 @@ func (c *cluster) well(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// healthy reports whether the node says that it lacks nothing.
+func (c *cluster) healthy(ctx context.Context, i int) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.https[i]+"/health", nil)
+	if err != nil {
+		return false
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = res.Body.Close() }()
+	var h schemas.Health
+	return json.UnmarshalRead(res.Body, &h) == nil && h.Status == schemas.StatusOK
 }
 
 // leader is the node that leads the bucket; 0 when nobody says.
@@ -170,5 +181,5 @@ func (c *cluster) close() error {
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.undisk())...)
 }

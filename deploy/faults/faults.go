@@ -68,6 +68,10 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 			err = closed
 		}
 	}()
+	full := c.disks()
+	if full != nil && o.Log != nil {
+		o.Log("no disk becomes full: " + full.Error())
+	}
 	for i := range nodes {
 		if err := c.run(i); err != nil {
 			return r, err
@@ -108,6 +112,10 @@ func ready(ctx context.Context, c *cluster) error {
 // make makes one fault after the other, each once before any again.
 func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Fault, err error) {
 	sleep(ctx, calm)
+	kinds := kinds
+	if len(c.mounted) == 0 {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k.disk })
+	}
 	for n := 0; !o.Without && time.Since(w.began) < o.For && ctx.Err() == nil; n++ {
 		kind := kinds[n%len(kinds)]
 		node := rand.IntN(nodes)
@@ -130,26 +138,31 @@ func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Faul
 	return made, ctx.Err()
 }
 
-// kinds are the faults there are, in order.
-var kinds = []struct {
+// kind is a kind of faults.
+type kind struct {
 	what  string
 	leads bool // the node that leads the tags
+	disk  bool // needs a disk of its own for the node
 	make  func(ctx context.Context, c *cluster, node int) error
-}{
-	{"kill -9 of %s, the leader; started again after 8 s", true, func(ctx context.Context, c *cluster, node int) error {
+}
+
+// kinds are the faults there are, in order.
+var kinds = []kind{
+	{"kill -9 of %s, the leader; started again after 8 s", true, false, func(ctx context.Context, c *cluster, node int) error {
 		c.kill(node)
 		sleep(ctx, 8*time.Second)
 		return c.run(node)
 	}},
-	{"%s, the leader, stands still for 10 s", true, func(ctx context.Context, c *cluster, node int) error {
+	{"%s, the leader, stands still for 10 s", true, false, func(ctx context.Context, c *cluster, node int) error {
 		if err := c.stop(node); err != nil {
 			return err
 		}
 		sleep(ctx, 10*time.Second)
 		return c.cont(node)
 	}},
-	{"%s, the leader, is cut off for 10 s", true, cutOff},
-	{"%s is cut off for 10 s", false, cutOff},
+	{"%s, the leader, is cut off for 10 s", true, false, cutOff},
+	{"the disk of %s, the leader, is full for 10 s; then it is started again", true, true, diskFull},
+	{"%s is cut off for 10 s", false, false, cutOff},
 }
 
 func cutOff(ctx context.Context, c *cluster, node int) error {
