@@ -123,6 +123,7 @@ func (x *exchange) minRevision() (uint64, error) {
 var (
 	mediaJSON = []string{"application/json"}
 	noSniff   = []string{"nosniff"}
+	closing   = []string{"close"}
 )
 
 // reply answers with what a worker said.

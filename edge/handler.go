@@ -180,4 +180,7 @@ func (x *exchange) name() {
 	h := x.w.Header()
 	h[bus.HeaderRequestID] = given
 	h["X-Content-Type-Options"] = noSniff
+	if x.edge.draining() {
+		h["Connection"] = closing // the client is to ask another edge next
+	}
 }

@@ -39,7 +39,6 @@ func Observe(ctx context.Context, listener net.Listener, ready func(context.Cont
 	m.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
 	m.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context())) })
 	m.HandleFunc("GET /debug/pprof/", pprof.Index)
-	m.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	m.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	m.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	m.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

@@ -18,6 +18,9 @@ const (
 	headerTime  = 10 * time.Second // for the head of a request to arrive
 	idleTime    = 2 * time.Minute  // between the requests of one connection
 	headerBytes = 64 << 10
+	// leaveTime is how long requests are still taken when the edge is told to
+	// stop: those that were on their way to a connection that looks idle.
+	leaveTime = 250 * time.Millisecond
 	// endTime is how long streams have, after the drain, to say how they end.
 	endTime = 2 * time.Second
 )
@@ -95,6 +98,7 @@ func Serve(ctx context.Context, c Config) error {
 		return err
 	case <-ctx.Done():
 	}
+	time.Sleep(leaveTime)
 	drain(server, c, end)
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return err

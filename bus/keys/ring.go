@@ -22,6 +22,8 @@ const (
 	// within that time. It asks the leader, and does not depend on a consumer
 	// that might be lost with a server.
 	every = 400 * time.Millisecond
+	// spacing is between two looks: keys that nobody has made cause no more.
+	spacing = 25 * time.Millisecond
 	// lookTime bounds one look.
 	lookTime = 3 * time.Second
 )
@@ -35,6 +37,7 @@ type Ring struct {
 	conn    *bus.Conn
 	log     *slog.Logger
 	looking singleflight.Group
+	looked  time.Time // last; only who looks has it
 
 	mu   sync.RWMutex
 	made time.Time // when the bucket was
@@ -73,6 +76,8 @@ func (r *Ring) Look(ctx context.Context) error {
 	_, err, _ := r.looking.Do("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for it, too
 		defer cancel()
+		time.Sleep(time.Until(r.looked.Add(spacing)))
+		r.looked = time.Now()
 		return nil, r.look(ctx)
 	})
 	return err

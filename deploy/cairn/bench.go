@@ -39,12 +39,7 @@ const benchTenant = "bench-"
 // highestRate is the --rate that is to be found.
 const highestRate = "max"
 
-func benchCommand() *cobra.Command {
-	b := &bench{}
-	cmd := &cobra.Command{
-		Use:   "bench [OPERATION]",
-		Short: "Put load on Cairn, and measure how it bears it",
-		Long: `Bench sends requests to a running Cairn by a schedule, whether or not it keeps up,
+const benchLong = `Bench sends requests to a running Cairn by a schedule, whether or not it keeps up,
 and prints how many were answered, and how fast. Latency is counted from when a
 request was due, so waiting behind a stall counts in full.
 
@@ -68,7 +63,14 @@ rates for --step each, and measures the highest for as long as --for says.
 
 --compare prints two files of --json side by side. What is marked better or worse
 differs by more than 5%, and by more than each varied within itself; what differs
-from one run to the next, it cannot know.`,
+from one run to the next, it cannot know.`
+
+func benchCommand() *cobra.Command {
+	b := &bench{}
+	cmd := &cobra.Command{
+		Use:   "bench [OPERATION]",
+		Short: "Put load on Cairn, and measure how it bears it",
+		Long:  benchLong,
 		Example: `  cairn bench --rate 200 --for 60s
   cairn bench search --rate max --html search.html
   cairn bench --rate 200 --json before.json    # and later after.json
