@@ -2,8 +2,11 @@ package bucket
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"cairn/schemas"
 )
@@ -19,7 +22,10 @@ func Bounded(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := do(limited)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+	// A fence that was begun for somebody else, and an attempt to publish, have
+	// times of their own, which may be over first.
+	late := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	if err != nil && late && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS does not say in time that it is kept, or what is: its cluster may have no quorum, or elect a leader"), err)
 	}
 	return err

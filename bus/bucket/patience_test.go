@@ -1,0 +1,33 @@
+package bucket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus/bucket"
+	"cairn/schemas"
+)
+
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	other := errors.New("other")
+	for _, c := range []struct{ err, want error }{
+		{nil, nil},
+		{other, other},
+		{fmt.Errorf("write a fence: %w", context.DeadlineExceeded), schemas.ErrUnavailable},
+		{nats.ErrTimeout, schemas.ErrUnavailable},
+	} {
+		if err := bucket.Bounded(t.Context(), func(context.Context) error { return c.err }); !errors.Is(err, c.want) {
+			t.Errorf("%v: got %v, want %v", c.err, err, c.want)
+		}
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := bucket.Bounded(left, func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) || errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("of a caller who left: %v", err)
+	}
+}
