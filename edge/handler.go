@@ -133,7 +133,7 @@ func (x *exchange) dispatch() error {
 	var match mux.RouteMatch
 	if x.edge.mux.Match(x.r, &match) {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
-		if err := x.edge.origins.Check(x.r); err != nil || x.edge.local && !ownName(x.r.Host) {
+		if err := x.edge.origins.Check(x.r); err != nil || x.edge.local && rebound(x.r) {
 			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
 		}
 		x.trace()

@@ -45,9 +45,9 @@ type Config struct {
 	Cert, Key string
 	// Access says who is let in; the zero one lets in everybody.
 	Access access.Config
-	// Local says that only this machine is meant to ask: a request under another
-	// name than localhost, or an address, is of a page that had its own name
-	// point here (DNS rebinding), and is refused.
+	// Local says that only this machine is meant to ask: a browser's request under
+	// another name than localhost, or an address, is of a page that had its own
+	// name point here (DNS rebinding), and is refused.
 	Local bool
 	// Trouble says what the NATS cluster lacks, and whether it has a quorum; nil:
 	// nobody knows but the services.

@@ -277,6 +277,10 @@ func TestNameOfALocalEdge(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Host = host
+		if res, err := f.client.Do(req); err != nil || res.Body.Close() != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("host %q of a program: %v, %v", host, res, err)
+		}
+		req.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)")
 		res, err := f.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
