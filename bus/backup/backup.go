@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/bus/bucket"
 )
 
 // Version is the format that is written, and the newest that is read.
@@ -81,9 +83,9 @@ func (e entry) data() []byte {
 	return e.Base64
 }
 
-func stream(bucket string) string { return "KV_" + bucket }
+func stream(name string) string { return bucket.StreamPrefix + name }
 
-func subject(bucket, key string) string { return "$KV." + bucket + "." + key }
+func subject(name, key string) string { return bucket.SubjectPrefix + name + "." + key }
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("the backup is %w: %s", ErrDamaged, fmt.Sprintf(format, args...))

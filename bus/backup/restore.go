@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -109,7 +110,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 	msg := nats.NewMsg(subject(e.Bucket, e.Key))
 	switch msg.Data = e.data(); {
 	case e.Removed:
-		msg.Header.Set(operation, "DEL")
+		msg = bucket.Marker(msg.Subject)
 	case e.Bucket == aside:
 		if msg.Data = r.moveAside(e.data()); msg.Data == nil {
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 )
 
 // quiet is how long nothing may come before it is asked whether there is more.
@@ -61,7 +62,7 @@ func Save(ctx context.Context, conn *bus.Conn, w io.Writer) (Summary, error) {
 // save writes the messages of a stream, until there was a moment at which it
 // held no more. A value that is replaced before it is read is missing, but what
 // replaced it came before that moment.
-func save(ctx context.Context, s jetstream.Stream, bucket string, out *writer) error {
+func save(ctx context.Context, s jetstream.Stream, name string, out *writer) error {
 	if s.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
@@ -85,7 +86,7 @@ func save(ctx context.Context, s jetstream.Stream, bucket string, out *writer) e
 		case err != nil && !last:
 			return err
 		case err == nil:
-			if reached, last, err = take(msg, bucket, out); err != nil {
+			if reached, last, err = take(msg, name, out); err != nil {
 				return err
 			}
 		}
@@ -105,19 +106,12 @@ func save(ctx context.Context, s jetstream.Stream, bucket string, out *writer) e
 
 // take writes a message, and says where it stands, and whether none seems to
 // follow.
-func take(msg jetstream.Msg, bucket string, out *writer) (at uint64, last bool, err error) {
+func take(msg jetstream.Msg, name string, out *writer) (at uint64, last bool, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return 0, false, err
 	}
 	at = meta.Sequence.Stream
-	e := entry{Bucket: bucket, Key: strings.TrimPrefix(msg.Subject(), subject(bucket, "")), Revision: at, Removed: removes(msg.Headers())}
+	e := entry{Bucket: name, Key: strings.TrimPrefix(msg.Subject(), subject(name, "")), Revision: at, Removed: bucket.Removes(msg.Headers())}
 	return at, meta.NumPending == 0, out.add(e, msg.Data())
-}
-
-// operation is the header by which ADR-8 marks what is not a value.
-const operation = "KV-Operation"
-
-func removes(h nats.Header) bool {
-	return h.Get(operation) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
 }

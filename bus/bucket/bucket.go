@@ -84,7 +84,7 @@ const noPeers = 10005
 func open(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{
 		Name:              stream(name),
-		Subjects:          []string{"$KV." + name + ".>"},
+		Subjects:          []string{SubjectPrefix + name + ".>"},
 		MaxMsgsPerSubject: 1,
 		MaxMsgs:           -1,
 		MaxBytes:          -1,
@@ -123,7 +123,7 @@ func Like(ctx context.Context, js jetstream.JetStream, name string) Copies {
 	return copies
 }
 
-func stream(name string) string { return "KV_" + name }
+func stream(name string) string { return StreamPrefix + name }
 
 // settle sets where c is kept, that is now as in before; nil: it is new.
 func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {

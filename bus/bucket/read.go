@@ -45,7 +45,7 @@ type fence struct {
 // NewReader reads from the bucket of the name, that Open has opened as s.
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
 	return &Reader{
-		js: js, name: stream(name), fences: "$KV." + name + "." + fenceKey,
+		js: js, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
 		copies: s.CachedInfo().Config.Replicas > 1, turn: make(chan struct{}, 1),
 	}
 }

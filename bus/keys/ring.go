@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -119,7 +120,7 @@ func (r *Ring) look(ctx context.Context) error {
 
 // decode is the key in msg; nil: there is none any more.
 func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
-	if msg.Header.Get("KV-Operation") != "" {
+	if bucket.Removes(msg.Header) {
 		return nil
 	}
 	k := &Key{}

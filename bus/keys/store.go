@@ -18,8 +18,8 @@ import (
 const (
 	// Bucket is the name of the KV bucket of the keys.
 	Bucket   = "keys"
-	stream   = "KV_" + Bucket
-	subjects = "$KV." + Bucket + "."
+	stream   = bucket.StreamPrefix + Bucket
+	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 
 // ErrNotFound says that there is no key of the id.

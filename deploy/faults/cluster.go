@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -153,7 +154,7 @@ func (c *cluster) healthy(ctx context.Context, i int) bool {
 }
 
 // leader is the node that leads the bucket; 0 when nobody says.
-func (c *cluster) leader(ctx context.Context, bucket string) int {
+func (c *cluster) leader(ctx context.Context, of string) int {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	conn, err := bus.Open("nats://"+strings.Join(c.natss[:], ",nats://"), "cairn-faults")
@@ -161,7 +162,7 @@ func (c *cluster) leader(ctx context.Context, bucket string) int {
 		return 0
 	}
 	defer conn.Close()
-	s, err := conn.JetStream().Stream(ctx, "KV_"+bucket)
+	s, err := conn.JetStream().Stream(ctx, bucket.StreamPrefix+of)
 	if err != nil || s.CachedInfo().Cluster == nil {
 		return 0
 	}

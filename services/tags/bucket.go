@@ -11,7 +11,7 @@ import (
 const (
 	// Bucket is the name of the KV bucket of the records.
 	Bucket   = "tags"
-	subjects = "$KV." + Bucket + "."
+	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 
 // Settings say how safely records are kept.

@@ -9,11 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
-
-// operation is the header by which ADR-8 marks what is not a value.
-const operation = "KV-Operation"
 
 // entry is the newest message of a key; the zero entry: there is none.
 type entry struct {
@@ -36,7 +34,7 @@ func (s *Store) last(ctx context.Context, k key) (entry, error) {
 	return entry{
 		record:   msg.Data,
 		sequence: msg.Sequence,
-		removed:  msg.Header.Get(operation) != "" || msg.Header.Get(jetstream.MarkerReasonHeader) != "",
+		removed:  bucket.Removes(msg.Header),
 		deadline: msg.Time.Add(ttl),
 	}, nil
 }

@@ -115,8 +115,7 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 
 // delete puts a marker in the record's place, which soon expires itself.
 func (s *Store) delete(ctx context.Context, k key) error {
-	msg := nats.NewMsg(k.subject())
-	msg.Header.Set(operation, "DEL")
+	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
 	_, err := s.js.PublishMsg(ctx, msg)
 	return wrap(err, "delete", k)

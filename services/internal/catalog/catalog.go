@@ -24,9 +24,9 @@ const (
 	Bucket = "catalog"
 	// Stream is the JetStream stream behind the bucket, for those who bind a
 	// durable consumer to it.
-	Stream = "KV_" + Bucket
+	Stream = bucket.StreamPrefix + Bucket
 
-	subjects = "$KV." + Bucket + "."
+	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 
 // ErrNotFound is what Get answers for a key without a record.
@@ -89,7 +89,7 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 		return Entry{}, err
 	}
 	msg, err := c.reader.Last(ctx, subjects+encoded)
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && removes(msg.Header) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && bucket.Removes(msg.Header) {
 		return Entry{}, wrap(ErrNotFound, "read", encoded)
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 		}
 		// Only over the revision just read: two who delete at once write one
 		// marker, and a record that came in between is looked at again.
-		ack, err := c.js.PublishMsg(ctx, marker(encoded), jetstream.WithExpectLastSequencePerSubject(last))
+		ack, err := c.js.PublishMsg(ctx, bucket.Marker(subjects+encoded), jetstream.WithExpectLastSequencePerSubject(last))
 		if bucket.Outdated(err) {
 			continue
 		}
@@ -143,7 +143,7 @@ func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, go
 	if err != nil {
 		return 0, false, wrap(err, "read", encoded)
 	}
-	return msg.Sequence, removes(msg.Header), nil
+	return msg.Sequence, bucket.Removes(msg.Header), nil
 }
 
 // ID tells this log from every other, such as one that was made anew: their

@@ -152,26 +152,9 @@ func ReadChange(msg jetstream.Msg) (Change, error) {
 	if err != nil {
 		return Change{Revision: meta.Sequence.Stream}, fmt.Errorf("read revision %d: %w", meta.Sequence.Stream, err)
 	}
-	change := Change{Key: key, Revision: meta.Sequence.Stream, Removed: removes(msg.Headers())}
+	change := Change{Key: key, Revision: meta.Sequence.Stream, Removed: bucket.Removes(msg.Headers())}
 	if !change.Removed {
 		change.Record = msg.Data()
 	}
 	return change, nil
-}
-
-// operation is the header by which ADR-8 marks what is not a value.
-const operation = "KV-Operation"
-
-// marker is the message that removes a key.
-func marker(encoded string) *nats.Msg {
-	msg := nats.NewMsg(subjects + encoded)
-	msg.Header.Set(operation, "DEL")
-	return msg
-}
-
-// removes reports whether a message with the header is a marker: ours, or one
-// of a purge by hand or by the server.
-func removes(h nats.Header) bool {
-	op := h.Get(operation)
-	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
 }

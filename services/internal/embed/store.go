@@ -18,8 +18,8 @@ const (
 	// Bucket is the name of the KV bucket that keeps vectors.
 	Bucket = "embeddings"
 
-	stream   = "KV_" + Bucket
-	subjects = "$KV." + Bucket + "."
+	stream   = bucket.StreamPrefix + Bucket
+	subjects = bucket.SubjectPrefix + Bucket + "."
 	// maxBytes is room for 600,000 vectors of 768 dimensions. The oldest make
 	// room for new ones.
 	maxBytes = 1 << 30
