@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 )
 
 // nodes are servers that are to be a cluster, and where each keeps its data.
@@ -202,6 +203,9 @@ func (n *nodes) alone(i int, count int) {
 	}
 	defer conn.Close()
 	kv := bucketOf(n.t, conn, 1)
+	if _, err := bucket.Open(soon(n.t), conn.JetStream(), "ours", bucket.Copies{}, func(*jetstream.StreamConfig) {}); err != nil {
+		n.t.Fatal(err)
+	}
 	for i := range count {
 		if _, err := kv.PutString(soon(n.t), fmt.Sprint("k", i%(count-1)), fmt.Sprint(i)); err != nil {
 			n.t.Fatal(err)
@@ -231,7 +235,11 @@ func TestClusterGetsWhatANodeKeptAlone(t *testing.T) {
 			t.Errorf("node %d: %s at %d, want 99 at 100", i, entry.Value(), entry.Revision())
 		}
 	}
+	id := idOf(t, conns[1])
 	n.stop(1) // the node that had it
+	if is := idOf(t, conns[0]); is != id {
+		t.Errorf("without the node that brought it, the bucket is %s, and was %s", is, id)
+	}
 	until(t, "read without the node that brought it", func(ctx context.Context) error {
 		kv, err := conns[0].JetStream().KeyValue(ctx, "b")
 		if err != nil {
@@ -244,6 +252,19 @@ func TestClusterGetsWhatANodeKeptAlone(t *testing.T) {
 		t.Error("a node of a cluster is started alone")
 	}
 	n.start(1) // and is a node again
+}
+
+// idOf is the ID of the bucket that a node made when it was alone, as its leader says.
+func idOf(t *testing.T, conn *bus.Conn) (id string) {
+	t.Helper()
+	until(t, "look at the bucket", func(ctx context.Context) error {
+		s, err := conn.JetStream().Stream(ctx, bucket.StreamPrefix+"ours")
+		if err == nil {
+			id = bucket.ID(s.CachedInfo())
+		}
+		return err
+	})
+	return id
 }
 
 func TestTwoNodesBringData(t *testing.T) {

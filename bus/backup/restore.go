@@ -89,6 +89,7 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 			return damaged("settings of bucket %s: %v", b.Name, err)
 		}
 		c.Name, c.Subjects, c.Replicas, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, max(1, replicas), nil
+		bucket.Identify(&c) // it is another one
 		s, err = r.js.CreateStream(ctx, c)
 	}
 	if err != nil {

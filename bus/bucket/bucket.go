@@ -101,12 +101,16 @@ func open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		copies.settle(&c, nil, js.Conn().ConnectedClusterName() != "")
+		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return s, err
+		}
+		return open(ctx, js, name, copies, shape) // another has just made it, with an ID of its own
 	case err != nil:
 		return nil, err
 	default:
 		copies.settle(&c, &s.CachedInfo().Config, false)
+		return js.UpdateStream(ctx, c)
 	}
-	return js.CreateOrUpdateStream(ctx, c)
 }
 
 // Like is how the bucket of the name is kept; the zero value when there is none.
@@ -135,6 +139,7 @@ func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 		c.Placement = &jetstream.Placement{Cluster: k.Cluster, Tags: k.Tags}
 	}
 	if before == nil {
+		Identify(c)
 		// A server does not change the mode of a stream, and takes "async" for one
 		// replica only: a bucket that may grow does without.
 		if clustered {
@@ -145,7 +150,7 @@ func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 	if c.Placement == nil {
 		c.Placement = before.Placement
 	}
-	c.PersistMode = before.PersistMode
+	c.PersistMode, c.Metadata = before.PersistMode, before.Metadata
 }
 
 // Outdated reports whether a write was refused because its subject has moved

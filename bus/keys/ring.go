@@ -41,8 +41,8 @@ type Ring struct {
 	looked  time.Time // last; only who looks has it
 
 	mu   sync.RWMutex
-	made time.Time // when the bucket was
-	next uint64    // sequence of what was not yet read
+	of   string // ID of the bucket
+	next uint64 // sequence of what was not yet read
 	keys map[string]known
 	read bool // all of them, once at least
 }
@@ -90,14 +90,15 @@ func (r *Ring) look(ctx context.Context) error {
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		r.note(time.Time{}, 1, nil, true) // nobody has made a key yet
+		r.note("", 1, nil, true) // nobody has made a key yet
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("look for keys: %w", err)
 	}
 	info := s.CachedInfo()
-	next := r.from(info.Created)
+	id := bucket.ID(info)
+	next := r.from(id)
 	changed := map[string]*Key{}
 	for next <= info.State.LastSeq {
 		msg, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subjects+">"))
@@ -106,15 +107,14 @@ func (r *Ring) look(ctx context.Context) error {
 		}
 		if err != nil {
 			if len(changed) > 0 {
-				r.note(info.Created, next, changed, false) // the next look goes on from there
+				r.note(id, next, changed, false) // the next look goes on from there
 			}
 			return fmt.Errorf("read keys: %w", err)
 		}
-		id := strings.TrimPrefix(msg.Subject, subjects)
-		changed[id] = decode(msg, r.log)
+		changed[strings.TrimPrefix(msg.Subject, subjects)] = decode(msg, r.log)
 		next = msg.Sequence + 1
 	}
-	r.note(info.Created, max(next, info.State.LastSeq+1), changed, true)
+	r.note(id, max(next, info.State.LastSeq+1), changed, true)
 	return nil
 }
 
@@ -131,32 +131,32 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 	return k
 }
 
-// from is where to read on in the bucket that was made at the time.
-func (r *Ring) from(made time.Time) uint64 {
+// from is where to read on in the bucket of the ID.
+func (r *Ring) from(id string) uint64 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if !made.Equal(r.made) {
+	if id != r.of {
 		return 1
 	}
 	return r.next
 }
 
 // note keeps what has changed before next; all: there is no more.
-func (r *Ring) note(made time.Time, next uint64, changed map[string]*Key, all bool) {
+func (r *Ring) note(id string, next uint64, changed map[string]*Key, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !made.Equal(r.made) {
+	if id != r.of {
 		clear(r.keys)
 		r.read = false
 	}
-	for id, k := range changed {
+	for name, k := range changed {
 		if k == nil {
-			delete(r.keys, id)
+			delete(r.keys, name)
 			continue
 		}
-		r.keys[id] = known{*k, k.Identity()}
+		r.keys[name] = known{*k, k.Identity()}
 	}
-	r.made, r.next, r.read = made, next, r.read || all
+	r.of, r.next, r.read = id, next, r.read || all
 }
 
 // Identify is who comes with the key; ErrUnknown, wrapped, for one that is not

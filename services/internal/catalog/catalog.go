@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -148,9 +147,7 @@ func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, go
 
 // ID tells this log from every other, such as one that was made anew: their
 // revisions cannot be compared.
-func (c *Catalog) ID() string { return id(c.stream) }
-
-func id(s jetstream.Stream) string { return s.CachedInfo().Created.UTC().Format(time.RFC3339Nano) }
+func (c *Catalog) ID() string { return bucket.ID(c.stream.CachedInfo()) }
 
 // Revision is the newest revision in the log, 0 when it is empty. It is that
 // of a message that is there, so everyone who follows the log gets to it.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/bucket"
 )
 
 // ErrReplaced says that the log is not there any more, or another one has come
@@ -36,8 +38,8 @@ func (c *Catalog) Watch(ctx context.Context, every time.Duration) error {
 				return ErrReplaced
 			}
 		case err != nil:
-		case id(now) != c.ID():
-			return fmt.Errorf("%w: it is of %s, and was of %s", ErrReplaced, id(now), c.ID())
+		case bucket.ID(now.CachedInfo()) != c.ID():
+			return fmt.Errorf("%w: it is %s, and was %s", ErrReplaced, bucket.ID(now.CachedInfo()), c.ID())
 		default:
 			missing = 0
 		}
