@@ -116,33 +116,22 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	file := filepath.Join(t.TempDir(), "a.json")
-	cmd := program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h", "--warm", "0s", "--skills", "3", "--json", file)
-	out := newBuffer()
-	cmd.Stdout, cmd.Stderr = out, out
-	p := &running{Cmd: cmd, out: out, done: make(chan error, 1)}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.done <- p.Wait() }()
-	t.Cleanup(func() {
-		_ = p.Process.Kill() // it has ended, or is of no use any more
-		<-p.done
-	})
+	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h", "--warm", "0s", "--skills", "3", "--json", file))
 	select {
 	case <-began:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("no load:\n%s", out)
+		t.Fatalf("no load:\n%s", p.out)
 	}
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.ends(t); code != exitInterrupted || !strings.Contains(out.String(), "; interrupted") {
-		t.Errorf("exit code %d\n%s", code, out)
+	if code := p.ends(t); code != exitInterrupted || !strings.Contains(p.out.String(), "; interrupted") {
+		t.Errorf("exit code %d\n%s", code, p.out)
 	}
 	if r := benched(t, file); !r.Interrupted {
 		t.Error("the file does not say that it was interrupted")
 	}
-	nothingLeft(t, s, out.String())
+	nothingLeft(t, s, p.out.String())
 }
 
 // What fails is told by its code, and nothing of it is in the latency.

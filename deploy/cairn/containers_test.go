@@ -28,19 +28,11 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 	environment["CAIRN_REPLICAS"] = "1"
 	maps.Copy(environment, backends)
 	environment["CAIRN_NATS"] = regexp.MustCompile(`nats-\d:4222`).ReplaceAllString(s.Environment["CAIRN_NATS"], n.Addr().String())
-	p := &running{Cmd: program(context.Background(), s.Command...), out: newBuffer(), done: make(chan error, 1)}
+	cmd := program(context.Background(), s.Command...)
 	for k, v := range environment {
-		p.Env = append(p.Env, k+"="+v)
+		cmd.Env = append(cmd.Env, k+"="+v)
 	}
-	p.Stdout, p.Stderr = p.out, p.out
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.done <- p.Wait() }()
-	t.Cleanup(func() {
-		_ = p.Process.Kill() // it has ended, or is of no use any more
-		<-p.done
-	})
+	p := begin(t, cmd)
 	p.says(t, says)
 	return p
 }

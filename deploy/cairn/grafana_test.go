@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -127,14 +128,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			t.Fatalf("%v: %+v", args, got)
 		}
 	}
-	worker := program(t.Context(), "worker", "resolve", "--nats", up.found(t, `nats +(nats://\S+)`), "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0")
-	w := &running{Cmd: worker, out: newBuffer(), done: make(chan error, 1)}
-	worker.Stdout, worker.Stderr = w.out, w.out
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { w.done <- worker.Wait() }()
-	t.Cleanup(func() { _ = worker.Process.Kill(); <-w.done })
+	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(nats://\S+)`), "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	w.says(t, ": resolve on ")
 
 	const at = `url=(http://\S+/metrics)`

@@ -28,19 +28,11 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off", "CAIRN_REPLICAS": "1",
 		"CAIRN_INDEX": config["index"], "CAIRN_EMBED": config["embed"], "CAIRN_MODEL": config["model"],
 	})
-	p = &running{Cmd: program(context.Background(), c.Args...), out: newBuffer(), done: make(chan error, 1)}
+	cmd := program(context.Background(), c.Args...)
 	for _, v := range c.Env {
-		p.Env = append(p.Env, v.Name+"="+told[v.Name])
+		cmd.Env = append(cmd.Env, v.Name+"="+told[v.Name])
 	}
-	p.Stdout, p.Stderr = p.out, p.out
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.done <- p.Wait() }()
-	t.Cleanup(func() {
-		_ = p.Process.Kill() // it has ended, or is of no use any more
-		<-p.done
-	})
+	p = begin(t, cmd)
 	p.says(t, d.Name+" on")
 	return p, "http://" + metrics
 }

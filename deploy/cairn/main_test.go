@@ -53,20 +53,20 @@ func do(t *testing.T, stdin string, args ...string) result {
 	return result{out.String(), errOut.String(), code}
 }
 
-// running is a cairn that serves.
+// running is a cairn that was started.
 type running struct {
 	*exec.Cmd
-	http string // its URL
+	http string // its URL, where it serves
 	out  *buffer
 	done chan error
 }
 
 var addressed = regexp.MustCompile(`http://[0-9.:]+`)
 
-// serve starts cairn with args and returns when it says where it is.
-func serve(t *testing.T, args ...string) *running {
+// begin starts cmd, which ends with the test at the latest.
+func begin(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
-	p := &running{Cmd: program(context.Background(), args...), out: newBuffer(), done: make(chan error, 1)}
+	p := &running{Cmd: cmd, out: newBuffer(), done: make(chan error, 1)}
 	p.Stdout, p.Stderr = p.out, p.out
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -76,6 +76,13 @@ func serve(t *testing.T, args ...string) *running {
 		_ = p.Process.Kill() // it has ended, or is of no use any more
 		<-p.done
 	})
+	return p
+}
+
+// serve starts cairn with args and returns when it says where it is.
+func serve(t *testing.T, args ...string) *running {
+	t.Helper()
+	p := begin(t, program(context.Background(), args...))
 	p.says(t, "Ctrl-C stops.")
 	p.http = addressed.FindString(p.out.String())
 	return p
