@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/bus"
 	"cairn/bus/backup"
 )
 
@@ -112,19 +111,6 @@ func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error 
 		return err
 	}
 	return k.say(out, "restored", s)
-}
-
-// connected is a connection to a server that answers.
-func (k *keeper) connected(ctx context.Context, name string) (*bus.Conn, error) {
-	conn, err := k.open(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := await(ctx, conn, k.nats); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
 }
 
 // say prints what was done with what.

@@ -14,7 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// keyTime bounds a command about keys.
+// keyTime bounds a command about keys, once NATS answers.
 const keyTime = 10 * time.Second
 
 // key is a command about API keys.
@@ -45,16 +45,13 @@ func (k *key) flags(cmd *cobra.Command) {
 
 // with does something with the store of keys.
 func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
-	conn, err := k.open("cairn-key")
+	conn, err := k.connected(ctx, "cairn-key")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, keyTime)
 	defer cancel()
-	if err := await(ctx, conn, k.nats); err != nil {
-		return err
-	}
 	store, err := keys.Open(ctx, conn, k.replicas)
 	if err != nil {
 		return err

@@ -1,10 +1,18 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"time"
+
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
 )
+
+// natsTime is how long a NATS server is waited for; who started a worker that
+// gave up starts it again.
+const natsTime = 30 * time.Second
 
 // natsClient is how a process comes to the NATS server, and is known there.
 type natsClient struct {
@@ -24,4 +32,28 @@ func (n *natsClient) flags(f *pflag.FlagSet) {
 // open connects, or keeps trying. The caller closes the connection.
 func (n *natsClient) open(name string) (*bus.Conn, error) {
 	return bus.Open(n.nats, name, n.Options()...)
+}
+
+// connected is a connection to a server that answers. The caller closes it.
+func (n *natsClient) connected(ctx context.Context, name string) (*bus.Conn, error) {
+	conn, err := n.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.await(ctx, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// await returns when the server answers.
+func (n *natsClient) await(ctx context.Context, conn *bus.Conn) error {
+	limited, cancel := context.WithTimeout(ctx, natsTime)
+	defer cancel()
+	err := conn.WaitConnected(limited)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("no NATS server answers at %s", redacted(n.nats))
+	}
+	return err
 }

@@ -7,17 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
 	"cairn/services"
 )
-
-// natsTime is how long a worker waits for its NATS server before it gives up;
-// whoever started it starts it again.
-const natsTime = 30 * time.Second
 
 // worker is one process of services.
 type worker struct {
@@ -80,7 +75,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer end()
 	log.Info("connecting", "nats", redacted(w.nats))
-	if err := await(ctx, conn, w.nats); err != nil {
+	if err := w.await(ctx, conn); err != nil {
 		return err
 	}
 	return services.Run(ctx, conn, settings, func() {
@@ -108,15 +103,4 @@ func (w *worker) roles() []string {
 		return services.Roles()
 	}
 	return w.backends.Roles
-}
-
-// await returns when the server answers.
-func await(ctx context.Context, conn *bus.Conn, url string) error {
-	limited, cancel := context.WithTimeout(ctx, natsTime)
-	defer cancel()
-	err := conn.WaitConnected(limited)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("no NATS server answers at %s", redacted(url))
-	}
-	return err
 }
