@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/bustest"
 )
 
 // nodes are servers that are to be a cluster, and where each keeps its data.
@@ -30,7 +30,7 @@ type nodes struct {
 func newNodes(t *testing.T) *nodes {
 	n := &nodes{t: t, servers: make([]*bus.Server, 3)}
 	for range 3 {
-		n.routes, n.dirs = append(n.routes, freeAddress(t)), append(n.dirs, t.TempDir())
+		n.routes, n.dirs = append(n.routes, bustest.FreeAddress(t)), append(n.dirs, t.TempDir())
 	}
 	t.Cleanup(func() {
 		for i := range n.servers {
@@ -38,17 +38,6 @@ func newNodes(t *testing.T) *nodes {
 		}
 	})
 	return n
-}
-
-// freeAddress is one that nobody listens on now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func (n *nodes) stop(i int) {

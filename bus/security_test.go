@@ -1,16 +1,7 @@
 package bus_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,42 +9,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 )
-
-// pair writes a certificate that is its own authority, and its key.
-func pair(t *testing.T, dir string) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
-}
 
 // A guarded server takes whoever has the secret and knows its certificate, and
 // the process that it is in.
 func TestGuardedServer(t *testing.T) {
 	t.Parallel()
-	cert, key := pair(t, t.TempDir())
+	cert, key := bustest.Certificate(t, t.TempDir(), 1)
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0", bus.Guarded(bus.Security{Secret: "s3cret", Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler)}))
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +51,9 @@ func TestGuardedServer(t *testing.T) {
 // Nodes that encrypt their routes know each other by certificates.
 func TestEncryptedRoutes(t *testing.T) {
 	t.Parallel()
-	cert, key := pair(t, t.TempDir())
-	other, otherKey := pair(t, t.TempDir())
-	ports := []string{freeAddress(t), freeAddress(t), freeAddress(t)}
+	cert, key := bustest.Certificate(t, t.TempDir(), 1)
+	other, otherKey := bustest.Certificate(t, t.TempDir(), 1)
+	ports := []string{bustest.FreeAddress(t), bustest.FreeAddress(t), bustest.FreeAddress(t)}
 	routes := []string{"nats://" + ports[0], "nats://" + ports[1], "nats://" + ports[2]}
 	var nodes []*bus.Server
 	for i, files := range [][2]string{{cert, key}, {cert, key}, {other, otherKey}} {

@@ -1,17 +1,9 @@
 package edge_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,28 +12,12 @@ import (
 	"cairn/edge"
 )
 
-// writeCertificate writes a certificate with the serial number, and its key.
-func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	must(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, err)
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	must(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	must(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
-	return cert, key
-}
-
 // A certificate that is renewed is shown to those who come then; what cannot be
 // read leaves the one before.
 func TestCertificateIsReadAnew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cert, key := writeCertificate(t, dir, 1)
+	cert, key := bustest.Certificate(t, dir, 1)
 	var said lockedBuffer
 	f := serve(t, bustest.Open(t), func(c *edge.Config) {
 		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&said, nil))
@@ -55,13 +31,13 @@ func TestCertificateIsReadAnew(t *testing.T) {
 	if got := shown(); got != 1 {
 		t.Fatalf("certificate %d", got)
 	}
-	writeCertificate(t, dir, 2)
+	bustest.Certificate(t, dir, 2)
 	soon(t, "the new certificate is shown", 10*time.Second, func() bool { return shown() == 2 })
 	must(t, os.WriteFile(cert, []byte("no certificate"), 0o600))
 	soon(t, "what cannot be read is told", 10*time.Second, func() bool {
 		return shown() == 2 && strings.Contains(said.String(), "cannot be read")
 	})
-	writeCertificate(t, dir, 3)
+	bustest.Certificate(t, dir, 3)
 	soon(t, "a later one is shown", 10*time.Second, func() bool { return shown() == 3 })
 }
 

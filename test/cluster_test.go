@@ -1,7 +1,6 @@
 package test
 
 import (
-	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -9,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cairn/bus/bustest"
 )
 
 // machines are three cairn up that are one cluster.
@@ -30,8 +31,8 @@ func newMachines(t testing.TB) *machines {
 	m := &machines{t: t, program: program, list: make([]*process, 3)}
 	dir := t.TempDir()
 	for i := range 3 {
-		m.routes = append(m.routes, freeAddress(t))
-		m.https = append(m.https, freeAddress(t))
+		m.routes = append(m.routes, bustest.FreeAddress(t))
+		m.https = append(m.https, bustest.FreeAddress(t))
 		m.data = append(m.data, filepath.Join(dir, strconv.Itoa(i)))
 	}
 	t.Cleanup(func() {
@@ -43,16 +44,6 @@ func newMachines(t testing.TB) *machines {
 		m.kill(0, 1, 2)
 	})
 	return m
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // run starts the machines, without waiting for them.

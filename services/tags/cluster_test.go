@@ -3,7 +3,6 @@ package tags_test
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/tags"
 )
@@ -24,7 +24,7 @@ func startCluster(t *testing.T) []*bus.Conn {
 	t.Helper()
 	var routes []*url.URL
 	for range 3 {
-		routes = append(routes, &url.URL{Scheme: "nats-route", Host: freeAddress(t)})
+		routes = append(routes, &url.URL{Scheme: "nats-route", Host: bustest.FreeAddress(t)})
 	}
 	var servers []*server.Server
 	for i, route := range routes {
@@ -64,17 +64,6 @@ func startCluster(t *testing.T) []*bus.Conn {
 		conns = append(conns, conn)
 	}
 	return conns
-}
-
-// freeAddress is one that nobody listens on now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 func TestReplicatedTagsAreWrittenOnceAndReadAtOnce(t *testing.T) {

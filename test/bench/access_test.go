@@ -2,11 +2,12 @@ package bench
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
 	"testing"
+
+	"cairn/bus/bustest"
 )
 
 var madeKey = regexp.MustCompile(`"key": "([^"]+)"`)
@@ -15,7 +16,7 @@ var madeKey = regexp.MustCompile(`"key": "([^"]+)"`)
 // that knows its callers by API keys with the same through one that does not
 // ask. Both ask the same worker.
 func BenchmarkAuthentication(b *testing.B) {
-	nats := freeAddress(b)
+	nats := bustest.FreeAddress(b)
 	behind := start(b, exec.Command(binary(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:"))
 	teacher := dial(b, behind.at)
 	for _, k := range knowledge {
@@ -41,13 +42,4 @@ func BenchmarkAuthentication(b *testing.B) {
 			report(b, "cpu-µs", each(k, work), each(a, work))
 		})
 	}
-}
-
-// freeAddress is one that nobody listens on now.
-func freeAddress(b *testing.B) string {
-	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(b, err)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"cairn/bus/bustest"
 )
 
 // manyRecords is how many there are at most; CAIRN_BENCH_RECORDS says otherwise.
@@ -68,7 +70,7 @@ type member struct {
 
 func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	b.Helper()
-	m := member{at: "http://" + freeAddress(b)}
+	m := member{at: "http://" + bustest.FreeAddress(b)}
 	m.cmd = exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--metrics", strings.TrimPrefix(m.at, "http://"))
 	began := time.Now()
 	served(b, nc, m.cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), joinTime)
