@@ -146,7 +146,7 @@ func TestKeysThatEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		revoked := c.with(secret)
-		revoked.ask(t, "GET /skills", "").expect(t, 200, "", `{"skills":[]}`)
+		revoked.ask(t, "GET /skills", "").expect(t, 200, "", "")
 		if err := c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }); err != nil {
 			t.Fatal(err)
 		}
