@@ -14,7 +14,7 @@ import (
 // patience is how long a bucket is waited for. A cluster that works answers in
 // milliseconds; one that has lost its leader, or its quorum, does not answer for
 // seconds, and whoever asks is better told at once than left waiting.
-const patience = 3 * time.Second
+const patience = 2500 * time.Millisecond
 
 // Bounded is what do says, or schemas.ErrUnavailable when it takes longer than
 // a bucket is waited for. Then it is open whether a write was done.
