@@ -11,9 +11,11 @@ TIMEOUT ?= 10m
 # How often each benchmark runs, and which.
 COUNT ?= 3
 BENCH ?= .
+# How long each fuzz target runs.
+FUZZTIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help version build run test test-real cover lint gosec check bench
+.PHONY: help version build run test test-real cover lint gosec check bench fuzz
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -55,3 +57,8 @@ bench: ## run the benchmarks, beside those of the run before; BENCH=name COUNT=n
 	@[ ! -f bench.out ] || mv bench.out bench.before.out
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./... > bench.out || { cat bench.out; exit 1; }
 	@if [ -f bench.before.out ]; then go tool benchstat before=bench.before.out now=bench.out; else go tool benchstat now=bench.out; fi
+
+fuzz: ## send each decoder what nobody expects, FUZZTIME (10m) each, one after the other
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*_test.go:func | |' | while read -r package target; do \
+		echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$package || exit 1; \
+	done

@@ -128,8 +128,11 @@ func readError(msg *nats.Msg) error {
 		return nil
 	}
 	var e schemas.Error
-	if err := json.Unmarshal(msg.Data, &e); err != nil || schemas.Declared(e.Code) == nil {
+	err := json.Unmarshal(msg.Data, &e)
+	row := schemas.Declared(e.Code)
+	if err != nil || row == nil {
 		return schemas.ErrInternal.Because(msg.Header.Get(micro.ErrorHeader))
 	}
+	e.Type, e.Title, e.Status = row.Type, row.Title, row.Status
 	return &e
 }

@@ -17,24 +17,22 @@ func (e Event) Append(b []byte) []byte {
 		b = strconv.AppendUint(b, e.Sequence, 10)
 		b = append(b, '\n')
 	}
-	b = append(b, "event: "...)
-	b = append(b, e.Type...)
-	b = append(b, "\ndata: "...)
-	b = append(b, oneLine(e.Data)...)
+	b = appendLine(append(b, "event: "...), e.Type)
+	b = appendLine(append(b, "\ndata: "...), e.Data)
 	return append(b, "\n\n"...)
 }
 
-// oneLine is JSON without line breaks, which can only be between its tokens.
-func oneLine(data []byte) []byte {
-	if !bytes.ContainsAny(data, "\r\n") {
-		return data
-	}
-	return bytes.Map(func(r rune) rune {
-		if r == '\r' || r == '\n' {
-			return ' '
+// appendLine adds text without its line breaks: those of JSON can only be between
+// its tokens, and no other text may begin a line of its own.
+func appendLine[T string | []byte](b []byte, text T) []byte {
+	b = append(b, text...)
+	added := b[len(b)-len(text):]
+	for i, c := range added {
+		if c == '\r' || c == '\n' {
+			added[i] = ' '
 		}
-		return r
-	}, data)
+	}
+	return b
 }
 
 // readFrame reads the first event of b, and gives what follows it; false when

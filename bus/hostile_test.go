@@ -37,7 +37,7 @@ func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()
 }
 
 // listening starts a server that a plain NATS client can reach too.
-func listening(t *testing.T) (*bus.Conn, *nats.Conn) {
+func listening(t testing.TB) (*bus.Conn, *nats.Conn) {
 	t.Helper()
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
 	if err != nil {

@@ -9,15 +9,25 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"regexp"
 	"slices"
 )
 
 const (
 	// longestLine is longer than any entry: NATS takes messages of 8 MB.
 	longestLine = 64 << 20
+	// longestHeader is longer than any header.
+	longestHeader = 1 << 20
 	// longestEnd is longer than any end.
 	longestEnd = 64 << 10
+	// longestKey is longer than any key, and short enough for a protocol line of NATS.
+	longestKey = 3 << 10
+	// lastRevision leaves room for all that are to follow.
+	lastRevision = 1 << 62
 )
+
+// keys are those that a bucket may have (NATS, ADR-8).
+var keys = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
 // Check reads a whole backup, and answers with what it holds. Only one without
 // a fault is no error.
@@ -60,7 +70,7 @@ func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 }
 
 func readHeader(lines *bufio.Scanner) (h Header, err error) {
-	if !lines.Scan() || decode(lines.Bytes(), &h) != nil || h.Version < 1 {
+	if !lines.Scan() || len(lines.Bytes()) > longestHeader || decode(lines.Bytes(), &h) != nil || h.Version < 1 {
 		return h, fmt.Errorf("the file is %w, or damaged where it begins", ErrForeign)
 	}
 	if h.Version > Version {
@@ -78,8 +88,9 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 	if err := decode(line, &e); err != nil {
 		return e, damaged("%v", err)
 	}
-	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Key == "" || e.Revision == 0 {
-		return e, damaged("an entry of bucket %q, key %q, revision %d", e.Bucket, e.Key, e.Revision)
+	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Revision < 1 || e.Revision > lastRevision ||
+		len(e.Key) > longestKey || !keys.MatchString(e.Key) {
+		return e, damaged("an entry of bucket %.100q, key %.100q, revision %d", e.Bucket, e.Key, e.Revision)
 	}
 	e.Value = slices.Clone(e.Value) // the line is overwritten by the next
 	return e, nil

@@ -124,7 +124,11 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 		return nil
 	}
 	k := &Key{}
-	if err := json.Unmarshal(msg.Data, k); err != nil {
+	err := json.Unmarshal(msg.Data, k)
+	if err == nil {
+		err = k.Identity().Validate()
+	}
+	if err != nil {
 		log.Error("a key that cannot be read opens nothing", "subject", msg.Subject, "err", err)
 		return nil
 	}

@@ -32,7 +32,7 @@ type issuer struct {
 	down bool
 }
 
-func newIssuer(t *testing.T) *issuer {
+func newIssuer(t testing.TB) *issuer {
 	t.Helper()
 	i := &issuer{}
 	i.rotate(t, "first")
@@ -64,7 +64,7 @@ func (i *issuer) say(w http.ResponseWriter, v any) {
 }
 
 // rotate has the issuer sign with a new key.
-func (i *issuer) rotate(t *testing.T, id string) {
+func (i *issuer) rotate(t testing.TB, id string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,0 +1,65 @@
+package backup_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/backup"
+	"cairn/bus/bustest"
+)
+
+const header = `{"cairn_backup":1,"buckets":[{"name":"catalog","config":{}},{"name":"aside","config":{}},{"name":"keys","config":{}}]}` + "\n"
+
+// FuzzBackup reads any bytes as a file, and any lines as those of a file whose
+// checksums are right: both are refused as what they are, or restored as a whole.
+func FuzzBackup(f *testing.F) {
+	for _, seed := range [][2]string{
+		{header, `{"bucket":"catalog","key":"skill._global.a","revision":3,"value":{"skill_id":"a"}}` + "\n"},
+		{header, `{"bucket":"catalog","key":"skill.acme.=YQ","revision":7,"removed":true}` + "\n" + `{"bucket":"keys","key":"k","revision":1,"base64":"AAEC"}`},
+		{header, `{"bucket":"catalog","key":"a","revision":1}` + "\n" + `{"bucket":"aside","key":"x","revision":1,"value":{"key":"a","revision":1}}` + "\n{}"},
+		{header, `{"bucket":"keys","key":"a b\r\nPUB x 0","revision":18446744073709551615}`}, {header, `{"bucket":"aside","key":">","revision":2}`},
+		{`{"cairn_backup":2,"cairn":"9.1.0"}`, ""}, {`{"cairn_backup":1,"buckets":[{"name":"catalog"},{"name":"catalog","config":[]}]}`, ""}, {`{`, "\xff"},
+	} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+		f.Add(backup.Sealed([]byte(seed[0]+seed[1])), []byte(nil))
+	}
+	conn := bustest.Open(f)
+	f.Fuzz(func(t *testing.T, text, entries []byte) {
+		for _, file := range [][]byte{text, backup.Sealed(text), backup.Sealed(append(text, entries...))} {
+			_, err := backup.Check(bytes.NewReader(file))
+			if err != nil && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) && !errors.Is(err, backup.ErrDamaged) {
+				t.Errorf("a file is refused with %v", err)
+			}
+		}
+		restore(t, conn, backup.Sealed(append([]byte(header), entries...)))
+	})
+}
+
+// restore brings the file to an empty server, and makes a backup of that.
+func restore(t *testing.T, conn *bus.Conn, file []byte) {
+	t.Helper()
+	if _, err := backup.Check(bytes.NewReader(file)); err != nil {
+		return
+	}
+	for _, name := range []string{"KV_catalog", "KV_aside", "KV_keys"} {
+		if err := conn.JetStream().DeleteStream(t.Context(), name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			t.Fatal(err)
+		}
+	}
+	s, err := backup.Restore(t.Context(), conn, bytes.NewReader(file), 0)
+	if err != nil {
+		t.Fatalf("what was found whole is not restored: %v", err)
+	}
+	var again bytes.Buffer
+	now, err := backup.Save(t.Context(), conn, &again)
+	if err != nil || now.Entries["catalog"] > s.Entries["catalog"] || now.Entries["keys"] > s.Entries["keys"] || now.Revision < s.Revision && now.Entries["catalog"] > 0 {
+		t.Errorf("restored %+v, and then saved %+v, %v", s.End, now.End, err)
+	}
+	if _, err := backup.Check(&again); err != nil {
+		t.Errorf("a backup of what was restored is refused: %v", err)
+	}
+}

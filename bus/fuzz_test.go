@@ -1,0 +1,158 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// FuzzRequest sends any headers and any body, whole and in two chunks: each
+// request is answered, what is refused is the caller's mistake, and who is let
+// in speaks for whom the header names, for nobody else.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range [][4]string{
+		{`{"id":"k","role":"analyst","tenants":["acme"]}`, "r-1", "1s", `{"request_id":"r","query":"q","context":"{}","target":"H"}`},
+		{`{"id":"k","role":"admin"}`, "~ ~", "-1h", `{"request_id":"r","tenant_id":"globex","record":{"skill_id":"a.b","tenant_id":null}}`},
+		{`{"id":"k","role":"registrar","tenants":["acme","globex"]}`, "", "9223372036854775807ns", `{"record":{"skill_id":"a.b"}}`},
+		{`{"id":"k","role":"registrar","tenants":["acme"]}`, "", "", `{"record": {"skill_id":"a.b", "tenant_\u0069d":null}}`},
+		{`{"role":"king","tenants":[null]}`, "", "1e9s", `{"request_id":"r","request_id":"s"}`}, {"", "", "", "\xff"}, {"null", "", "", `[`}, {`{"id":"k","role":"admin","tenants":[]}`, "", "", `{}`},
+	} {
+		f.Add(seed[0], seed[1], seed[2], "18446744073709551616", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", []byte(seed[3]))
+	}
+	conn, nc := listening(f)
+	svc := bustest.Service(f, conn, "tags")
+	seen := make(chan said, 1)
+	hear := func(ctx context.Context, tenant *string, raw []byte) {
+		seen <- said{bus.Identity(ctx), bus.RequestID(ctx), tenant, raw}
+	}
+	err := bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+		hear(ctx, k.TenantID, nil)
+		return schemas.TagFound{}, nil
+	})
+	if err == nil {
+		err = bus.RegisterSkill.Serve(svc, func(ctx context.Context, r schemas.RegisterSkill) (schemas.SkillRegistered, error) {
+			hear(ctx, r.Record.Fields.TenantID, r.Record.Raw)
+			return schemas.SkillRegistered{}, nil
+		})
+	}
+	if err == nil {
+		err = bus.Analyze.Serve(svc, func(ctx context.Context, _ schemas.Analysis, _ bus.Sender) error {
+			hear(ctx, nil, nil)
+			return nil
+		})
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, by, id, patience, number, trace string, body []byte) {
+		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {patience}, bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
+		for _, values := range header {
+			if len(values[0]) > 1<<10 || !text.MatchString(values[0]) {
+				t.Skip("no header of NATS")
+			}
+		}
+		for _, subject := range []string{bus.ReadTag.Subject, bus.RegisterSkill.Subject, bus.Analyze.Subject} {
+			header.Del(bus.HeaderBodySize)
+			answered(t, nc, &nats.Msg{Subject: subject, Header: header, Data: body}, nil, by, seen)
+		}
+		if n, err := strconv.Atoi(number); err == nil && n != len(body) && n > 0 {
+			return // a body that does not come is waited for
+		}
+		if header.Set(bus.HeaderBodySize, number); len(body) > 0 && number == "" {
+			header.Set(bus.HeaderBodySize, fmt.Sprint(len(body)))
+		}
+		answered(t, nc, &nats.Msg{Subject: bus.Analyze.Subject, Header: header}, body, by, seen)
+	})
+}
+
+// said is what a handler knows of who asks.
+type said struct {
+	by     *schemas.Identity
+	id     string
+	tenant *string
+	record []byte
+}
+
+var text = regexp.MustCompile(`^([!-~]([ -~]*[!-~])?)?$`) // that comes out at the other end as it is
+
+// answered sends the request, with its body when it follows, and checks how it ends.
+func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by string, seen <-chan said) {
+	t.Helper()
+	sub, err := nc.SubscribeSync(nc.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	request.Reply = sub.Subject
+	if err := nc.PublishMsg(request); err != nil {
+		t.Fatal(err)
+	}
+	for sent := false; ; {
+		msg, err := sub.NextMsg(5 * time.Second)
+		if err != nil {
+			t.Fatalf("%s %q: %v", request.Subject, request.Data, err)
+		}
+		if control := msg.Reply; control != "" && !sent {
+			sent = true
+			for _, chunk := range [][]byte{body[:len(body)/2], body[len(body)/2:]} {
+				_ = nc.Publish(control, chunk)
+			}
+		}
+		if code := msg.Header.Get(micro.ErrorCodeHeader); code != "" {
+			if !slices.Contains([]string{"400", "403"}, code) || !jsontext.Value(msg.Data).IsValid() || len(msg.Data) > 16<<10 {
+				t.Errorf("%s %q by %q: %s %.1000s", request.Subject, request.Data, by, code, msg.Data)
+			}
+			return
+		}
+		if len(msg.Data) > 0 {
+			(<-seen).check(t, by)
+			return
+		}
+	}
+}
+
+// check compares what a handler knew with the header that said so.
+func (s said) check(t *testing.T, by string) {
+	t.Helper()
+	if !bus.SaneRequestID(s.id) {
+		t.Errorf("the request id is %q", s.id)
+	}
+	var want *schemas.Identity
+	if by != "" {
+		want = &schemas.Identity{}
+		if err := json.Unmarshal([]byte(by), want); err != nil {
+			t.Errorf("%q lets in %+v: %v", by, s.by, err)
+		}
+	}
+	if (want == nil) != (s.by == nil) || want != nil && (want.Role != s.by.Role || !slices.Equal(want.Tenants, s.by.Tenants)) {
+		t.Errorf("%q lets in %+v", by, s.by)
+	}
+	if s.by.Bound() && s.tenant != nil && !slices.Contains(s.by.Tenants, *s.tenant) {
+		t.Errorf("%q speaks for %q", by, *s.tenant)
+	}
+	var record struct {
+		Tenant *string `json:"tenant_id"`
+	}
+	if s.record == nil {
+		return
+	}
+	if err := json.Unmarshal(s.record, &record); err != nil || (record.Tenant == nil) != (s.tenant == nil) || s.tenant != nil && *record.Tenant != *s.tenant {
+		t.Errorf("%q registers %s, which is said to be of %v: %v", by, s.record, s.tenant, err)
+	}
+	if s.by.Bound() && s.tenant == nil && s.by.Role != schemas.RoleAdmin {
+		t.Errorf("%q registers for everybody: %s", by, s.record)
+	}
+}

@@ -1,0 +1,116 @@
+package access_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"cairn/bus/bustest"
+	"cairn/bus/keys"
+	"cairn/edge/access"
+	"cairn/schemas"
+)
+
+// FuzzIdentify comes with any header, with tokens of any claims, and with a key
+// of which anything is stored: who is let in is who the text says, no more.
+func FuzzIdentify(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"Bearer cairn_a_b", `"role":"reader","tenant":"acme"`, `"role":"reader","tenants":["acme"]`},
+		{"bearer  x.y.z", `"role":["reader","admin"],"tenant":["acme","*"]`, `"role":"admin"`},
+		{`{"alg":"none"}`, `"role":"admin","tenant":"*"`, `"role":"king","tenants":["_global",""]`},
+		{`{"alg":"ES256","kid":"first"}`, `"role":"reader","role":"admin","tenant":[""],"aud":"x"`, `"role":"admin","tenants":[null],"expires":"2001-01-01T00:00:00Z"`},
+		{`{"alg":"HS256"}`, `"role":{"a":1},"tenant":"_global","exp":"x"`, `"role":"reader","tenants":"acme"`}, {"Basic \x00", `"`, `"revoked":5`},
+	} {
+		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
+	}
+	i, conn := newIssuer(f), bustest.Open(f)
+	if _, err := keys.Open(f.Context(), conn, 0); err != nil {
+		f.Fatal(err)
+	}
+	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}}, Claims: access.Claims{Tenant: "tenant", Role: "role"}}
+	gate := access.Open(c, conn, slog.New(slog.DiscardHandler))
+	f.Fuzz(func(t *testing.T, header string, claims, stored []byte) {
+		payload := fmt.Appendf(nil, `{"iss":%q,"aud":"cairn","sub":"ann","exp":%d,%s}`, i.URL, time.Now().Add(time.Hour).Unix(), claims)
+		unsigned := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
+		for _, text := range []string{header, "Bearer " + header, "Bearer " + unsigned, "Bearer " + unsigned + "AAAA"} {
+			if by, err := gate.Identify(t.Context(), []string{text}); !errors.Is(err, schemas.ErrUnauthenticated) {
+				t.Errorf("%q lets in %+v, %v", text, by, err)
+			}
+		}
+		by, err := gate.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
+		check(t, by, err, payload, "role", "tenant")
+		sum := sha256.Sum256([]byte("secret"))
+		record := fmt.Appendf(nil, `{"id":"k","hash":%q,%s}`, hex.EncodeToString(sum[:]), stored)
+		id := hex.EncodeToString(sum[:4]) + fmt.Sprint(time.Now().UnixNano())
+		if _, err := conn.JetStream().Publish(t.Context(), "$KV.keys."+id, record); err != nil {
+			t.Fatal(err)
+		}
+		by, err = gate.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
+		check(t, by, err, record, "role", "tenants")
+		if err == nil && by.ID != "k" {
+			t.Errorf("%s is %q", record, by.ID)
+		}
+	})
+}
+
+// sign is a token of the issuer with the payload.
+func (i *issuer) sign(t *testing.T, payload []byte) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// check compares who was let in with the members of the text that say so.
+func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, tenants string) {
+	t.Helper()
+	if err != nil {
+		if !errors.Is(err, schemas.ErrUnauthenticated) && !errors.Is(err, schemas.ErrForbidden) {
+			t.Errorf("%s: %v", text, err)
+		}
+		return
+	}
+	var said map[string]any
+	if err := json.Unmarshal(text, &said); err != nil {
+		t.Fatalf("%s lets in %+v", text, by)
+	}
+	of, all := listed(said[tenants]), tenants == "tenants" && said[tenants] == nil
+	if all = all || slices.Contains(of, "*") && tenants == "tenant" || len(of) == 0 && tenants == "tenants"; all {
+		of = nil
+	}
+	if by.Validate() != nil || !slices.Contains(listed(said[role]), string(by.Role)) || by.Bound() == all || !slices.Equal(by.Tenants, of) {
+		t.Errorf("%s lets in %+v", text, by)
+	}
+}
+
+// listed are the texts of a text, or of a list of them.
+func listed(said any) (all []string) {
+	if one, ok := said.(string); ok {
+		return []string{one}
+	}
+	list, _ := said.([]any) // what is none has none
+	for _, each := range list {
+		one, _ := each.(string) // null is the empty one
+		all = append(all, one)
+	}
+	return all
+}

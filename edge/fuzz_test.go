@@ -1,0 +1,85 @@
+package edge_test
+
+import (
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/bus"
+)
+
+// FuzzEvents has anything for a worker, and anything kept of a run: a client is
+// told of no more events than there were, in their order, and of one end.
+func FuzzEvents(f *testing.F) {
+	for _, seed := range [][5]string{
+		{"text_delta", "1", `{"text":"a"}`, "id: 2\nevent: text_delta\ndata: {}\n\n", "0"},
+		{"text_delta\rdata: {}\r\revent: done", "1", "{\"text\":\n\"\r\n\"}", "id: 1\nevent: a\nid: 7\rdata: b\ndata: {\"a\":\n1}\n\n", "0"},
+		{"done", "1", "{}", "id: 1\nevent: done\ndata: {}\n\nid: 2\nevent: done\ndata: {}\n\n", "1"},
+		{"error\x00", "x", "\xff\xfe", "id: 18446744073709551615\nevent: \ndata: \n\n", "18446744073709551615"},
+		{"", "-1", `{"code":"CE-001","status":0}`, `id: `, "-1"}, {" ", "0", `{"code":"CE-010","status":99}`, "", "many"}, {"x", "3", `{"code":"AN-400","status":1e9}`, ": alive\n\n", ""},
+	} {
+		f.Add(seed[0], seed[1], []byte(seed[2]), []byte(seed[3]), seed[4])
+	}
+	at := open(f)
+	f.Cleanup(bus.Analyze.Keep(at.conn, 1, slog.New(slog.DiscardHandler)))
+	nc := at.conn.JetStream().Conn()
+	worker := make(chan []*nats.Msg, 1)
+	sub, err := nc.Subscribe(bus.Analyze.Subject, func(asked *nats.Msg) {
+		for _, msg := range <-worker {
+			msg.Subject = asked.Reply
+			_ = nc.PublishMsg(msg) // what NATS refuses, nobody hears
+		}
+	})
+	must(f, err)
+	f.Cleanup(func() { _ = sub.Unsubscribe() })
+	runs := 0
+	f.Fuzz(func(t *testing.T, kind, sequence string, data, frames []byte, last string) {
+		if len(data)+len(frames) > 1<<16 || len(last) > 1<<10 || !sane.MatchString(last) {
+			t.Skip("more, or other, than a message or a header may have")
+		}
+		refused := nats.Header{micro.ErrorCodeHeader: {"400"}, micro.ErrorHeader: {kind}}
+		event := &nats.Msg{Header: nats.Header{bus.HeaderEvent: {kind}, bus.HeaderSequence: {sequence}}, Data: data}
+		worker <- []*nats.Msg{{Data: frames}, event, {Data: frames}, {Header: refused, Data: data}}
+		at.events(t, at.ask(t, "POST", "/api/v1/analyze", strings.NewReader(question)), 3)
+		runs++
+		run := fmt.Sprintf("run-%d", runs)
+		for _, kept := range [][]byte{frames, []byte("id: 1000\nevent: done\ndata: {}\n\n")} {
+			must(t, nc.Publish("cairn.analyze."+run+".kept", kept))
+		}
+		must(t, nc.Flush())
+		at.events(t, at.ask(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last), 1+strings.Count(string(frames), "\n\n"))
+	})
+}
+
+var (
+	sane    = regexp.MustCompile(`^[ -~]*$`)
+	anEvent = regexp.MustCompile("^(id: [0-9]+\n)?event: [^\r\n]+\ndata: [^\r\n]*$")
+)
+
+// events checks an answer of at most so many events, beside those that end it.
+func (f *front) events(t *testing.T, got answer, most int) {
+	t.Helper()
+	if got.status != 200 {
+		if got.status != 204 && got.problem(t).Status != got.status {
+			t.Errorf("%d, and in the body %s", got.status, got.body)
+		}
+		return
+	}
+	events := strings.SplitAfter(got.body, "\n\n")
+	if len(events)-1 > most+2 || events[len(events)-1] != "" {
+		t.Errorf("%d events, want at most %d:\n%q", len(events), most+2, got.body)
+	}
+	for i, event := range events[:len(events)-1] {
+		if !anEvent.MatchString(strings.TrimSuffix(event, "\n\n")) {
+			t.Errorf("this is no event, or several: %q", event)
+		}
+		if strings.Contains("\n"+event, "\nevent: done\n") != (i == len(events)-2) {
+			t.Errorf("the end is not the last, or there is none:\n%q", got.body)
+		}
+	}
+}
