@@ -33,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], "18446744073709551616", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", []byte(seed[3]))
 	}
 	conn, nc := listening(f)
-	svc := bustest.Service(f, conn, "tags")
+	svc := bustest.Fragile(f, conn, "tags")
 	seen := make(chan said, 1)
 	hear := func(ctx context.Context, tenant *string, raw []byte) {
 		seen <- said{bus.Identity(ctx), bus.RequestID(ctx), tenant, raw}

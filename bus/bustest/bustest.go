@@ -2,6 +2,7 @@
 package bustest
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"testing"
@@ -42,7 +43,29 @@ func Dial(t testing.TB, server *bus.Server) *bus.Conn {
 // Service starts a service on conn and stops it with the test.
 func Service(t testing.TB, conn *bus.Conn, name string) *bus.Service {
 	t.Helper()
-	s, err := bus.Start(conn, name, 256, slog.New(slog.DiscardHandler))
+	return start(t, conn, name, slog.DiscardHandler)
+}
+
+// Fragile is Service for a fuzz target: a handler that panics, or answers with
+// what is no JSON, ends the process.
+func Fragile(f *testing.F, conn *bus.Conn, name string) *bus.Service {
+	f.Helper()
+	return start(f, conn, name, slog.NewTextHandler(fragile{}, nil))
+}
+
+type fragile struct{}
+
+// Write implements io.Writer for a log.
+func (fragile) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(`err="panic: `)) || bytes.Contains(line, []byte(`err="encode `)) {
+		panic(string(line))
+	}
+	return len(line), nil
+}
+
+func start(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Service {
+	t.Helper()
+	s, err := bus.Start(conn, name, 256, slog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}

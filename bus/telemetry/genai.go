@@ -64,8 +64,9 @@ func (s Span) of(m Model) {
 	}
 }
 
-// Tokens notes what the model read and wrote.
+// Tokens notes what the model read and wrote; what is below zero is not counted.
 func (i Inference) Tokens(input, output int) {
+	input, output = max(0, input), max(0, output)
 	modelTokens.WithLabelValues(i.model.Name, "input").Add(float64(input))
 	modelTokens.WithLabelValues(i.model.Name, "output").Add(float64(output))
 	if i.span.span != nil && input+output > 0 {

@@ -88,6 +88,7 @@ func (l *loop) turn(ctx context.Context) (said model.Message, err error) {
 			l.usage.ToolCalls++
 			call := *part.Call
 			call.ID = cmp.Or(call.ID, fmt.Sprintf("call_%d", l.usage.ToolCalls))
+			call.Input = legible(call.Input)
 			said.Calls = append(said.Calls, call)
 		case part.Usage != nil:
 			l.usage.PromptTokens += part.Usage.PromptTokens
@@ -107,6 +108,16 @@ func (l *loop) turn(ctx context.Context) (said model.Message, err error) {
 		return said, schemas.ErrInternal.Because("the model thought, and said nothing")
 	}
 	return said, nil
+}
+
+// legible is a call's input as JSON. What is none is a text then: caller and model
+// are shown what was written, and the tool says what is wrong with it.
+func legible(input []byte) []byte {
+	if jsontext.Value(input).IsValid() {
+		return input
+	}
+	text, _ := jsontext.AppendQuote(nil, input) // bytes that are no text are replaced
+	return text
 }
 
 func (l *loop) say(text string) error {

@@ -22,7 +22,7 @@ var minilm = ollamatest.Info{
 }
 
 // serve runs a server with models, minilm when none are given.
-func serve(t *testing.T, models ...ollamatest.Info) *ollamatest.Server {
+func serve(t testing.TB, models ...ollamatest.Info) *ollamatest.Server {
 	t.Helper()
 	if len(models) == 0 {
 		models = []ollamatest.Info{minilm}
@@ -42,7 +42,7 @@ func open(t *testing.T, s *ollamatest.Server, name string) embed.Embedder {
 	return e
 }
 
-func vectors(t *testing.T, e embed.Embedder, purpose embed.Purpose, texts ...string) [][]float32 {
+func vectors(t testing.TB, e embed.Embedder, purpose embed.Purpose, texts ...string) [][]float32 {
 	t.Helper()
 	got, err := e.Embed(t.Context(), purpose, texts)
 	if err != nil {

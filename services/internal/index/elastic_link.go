@@ -26,6 +26,8 @@ const (
 	pause = 5 * time.Second
 	// breakerName is what the circuit is called in metrics.
 	breakerName = "elasticsearch"
+	// mostAnswer is far more than any answer has, in bytes. What is cut off is no JSON.
+	mostAnswer = 64 << 20
 )
 
 // link carries requests to a server: each within its time, and none at all
@@ -100,7 +102,7 @@ func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) erro
 	}
 	defer res.Body.Close()
 	status = res.StatusCode
-	body, err := io.ReadAll(res.Body)
+	body, err := io.ReadAll(io.LimitReader(res.Body, mostAnswer))
 	if err != nil {
 		return &connectionError{err}
 	}

@@ -98,10 +98,10 @@ func (r *round) note(l lookup, a response) error {
 		p.text = a.matches(func(score float64) float64 { return score })
 	case byVector:
 		// The score of a cosine is (1 + cosine) / 2.
-		p.vector = a.matches(func(score float64) float64 { return 2*score - 1 })
+		p.vector = a.matches(func(score float64) float64 { return min(1, 2*score-1) })
 	case byCoverage:
 		for _, h := range a.Hits.Hits {
-			p.coverage = h.Score / float64(l.words)
+			p.coverage = min(1, max(0, h.Score/float64(l.words)))
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ type stub struct {
 	made    int
 }
 
-func newStub(t *testing.T) *stub {
+func newStub(t testing.TB) *stub {
 	s := &stub{indices: map[string]map[string]struct{}{}}
 	s.onBulk(func(w http.ResponseWriter, r *http.Request) { answerItems(w, r, nil) })
 	s.onSearch(func(w http.ResponseWriter, r *http.Request) { answerSearches(w, r) })
@@ -77,6 +77,18 @@ func (s *stub) administer(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewEncoder(w).Encode(found)
 	}
+}
+
+// live is the name of the index of the kind.
+func (s *stub) live(kind string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.indices {
+		if strings.Contains(name, "-"+kind+"-") {
+			return name
+		}
+	}
+	return ""
 }
 
 // lose forgets all indices.

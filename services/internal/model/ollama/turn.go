@@ -72,8 +72,8 @@ func (t *turn) take(r api.ChatResponse) error {
 	}
 	if r.Done {
 		t.last = &r
-		t.usage.PromptTokens += r.PromptEvalCount
-		t.usage.AnswerTokens += r.EvalCount
+		t.usage.PromptTokens += max(0, r.PromptEvalCount)
+		t.usage.AnswerTokens += max(0, r.EvalCount)
 	}
 	return nil
 }

@@ -62,9 +62,10 @@ func (t *turn) receive(ctx context.Context) error {
 // take yields what a chunk of the message holds. Calls come in pieces, and are
 // whole when the message is.
 func (t *turn) take(chunk openai.ChatCompletionChunk) error {
-	t.prompt += int(chunk.Usage.PromptTokens)
-	t.usage.PromptTokens += int(chunk.Usage.PromptTokens)
-	t.usage.AnswerTokens += int(chunk.Usage.CompletionTokens)
+	read := max(0, int(chunk.Usage.PromptTokens))
+	t.prompt += read
+	t.usage.PromptTokens += read
+	t.usage.AnswerTokens += max(0, int(chunk.Usage.CompletionTokens))
 	for _, choice := range chunk.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
 		for _, piece := range choice.Delta.ToolCalls {
