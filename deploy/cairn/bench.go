@@ -49,7 +49,8 @@ OPERATION is one of
   search    skills for a question
   register  replace a skill
   analyze   a short question about a small estate, as a stream: its first event
-            and the whole; with a language model, that is what is measured
+            and the whole, over several connections where the first are cut off;
+            with a language model, that is what is measured
   mix       40% tags, 25% by-id, 20% search, 10% register, 5% analyze; the default
 
 The records for it are registered before, under a tenant of its own that begins

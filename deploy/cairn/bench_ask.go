@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/bus"
 	"cairn/deploy/load"
 	"cairn/schemas"
 )
@@ -161,33 +162,33 @@ func (a *asker) register(ctx context.Context, n int) load.Answer {
 	return a.exchange(ctx, http.MethodPost, "/register/skill", map[string]schemas.Skill{"record": s})
 }
 
-// analyze asks about an estate, and reads all events of the answer.
+// analyze asks about an estate, and reads all events of the answer; where that
+// is cut off, it comes back for the rest.
 func (a *asker) analyze(ctx context.Context, _ int) (answer load.Answer) {
 	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
 	if err != nil {
 		return load.Answer{Err: fault(ctx, err)}
 	}
-	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
+		defer func() { _ = res.Body.Close() }()
 		return load.Answer{Err: codeOf(res)}
 	}
-	for e, err := range events(res.Body) {
-		if err != nil {
-			answer.Err = fault(ctx, err)
-			return answer
-		}
+	f := &following{client: a.client, run: res.Header.Get(bus.HeaderRun), take: func(e event) error {
 		if answer.First.IsZero() {
 			answer.First = time.Now()
 		}
-		switch e.kind {
-		case schemas.EventError:
+		if e.kind == schemas.EventError {
 			var said schemas.StreamError
 			_ = json.Unmarshal(e.data, &said) // what cannot be read is an error, too
 			answer.Err = "event " + cmp.Or(said.Code, "error")
-		case schemas.EventDone:
-			return answer
 		}
+		return nil
+	}}
+	if err := f.toEnd(ctx, res); err != nil {
+		answer.Err = cmp.Or(answer.Err, fault(ctx, err))
 	}
-	answer.Err = "no done"
+	if ctx.Err() == nil && !f.done {
+		answer.Err = "no done"
+	}
 	return answer
 }

@@ -1,0 +1,222 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// probers is how many ask at a time, of each kind.
+	probers = 4
+	// probePause is what each leaves between requests.
+	probePause = 100 * time.Millisecond
+)
+
+// probe asks all the time, and knows what was acknowledged, and when.
+type probe struct {
+	at      string
+	http    *http.Client
+	asking  sync.WaitGroup
+	stop    context.CancelFunc
+	ctx     context.Context
+	count   atomic.Int64
+	mu      sync.Mutex
+	well    map[string][]time.Time // when requests of a kind were answered as they should be
+	failed  map[string]int
+	written []string // tags
+	records []string
+	kills   []kill
+}
+
+type kill struct {
+	what string
+	at   time.Time
+}
+
+// newProbe is one that asks at the address, once requests of each kind are
+// answered there as they should be.
+func newProbe(b *testing.B, at string) *probe {
+	p := &probe{at: "http://" + at, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, well: map[string][]time.Time{}, failed: map[string]int{}}
+	p.ctx, p.stop = context.WithCancel(b.Context())
+	p.await(b, "the record that is asked for", func(string) bool { return p.register("known") })
+	for kind, ask := range p.kinds() {
+		p.await(b, kind, ask)
+	}
+	return p
+}
+
+func (p *probe) await(b *testing.B, kind string, ask func(id string) bool) {
+	for end := time.Now().Add(startTime); !ask(fmt.Sprint("first", p.count.Add(1))); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("%s: no answer as it should be", kind)
+		}
+	}
+}
+
+// kinds are the kinds of requests.
+func (p *probe) kinds() map[string]func(id string) bool {
+	return map[string]func(id string) bool{"tags": p.tag, "register": p.register, "by-id": p.byID, "analyze": p.analyze}
+}
+
+func (p *probe) begin() {
+	for kind, ask := range p.kinds() {
+		for range probers {
+			p.asking.Go(func() { p.ask(kind, ask) })
+		}
+	}
+}
+
+func (p *probe) ask(kind string, ask func(id string) bool) {
+	for p.ctx.Err() == nil {
+		ok := ask(fmt.Sprint("probe", p.count.Add(1)))
+		p.mu.Lock()
+		if ok {
+			p.well[kind] = append(p.well[kind], time.Now())
+		} else {
+			p.failed[kind]++
+		}
+		p.mu.Unlock()
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(probePause):
+		}
+	}
+}
+
+func (p *probe) tag(id string) bool {
+	ok := p.tell("/tags/write", `{"request_id":"`+id+`","flow":"f"}`, 201)
+	p.keep(ok, &p.written, id)
+	return ok
+}
+
+func (p *probe) register(id string) bool {
+	ok := p.tell("/register/skill", `{"record":{"skill_id":"kills.`+id+`"}}`, 200)
+	p.keep(ok, &p.records, id)
+	return ok
+}
+
+func (p *probe) byID(string) bool {
+	return p.tell("/resolve/skill", `{"skill_id":"kills.known"}`, 200)
+}
+
+func (p *probe) analyze(string) bool {
+	return p.tell("/api/v1/analyze", `{"query":"how many hosts are there?","context":"{\"hosts\":[{},{}]}","target":"H"}`, 200)
+}
+
+func (p *probe) keep(ok bool, list *[]string, id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ok {
+		*list = append(*list, id)
+	}
+}
+
+// tell posts, and reports whether the answer came whole, with the status.
+func (p *probe) tell(path, body string, status int) bool {
+	res, err := p.http.Post(p.at+path, "application/json", bytes.NewReader([]byte(body)))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = res.Body.Close() }()
+	_, err = io.Copy(io.Discard, res.Body)
+	return err == nil && res.StatusCode == status
+}
+
+func (p *probe) note(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kills = append(p.kills, kill{what, time.Now()})
+}
+
+// end ends the asking.
+func (p *probe) end() {
+	p.stop()
+	p.asking.Wait()
+}
+
+// report says how long there was no answer, and what is lost.
+func (p *probe) report(b *testing.B) {
+	for kind, well := range p.well {
+		slices.SortFunc(well, time.Time.Compare)
+		var longest time.Duration
+		for i, at := range well[1:] {
+			if gap := at.Sub(well[i]); gap > time.Second {
+				b.Logf("no %s for %.1f s, %s", kind, gap.Seconds(), p.after(well[i]))
+			}
+			longest = max(longest, at.Sub(well[i]))
+		}
+		b.ReportMetric(longest.Seconds(), kind+"-gap-s")
+		b.Logf("%s by the probe: %d, and %d failed", kind, len(well), p.failed[kind])
+	}
+	lost := 0
+	for _, id := range p.written {
+		if res, err := p.http.Get(p.at + "/tags/" + id); err != nil || res.StatusCode != 200 || res.Body.Close() != nil {
+			lost++
+		}
+	}
+	for _, id := range p.records {
+		if !p.tell("/resolve/skill", `{"skill_id":"kills.`+id+`"}`, 200) {
+			lost++
+		}
+	}
+	b.ReportMetric(float64(len(p.written)+len(p.records)), "acknowledged")
+	b.ReportMetric(float64(lost), "lost")
+	if lost > 0 {
+		b.Errorf("%d acknowledged writes are lost", lost)
+	}
+}
+
+// after is which kill was the last before the end of a gap that began at the time.
+func (p *probe) after(began time.Time) string {
+	for _, k := range slices.Backward(p.kills) {
+		if k.at.Before(began.Add(time.Second)) {
+			return fmt.Sprintf("%.1f s after %s was killed", began.Sub(k.at).Seconds(), k.what)
+		}
+	}
+	return "before the first kill"
+}
+
+// balance listens at an address, and passes connections to those of the list
+// that can be reached, in turn.
+func balance(b *testing.B, to []string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(b, err)
+	var passing sync.WaitGroup
+	b.Cleanup(func() { _ = l.Close(); passing.Wait() })
+	passing.Go(func() {
+		for n := 0; ; n++ {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			passing.Go(func() { pass(from, to[n%len(to)], to[(n+1)%len(to)]) })
+		}
+	})
+	return l.Addr().String()
+}
+
+// pass passes a connection on to one of two.
+func pass(from net.Conn, one, other string) {
+	defer func() { _ = from.Close() }()
+	to, err := net.Dial("tcp", one)
+	if err != nil {
+		to, err = net.Dial("tcp", other)
+	}
+	if err != nil {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() { _, _ = io.Copy(from, to); _ = from.Close() })
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	back.Wait()
+}

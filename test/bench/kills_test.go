@@ -1,0 +1,203 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/deploy/load"
+)
+
+const (
+	// killsFor is how long processes are killed; CAIRN_BENCH_KILLS says otherwise.
+	killsFor = 10 * time.Minute
+	// killEvery is between two kills.
+	killEvery = 20 * time.Second
+	// startedAfter is when a process that was killed is started again.
+	startedAfter = 2 * time.Second
+)
+
+// BenchmarkKills kills processes with -9, each role in turn, two of which there
+// are, and the leader of the tags among three NATS servers, while load is put of
+// 70% of what all of them bear. It reports the longest time in which no request
+// of a kind was answered as it should be, and fails where anything is lost that
+// was acknowledged, or a stream has no end.
+func BenchmarkKills(b *testing.B) {
+	length := killsFor
+	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_KILLS")); err == nil {
+		length = d
+	}
+	c := newCluster(b)
+	at := balance(b, c.edges)
+	p := newProbe(b, at)
+	highest := benched(b, "--url", "http://"+at, "--rate", "max", "--for", "10s")
+	b.ReportMetric(highest.Rate, "highest/s")
+
+	p.begin()
+	killed := make(chan int)
+	go func() { killed <- c.killFor(b, length, p) }()
+	r := benched(b, "--url", "http://"+at, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--connections", "500")
+	b.ReportMetric(float64(<-killed), "kills")
+	p.end()
+	b.ReportMetric(0, "ns/op")
+	for _, o := range r.Operations {
+		b.Logf("%s: %d, %d failed %v", o.Operation, o.Count, o.Failed(), o.Errors)
+		switch o.Operation {
+		case "by-id":
+			b.ReportMetric(100*float64(o.Failed())/float64(o.Count), "by-id-failed-%")
+		case "analyze":
+			b.ReportMetric(float64(o.Errors["no done"]), "without-done")
+			if o.Errors["no done"] > 0 {
+				b.Errorf("%d streams have no end", o.Errors["no done"])
+			}
+		}
+	}
+	p.report(b)
+}
+
+// benched is what "cairn bench" measures of the mixed load.
+func benched(b *testing.B, flags ...string) (r load.Result) {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "result.json")
+	out, err := exec.Command(binary(b), append([]string{"bench", "--json", file}, flags...)...).CombinedOutput()
+	if err != nil {
+		b.Fatalf("cairn bench: %v\n%s", err, out)
+	}
+	b.Logf("%s", out)
+	text, err := os.ReadFile(file)
+	must(b, err)
+	must(b, json.Unmarshal(text, &r))
+	return r
+}
+
+// part is a process that is started again when it is killed.
+type part struct {
+	name    string
+	command func() *exec.Cmd
+	cmd     *exec.Cmd
+}
+
+func (p *part) start() error {
+	p.cmd = p.command()
+	return p.cmd.Start()
+}
+
+// kill ends the process at once.
+func (p *part) kill() {
+	_ = p.cmd.Process.Kill() // one that is over needs none
+	_ = p.cmd.Wait()         // it was killed
+}
+
+// cluster is three NATS servers, and two processes of each role.
+type cluster struct {
+	nodes, roles []*part
+	nats         []string
+	edges        []string
+}
+
+func newCluster(b *testing.B) *cluster {
+	c := &cluster{}
+	var routes []string
+	for range 3 {
+		c.nats, routes = append(c.nats, bustest.FreeAddress(b)), append(routes, bustest.FreeAddress(b))
+	}
+	url := "nats://" + strings.Join(c.nats, ",nats://")
+	for i := range 3 {
+		what := strings.Join([]string{"node", c.nats[i], routes[i], strings.Join(routes, ","), b.TempDir(), "node" + strconv.Itoa(i)}, " ")
+		c.nodes = append(c.nodes, &part{name: "node" + strconv.Itoa(i), command: func() *exec.Cmd { return rivalCommand(b, what) }})
+	}
+	run := func(role string, args ...string) {
+		c.roles = append(c.roles, &part{name: role, command: func() *exec.Cmd { return exec.Command(binary(b), append(args, "--nats", url)...) }})
+	}
+	for range 2 {
+		at := bustest.FreeAddress(b)
+		c.edges = append(c.edges, at)
+		run("edge", "edge", "--http", at)
+		for _, role := range []string{"tags", "register", "resolve", "analyze"} {
+			run(role, "worker", role, "--replicas", "3")
+		}
+	}
+	b.Cleanup(func() {
+		for _, p := range append(c.roles, c.nodes...) {
+			p.kill()
+		}
+	})
+	for _, p := range append(c.nodes, c.roles...) {
+		must(b, p.start())
+	}
+	for _, at := range c.edges {
+		must(b, healthy(at))
+	}
+	return c
+}
+
+// serveNode is one of three NATS servers as "cairn up" has them, without what
+// else that has: where says its addresses, all routes, folder and name.
+func serveNode(ctx context.Context, where string) error {
+	f := strings.Fields(where)
+	s, err := bus.StartNode(f[3], f[0], bus.Cluster{Name: "kills", Listen: f[1], Routes: strings.Split(f[2], ","), Node: f[4]})
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	<-ctx.Done()
+	return nil
+}
+
+// killFor kills, every now and then, one process of each role in turn, and then
+// the NATS server that leads the tags, and reports how often.
+func (c *cluster) killFor(b *testing.B, length time.Duration, p *probe) (kills int) {
+	turns := append([]*part{nil}, c.roles...)
+	for began := time.Now(); time.Since(began) < length-killEvery; kills++ {
+		time.Sleep(killEvery)
+		victim := turns[kills%len(turns)]
+		if victim == nil {
+			victim = c.leader(b)
+		}
+		p.note(victim.name)
+		victim.kill()
+		time.Sleep(startedAfter)
+		if err := victim.start(); err != nil {
+			b.Errorf("start %s again: %v", victim.name, err)
+			return kills
+		}
+	}
+	return kills
+}
+
+// leader is the NATS server that leads the tags.
+func (c *cluster) leader(b *testing.B) *part {
+	nc, err := nats.Connect("nats://" + strings.Join(c.nats, ",nats://"))
+	if err != nil {
+		b.Error(err)
+		return c.nodes[0]
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		b.Error(err)
+		return c.nodes[0]
+	}
+	s, err := js.Stream(b.Context(), "KV_tags")
+	if err == nil {
+		for _, n := range c.nodes {
+			if n.name == s.CachedInfo().Cluster.Leader {
+				return n
+			}
+		}
+	}
+	b.Errorf("nobody leads the tags: %v", err)
+	return c.nodes[0]
+}
