@@ -81,6 +81,9 @@ func (b *bench) notes(r *load.Result, records int) []string {
 	if r.Late > manyLate {
 		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were sent late, since all %d connections were busy; the waiting counts.", 100*r.Late, r.Connections))
 	}
+	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
+		notes = append(notes, fmt.Sprintf("Of %d that were refused, half were told within %s ms, and 99%% within %s.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
+	}
 	if b.rate == highestRate && len(r.Steps) > 0 {
 		verdict := "was the highest rate"
 		if !r.Steps[len(r.Steps)-1].Held {

@@ -121,6 +121,9 @@ func TestSharesAndSum(t *testing.T) {
 		if rare.Refused() != rare.Count/2 || all.Refused() != rare.Count/2 || rare.Latency.Count() != rare.Count-rare.Count/2 {
 			t.Errorf("refused %d of %d, %d of them have a latency", rare.Refused(), rare.Count, rare.Latency.Count())
 		}
+		if all.Refusals.Count() != rare.Refused() {
+			t.Errorf("%d refused, %d latencies of refusals", rare.Refused(), all.Refusals.Count())
+		}
 		near(t, "p90 of all", all.Latency.At(90), 1)
 		near(t, "p99 of all", all.Latency.At(99), 5)
 		if n := all.Slots[3].Count; n != r.Operations[0].Slots[3].Count+rare.Slots[3].Count {

@@ -37,6 +37,8 @@ type Measured struct {
 	// Latency is of those that were answered as they should be, and of those
 	// that got no answer in time.
 	Latency *Latency `json:"latency"`
+	// Refusals is the latency of those that were refused. An earlier file has none.
+	Refusals *Latency `json:"refusals,omitzero"`
 	// Slots are parts of the time, in their order, by when a request was due.
 	Slots []*Slot `json:"slots"`
 }
@@ -51,7 +53,7 @@ type Slot struct {
 }
 
 func newMeasured(name string, n int, length time.Duration) *Measured {
-	m := &Measured{Operation: name, Errors: map[string]int{}, Latency: newLatency(fine)}
+	m := &Measured{Operation: name, Errors: map[string]int{}, Latency: newLatency(fine), Refusals: newLatency(fine)}
 	for i := range n {
 		m.Slots = append(m.Slots, &Slot{At: (time.Duration(i) * length).Seconds(), Length: length.Seconds(), Latency: newLatency(coarse)})
 	}
@@ -66,11 +68,17 @@ func (m *Measured) add(slot int, took time.Duration, wrong string) {
 		m.Errors[wrong]++
 		s.Errors++
 	}
-	if wrong == "" || wrong == TimedOut || wrong == NotSent {
+	switch {
+	case wrong == "", wrong == TimedOut, wrong == NotSent:
 		m.Latency.add(took)
 		s.Latency.add(took)
+	case refusal(wrong):
+		m.Refusals.add(took)
 	}
 }
+
+// refusal reports whether an error says that the service was full (HTTP 503).
+func refusal(wrong string) bool { return strings.HasPrefix(wrong, "503") }
 
 // Failed is how many requests were not answered as they should be.
 func (m *Measured) Failed() (n int) {
@@ -80,10 +88,10 @@ func (m *Measured) Failed() (n int) {
 	return n
 }
 
-// Refused is how many were refused because the service was full (HTTP 503).
+// Refused is how many were refused.
 func (m *Measured) Refused() (n int) {
 	for code, of := range m.Errors {
-		if strings.HasPrefix(code, "503") {
+		if refusal(code) {
 			n += of
 		}
 	}
@@ -106,6 +114,7 @@ func Merge(name string, list ...*Measured) *Measured {
 		whole.Count += m.Count
 		whole.Seconds = max(whole.Seconds, m.Seconds)
 		whole.Latency.histogram.Merge(m.Latency.histogram)
+		whole.Refusals.histogram.Merge(m.Refusals.histogram)
 		for code, n := range m.Errors {
 			whole.Errors[code] += n
 		}

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// soakFor is how long load is put; CAIRN_BENCH_SOAK says otherwise.
+	soakFor = 10 * time.Minute
+	// soakEvery is between two looks at the process.
+	soakEvery = 2 * time.Second
+	// overFor is how long too much load is put.
+	overFor = time.Minute
+)
+
+// BenchmarkSoak puts the mixed load for long on "cairn up" at 70% of what it
+// bears, and reports whether memory or goroutines grow; then half as much again
+// as it bears, and reports how soon that is refused, and how soon all is well
+// when it ends.
+func BenchmarkSoak(b *testing.B) {
+	length := soakFor
+	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_SOAK")); err == nil {
+		length = d
+	}
+	at := up(b)
+	url := "http://" + at.at
+	highest := benched(b, "--url", url, "--rate", "max", "--for", "20s")
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(highest.Rate, "highest/s")
+
+	watch := at.watch(b)
+	r := benched(b, "--url", url, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String())
+	watch.report(b)
+	all := r.Operations[len(r.Operations)-1]
+	b.ReportMetric(float64(all.Failed()), "failed")
+	for _, o := range r.Operations {
+		b.ReportMetric(o.Latency.At(99)/o.Latency.At(50), strings.ReplaceAll(o.Operation, " ", "-")+"-p99/p50")
+	}
+
+	calm := p50Of(b, url)
+	over := benched(b, "--url", url, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--connections", "512")
+	ended := time.Now()
+	for p50Of(b, url) > 2*calm {
+	}
+	b.ReportMetric(time.Since(ended).Seconds(), "recovery-s")
+	all = over.Operations[len(over.Operations)-1]
+	b.ReportMetric(all.Rate(), "over-answered/s")
+	b.ReportMetric(100*float64(all.Refused())/float64(all.Count), "over-refused-%")
+	b.ReportMetric(all.Refusals.At(99), "over-refusal-p99-ms")
+	b.ReportMetric(float64(all.Failed()-all.Refused()), "over-failed")
+	b.ReportMetric(all.Latency.At(99), "over-p99-ms")
+}
+
+// watched is what a process was at, over time.
+type watched struct {
+	resident, goroutines []float64
+	end                  func()
+}
+
+var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
+
+// watch looks at the process until report is asked.
+func (s server) watch(b *testing.B) *watched {
+	b.Helper()
+	w := &watched{}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(soakEvery):
+			}
+			w.resident = append(w.resident, s.resident(b))
+			n, err := strconv.ParseFloat(goroutines.FindStringSubmatch(get(b, "http://"+s.at+"/metrics"))[1], 64)
+			if err != nil {
+				b.Error(err)
+			}
+			w.goroutines = append(w.goroutines, n)
+		}
+	}()
+	w.end = func() { close(stop); <-done }
+	return w
+}
+
+// report ends the watch, and says what the last quarter of the time was beside
+// the quarter before.
+func (w *watched) report(b *testing.B) {
+	w.end()
+	for name, list := range map[string][]float64{"resident": w.resident, "goroutines": w.goroutines} {
+		n := len(list)
+		third, last := median(list[n/2:3*n/4]), median(list[3*n/4:])
+		b.ReportMetric(100*(last/third-1), name+"-growth-%")
+		b.ReportMetric(last, name)
+		b.Logf("%s: %.0f at a quarter, %.0f at half, %.0f at the end", name, list[n/4], list[n/2], list[n-1])
+	}
+}
+
+// p50Of is the median time of a few reads, one after the other, in seconds.
+func p50Of(b *testing.B, url string) float64 {
+	var took []float64
+	for range 21 {
+		began := time.Now()
+		res, err := http.Get(url + "/skills?limit=1")
+		must(b, err)
+		must(b, res.Body.Close())
+		took = append(took, time.Since(began).Seconds())
+	}
+	return median(took)
+}
