@@ -61,7 +61,7 @@ func (c Config) On() bool { return c.Keys || len(c.OIDC) > 0 }
 type Gate struct {
 	ring      *keys.Ring
 	verifiers []*verifier
-	limiter
+	*limiter
 }
 
 // Open is a gate as c says; nil when it is off. Run keeps it up to date.

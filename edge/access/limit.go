@@ -25,13 +25,13 @@ type limiter struct {
 	limits Limits
 	rates  *lru.Cache[string, *rate.Limiter]
 
-	mu   *sync.Mutex
+	mu   sync.Mutex
 	open map[string]int // streams, by credential
 }
 
-func newLimiter(l Limits) limiter {
+func newLimiter(l Limits) *limiter {
 	rates, _ := lru.New[string, *rate.Limiter](remembered) // fails for a size below 1
-	return limiter{limits: l, rates: rates, mu: &sync.Mutex{}, open: map[string]int{}}
+	return &limiter{limits: l, rates: rates, open: map[string]int{}}
 }
 
 // Admit counts a request of by, and is schemas.ErrTooManyRequests with the time
@@ -42,11 +42,10 @@ func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
 	}
 	of, ok := l.rates.Get(by.ID)
 	if !ok {
-		fresh := rate.NewLimiter(rate.Limit(l.limits.Rate), max(1, int(math.Ceil(l.limits.Rate))))
-		if was, there, _ := l.rates.PeekOrAdd(by.ID, fresh); there {
-			fresh = was
+		of = rate.NewLimiter(rate.Limit(l.limits.Rate), max(1, int(math.Ceil(l.limits.Rate))))
+		if was, there, _ := l.rates.PeekOrAdd(by.ID, of); there {
+			of = was
 		}
-		of = fresh
 	}
 	now := time.Now()
 	r := of.ReserveN(now, 1)
