@@ -2,7 +2,9 @@ package edge_test
 
 import (
 	"crypto/tls"
+	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -43,10 +45,15 @@ func TestCertificateIsReadAnew(t *testing.T) {
 
 func TestCertificateThatIsNone(t *testing.T) {
 	t.Parallel()
-	err := edge.Serve(t.Context(), edge.Config{
-		Addr: "127.0.0.1:0", Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler), Cert: "nowhere.pem", Key: "nowhere.pem",
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	err = edge.Serve(t.Context(), edge.Config{
+		Listener: listener, Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler), Cert: "nowhere.pem", Key: "nowhere.pem",
 	})
 	if err == nil || !strings.Contains(err.Error(), "nowhere.pem") {
 		t.Errorf("got %v, want the file named", err)
+	}
+	if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener is still open: %v", err)
 	}
 }

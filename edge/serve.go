@@ -85,8 +85,7 @@ func Serve(ctx context.Context, c Config) error {
 	if c.Cert != "" {
 		shown, err := certificate.Load(c.Cert, c.Key, c.Log)
 		if err != nil {
-			end()
-			return err
+			return errors.Join(err, listener.Close())
 		}
 		server.TLSConfig = shown.Config()
 		serve = func() error { return server.ServeTLS(listener, "", "") }
