@@ -79,9 +79,6 @@ const recheck = 500 * time.Millisecond
 // watch cancels, saying why, once the credential of the caller is taken back or
 // has ended. It returns then, or when ctx ends.
 func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	if x.edge.gate == nil {
-		return
-	}
 	again := time.NewTicker(recheck)
 	defer again.Stop()
 	for {

@@ -62,7 +62,9 @@ func events[Req any](s bus.Stream[Req]) action {
 func follow(x *exchange, run string, listen func(context.Context) iter.Seq2[bus.Event, error]) error {
 	ctx, cancel := context.WithCancelCause(x.ctx)
 	defer cancel(nil)
-	go x.watch(ctx, cancel)
+	if x.edge.gate != nil {
+		go x.watch(ctx, cancel) // a provider may keep it longer than the stream lasts: nobody waits for it
+	}
 	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: func() { cancel(nil) }, sent: time.Now()}
 	out.mu.Lock()
 	out.timer = time.AfterFunc(x.edge.silence, out.tend)
