@@ -60,7 +60,7 @@ func (l *listener) ending() error {
 	case l.tries < recallTries: // its last events may be on their way into the store
 		return l.reread()
 	case newest == 0:
-		return schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
+		return ErrNoRun
 	default:
 		return schemas.ErrRunStopped.Because("its worker is gone")
 	}

@@ -30,6 +30,9 @@ const (
 // runName is a name of a run that may be part of a subject.
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// ErrNoRun is schemas.ErrRunNotFound for a run of which nothing is kept.
+var ErrNoRun = schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
+
 // NewRun names a run; nobody can guess it.
 func NewRun() string { return rand.Text() }
 

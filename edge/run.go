@@ -51,7 +51,7 @@ func foreign(x *exchange) error {
 		x.reply(bus.Reply{})
 		return nil
 	}
-	return schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
+	return bus.ErrNoRun
 }
 
 // ofRun is an action on the run that the path names.
