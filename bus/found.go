@@ -148,10 +148,8 @@ func (f *founder) ask(ctx context.Context) (nodes []founding, err error) {
 // hasStreams reports whether the cluster was founded before: then its streams
 // are there, whoever is away now.
 func (c *Conn) hasStreams(ctx context.Context) bool {
-	var answer struct {
-		Total int `json:"total"`
-	}
-	return c.api(ctx, "STREAM.NAMES", struct{}{}, &answer) == nil && answer.Total > 0
+	account, err := c.js.AccountInfo(ctx)
+	return err == nil && account.Streams > 0
 }
 
 // bring copies what the node kept when it was alone into the cluster.
