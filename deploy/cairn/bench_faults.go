@@ -53,7 +53,7 @@ func (b *benchFaults) run(ctx context.Context, out io.Writer) (err error) {
 		if b.Dir, err = os.MkdirTemp("", "cairn-faults-"); err != nil {
 			return err
 		}
-	} else if err := os.MkdirAll(b.Dir, 0o755); err != nil {
+	} else if err := os.MkdirAll(b.Dir, 0o750); err != nil {
 		return err
 	}
 	b.Log = func(line string) { _, _ = fmt.Fprintln(out, line) }

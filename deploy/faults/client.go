@@ -46,8 +46,9 @@ type workload struct {
 type moment = time.Duration
 
 func newWorkload(https [nodes]string) *workload {
+	prefix := strconv.FormatUint(rand.Uint64(), 36) // #nosec G404 -- of this run, and no secret
 	return &workload{
-		began: time.Now(), prefix: strconv.FormatUint(rand.Uint64(), 36), https: https, records: map[string]bool{},
+		began: time.Now(), prefix: prefix, https: https, records: map[string]bool{},
 		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 }
@@ -57,8 +58,9 @@ func (w *workload) tags(ctx context.Context, client int) {
 	base := "http://" + w.https[client%nodes]
 	for n := 0; ctx.Err() == nil; n++ {
 		at := time.Since(w.began)
-		o := Operation{Client: client, Key: fmt.Sprint(w.prefix, "-", at/keysFor, "-", rand.IntN(keysAtOnce)), Call: at, Action: Read}
-		switch rand.IntN(10) {
+		key, kind := rand.IntN(keysAtOnce), rand.IntN(10) // #nosec G404 -- any will do
+		o := Operation{Client: client, Key: fmt.Sprint(w.prefix, "-", at/keysFor, "-", key), Call: at, Action: Read}
+		switch kind {
 		case 0, 1, 2, 3:
 			o.Action, o.Value = Create, fmt.Sprint(client, "-", n)
 		case 4, 5:

@@ -118,7 +118,7 @@ func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Faul
 	}
 	for n := 0; !o.Without && time.Since(w.began) < o.For && ctx.Err() == nil; n++ {
 		kind := kinds[n%len(kinds)]
-		node := rand.IntN(nodes)
+		node := rand.IntN(nodes) // #nosec G404 -- any will do
 		if kind.leads {
 			node = c.leader(ctx, "tags")
 		}
