@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
+
+	"cairn/bus/bustest"
 )
 
 // pod starts the container of a Deployment as a process on the node, and
@@ -22,7 +23,7 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 	t.Helper()
 	c := d.Spec.Template.Spec.Containers[0]
 	user := map[bool]string{true: "edge", false: "worker"}[d.Name == "edge"]
-	metrics = fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	metrics = bustest.FreeAddress(t)
 	told := settings(t, c, map[string]string{
 		"CAIRN_NATS":    (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String(),
 		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off", "CAIRN_REPLICAS": "1",

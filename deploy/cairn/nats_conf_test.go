@@ -2,8 +2,7 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"strconv"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"cairn/bus/bustest"
 )
 
 // node is a NATS server with the settings of nats.conf.
@@ -170,15 +171,15 @@ func (n node) messages(t *testing.T) uint64 {
 // The nodes find each other by the routes of the compose file, keep a record
 // three times, and take none for a node who does not know the password.
 func TestNodesAreACluster(t *testing.T) {
-	ports := map[string]int{}
+	at := map[string]netip.AddrPort{}
 	for _, name := range []string{"nats-1", "nats-2", "nats-3", "stranger"} {
-		ports[name] = freePort(t)
+		at[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
 	}
 	join := func(name string) func(*server.Options) {
 		return func(o *server.Options) {
-			o.Cluster.Host, o.Cluster.Port = "127.0.0.1", ports[name]
+			o.Cluster.Host, o.Cluster.Port = at[name].Addr().String(), int(at[name].Port())
 			for _, route := range o.Routes {
-				route.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[route.Hostname()]))
+				route.Host = at[route.Hostname()].String()
 			}
 		}
 	}
@@ -231,14 +232,4 @@ func (n node) healthy(t *testing.T) {
 			t.Fatalf("%s: %s", url, said)
 		}
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -2,7 +2,7 @@ package catalog_test
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/bus/bustest"
 	"cairn/services/internal/catalog"
 )
 
@@ -20,9 +21,9 @@ func startCluster(t *testing.T) []*server.Server {
 	routes := ""
 	var clusters []server.ClusterOpts
 	for range 3 {
-		port := freePort(t)
-		routes += fmt.Sprintf("nats-route://127.0.0.1:%d,", port)
-		clusters = append(clusters, server.ClusterOpts{Name: "cairn", Host: "127.0.0.1", Port: port})
+		at := netip.MustParseAddrPort(bustest.FreeAddress(t))
+		routes += fmt.Sprintf("nats-route://%s,", at)
+		clusters = append(clusters, server.ClusterOpts{Name: "cairn", Host: at.Addr().String(), Port: int(at.Port())})
 	}
 	var servers []*server.Server
 	for i, cluster := range clusters {
@@ -39,16 +40,6 @@ func startCluster(t *testing.T) []*server.Server {
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	}
 	return servers
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // connectAll connects to whichever of the servers is there.
