@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -108,6 +110,16 @@ func saved(t *testing.T, conn *bus.Conn) []byte {
 	return file.Bytes()
 }
 
+// restored has conn's server hold what is in the file.
+func restored(t *testing.T, conn *bus.Conn, file []byte) (backup.Summary, error) {
+	t.Helper()
+	c, err := backup.Check(bytes.NewReader(file))
+	if err == nil {
+		err = c.Restore(t.Context(), conn, 0)
+	}
+	return c.Summary, err
+}
+
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
@@ -119,7 +131,7 @@ func TestRestore(t *testing.T) {
 				open(t, to, name)
 			}
 		}
-		s, err := backup.Restore(t.Context(), to, bytes.NewReader(file), 0)
+		s, err := restored(t, to, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +167,7 @@ func TestRestoreRefusesWhatIsNotEmpty(t *testing.T) {
 		name, _, _ := strings.Cut(key, ".")
 		open(t, to, name)
 		put(t, to, key, "{}")
-		if _, err := backup.Restore(t.Context(), to, bytes.NewReader(file), 0); !errors.Is(err, backup.ErrNotEmpty) {
+		if _, err := restored(t, to, file); !errors.Is(err, backup.ErrNotEmpty) {
 			t.Errorf("%s: %v", key, err)
 		}
 		if got, _, last := held(t, to, name); len(got) != 1 || last != 1 {
@@ -211,7 +223,7 @@ func TestSaveIsAPrefix(t *testing.T) {
 	writing.Wait()
 	for _, file := range files {
 		to := bustest.Open(t)
-		s, err := backup.Restore(t.Context(), to, bytes.NewReader(file), 0)
+		s, err := restored(t, to, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,11 +270,39 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 	refused("one byte more", append(bytes.Clone(file), 0))
 	refused("twice", append(bytes.Clone(file), file...))
-	if _, err := backup.Restore(t.Context(), to, bytes.NewReader(file[:len(file)-9]), 0); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "cut off") {
+	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("%v", err)
 	}
 	if _, err := to.JetStream().Stream(t.Context(), "KV_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("a damaged backup has changed something: %v", err)
+	}
+}
+
+// What becomes another backup between the check and the restoring is not taken for whole.
+func TestChangeAfterTheCheckIsRefused(t *testing.T) {
+	t.Parallel()
+	from := filled(t)
+	name := filepath.Join(t.TempDir(), "backup")
+	write := func(text []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(saved(t, from))
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	checked, err := backup.Check(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, from, "keys.another", `{"id":"another"}`)
+	write(saved(t, from))
+	if err := checked.Restore(t.Context(), bustest.Open(t), 0); !errors.Is(err, backup.ErrDamaged) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -42,7 +42,8 @@ func FuzzBackup(f *testing.F) {
 // restore brings the file to an empty server, and makes a backup of that.
 func restore(t *testing.T, conn *bus.Conn, file []byte) {
 	t.Helper()
-	if _, err := backup.Check(bytes.NewReader(file)); err != nil {
+	s, err := backup.Check(bytes.NewReader(file))
+	if err != nil {
 		return
 	}
 	for _, name := range []string{"KV_catalog", "KV_aside", "KV_keys"} {
@@ -50,8 +51,7 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 			t.Fatal(err)
 		}
 	}
-	s, err := backup.Restore(t.Context(), conn, bytes.NewReader(file), 0)
-	if err != nil {
+	if err := s.Restore(t.Context(), conn, 0); err != nil {
 		t.Fatalf("what was found whole is not restored: %v", err)
 	}
 	var again bytes.Buffer
@@ -59,7 +59,7 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 	if err != nil || now.Entries["catalog"] > s.Entries["catalog"] || now.Entries["keys"] > s.Entries["keys"] || now.Revision < s.Revision && now.Entries["catalog"] > 0 {
 		t.Errorf("restored %+v, and then saved %+v, %v", s.End, now.End, err)
 	}
-	if _, err := backup.Check(&again); err != nil {
+	if _, err := backup.Check(bytes.NewReader(again.Bytes())); err != nil {
 		t.Errorf("a backup of what was restored is refused: %v", err)
 	}
 }

@@ -29,9 +29,19 @@ const (
 // keys are those that a bucket may have (NATS, ADR-8).
 var keys = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
-// Check reads a whole backup, and answers with what it holds. Only one without
-// a fault is no error.
-func Check(r io.Reader) (Summary, error) { return read(r, func(entry) error { return nil }) }
+// Checked is a backup without a fault.
+type Checked struct {
+	Summary
+	from io.ReadSeeker
+}
+
+// Check reads a whole backup, which begins where from does. Only one without
+// a fault is no error. The caller keeps from open until it is restored.
+func Check(from io.ReadSeeker) (c Checked, err error) {
+	c.from = from
+	c.Summary, err = read(from, func(entry) error { return nil })
+	return c, err
+}
 
 // read checks a whole backup, and calls each with each entry as it comes; that
 // all is well is known at the end.

@@ -19,38 +19,38 @@ import (
 // ahead is how many messages are sent before the first is acknowledged.
 const ahead = 512
 
-// Restore brings a backup to conn's server, each value kept by so many servers
-// (0: as buckets that exist are, else 1). Nothing is changed unless the whole
-// backup is without a fault, and all its buckets are empty or absent.
+// Restore brings the backup to conn's server, each value kept by so many servers
+// (0: as buckets that exist are, else 1). Nothing is changed unless all its
+// buckets are empty or absent.
 //
 // Records keep the order of their revisions, and get new ones, all larger than
 // those of the backup. Workers take them as they take registrations.
-func Restore(ctx context.Context, conn *bus.Conn, from io.ReadSeeker, replicas int) (Summary, error) {
-	s, err := Check(from)
-	if err != nil {
-		return s, err
-	}
-	if _, err := from.Seek(0, io.SeekStart); err != nil {
-		return s, err
+func (c Checked) Restore(ctx context.Context, conn *bus.Conn, replicas int) error {
+	if _, err := c.from.Seek(0, io.SeekStart); err != nil {
+		return err
 	}
 	r := &restoring{js: conn.JetStream(), last: map[string]uint64{}, moved: map[string]revisions{}}
-	for _, b := range s.Buckets {
+	for _, b := range c.Buckets {
 		if err := r.empty(ctx, b.Name); err != nil {
-			return s, err
+			return err
 		}
 	}
-	for _, b := range s.Buckets {
-		if err := r.make(ctx, b, replicas, s.Revision); err != nil {
-			return s, fmt.Errorf("make bucket %s: %w", b.Name, err)
+	for _, b := range c.Buckets {
+		if err := r.make(ctx, b, replicas, c.Revision); err != nil {
+			return fmt.Errorf("make bucket %s: %w", b.Name, err)
 		}
 	}
-	if _, err = read(from, func(e entry) error { return r.put(ctx, e) }); err == nil {
+	again, err := read(c.from, func(e entry) error { return r.put(ctx, e) })
+	if err == nil && again.SHA256 != c.SHA256 {
+		err = damaged("it was changed since it was checked")
+	}
+	if err == nil {
 		err = r.settle(ctx, 0)
 	}
 	if err != nil {
-		return s, fmt.Errorf("the restore is not whole, purge what it has written: %w", err)
+		return fmt.Errorf("the restore is not whole, purge what it has written: %w", err)
 	}
-	return s, nil
+	return nil
 }
 
 // restoring is a backup that is being brought back.

@@ -95,22 +95,19 @@ func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error 
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	if _, err := backup.Check(f); err != nil {
+	checked, err := backup.Check(f)
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err) // said also where no server answers
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
 	}
 	conn, err := k.connected(ctx, "cairn-restore")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	s, err := backup.Restore(ctx, conn, f, k.replicas)
-	if err != nil {
+	if err := checked.Restore(ctx, conn, k.replicas); err != nil {
 		return err
 	}
-	return k.say(out, "restored", s)
+	return k.say(out, "restored", checked.Summary)
 }
 
 // say prints what was done with what.
