@@ -22,14 +22,9 @@ import (
 // Version is the format that is written, and the newest that is read.
 const Version = 1
 
-const (
-	catalog = "catalog"
-	aside   = "aside"
-)
-
 // buckets are what is kept, in the order of the file: what is set aside speaks
 // of revisions of the catalog.
-var buckets = []string{catalog, aside, "keys"}
+var buckets = []string{bucket.Catalog, bucket.Aside, bucket.Keys}
 
 // What a file or a cluster is refused for.
 var (

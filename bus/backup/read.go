@@ -11,6 +11,8 @@ import (
 	"io"
 	"regexp"
 	"slices"
+
+	"cairn/bus/bucket"
 )
 
 const (
@@ -64,7 +66,7 @@ func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 			return s, err
 		}
 		counted.Entries[e.Bucket]++
-		if e.Bucket == catalog {
+		if e.Bucket == bucket.Catalog {
 			counted.Revision = e.Revision
 		}
 		if err := each(e); err != nil {

@@ -96,7 +96,7 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 		return err
 	}
 	last := s.CachedInfo().State.LastSeq
-	if b.Name == catalog && last < revision {
+	if b.Name == bucket.Catalog && last < revision {
 		if err := s.Purge(ctx, jetstream.WithPurgeSequence(revision+1)); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 	switch msg.Data = e.data(); {
 	case e.Removed:
 		msg = bucket.Marker(msg.Subject)
-	case e.Bucket == aside:
+	case e.Bucket == bucket.Aside:
 		if msg.Data = r.moveAside(e.data()); msg.Data == nil {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 		return err
 	}
 	r.last[e.Bucket]++
-	if e.Bucket == catalog {
+	if e.Bucket == bucket.Catalog {
 		r.moved[e.Key] = revisions{e.Revision, r.last[e.Bucket]}
 	}
 	r.sent = append(r.sent, future)

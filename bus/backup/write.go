@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/bus/bucket"
 )
 
 // writer writes a backup: the lines as they come, then the end.
@@ -40,7 +42,7 @@ func (w *writer) line(v any) error {
 // add writes an entry with its data.
 func (w *writer) add(e entry, data []byte) error {
 	w.end.Entries[e.Bucket]++
-	if e.Bucket == catalog {
+	if e.Bucket == bucket.Catalog {
 		w.end.Revision = e.Revision
 	}
 	if e.Removed {

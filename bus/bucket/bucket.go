@@ -40,6 +40,18 @@ func Open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 	return s, err
 }
 
+// OpenKV is Open, for who reads and writes in the words of the client library.
+func OpenKV(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.KeyValue, error) {
+	if _, err := Open(ctx, js, name, copies, shape); err != nil {
+		return nil, err
+	}
+	kv, err := js.KeyValue(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", name, err)
+	}
+	return kv, nil
+}
+
 // Await does what is said again while a cluster is not ready for it, until ctx
 // ends, and tells the log.
 func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {

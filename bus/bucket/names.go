@@ -5,6 +5,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// The buckets of which several parts of Cairn know.
+const (
+	Catalog = "catalog"
+	Aside   = "aside"
+	Keys    = "keys"
+)
+
 // What ADR-8 calls the parts of a bucket.
 const (
 	// StreamPrefix is before the name of a bucket in that of its stream.

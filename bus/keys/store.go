@@ -17,7 +17,7 @@ import (
 
 const (
 	// Bucket is the name of the KV bucket of the keys.
-	Bucket   = "keys"
+	Bucket   = bucket.Keys
 	stream   = bucket.StreamPrefix + Bucket
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )
@@ -35,17 +35,13 @@ func Open(ctx context.Context, conn *bus.Conn, replicas int) (*Store, error) {
 	js := conn.JetStream()
 	copies := bucket.Copies{Replicas: replicas}
 	if replicas == 0 && bucket.Like(ctx, js, Bucket).Replicas == 0 {
-		copies = bucket.Like(ctx, js, "catalog")
+		copies = bucket.Like(ctx, js, bucket.Catalog)
 	}
-	_, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+	kv, err := bucket.OpenKV(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})
 	if err != nil {
 		return nil, err
-	}
-	kv, err := js.KeyValue(ctx, Bucket)
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}
 	return &Store{kv}, nil
 }

@@ -20,7 +20,7 @@ import (
 
 const (
 	// Bucket is the name of the KV bucket.
-	Bucket = "catalog"
+	Bucket = bucket.Catalog
 	// Stream is the JetStream stream behind the bucket, for those who bind a
 	// durable consumer to it.
 	Stream = bucket.StreamPrefix + Bucket

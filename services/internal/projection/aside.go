@@ -17,7 +17,7 @@ import (
 )
 
 // Bucket is the name of the KV bucket of records that the index refuses.
-const Bucket = "aside"
+const Bucket = bucket.Aside
 
 // aside is what the index refuses, by catalog key, as all workers know it.
 type aside struct {
@@ -31,16 +31,12 @@ type aside struct {
 }
 
 func openAside(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*aside, error) {
-	_, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+	kv, err := bucket.OpenKV(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "records that the index refuses"
 		c.AllowDirect = true // every worker watches it, and writes only over what is there
 	})
 	if err != nil {
 		return nil, err
-	}
-	kv, err := js.KeyValue(ctx, Bucket)
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", Bucket, err)
 	}
 	a := &aside{kv: kv, end: make(chan struct{}), known: map[string]schemas.AsideRecord{}}
 	// The context of a watch would end it.
