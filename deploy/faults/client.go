@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"cairn/bus"
 )
 
 const (
@@ -86,11 +88,11 @@ func (w *workload) do(base string, o *Operation) (sent bool) {
 	switch o.Action {
 	case Create:
 		text, _ := json.Marshal(map[string]string{"request_id": o.Key, "flow": o.Value}) // strings
-		status, body = w.ask(http.MethodPost, base+"/tags/write", text)
+		status, body = w.ask(http.MethodPost, base+"/tags/write", text, 0)
 	case Read:
-		status, body = w.ask(http.MethodGet, base+"/tags/"+o.Key, nil)
+		status, body = w.ask(http.MethodGet, base+"/tags/"+o.Key, nil, 0)
 	case Delete:
-		status, body = w.ask(http.MethodDelete, base+"/tags/"+o.Key, nil)
+		status, body = w.ask(http.MethodDelete, base+"/tags/"+o.Key, nil, 0)
 	}
 	var answer struct {
 		Tags struct{ Flow string }
@@ -110,13 +112,15 @@ func (w *workload) do(base string, o *Operation) (sent bool) {
 // unsent is the status of a request that did not reach a server.
 const unsent = -1
 
-// ask is the status and body of an answer; 0: none came.
-func (w *workload) ask(method, url string, body []byte) (int, []byte) {
+// ask is the status and body of an answer; 0: none came. What an edge knows has to
+// be as new as the revision least.
+func (w *workload) ask(method, url string, body []byte, least uint64) (int, []byte) {
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(bus.HeaderMinRevision, strconv.FormatUint(least, 10))
 	res, err := w.http.Do(req)
 	var broken *net.OpError
 	if errors.As(err, &broken) && broken.Op == "dial" {
@@ -130,7 +134,7 @@ func (w *workload) ask(method, url string, body []byte) (int, []byte) {
 	if _, err := b.ReadFrom(res.Body); err != nil {
 		return 0, nil
 	}
-	if n, err := strconv.ParseUint(res.Header.Get("Cairn-Revision"), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(res.Header.Get(bus.HeaderRevision), 10, 64); err == nil {
 		w.mu.Lock()
 		w.revision = max(w.revision, n)
 		w.mu.Unlock()
@@ -142,7 +146,7 @@ func (w *workload) ask(method, url string, body []byte) (int, []byte) {
 func (w *workload) register(ctx context.Context, client int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n)
-		status, _ := w.ask(http.MethodPost, "http://"+w.https[client%nodes]+"/register/skill", []byte(`{"record":{"skill_id":"`+id+`"}}`))
+		status, _ := w.ask(http.MethodPost, "http://"+w.https[client%nodes]+"/register/skill", []byte(`{"record":{"skill_id":"`+id+`"}}`), 0)
 		if status == http.StatusOK {
 			w.mu.Lock()
 			w.records[id] = true
@@ -158,17 +162,8 @@ func (w *workload) register(ctx context.Context, client int) {
 func (w *workload) lost() (lost []string) {
 	for id := range w.records {
 		for _, at := range w.https {
-			req, err := http.NewRequest(http.MethodPost, "http://"+at+"/resolve/skill", bytes.NewReader([]byte(`{"skill_id":"`+id+`"}`)))
-			if err != nil {
-				continue
-			}
-			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set("Cairn-Min-Revision", strconv.FormatUint(w.revision, 10))
-			res, err := w.http.Do(req)
-			if err == nil {
-				_ = res.Body.Close()
-			}
-			if err != nil || res.StatusCode != http.StatusOK {
+			status, _ := w.ask(http.MethodPost, "http://"+at+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`), w.revision)
+			if status != http.StatusOK {
 				lost = append(lost, id)
 				break
 			}
