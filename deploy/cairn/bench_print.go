@@ -41,15 +41,20 @@ func summaryOf(r *load.Result) string {
 
 // placeOf is where it was measured, on one line.
 func placeOf(e load.Environment) string {
-	text := "Cairn " + e.Version + " at " + e.URL
-	for _, name := range slices.Sorted(maps.Keys(e.Backends)) {
-		text += ", " + name + " " + e.Backends[name]
-	}
+	text := strings.Join(append([]string{"Cairn " + e.Version + " at " + e.URL}, backendList(e.Backends)...), ", ")
 	text += fmt.Sprintf("; asked from %s, %d CPUs", e.System, e.CPUs)
 	if e.Load != nil {
 		text += fmt.Sprintf(", load %.2f before", *e.Load)
 	}
 	return text
+}
+
+// backendList are backends with what they are for, in its order.
+func backendList(backends map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(backends)) {
+		list = append(list, name+" "+backends[name])
+	}
+	return list
 }
 
 // errorsOf are the errors of m by code, those that came most first.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -104,11 +103,7 @@ func (r evaluation) rows() []row {
 func (r evaluation) print(out io.Writer) error {
 	t := newTable(out)
 	t.row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant), r.Seconds))
-	var with []string
-	for _, name := range slices.Sorted(maps.Keys(r.Backends)) {
-		with = append(with, name+" "+r.Backends[name])
-	}
-	if len(with) > 0 {
+	if with := backendList(r.Backends); len(with) > 0 {
 		t.row(strings.Join(with, ", "))
 	}
 	t.row()
