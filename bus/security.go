@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"cairn/bus/certificate"
+	"cairn/bus/telemetry"
 )
 
 // Security is how an embedded server is guarded; the zero one is not.
@@ -38,6 +39,7 @@ func Guarded(s Security) ServerOption {
 		if err != nil {
 			return err
 		}
+		telemetry.Certificate("nats", shown.Ends)
 		o.TLS, o.TLSTimeout, o.TLSConfig = true, server.TLS_TIMEOUT.Seconds(), shown.Config()
 		if s.CA == "" {
 			return nil

@@ -3,8 +3,11 @@ package edge_test
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -24,11 +27,21 @@ func TestCertificateIsReadAnew(t *testing.T) {
 	f := serve(t, bustest.Open(t), func(c *edge.Config) {
 		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&said, nil))
 	})
-	shown := func() int64 {
-		conn, err := tls.Dial("tcp", strings.TrimPrefix(f.url, "http://"), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the certificate is what is looked at
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the certificate is what is looked at
+	shown := func() int64 {                                                                                       // its serial number, once the metrics tell its end
+		req, err := http.NewRequest("GET", strings.Replace(f.url, "http", "https", 1)+"/metrics", nil)
 		must(t, err)
-		defer func() { _ = conn.Close() }()
-		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+		res, err := transport.RoundTrip(req)
+		must(t, err)
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		must(t, err)
+		is := res.TLS.PeerCertificates[0]
+		end := fmt.Sprintf("cairn_certificate_not_after_timestamp_seconds{of=\"http\"} %v\n", float64(is.NotAfter.Unix()))
+		if !strings.Contains(string(text), end) {
+			return 0 // it was read anew just now, or nobody tells
+		}
+		return is.SerialNumber.Int64()
 	}
 	if got := shown(); got != 1 {
 		t.Fatalf("certificate %d", got)

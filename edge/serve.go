@@ -11,6 +11,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/certificate"
+	"cairn/bus/telemetry"
 	"cairn/edge/access"
 )
 
@@ -87,6 +88,7 @@ func Serve(ctx context.Context, c Config) error {
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
+		telemetry.Certificate("http", shown.Ends)
 		server.TLSConfig = shown.Config()
 		serve = func() error { return server.ServeTLS(listener, "", "") }
 	}

@@ -71,6 +71,12 @@ func (c *Certificate) Current() (*tls.Certificate, error) {
 	return c.loaded, nil
 }
 
+// Ends is when the certificate ends, as its files have it.
+func (c *Certificate) Ends() time.Time {
+	current, _ := c.Current() // there is always one
+	return current.Leaf.NotAfter
+}
+
 // Config is for a server, or a client, that shows the certificate.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{

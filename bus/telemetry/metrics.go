@@ -36,6 +36,9 @@ var (
 	estateAsked = counter("estate_cache_requests_total", "Questions about estates, by whether the estate was parsed already.", "result")
 	estateBytes = gauge("estate_cache_bytes", "What parsed estates take.").WithLabelValues()
 
+	certificateEnd = prometheus.NewDesc("cairn_certificate_not_after_timestamp_seconds",
+		"When the certificate ends that this process shows, in seconds since 1970.", []string{"of"}, nil)
+
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that the collector did not take.").WithLabelValues()
 )
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"cairn/bus/bustest"
 )
 
 // alerts are those of deploy/grafana.
@@ -119,7 +121,8 @@ func (p *running) found(t *testing.T, pattern string) string {
 // Everything that dashboard and alerts ask for is told by a Cairn at work.
 func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
-	up := alone(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--render", "cairn.nobody")
+	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
+	up := alone(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--nats-tls-cert", cert, "--nats-tls-key", secret, "--render", "cairn.nobody")
 	url := up.found(t, ` http +(http://\S+)`)
 	for _, args := range [][]string{
 		{"register", "../examples/knowledge"}, {"resolve", "which volumes are nearly full?"}, {"ask", "--estate", "../examples/estate.json", "how many hosts?"},
@@ -128,7 +131,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			t.Fatalf("%v: %+v", args, got)
 		}
 	}
-	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(nats://\S+)`), "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
+	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`), "--nats-ca", cert, "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	w.says(t, ": resolve on ")
 
 	const at = `url=(http://\S+/metrics)`
