@@ -28,7 +28,8 @@ func TestCertificateIsReadAnew(t *testing.T) {
 		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&said, nil))
 	})
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the certificate is what is looked at
-	shown := func() int64 {                                                                                       // its serial number, once the metrics tell its end
+	// shown is its serial number, once the metrics tell its end.
+	shown := func() int64 {
 		req, err := http.NewRequest("GET", strings.Replace(f.url, "http", "https", 1)+"/metrics", nil)
 		must(t, err)
 		res, err := transport.RoundTrip(req)
