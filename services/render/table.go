@@ -95,7 +95,7 @@ func tablesOf(r schemas.Rendering, in tongue) []table {
 }
 
 func newTable(a asked, c computed, in tongue) table {
-	t := table{title: in.title(a), by: a.GroupBy, groups: c.GroupCount, in: in}
+	t := table{title: in.title(a), by: a.GroupBy, in: in}
 	for _, name := range a.Metrics {
 		if !slices.Contains(t.metrics, name) { // which is computed once
 			t.metrics = append(t.metrics, name)
@@ -104,33 +104,32 @@ func newTable(a asked, c computed, in tongue) table {
 	if len(t.metrics) == 0 {
 		t.metrics = []string{"count"}
 	}
-	for i, name := range t.metrics {
-		of := c.figures
-		if i > 0 {
-			of = c.Metrics[name]
-		}
-		t.total = append(t.total, figureOf(of.Total))
-		for _, g := range groupsOf(of.Groups) {
-			t.set(g.label, i, g.figure)
-		}
+	groups := groupsOf(c.Groups)
+	t.groups = max(c.GroupCount, len(groups))
+	t.total = []float64{figureOf(c.Total)}
+	for _, g := range groups[:min(len(groups), mostRows)] {
+		t.rows = append(t.rows, row{g.label, []float64{g.figure}})
 	}
-	t.groups = max(t.groups, len(t.rows))
-	t.rows = t.rows[:min(len(t.rows), mostRows)]
+	for _, name := range t.metrics[1:] { // which have the groups of the first
+		t.add(c.Metrics[name])
+	}
 	return t
 }
 
-// set notes a figure of a group, which gets its row with its first one.
-func (t *table) set(label string, metric int, figure float64) {
-	at := slices.IndexFunc(t.rows, func(r row) bool { return r.label == label })
-	if at < 0 {
-		if metric > 0 {
-			return // metrics have the groups of the first
-		}
-		empty := slices.Repeat([]float64{math.NaN()}, len(t.metrics))
-		t.rows = append(t.rows, row{label, empty})
-		at = len(t.rows) - 1
+// add is for a further metric.
+func (t *table) add(of figures) {
+	figures := map[string]float64{}
+	for _, g := range groupsOf(of.Groups) {
+		figures[g.label] = g.figure
 	}
-	t.rows[at].figures[metric] = figure
+	t.total = append(t.total, figureOf(of.Total))
+	for i, r := range t.rows {
+		figure, ok := figures[r.label]
+		if !ok {
+			figure = math.NaN()
+		}
+		t.rows[i].figures = append(r.figures, figure)
+	}
 }
 
 type group struct {
