@@ -58,9 +58,9 @@ func (e *Error) explain(err error) *Error {
 	case errors.As(err, &semantic):
 		field := fieldOf(semantic.JSONPointer)
 		message := fmt.Sprintf("want %s, got %s", wanted(semantic.GoType), kindName(semantic.JSONKind))
-		return e.With(FieldError{Field: cut(field), Message: message})
+		return e.With(FieldError{Field: field, Message: message})
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
-		return e.With(FieldError{Field: cut(fieldOf(syntactic.JSONPointer)), Message: "appears twice"})
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
 	case errors.As(err, &syntactic):
 		return e.Because(fmt.Sprintf("not valid JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err))
 	default:

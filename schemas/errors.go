@@ -107,10 +107,13 @@ func (e *Error) Because(detail string) *Error {
 	return &c
 }
 
-// With is e naming the fields that are wrong.
+// With is e naming the first of the fields that are wrong, in short.
 func (e *Error) With(fields ...FieldError) *Error {
 	c := *e
-	c.Fields = append(c.Fields[:len(c.Fields):len(c.Fields)], fields...)
+	c.Fields = slices.Clone(c.Fields)
+	for _, f := range fields[:min(len(fields), maxFaults)] {
+		c.Fields = append(c.Fields, FieldError{Field: cut(f.Field), Message: cut(f.Message)})
+	}
 	return &c
 }
 

@@ -1,8 +1,11 @@
 package schemas_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -48,5 +51,16 @@ func TestAnalysisHasItsOwnRows(t *testing.T) {
 		if !errors.Is(got, row.want) || got.Detail != "so" {
 			t.Errorf("%v: got %v, want %v", row.in, got, row.want)
 		}
+	}
+}
+
+// What is said of a mistake is not as large as the mistake, and always a text.
+func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("\xff€", 100_000)
+	fields := slices.Repeat([]schemas.FieldError{{Field: long, Message: long}}, 5000)
+	body, err := json.Marshal(schemas.ErrMalformed.With(fields...))
+	if err != nil || len(body) > 32<<10 || !bytes.Contains(body, []byte("€")) {
+		t.Errorf("%d bytes, %v", len(body), err)
 	}
 }

@@ -29,10 +29,12 @@ func (c *check) fail(field, format string, args ...any) {
 	if len(*c) >= maxFaults {
 		return
 	}
-	*c = append(*c, FieldError{Field: cut(field), Message: cut(fmt.Sprintf(format, args...))})
+	*c = append(*c, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// cut is the beginning of s; bytes in it that are no text are replaced.
 func cut(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if utf8.RuneCountInString(s) <= maxShown {
 		return s
 	}

@@ -28,7 +28,7 @@ func FuzzHTTP(f *testing.F) {
 		{"POST /resolve/skill", `{"query":"which is secret?","top_k":100,"explain":true,"search":"vector"}`, "Cairn-Min-Revision: -1"}, {"POST /resolve/skill", `{"skill_id":"net.secret","tenant_id":"other"}`, "Host: a\x00"},
 		{"POST /resolve/agent", `{"query":"\ud83d\ude00 . ! ?"}`, ""}, {"POST /resolve/context", `{"skill_id":"net.secret","context_types":[""]}`, ""}, {"POST /resolve/tools", `{"tool_ids":["a.b.c","a.b.secret"]}`, ""},
 		{"POST /resolve/tool_class", `{"tool_class":"x","provider":""}`, ""}, {"POST /resolve/template", `{"skill_id":"net.audit"}`, ""}, {"POST /resolve/guardrail", `{"skill_id":"net.audit"}`, ""},
-		{"GET /skills?limit=1&cursor=dG5ldC5z", "", ""}, {"GET /tools?cursor=Z2EuYg&limit=1000&domain=%ff", "", ""}, {"GET /skills?limit=1e9", "", ""}, {"GET /skills?a=%22&a=%0d%0a", "", ""},
+		{"GET /skills?limit=1&cursor=dG5ldC5z", "", ""}, {"GET /tools?cursor=Z2EuYg&limit=1000&domain=%ff", "", ""}, {"GET /skills?limit=1e9", "", ""}, {"GET /skills?a=%22&a=%0d%0a", "", ""}, {"GET /skills?%ff" + strings.Repeat("&a", 9), "", ""},
 		{"POST /api/v1/analyze", `{"query":"how many hosts per site?","target":"H","context":"{\"hosts\":[{\"site\":\"a\"},{\"site\":null}]}","include":["usage","provenance"]}`, "Expect: 100-continue"},
 		{"POST /api/v1/analyze", `{"query":"","target":"br","context":"{","prompt":{"m":{"0":{"r":0,"c":"x"}}}}`, ""}, {"GET /api/v1/analyze/a-0000000000000000", "", "Last-Event-ID: 18446744073709551616"},
 		{"DELETE /api/v1/analyze/*", "", ""}, {"PATCH /skills", "", "Origin: null"}, {"OPTIONS //", "", "Sec-Fetch-Site: cross-site"}, {"GET /health", "", "Authorization: Bearer x"}, {"GET /openapi.json", "", ""}, {"GET /docs", "", ""}, {"GET /metrics", "", ""}, {"POST /search/playbooks", "[", ""},
@@ -75,7 +75,7 @@ func (a answer) proper(t *testing.T, asked, secret string) {
 		t.Errorf("%s: %d %s", asked, a.status, brief(a.body))
 	}
 	isJSON := a.header.Get("Content-Type") == "application/json"
-	if isJSON && !json.Valid([]byte(a.body)) && len(a.body) > 0 || a.status >= 400 && !isJSON || a.status >= 400 && len(a.body) > 64<<10 {
+	if isJSON && !json.Valid([]byte(a.body)) && len(a.body) > 0 || a.status >= 400 && !isJSON || a.status >= 400 && len(a.body) > len(a.path)+16<<10 {
 		t.Errorf("%s: %d with %d bytes, %v: %s", asked, a.status, len(a.body), a.header, brief(a.body))
 	}
 	if strings.Contains(a.body, secret) {
