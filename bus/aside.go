@@ -38,7 +38,7 @@ func putAside(dir string) error {
 	if err := os.Mkdir(alone, 0o750); err != nil {
 		return fmt.Errorf("put the data aside: %w", err)
 	}
-	return wrap("put the data aside", os.Rename(store, filepath.Join(alone, storeFolder)))
+	return wrap("put the data aside", renameDurably(store, filepath.Join(alone, storeFolder)))
 }
 
 func exists(path string) bool {

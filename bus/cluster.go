@@ -124,7 +124,7 @@ func nodeName(dir, given string) (string, error) {
 	if strings.ContainsAny(given, " \t\r\n.*>") {
 		return "", fmt.Errorf("name of the node %q: want no spaces, dots, * or >", given)
 	}
-	return given, wrap("name of the node", os.WriteFile(path, []byte(given+"\n"), 0o600))
+	return given, wrap("name of the node", writeDurably(path, []byte(given+"\n")))
 }
 
 // Node is the server's name in its cluster; empty when it is alone.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -178,7 +177,7 @@ func (f *founder) bring(ctx context.Context) (done bool, waits string, err error
 		return false, "", fmt.Errorf("list the streams in %s: %w", folder, err)
 	}
 	kept := filepath.Join(f.server.dir, broughtFolder)
-	if err := os.Rename(folder, kept); err != nil {
+	if err := renameDurably(folder, kept); err != nil {
 		return false, "", fmt.Errorf("put the data aside: %w", err)
 	}
 	f.brings.Store(false)
@@ -210,7 +209,7 @@ func (f *founder) bringStream(ctx context.Context, from *Conn, folder, name stri
 	if err := f.copied(ctx, name); err != nil {
 		return err
 	}
-	return wrap("mark a stream", os.WriteFile(mark, nil, 0o600))
+	return wrap("mark a stream", writeDurably(mark, nil))
 }
 
 // copied waits until every copy of the stream is there: until then it would go

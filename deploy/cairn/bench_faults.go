@@ -26,11 +26,13 @@ func benchFaultsCommand() *cobra.Command {
 		Short: "Let machines fail, and check that nothing acknowledged is lost or stale",
 		Long: `Faults runs three "cairn up" on this machine that are one cluster, and clients of
 all three that create, read and delete tags, and register records. Meanwhile it
-kills a node, has one stand still, cuts one off, and fills the disk of one (as root
-on Linux), the leader more often than not. Then it checks that what the clients were told of tags is linearizable: as
-if each request had been done at one moment between its question and its answer;
-and that every record is there whose registration was acknowledged. It ends with
-code 1 when that is not so, and leaves a page that shows where.`,
+kills a node, has one stand still, and cuts one off; as root on Linux it also
+fills the disk of one, and takes the power from one and from all, whose disks then
+forget what was not synced. Mostly it is the leader. Then it checks that what the
+clients were told of tags is linearizable: as if each request had been done at one
+moment between its question and its answer; and that every record is there whose
+registration was acknowledged. It ends with code 1 when that is not so, and leaves
+a page that shows where.`,
 		Example: `  cairn bench faults --for 10m`,
 		Args:    wants("nothing more", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -74,7 +74,7 @@ func (c *cluster) run(i int) error {
 		return err
 	}
 	// What the nodes tell each other leads nowhere, so that all goes over links.
-	cmd := exec.Command(c.program, "up", "--http", c.https[i], "--nats-listen", c.natss[i], "--data", filepath.Join(c.dir, name(i)),
+	cmd := exec.Command(c.program, "up", "--http", c.https[i], "--nats-listen", c.natss[i], "--data", filepath.Join(c.folder(i), "data"),
 		"--model", "offline:", "--cluster", "faults", "--node", name(i), "--cluster-listen", c.routs[i], "--cluster-advertise", "127.0.0.1:1",
 		"--routes", strings.Join(routes, ","), "--log-level", "warn") // #nosec G204 -- the program is this one
 	cmd.Stdout, cmd.Stderr = log, log

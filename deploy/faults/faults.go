@@ -68,9 +68,9 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 			err = closed
 		}
 	}()
-	full := c.disks()
-	if full != nil && o.Log != nil {
-		o.Log("no disk becomes full: " + full.Error())
+	none := c.disks()
+	if none != nil && o.Log != nil {
+		o.Log("no disk becomes full, no power fails: " + none.Error())
 	}
 	for i := range nodes {
 		if err := c.run(i); err != nil {
@@ -119,10 +119,13 @@ func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Faul
 	for n := 0; !o.Without && time.Since(w.began) < o.For && ctx.Err() == nil; n++ {
 		kind := kinds[n%len(kinds)]
 		node := rand.IntN(nodes) // #nosec G404 -- any will do
-		if kind.leads {
+		if kind.which == leader {
 			node = c.leader(ctx, "tags")
 		}
-		f := Fault{What: fmt.Sprintf(kind.what, name(node)), At: time.Since(w.began)}
+		f := Fault{What: kind.what, At: time.Since(w.began)}
+		if kind.which != everyone {
+			f.What = fmt.Sprintf(kind.what, name(node))
+		}
 		if o.Log != nil {
 			o.Log(fmt.Sprintf("%4.0f s  %s", f.At.Seconds(), f.What))
 		}
@@ -140,29 +143,44 @@ func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Faul
 
 // kind is a kind of faults.
 type kind struct {
-	what  string
-	leads bool // the node that leads the tags
-	disk  bool // needs a disk of its own for the node
+	what  string // with the node, unless it is of all
+	which which
+	disk  bool // needs disks of their own for the nodes
 	make  func(ctx context.Context, c *cluster, node int) error
 }
 
+// which nodes a fault is of.
+type which int
+
+const (
+	leader which = iota // of the tags
+	anyone
+	everyone
+)
+
 // kinds are the faults there are, in order.
 var kinds = []kind{
-	{"kill -9 of %s, the leader; started again after 8 s", true, false, func(ctx context.Context, c *cluster, node int) error {
+	{"kill -9 of %s, the leader; started again after 8 s", leader, false, func(ctx context.Context, c *cluster, node int) error {
 		c.kill(node)
 		sleep(ctx, 8*time.Second)
 		return c.run(node)
 	}},
-	{"%s, the leader, stands still for 10 s", true, false, func(ctx context.Context, c *cluster, node int) error {
+	{"the power of %s, the leader, fails for 5 s", leader, true, func(ctx context.Context, c *cluster, node int) error {
+		return c.powerFails(ctx, node)
+	}},
+	{"%s, the leader, is cut off for 10 s", leader, false, cutOff},
+	{"the power of all fails for 5 s", everyone, true, func(ctx context.Context, c *cluster, _ int) error {
+		return c.powerFails(ctx, 0, 1, 2)
+	}},
+	{"%s, the leader, stands still for 10 s", leader, false, func(ctx context.Context, c *cluster, node int) error {
 		if err := c.stop(node); err != nil {
 			return err
 		}
 		sleep(ctx, 10*time.Second)
 		return c.cont(node)
 	}},
-	{"%s, the leader, is cut off for 10 s", true, false, cutOff},
-	{"the disk of %s, the leader, is full for 10 s; then it is started again", true, true, diskFull},
-	{"%s is cut off for 10 s", false, false, cutOff},
+	{"the disk of %s, the leader, is full for 10 s; then it is started again", leader, true, diskFull},
+	{"%s is cut off for 10 s", anyone, false, cutOff},
 }
 
 func cutOff(ctx context.Context, c *cluster, node int) error {

@@ -4,5 +4,6 @@ package faults
 
 import "errors"
 
-func mount(string, int) error { return errors.ErrUnsupported }
-func unmount(string) error    { return nil }
+func mount(string, int64) error { return errors.ErrUnsupported }
+func unmount(string) error      { return nil }
+func cutPower(string) error     { return errors.ErrUnsupported }

@@ -107,7 +107,7 @@ func fillCatalog(b *testing.B, nc *nats.Conn, records []record) {
 	js, err := jetstream.New(nc)
 	must(b, err)
 	for _, r := range records {
-		_, err := js.PublishAsync("$KV.catalog."+r.kind+"._global."+r.id, r.text)
+		_, err := js.PublishAsync("$KV.catalog."+r.kind+"._global."+r.id, r.text, jetstream.WithStallWait(time.Minute))
 		must(b, err)
 	}
 	select {
