@@ -21,8 +21,12 @@ const (
 	// enough that megabyte records do not fill the memory.
 	fetchMessages = 4096
 	fetchBytes    = 32 << 20
-	// A consumer whose server is gone is missed after two heartbeats.
+	// A consumer whose server is gone is missed after two heartbeats, and made anew
+	// by its cluster's leader, which may have to be elected first.
 	heartbeat = time.Second
+	// lull is after how long without a change the log itself is asked for one: any
+	// copy of it answers, at once.
+	lull = 500 * time.Millisecond
 )
 
 // Change is one revision of the log.
@@ -52,7 +56,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	if err != nil {
 		return fmt.Errorf("follow the catalog: %w", err)
 	}
-	f := follower{changes: changes, closed: consuming.Closed(), apply: apply}
+	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, next: c.after}
 	err = f.run(ctx, target, ready)
 	stop() // a handler that waits for room in changes goes on
 	consuming.Stop()
@@ -92,10 +96,13 @@ type follower struct {
 	changes <-chan Change
 	closed  <-chan struct{}
 	apply   func([]Change) error
+	next    func(ctx context.Context, revision uint64) []Change
 	reached uint64 // the newest revision handed on
 }
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
+	quiet := time.NewTimer(lull)
+	defer quiet.Stop()
 	for {
 		if ready != nil && f.reached >= target {
 			ready()
@@ -110,7 +117,12 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 			if err := f.hand(f.gather([]Change{change})); err != nil {
 				return err
 			}
+		case <-quiet.C:
+			if err := f.hand(f.next(ctx, f.reached)); err != nil {
+				return err
+			}
 		}
+		quiet.Reset(lull)
 	}
 }
 
@@ -127,8 +139,13 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
-// hand gives the batch to apply, without what is none of the catalog's.
+// hand gives the batch to apply, without what it has had, and what is none of
+// the catalog's.
 func (f *follower) hand(batch []Change) error {
+	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= f.reached })
+	if len(batch) == 0 {
+		return nil
+	}
 	first, last := batch[0].Revision, batch[len(batch)-1].Revision
 	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Key == Key{} })
 	if len(batch) > 0 {
@@ -140,6 +157,23 @@ func (f *follower) hand(batch []Change) error {
 	return nil
 }
 
+// after are changes after the revision, as any copy of the log has them; none
+// also when none can be asked.
+func (c *Catalog) after(ctx context.Context, revision uint64) (list []Change) {
+	ctx, cancel := context.WithTimeout(ctx, lull)
+	defer cancel()
+	for len(list) < maxBatch {
+		msg, err := c.stream.GetMsg(ctx, revision+1, jetstream.WithGetMsgSubject(subjects+">"))
+		if err != nil {
+			break
+		}
+		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence) // what is none of the catalog's has no key
+		list = append(list, change)
+		revision = msg.Sequence
+	}
+	return list
+}
+
 // ReadChange is what a message of Stream tells of, for those who consume it
 // themselves. It answers ErrBadKey, and only the revision, for one that is none
 // of the catalog's.
@@ -148,13 +182,17 @@ func ReadChange(msg jetstream.Msg) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("read a change: %w", err)
 	}
-	key, err := ParseKey(strings.TrimPrefix(msg.Subject(), subjects))
+	return changeOf(msg.Subject(), msg.Headers(), msg.Data(), meta.Sequence.Stream)
+}
+
+func changeOf(subject string, header nats.Header, data []byte, revision uint64) (Change, error) {
+	key, err := ParseKey(strings.TrimPrefix(subject, subjects))
 	if err != nil {
-		return Change{Revision: meta.Sequence.Stream}, fmt.Errorf("read revision %d: %w", meta.Sequence.Stream, err)
+		return Change{Revision: revision}, fmt.Errorf("read revision %d: %w", revision, err)
 	}
-	change := Change{Key: key, Revision: meta.Sequence.Stream, Removed: bucket.Removes(msg.Headers())}
+	change := Change{Key: key, Revision: revision, Removed: bucket.Removes(header)}
 	if !change.Removed {
-		change.Record = msg.Data()
+		change.Record = data
 	}
 	return change, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -253,5 +254,30 @@ func TestFollowLeavesNothingRunning(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatal("a consumer is still running")
 		}
+	}
+}
+
+// TestFollowWithoutItsConsumer has the server send nothing: the log is asked.
+func TestFollowWithoutItsConsumer(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	put(t, c, 1, `{}`)
+	view, ready := following(t, c)
+	<-ready
+	s, err := js.Stream(soon(t), catalog.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for info := range s.ListConsumers(soon(t)).Info() {
+		if _, err := s.PauseConsumer(soon(t), info.Name, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := put(t, c, 2, `{"n":2}`)
+	if err := view.WaitFor(soon(t), last); err != nil {
+		t.Fatalf("at revision %d: %v", view.Revision(), err)
+	}
+	if e, _ := view.Get(skill(2)); string(e.Record) != `{"n":2}` {
+		t.Errorf("the record is %s", e.Record)
 	}
 }
