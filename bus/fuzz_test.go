@@ -60,11 +60,11 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, by, id, patience, number, trace string, body []byte) {
 		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {patience}, bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
 		if d, err := time.ParseDuration(patience); err == nil && 0 < d && d < 10*time.Second {
-			t.Skip("a caller who does not wait")
+			return // a caller who does not wait
 		}
 		for _, values := range header {
 			if len(values[0]) > 1<<10 || !text.MatchString(values[0]) {
-				t.Skip("no header of NATS")
+				return // no header of NATS
 			}
 		}
 		for _, subject := range []string{bus.ReadTag.Subject, bus.RegisterSkill.Subject, bus.Analyze.Subject} {

@@ -44,7 +44,7 @@ func FuzzHTTP(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request string, body []byte, header string) {
 		method, path, _ := strings.Cut(request, " ")
 		if _, err := http.NewRequest(method, c.base+path, nil); err != nil || !strings.HasPrefix(path, "/") || strings.Contains(path, " ") || !possible(header) || method == http.MethodConnect {
-			t.Skip("nothing that a client of HTTP sends")
+			return // nothing that a client of HTTP sends
 		}
 		var headers []string
 		if header != "" {

@@ -32,7 +32,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Cleanup(server.Close)
 	f.Fuzz(func(t *testing.T, code int, text []byte) {
 		if code < 200 || code > 599 {
-			t.Skip("no status of an answer")
+			return // no status of an answer
 		}
 		body.Store(&text)
 		status.Store(int64(code))

@@ -55,7 +55,7 @@ func FuzzModel(f *testing.F) {
 	conns := []*bus.Conn{babbling(f, a, "", agent), babbling(f, b, agentSubject, agent)}
 	f.Fuzz(func(t *testing.T, first, second, profile []byte, event string, data []byte) {
 		if len(event) > 1<<10 || strings.ContainsAny(event, "\r\n") {
-			t.Skip("no header of NATS")
+			return // no header of NATS
 		}
 		server.script.Store(&[2][]byte{first, second})
 		agent.Store(&nats.Msg{Header: nats.Header{bus.HeaderEvent: {event}}, Data: data})

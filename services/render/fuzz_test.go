@@ -32,7 +32,7 @@ func FuzzRendering(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input, result, profile []byte, answer string) {
 		said, err := jsontext.AppendQuote(nil, answer)
 		if err != nil {
-			t.Skip("no text")
+			return // no text
 		}
 		for _, body := range [][]byte{input, fmt.Appendf(nil, `{"query":"q","mode":"standard","answer":%s,"tool_uses":[{"tool_call_id":"1","name":"compute_stats","input":%s}],"tool_results":[%s],"profile":%s}`, said, input, result, profile)} {
 			var text strings.Builder

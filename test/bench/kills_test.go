@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -25,6 +26,8 @@ const (
 	killsFor = 10 * time.Minute
 	// killEvery is between two kills.
 	killEvery = 20 * time.Second
+	// lookEvery is between two looks at what is under load.
+	lookEvery = 2 * time.Second
 	// startedAfter is when a process that was killed is started again.
 	startedAfter = 2 * time.Second
 )
@@ -68,18 +71,36 @@ func BenchmarkKills(b *testing.B) {
 }
 
 // benched is what "cairn bench" measures of the mixed load.
-func benched(b *testing.B, flags ...string) (r load.Result) {
+func benched(b *testing.B, flags ...string) load.Result {
+	b.Helper()
+	return benchedWhile(b, func() {}, flags...)
+}
+
+// benchedWhile is benched, and calls look every now and then meanwhile.
+func benchedWhile(b *testing.B, look func(), flags ...string) (r load.Result) {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "result.json")
-	out, err := exec.Command(binary(b), append([]string{"bench", "--json", file}, flags...)...).CombinedOutput()
-	if err != nil {
-		b.Fatalf("cairn bench: %v\n%s", err, out)
+	cmd := exec.Command(binary(b), append([]string{"bench", "--json", file}, flags...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	must(b, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				b.Fatalf("cairn bench: %v\n%s", err, out.Bytes())
+			}
+			b.Logf("%s", out.Bytes())
+			text, err := os.ReadFile(file)
+			must(b, err)
+			must(b, json.Unmarshal(text, &r))
+			return r
+		case <-time.After(lookEvery):
+			look()
+		}
 	}
-	b.Logf("%s", out)
-	text, err := os.ReadFile(file)
-	must(b, err)
-	must(b, json.Unmarshal(text, &r))
-	return r
 }
 
 // part is a process that is started again when it is killed.

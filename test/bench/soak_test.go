@@ -14,8 +14,6 @@ import (
 const (
 	// soakFor is how long load is put; CAIRN_BENCH_SOAK says otherwise.
 	soakFor = 10 * time.Minute
-	// soakEvery is between two looks at the process.
-	soakEvery = 2 * time.Second
 	// overFor is how long too much load is put.
 	overFor = time.Minute
 )
@@ -35,9 +33,9 @@ func BenchmarkSoak(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(highest.Rate, "highest/s")
 
-	watch := at.watch(b)
-	r := benched(b, "--url", url, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String())
-	watch.report(b)
+	var w watched
+	r := benchedWhile(b, func() { w.look(b, at) }, "--url", url, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String())
+	w.report(b)
 	all := r.Operations[len(r.Operations)-1]
 	b.ReportMetric(float64(all.Failed()), "failed")
 	for _, o := range r.Operations {
@@ -59,42 +57,26 @@ func BenchmarkSoak(b *testing.B) {
 }
 
 // watched is what a process was at, over time.
-type watched struct {
-	resident, goroutines []float64
-	end                  func()
-}
+type watched struct{ resident, goroutines []float64 }
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
 
-// watch looks at the process until report is asked.
-func (s server) watch(b *testing.B) *watched {
+// look notes what the process is at now.
+func (w *watched) look(b *testing.B, s server) {
 	b.Helper()
-	w := &watched{}
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(soakEvery):
-			}
-			w.resident = append(w.resident, s.resident(b))
-			n, err := strconv.ParseFloat(goroutines.FindStringSubmatch(get(b, "http://"+s.at+"/metrics"))[1], 64)
-			if err != nil {
-				b.Error(err)
-			}
-			w.goroutines = append(w.goroutines, n)
-		}
-	}()
-	w.end = func() { close(stop); <-done }
-	return w
+	w.resident = append(w.resident, s.resident(b))
+	found := goroutines.FindStringSubmatch(get(b, "http://"+s.at+"/metrics"))
+	if found == nil {
+		b.Fatal("no go_goroutines in the metrics")
+	}
+	n, err := strconv.ParseFloat(found[1], 64)
+	must(b, err)
+	w.goroutines = append(w.goroutines, n)
 }
 
-// report ends the watch, and says what the last quarter of the time was beside
-// the quarter before.
+// report says what the last quarter of the time was beside the quarter before.
 func (w *watched) report(b *testing.B) {
-	w.end()
+	b.Helper()
 	for name, list := range map[string][]float64{"resident": w.resident, "goroutines": w.goroutines} {
 		n := len(list)
 		third, last := median(list[n/2:3*n/4]), median(list[3*n/4:])

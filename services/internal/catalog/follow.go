@@ -56,7 +56,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	if err != nil {
 		return fmt.Errorf("follow the catalog: %w", err)
 	}
-	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, next: c.after}
+	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c}
 	err = f.run(ctx, target, ready)
 	stop() // a handler that waits for room in changes goes on
 	consuming.Stop()
@@ -96,7 +96,7 @@ type follower struct {
 	changes <-chan Change
 	closed  <-chan struct{}
 	apply   func([]Change) error
-	next    func(ctx context.Context, revision uint64) []Change
+	log     *Catalog
 	reached uint64 // the newest revision handed on
 }
 
@@ -118,7 +118,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 				return err
 			}
 		case <-quiet.C:
-			if err := f.hand(f.next(ctx, f.reached)); err != nil {
+			if err := f.hand(f.log.after(ctx, f.reached)); err != nil {
 				return err
 			}
 		}
@@ -142,15 +142,15 @@ func (f *follower) gather(batch []Change) []Change {
 // hand gives the batch to apply, without what it has had, and what is none of
 // the catalog's.
 func (f *follower) hand(batch []Change) error {
-	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= f.reached })
-	if len(batch) == 0 {
+	had := f.reached
+	if len(batch) == 0 || batch[len(batch)-1].Revision <= had {
 		return nil
 	}
-	first, last := batch[0].Revision, batch[len(batch)-1].Revision
-	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Key == Key{} })
+	last := batch[len(batch)-1].Revision
+	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= had || c.Key == Key{} })
 	if len(batch) > 0 {
 		if err := f.apply(batch); err != nil {
-			return fmt.Errorf("apply revisions %d to %d: %w", first, last, err)
+			return fmt.Errorf("apply revisions %d to %d: %w", had+1, last, err)
 		}
 	}
 	f.reached = last

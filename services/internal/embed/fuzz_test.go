@@ -39,7 +39,7 @@ func FuzzVectors(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, show, list, vectorsOf, stored []byte, status int) {
 		if status < 200 || status > 599 || status == 500 {
-			t.Skip("no status of an answer, or one after which it is waited")
+			return // no status of an answer, or one after which it is waited
 		}
 		anything.says.Store(&saying{show, list, vectorsOf, status})
 		e, err := embed.Open(t.Context(), "ollama://"+strings.TrimPrefix(server.URL, "http://")+"/m?batch=2")

@@ -39,7 +39,7 @@ func FuzzElasticsearch(f *testing.F) {
 	f.Cleanup(server.Close)
 	f.Fuzz(func(t *testing.T, search, item, indices []byte, status int) {
 		if status < 200 || status > 599 {
-			t.Skip("no status of an answer")
+			return // no status of an answer
 		}
 		search = bytes.ReplaceAll(search, []byte("$INDEX"), []byte(good.live("skill")))
 		good.onSearch(func(w http.ResponseWriter, r *http.Request) { repeat(w, r, status, "responses", search) })
