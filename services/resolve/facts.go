@@ -52,7 +52,7 @@ func read(c catalog.Change) (taken, error) {
 		return linked(c, facts{}, graph.Fields{Domain: f.Domain, Skills: f.SkillIDs}), err
 	default:
 		f, err := fields[schemas.Agent](c)
-		return linked(c, facts{status: f.Status}, graph.Fields{Skills: f.SkillIDs}), err
+		return taken{facts{status: f.Status}, nil, c.Record}, err
 	}
 }
 

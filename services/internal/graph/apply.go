@@ -10,37 +10,30 @@ import (
 // leastWaste is how many retirements are always put up with.
 const leastWaste = 1024
 
-// Apply makes edges all the links of the record. Only what differs from its
-// links before is touched, and readers see all of it or nothing.
+// Apply makes edges, each once, all the links of the record. Readers see all
+// of the change or nothing.
 func (g *Graph) Apply(from Node, edges []Edge) {
 	g.writing.Lock()
 	defer g.writing.Unlock()
-	g.change(from, byPredicate(g.edges[from]), byPredicate(edges))
-	g.keep(from, edges)
-	if g.waste > max(leastWaste, g.quads) {
+	g.change(from, edges)
+	if len(g.retired) > max(leastWaste, g.quads) {
 		g.rebuild()
 	}
 }
 
-func (g *Graph) change(from Node, before, after map[string][]string) {
+func (g *Graph) change(from Node, edges []Edge) {
+	before := g.edges[from]
+	if slices.Equal(before, edges) {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for predicate, old := range before {
-		gone, _ := difference(old, after[predicate])
-		for _, to := range gone {
-			g.retire(newQuad(from, Edge{predicate, to}))
-		}
+	for _, e := range without(before, edges) {
+		g.retire(newQuad(from, e))
 	}
-	for predicate, now := range after {
-		_, come := difference(before[predicate], now)
-		for _, to := range come {
-			g.add(newQuad(from, Edge{predicate, to}))
-		}
+	for _, e := range without(edges, before) {
+		g.add(newQuad(from, e))
 	}
-}
-
-// keep remembers the edges of the record, or forgets a record that has none.
-func (g *Graph) keep(from Node, edges []Edge) {
 	if len(edges) == 0 {
 		delete(g.edges, from)
 		return
@@ -48,54 +41,30 @@ func (g *Graph) keep(from Node, edges []Edge) {
 	g.edges[from] = slices.Clone(edges)
 }
 
-func byPredicate(edges []Edge) map[string][]string {
-	if len(edges) == 0 {
-		return nil
+// without are the edges of list that are followed back and are none of other.
+func without(list, other []Edge) (rest []Edge) {
+	has := make(map[Edge]bool, len(other))
+	for _, e := range other {
+		has[e] = true
 	}
-	lists := make(map[string][]string, 4)
-	for _, e := range edges {
-		if !slices.Contains(lists[e.Predicate], e.To) {
-			lists[e.Predicate] = append(lists[e.Predicate], e.To)
+	for _, e := range list {
+		if followedBack(e.Predicate) && !has[e] {
+			rest = append(rest, e)
 		}
 	}
-	return lists
+	return rest
 }
 
-// difference is what to take from old, and then to put behind what is left of
-// it, to make it now, in the same order.
-func difference(old, now []string) (remove, add []string) {
-	if slices.Equal(old, now) {
-		return nil, nil
-	}
-	kept := 0 // so many of now are in old, in this order
-	for _, to := range old {
-		if kept < len(now) && to == now[kept] {
-			kept++
-			continue
-		}
-		remove = append(remove, to)
-	}
-	return remove, now[kept:]
-}
-
-// add writes a quad behind all others of its record.
+// add makes the quad hold; it may be there and retired.
 func (g *Graph) add(q quad.Quad) {
-	g.quads++
-	id, isNew := g.store.AddQuad(q)
-	if isNew {
-		return
-	}
-	// It was retired, and still has its old place in the order. Coming back is
-	// rare enough to pay for a real deletion.
+	id, _ := g.store.AddQuad(q)
 	delete(g.retired, id)
-	g.store.Delete(id)
-	g.store.AddQuad(q)
+	g.quads++
 }
 
 func (g *Graph) retire(q quad.Quad) {
 	id, _ := g.store.AddQuad(q) // finds the one that is there
 	g.retired[id] = struct{}{}
-	g.waste++
 	g.quads--
 }
 
@@ -105,12 +74,11 @@ func (g *Graph) retire(q quad.Quad) {
 func (g *Graph) rebuild() {
 	store := memstore.New()
 	for from, edges := range g.edges {
-		for _, e := range edges {
+		for _, e := range without(edges, nil) {
 			store.AddQuad(newQuad(from, e))
 		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.store, g.waste = store, 0
-	clear(g.retired)
+	g.store, g.retired = store, map[int64]struct{}{}
 }

@@ -44,8 +44,8 @@ func BenchmarkLinks(b *testing.B) {
 func BenchmarkNamers(b *testing.B) {
 	g := filled(10_000)
 	for i := 0; b.Loop(); i++ {
-		to := tool("", fmt.Sprintf("aws.ec2.op%d", i%5000))
-		if got := g.Namers(schemas.KindSkill, graph.Tools, to); len(got) != 10 {
+		to := builder("", fmt.Sprintf("cb.%d", i%5000))
+		if got := g.Namers(schemas.KindSkill, graph.ContextBuilders, to); len(got) != 8 {
 			b.Fatal(len(got))
 		}
 	}
@@ -60,17 +60,6 @@ func BenchmarkApply(b *testing.B) {
 				g.Apply(skill("", id(i%n)), named(i%n, 1+i/n))
 			}
 		})
-	}
-}
-
-// BenchmarkRevive takes a link away and gives it back, which is the case in
-// which the memory store really deletes.
-func BenchmarkRevive(b *testing.B) {
-	g := filled(10_000)
-	for i := 0; b.Loop(); i++ {
-		from, edges := skill("", id(i%10_000)), named(i%10_000, 0)
-		g.Apply(from, edges[1:])
-		g.Apply(from, edges)
 	}
 }
 

@@ -1,5 +1,7 @@
 // Package graph keeps who names whom among the records, and who serves which
-// domain, as quads in Cayley's memory store: a traversal costs microseconds.
+// domain: a record's own links in their order, and as quads in Cayley's memory
+// store what leads back, from the named to who names. A traversal costs
+// microseconds.
 //
 // Each tenant's records are a graph of their own, labelled with the tenant: a
 // record names ids, not records, so what it names is a node of the same
@@ -30,17 +32,17 @@ type Edge struct {
 // Graph holds the links of records. It may be used concurrently.
 type Graph struct {
 	writing sync.Mutex   // held by whoever changes anything
-	mu      sync.RWMutex // guards what readers see: store and retired
-	store   *memstore.QuadStore
-	// edges are each record's links in their order: what Apply compares with,
-	// and what the store is made anew from.
+	mu      sync.RWMutex // guards what readers see
+	// edges are each record's links in their order.
 	edges map[Node][]Edge
+	// store has those that are followed from what is named to who names it. A
+	// node of its own costs more than a kilobyte in it, on either side of a quad.
+	store *memstore.QuadStore
 	quads int // how many hold
 	// retired are the ids of quads in the store that no longer hold. To delete
 	// a quad the memory store searches a list of all it has, so a retired one
-	// is only passed over, until waste is as much as what holds.
+	// is only passed over, until there are as many as hold.
 	retired map[int64]struct{}
-	waste   int // retirements since the store was made
 }
 
 // New is an empty graph.
@@ -51,20 +53,23 @@ func New() *Graph {
 // Links are the ids that the record names by the predicate, in the order in
 // which it does. They may be ids of nothing.
 func (g *Graph) Links(from Node, predicate string) []string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
 	var ids []string
-	g.walk(from, along(predicate), func(id string) bool {
-		ids = append(ids, id)
-		return true
-	})
+	for _, e := range g.edges[from] {
+		if e.Predicate == predicate {
+			ids = append(ids, e.To)
+		}
+	}
 	return ids
 }
 
 // Namers are the ids of the records of the kind that name the node by the
-// predicate, sorted. They are of the node's tenant: records of another name
-// another node.
+// predicate, one of those that are followed back, sorted. They are of the
+// node's tenant: records of another name another node.
 func (g *Graph) Namers(kind, predicate string, to Node) []string {
 	var ids []string
-	g.walk(to, against(predicate, kind), func(id string) bool {
+	g.back(to, predicate, kind, func(id string) bool {
 		ids = append(ids, id)
 		return true
 	})
@@ -75,7 +80,7 @@ func (g *Graph) Namers(kind, predicate string, to Node) []string {
 // named reports whether one of the Namers is good.
 func (g *Graph) named(kind, predicate string, to Node, good func(id string) bool) bool {
 	found := false
-	g.walk(to, against(predicate, kind), func(id string) bool {
+	g.back(to, predicate, kind, func(id string) bool {
 		found = good(id)
 		return !found
 	})

@@ -8,7 +8,7 @@ const (
 	Guardrails      = "guardrail_ids"       // of a skill
 	Template        = "template_id"         // of a skill
 	Tools           = "tool_ids"            // of a skill or a context builder
-	Skills          = "skill_ids"           // of an agent, a guardrail, a template or a context builder
+	Skills          = "skill_ids"           // of a guardrail, a template or a context builder
 )
 
 // The predicates that offer a record to skills it does not name.
@@ -29,6 +29,16 @@ const (
 	// domain is empty.
 	Everywhere = ""
 )
+
+// followedBack reports whether it is asked who names something by the
+// predicate. By the others only the record itself is asked whom it names.
+func followedBack(predicate string) bool {
+	switch predicate {
+	case Tools, Template, Guardrails:
+		return false
+	}
+	return true
+}
 
 // kindOf is the kind of what a predicate names.
 func kindOf(predicate string) string {
@@ -59,7 +69,8 @@ type Fields struct {
 }
 
 // Edges are the links that the fields mean in a record of the kind, in their
-// order and each once.
+// order and each once. An agent's skills are none: nobody goes from an agent to
+// them, or back.
 func Edges(kind string, f Fields) []Edge {
 	switch kind {
 	case schemas.KindSkill:
@@ -67,7 +78,7 @@ func Edges(kind string, f Fields) []Edge {
 			links{Template, one(f.Template)}, links{Tools, f.Tools})
 	case schemas.KindContextBuilder:
 		return edges(links{Tools, f.Tools}, links{Skills, f.Skills}, f.builds())
-	case schemas.KindAgent, schemas.KindTemplate:
+	case schemas.KindTemplate:
 		return edges(links{Skills, f.Skills})
 	case schemas.KindGuardrail:
 		return edges(links{Skills, f.Skills}, f.guards())

@@ -159,12 +159,12 @@ func TestLinksMayDangle(t *testing.T) {
 	known := map[graph.Node]bool{}
 	r := graph.Reader{Graph: graph.New(), Has: func(n graph.Node) bool { return known[n] }}
 	from := skill("acme", "net.x")
-	r.Graph.Apply(from, names("a.b.c"))
-	if got := r.Named("acme", from, graph.Tools); got != nil {
+	r.Graph.Apply(from, names("b"))
+	if got := r.Named("acme", from, graph.ContextBuilders); got != nil {
 		t.Errorf("reached %v before it was there", got)
 	}
-	known[tool("", "a.b.c")] = true
-	if diff := cmp.Diff([]string{"/a.b.c@tool_ids"}, short(r.Named("acme", from, graph.Tools))); diff != "" {
+	known[builder("", "b")] = true
+	if diff := cmp.Diff([]string{"/b@context_builder_ids"}, short(r.Named("acme", from, graph.ContextBuilders))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

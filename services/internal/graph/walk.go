@@ -38,42 +38,26 @@ func newQuad(from Node, e Edge) quad.Quad {
 	return q
 }
 
-// step is a way from one end of a quad to the other.
-type step struct {
-	near, far quad.Direction
-	predicate string
-	kind      string // of the nodes at the far end
-}
-
-func along(predicate string) step {
-	return step{quad.Subject, quad.Object, predicate, kindOf(predicate)}
-}
-
-func against(predicate, kind string) step {
-	return step{quad.Object, quad.Subject, predicate, kind}
-}
-
-// walk calls yield with the id of each node that the step leads to from n, in
-// the order in which the quads were added: the store numbers them as they come
-// and keeps those of a node by number. It ends when yield returns false; yield
-// must not call the graph.
-func (g *Graph) walk(n Node, s step, yield func(id string) bool) {
+// back calls yield with the id of each record of the kind that names n by the
+// predicate, in no order. It ends when yield returns false; yield must not call
+// the graph.
+func (g *Graph) back(n Node, predicate, kind string, yield func(id string) bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	start, by := g.store.ValueOf(n.name()), g.store.ValueOf(name(s.predicate))
+	start, by := g.store.ValueOf(n.name()), g.store.ValueOf(name(predicate))
 	if start == nil || by == nil {
 		return
 	}
-	prefix := s.kind + separator + n.Tenant + separator
-	quads := g.store.QuadIterator(s.near, start)
+	prefix := kind + separator + n.Tenant + separator
+	quads := g.store.QuadIterator(quad.Object, start)
 	defer quads.Close()
 	for quads.Next(context.Background()) {
 		q := quads.Result()
 		if g.store.QuadDirection(q, quad.Predicate) != by || g.isRetired(q.Key()) {
 			continue
 		}
-		far, _ := g.store.NameOf(g.store.QuadDirection(q, s.far)).(name)
-		id, ok := strings.CutPrefix(string(far), prefix)
+		from, _ := g.store.NameOf(g.store.QuadDirection(q, quad.Subject)).(name)
+		id, ok := strings.CutPrefix(string(from), prefix)
 		if ok && !yield(id) {
 			return
 		}
