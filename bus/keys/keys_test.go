@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, conn *bus.Conn) *keys.Store {
+func open(t testing.TB, conn *bus.Conn) *keys.Store {
 	t.Helper()
 	store, err := keys.Open(t.Context(), conn, 0)
 	if err != nil {
@@ -29,7 +30,7 @@ func open(t *testing.T, conn *bus.Conn) *keys.Store {
 	return store
 }
 
-func create(t *testing.T, s *keys.Store, k keys.Key) (keys.Key, string) {
+func create(t testing.TB, s *keys.Store, k keys.Key) (keys.Key, string) {
 	t.Helper()
 	made, secret, err := s.Create(t.Context(), k)
 	if err != nil {
@@ -76,6 +77,36 @@ func TestKeys(t *testing.T) {
 	for _, id := range []string{"nobody", "a b", "", ">"} {
 		if err := s.Revoke(t.Context(), id); !errors.Is(err, keys.ErrNotFound) {
 			t.Errorf("revoke %q: %v, want %v", id, err, keys.ErrNotFound)
+		}
+	}
+}
+
+// A hash that is none is of no secret, whatever stands in it.
+func TestHashThatIsNone(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	made, secret := create(t, open(t, conn), keys.Key{Role: schemas.RoleReader})
+	kv, err := conn.JetStream().KeyValue(t.Context(), keys.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
+	for _, c := range []struct {
+		hash  string
+		opens bool
+	}{{made.Hash, true}, {"", false}, {made.Hash[:62], false}, {made.Hash + "00", false}, {made.Hash + "x", false}, {made.Hash, true}} {
+		kept, err := json.Marshal(keys.Key{ID: made.ID, Role: made.Role, Hash: c.hash})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kv.Put(t.Context(), made.ID, kept); err != nil {
+			t.Fatal(err)
+		}
+		if err := ring.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ring.Identify(t.Context(), secret); errors.Is(err, keys.ErrUnknown) == c.opens {
+			t.Errorf("hash %q: %v", c.hash, err)
 		}
 	}
 }

@@ -2,6 +2,9 @@ package keys
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,13 +46,13 @@ type Ring struct {
 	mu   sync.RWMutex
 	of   string // ID of the bucket
 	next uint64 // sequence of what was not yet read
-	keys map[string]known
+	keys map[string]*known
 	read bool // all of them, once at least
 }
 
 // NewRing is a ring that knows nothing until it runs.
 func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
-	return &Ring{conn: conn, log: log, next: 1, keys: map[string]known{}}
+	return &Ring{conn: conn, log: log, next: 1, keys: map[string]*known{}}
 }
 
 // Run keeps the ring like the bucket until ctx ends. While NATS is away, the
@@ -158,7 +161,7 @@ func (r *Ring) note(id string, next uint64, changed map[string]*Key, all bool) {
 			delete(r.keys, name)
 			continue
 		}
-		r.keys[name] = known{*k, k.Identity()}
+		r.keys[name] = newKnown(k)
 	}
 	r.of, r.next, r.read = id, next, r.read || all
 }
@@ -187,13 +190,28 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	return k.by, nil
 }
 
-// known is a key and who comes with it.
+// known is a key as each request needs it.
 type known struct {
-	Key
-	by *schemas.Identity
+	*Key
+	by  *schemas.Identity
+	sum []byte // SHA-256 of the secret
 }
 
-func (r *Ring) find(id string) (k known, found, read bool) {
+func newKnown(k *Key) *known {
+	sum, err := hex.DecodeString(k.Hash)
+	if err != nil {
+		sum = nil // no secret's
+	}
+	return &known{k, k.Identity(), sum}
+}
+
+// opens reports whether secret is that of k, in a time that does not tell.
+func (k *known) opens(secret string) bool {
+	sum := sha256.Sum256([]byte(secret))
+	return subtle.ConstantTimeCompare(sum[:], k.sum) == 1
+}
+
+func (r *Ring) find(id string) (k *known, found, read bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	k, found = r.keys[id]
