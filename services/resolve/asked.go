@@ -16,11 +16,11 @@ type asked struct {
 }
 
 func (s asked) builders() []graph.Reach {
-	return s.reader.ContextBuilders(s.tenant, s.skill, s.facts[s.skill].domain)
+	return s.reader.ContextBuilders(s.tenant, s.skill, s.factsOf(s.skill).domain)
 }
 
 func (s asked) guardrails() []graph.Reach {
-	return s.reader.Guardrails(s.tenant, s.skill, s.facts[s.skill].domain)
+	return s.reader.Guardrails(s.tenant, s.skill, s.factsOf(s.skill).domain)
 }
 
 // tools are those of the context builders and of the skill, once each.

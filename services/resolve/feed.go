@@ -21,13 +21,13 @@ const (
 // are read on while an embedder is away.
 type feed struct {
 	index index.Index
-	view  *catalog.View // of the same log, which the index may be behind; nil: it is not counted
+	view  *view // of the same log, which the index may be behind; nil: it is not counted
 	log   *slog.Logger
 	mark  *mark
 	stall chan struct{} // closed at the first failure
 }
 
-func newFeed(ix index.Index, view *catalog.View, log *slog.Logger) *feed {
+func newFeed(ix index.Index, view *view, log *slog.Logger) *feed {
 	return &feed{index: ix, view: view, log: log, mark: newMark(), stall: make(chan struct{})}
 }
 

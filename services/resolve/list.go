@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
-	"cairn/services/internal/graph"
 )
 
 // pageBytes is where a page ends before its limit. With the largest record
@@ -70,16 +69,16 @@ func (r *Resolver) page(kind, scope, after string, want filter, limit int) (page
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	size, last := 0, ""
-	for e := range r.view.After(kind, scope, after) {
-		if !want.fits(r.facts[graph.Node{Kind: kind, Tenant: scope, ID: e.Key.ID}]) {
+	for id, k := range r.view.After(kind, scope, after) {
+		if !want.fits(k.facts.Value()) {
 			continue
 		}
-		size += len(e.Record)
+		size += len(k.record)
 		if len(page) == limit || len(page) > 0 && size > pageBytes {
 			return page, last
 		}
-		page = append(page, e.Record)
-		last = e.Key.ID
+		page = append(page, k.record)
+		last = id
 	}
 	return page, ""
 }

@@ -42,10 +42,9 @@ type Resolver struct {
 	// mu is held for writing while changes are taken in, so that who reads
 	// sees a record and its links at one revision.
 	mu     sync.RWMutex
-	view   *catalog.View
+	view   *view
 	graph  *graph.Graph
-	reader graph.Reader // of the graph; to be used while mu is held
-	facts  map[graph.Node]facts
+	reader graph.Reader          // of the graph; to be used while mu is held
 	aside  map[graph.Node]uint64 // unreadable records, and their revisions
 	packed packages
 
@@ -60,9 +59,8 @@ type Resolver struct {
 func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	r := &Resolver{
 		deps:  deps,
-		view:  catalog.NewView(),
+		view:  catalog.NewView[kept](),
 		graph: graph.New(),
-		facts: map[graph.Node]facts{},
 		aside: map[graph.Node]uint64{},
 	}
 	r.reader = graph.Reader{Graph: r.graph, Has: r.has}

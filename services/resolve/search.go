@@ -106,8 +106,8 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
 		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
-		if f, ok := r.facts[n]; ok && schemas.Active(f.status) {
-			hits = append(hits, found{n, h, r.record(n)})
+		if k, ok := r.view.Get(keyOf(n)); ok && schemas.Active(k.facts.Value().status) {
+			hits = append(hits, found{n, h, k.record})
 		}
 	}
 	return hits

@@ -42,7 +42,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
 	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
 		builders := slices.DeleteFunc(s.builders(), func(b graph.Reach) bool {
-			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.facts[b.Node].contextType)
+			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
 		if len(builders) == 0 {
 			return schemas.ErrContextBuilderNotFound

@@ -53,11 +53,10 @@ func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a s
 	want := filter{class: q.ToolClass, provider: q.Provider}
 	why := reasons{wanted: q.Explain}
 	for _, scope := range slices.Compact([]string{q.Tenant(), ""}) {
-		for e := range r.view.After(schemas.KindTool, scope, "") {
-			n := graph.Node{Kind: schemas.KindTool, Tenant: scope, ID: e.Key.ID}
-			if want.fits(r.facts[n]) {
-				a.Tools = append(a.Tools, e.Record)
-				why.add(n, "tool_class")
+		for id, k := range r.view.After(schemas.KindTool, scope, "") {
+			if want.fits(k.facts.Value()) {
+				a.Tools = append(a.Tools, k.record)
+				why.add(graph.Node{Kind: schemas.KindTool, Tenant: scope, ID: id}, "tool_class")
 			}
 		}
 		if len(a.Tools) > 0 {

@@ -84,7 +84,7 @@ func BenchmarkFollow(b *testing.B) {
 	}
 	fill(b, js, n)
 	for b.Loop() {
-		view := catalog.NewView()
+		view := catalog.NewView[[]byte]()
 		if err := replay(b, c, view); err != nil {
 			b.Fatal(err)
 		}

@@ -26,9 +26,9 @@ func contextWithCancel(t testing.TB) (context.Context, context.CancelFunc) {
 
 // following is a view fed by a follower of its own, which ends with the test.
 // ready is closed when it has caught up.
-func following(t *testing.T, c *catalog.Catalog) (view *catalog.View, ready chan struct{}) {
+func following(t *testing.T, c *catalog.Catalog) (view *view, ready chan struct{}) {
 	t.Helper()
-	view, ready = catalog.NewView(), make(chan struct{})
+	view, ready = catalog.NewView[[]byte](), make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	var last uint64
@@ -40,7 +40,7 @@ func following(t *testing.T, c *catalog.Catalog) (view *catalog.View, ready chan
 				}
 				last = change.Revision
 			}
-			view.Apply(changes)
+			apply(view, changes...)
 			return nil
 		}, func() { close(ready) })
 	}()
@@ -62,7 +62,7 @@ func put(t testing.TB, c *catalog.Catalog, n int, record string) uint64 {
 	return revision
 }
 
-func await(t testing.TB, view *catalog.View, revision uint64) {
+func await(t testing.TB, view *view, revision uint64) {
 	t.Helper()
 	if err := view.WaitFor(soon(t), revision); err != nil {
 		t.Fatalf("revision %d is not seen: at %d: %v", revision, view.Revision(), err)
@@ -70,10 +70,10 @@ func await(t testing.TB, view *catalog.View, revision uint64) {
 }
 
 // contents are the skills of the view.
-func contents(view *catalog.View) map[string]string {
+func contents(view *view) map[string]string {
 	all := map[string]string{}
-	for e := range view.After(schemas.KindSkill, "", "") {
-		all[e.Key.ID] = string(e.Record)
+	for id, record := range view.After(schemas.KindSkill, "", "") {
+		all[id] = string(record)
 	}
 	return all
 }
@@ -214,7 +214,7 @@ func TestWritesInBatchesSurviveTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	if err := replay(t, again, view); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestFollowLeavesNothingRunning(t *testing.T) {
 		put(t, c, n, `{}`)
 	}
 	for range 10 {
-		if err := replay(t, c, catalog.NewView()); err != nil {
+		if err := replay(t, c, catalog.NewView[[]byte]()); err != nil {
 			t.Fatal(err)
 		}
 		broken := errors.New("broken")
@@ -277,7 +277,7 @@ func TestFollowWithoutItsConsumer(t *testing.T) {
 	if err := view.WaitFor(soon(t), last); err != nil {
 		t.Fatalf("at revision %d: %v", view.Revision(), err)
 	}
-	if e, _ := view.Get(skill(2)); string(e.Record) != `{"n":2}` {
-		t.Errorf("the record is %s", e.Record)
+	if record, _ := view.Get(skill(2)); string(record) != `{"n":2}` {
+		t.Errorf("the record is %s", record)
 	}
 }

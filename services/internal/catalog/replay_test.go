@@ -8,10 +8,21 @@ import (
 )
 
 // replay follows the log into view until it has caught up.
-func replay(t testing.TB, c *catalog.Catalog, view *catalog.View) error {
+func replay(t testing.TB, c *catalog.Catalog, view *view) error {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	apply := func(changes []catalog.Change) error { view.Apply(changes); return nil }
-	return c.Follow(ctx, apply, stop)
+	follow := func(changes []catalog.Change) error { apply(view, changes...); return nil }
+	return c.Follow(ctx, follow, stop)
+}
+
+// view holds the records as they are.
+type view = catalog.View[[]byte]
+
+func apply(v *view, changes ...catalog.Change) {
+	records := make([][]byte, len(changes))
+	for i, c := range changes {
+		records[i] = c.Record
+	}
+	v.Apply(changes, records)
 }

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// View holds the newest revision of every record in memory. Feed it with
-// Apply, usually from Catalog.Follow, and read it from as many goroutines as
-// you like.
-type View struct {
+// View holds a V for every record at its newest revision, in memory. Feed it with
+// Apply, usually from Catalog.Follow, and read it from as many goroutines as you
+// like.
+type View[V any] struct {
 	mu          sync.RWMutex
-	collections map[collection]*records
+	collections map[collection]*records[V]
 	revision    uint64
 	advanced    chan struct{} // closed, and replaced, when revision grows
 }
@@ -21,8 +21,8 @@ type View struct {
 // collection is one tenant's records of one kind.
 type collection struct{ kind, tenant string }
 
-type records struct {
-	byID map[string]Entry
+type records[V any] struct {
+	byID map[string]V
 	// ids has every id of byID in order, and perhaps some since removed; nil
 	// when it has to be made anew.
 	ids    []string
@@ -30,31 +30,32 @@ type records struct {
 }
 
 // NewView is a view of an empty log.
-func NewView() *View {
-	return &View{collections: map[collection]*records{}, advanced: make(chan struct{})}
+func NewView[V any]() *View[V] {
+	return &View[V]{collections: map[collection]*records[V]{}, advanced: make(chan struct{})}
 }
 
-// Apply takes the changes in, of which all revisions ascend. Whoever waits for
-// the last of them goes on when it returns.
-func (v *View) Apply(changes []Change) {
+// Apply takes the changes in, of which all revisions ascend, and holds of each
+// record the value at its place. Whoever waits for the last of them goes on when
+// it returns.
+func (v *View[V]) Apply(changes []Change, values []V) {
 	if len(changes) == 0 {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, change := range changes {
-		v.apply(change)
+	for i, change := range changes {
+		v.apply(change, values[i])
 	}
 	v.revision = changes[len(changes)-1].Revision
 	close(v.advanced)
 	v.advanced = make(chan struct{})
 }
 
-func (v *View) apply(change Change) {
+func (v *View[V]) apply(change Change, value V) {
 	c := collection{change.Key.Kind, change.Key.Tenant}
 	r := v.collections[c]
 	if r == nil {
-		r = &records{byID: map[string]Entry{}}
+		r = &records[V]{byID: map[string]V{}}
 		v.collections[c] = r
 	}
 	id := change.Key.ID
@@ -66,11 +67,11 @@ func (v *View) apply(change Change) {
 		r.ids = nil
 		r.joined++
 	}
-	r.byID[id] = Entry{Key: change.Key, Record: change.Record, Revision: change.Revision}
+	r.byID[id] = value
 }
 
 // Revision is the newest revision taken in.
-func (v *View) Revision() uint64 {
+func (v *View[V]) Revision() uint64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.revision
@@ -78,7 +79,7 @@ func (v *View) Revision() uint64 {
 
 // WaitFor returns once the view has taken in the revision, at once when it
 // has already, or with ctx's error when that comes first.
-func (v *View) WaitFor(ctx context.Context, revision uint64) error {
+func (v *View[V]) WaitFor(ctx context.Context, revision uint64) error {
 	for {
 		v.mu.RLock()
 		reached, advanced := v.revision, v.advanced
@@ -94,20 +95,20 @@ func (v *View) WaitFor(ctx context.Context, revision uint64) error {
 	}
 }
 
-// Get is the record of the key, and whether there is one.
-func (v *View) Get(key Key) (Entry, bool) {
+// Get is what is held of the key's record, and whether there is one.
+func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	r := v.collections[collection{key.Kind, key.Tenant}]
 	if r == nil {
-		return Entry{}, false
+		return value, false
 	}
-	e, ok := r.byID[key.ID]
-	return e, ok
+	value, ok = r.byID[key.ID]
+	return value, ok
 }
 
 // Len is the number of the tenant's records of the kind.
-func (v *View) Len(kind, tenant string) int {
+func (v *View[V]) Len(kind, tenant string) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	r := v.collections[collection{kind, tenant}]
@@ -117,18 +118,18 @@ func (v *View) Len(kind, tenant string) int {
 	return len(r.byID)
 }
 
-// After is the tenant's records of the kind whose id is greater than id, in the
-// order of their ids. What is written meanwhile may or may not be among them;
-// the view is not locked while the caller looks at a record.
-func (v *View) After(kind, tenant, id string) iter.Seq[Entry] {
-	return func(yield func(Entry) bool) {
+// After is the ids greater than id of the tenant's records of the kind, in order,
+// with what is held of each. What is written meanwhile may or may not be among
+// them; the view is not locked while the caller looks at a record.
+func (v *View[V]) After(kind, tenant, id string) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
 		ids := v.sorted(collection{kind, tenant})
 		from, exact := slices.BinarySearch(ids, id)
 		if exact {
 			from++
 		}
 		for _, next := range ids[from:] {
-			if e, ok := v.Get(Key{kind, tenant, next}); ok && !yield(e) {
+			if value, ok := v.Get(Key{kind, tenant, next}); ok && !yield(next, value) {
 				return
 			}
 		}
@@ -137,7 +138,7 @@ func (v *View) After(kind, tenant, id string) iter.Seq[Entry] {
 
 // sorted is the collection's ids in order, and perhaps some since removed. The
 // slice is never written to again.
-func (v *View) sorted(c collection) []string {
+func (v *View[V]) sorted(c collection) []string {
 	v.mu.RLock()
 	r := v.collections[c]
 	if r == nil || r.ids != nil {
@@ -156,7 +157,7 @@ func (v *View) sorted(c collection) []string {
 	return ids
 }
 
-func (r *records) sorted() []string {
+func (r *records[V]) sorted() []string {
 	if r == nil {
 		return nil
 	}

@@ -22,12 +22,12 @@ func change(revision uint64, n int) catalog.Change {
 
 func TestAViewHasTheNewestOfEachRecord(t *testing.T) {
 	t.Parallel()
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	tenants := change(3, 1)
 	tenants.Key.Tenant = "acme"
-	view.Apply([]catalog.Change{change(1, 1), change(2, 2), tenants, change(4, 1)})
-	view.Apply([]catalog.Change{{Key: skill(2), Revision: 5, Removed: true}, {Key: skill(9), Revision: 6, Removed: true}})
-	view.Apply(nil)
+	apply(view, change(1, 1), change(2, 2), tenants, change(4, 1))
+	apply(view, catalog.Change{Key: skill(2), Revision: 5, Removed: true}, catalog.Change{Key: skill(9), Revision: 6, Removed: true})
+	apply(view)
 	for _, row := range []struct {
 		name string
 		key  catalog.Key
@@ -39,9 +39,9 @@ func TestAViewHasTheNewestOfEachRecord(t *testing.T) {
 		{"another tenant's", tenants.Key, "3"},
 		{"a tenant without records", catalog.Key{Kind: schemas.KindSkill, Tenant: "none", ID: skill(1).ID}, ""},
 	} {
-		e, ok := view.Get(row.key)
-		if string(e.Record) != row.want || ok != (row.want != "") {
-			t.Errorf("%s: %q, %v, want %q", row.name, e.Record, ok, row.want)
+		record, ok := view.Get(row.key)
+		if string(record) != row.want || ok != (row.want != "") {
+			t.Errorf("%s: %q, %v, want %q", row.name, record, ok, row.want)
 		}
 	}
 	if got := view.Revision(); got != 6 {
@@ -57,7 +57,7 @@ func TestAViewHasTheNewestOfEachRecord(t *testing.T) {
 
 func TestWaitFor(t *testing.T) {
 	t.Parallel()
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	if err := view.WaitFor(t.Context(), 0); err != nil {
 		t.Errorf("for nothing: %v", err)
 	}
@@ -75,17 +75,17 @@ func TestWaitFor(t *testing.T) {
 		})
 	}
 	for revision := range uint64(50) {
-		view.Apply([]catalog.Change{change(revision+1, 1)})
+		apply(view, change(revision+1, 1))
 	}
 	wg.Wait()
 }
 
 func TestAfterGoesOnInOrder(t *testing.T) {
 	t.Parallel()
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	var want []string
 	for i, n := range rand.Perm(300) {
-		view.Apply([]catalog.Change{change(uint64(i+1), n)})
+		apply(view, change(uint64(i+1), n))
 		want = append(want, skill(n).ID)
 	}
 	slices.Sort(want)
@@ -95,8 +95,8 @@ func TestAfterGoesOnInOrder(t *testing.T) {
 		if len(got) > 0 {
 			cursor = got[len(got)-1]
 		}
-		for e := range view.After(schemas.KindSkill, "", cursor) {
-			if got = append(got, e.Key.ID); n == 6 {
+		for id := range view.After(schemas.KindSkill, "", cursor) {
+			if got = append(got, id); n == 6 {
 				break
 			}
 			n++
@@ -112,10 +112,10 @@ func TestAfterGoesOnInOrder(t *testing.T) {
 
 func TestAfterFollowsWhatIsWritten(t *testing.T) {
 	t.Parallel()
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	ids := func() (all []string) {
-		for e := range view.After(schemas.KindSkill, "", "") {
-			all = append(all, e.Key.ID)
+		for id := range view.After(schemas.KindSkill, "", "") {
+			all = append(all, id)
 		}
 		return all
 	}
@@ -130,7 +130,7 @@ func TestAfterFollowsWhatIsWritten(t *testing.T) {
 		{change(5, 2), []string{skill(1).ID, skill(2).ID}},
 	}
 	for _, step := range steps {
-		view.Apply([]catalog.Change{step.change})
+		apply(view, step.change)
 		if diff := cmp.Diff(step.want, ids()); diff != "" {
 			t.Errorf("at revision %d (-want +got):\n%s", step.change.Revision, diff)
 		}
@@ -139,18 +139,18 @@ func TestAfterFollowsWhatIsWritten(t *testing.T) {
 
 func TestAViewIsReadWhileItIsWritten(t *testing.T) {
 	t.Parallel()
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for i := range 500 {
 				view.Get(skill(i % 20))
 				last := ""
-				for e := range view.After(schemas.KindSkill, "", "") {
-					if e.Key.ID <= last {
-						t.Errorf("%s after %s", e.Key.ID, last)
+				for id := range view.After(schemas.KindSkill, "", "") {
+					if id <= last {
+						t.Errorf("%s after %s", id, last)
 					}
-					last = e.Key.ID
+					last = id
 				}
 			}
 		})
@@ -158,15 +158,15 @@ func TestAViewIsReadWhileItIsWritten(t *testing.T) {
 	for i := range 2000 {
 		c := change(uint64(i+1), i%40)
 		c.Removed = i%3 == 0
-		view.Apply([]catalog.Change{c})
+		apply(view, c)
 	}
 	wg.Wait()
 }
 
 func BenchmarkViewGet(b *testing.B) {
-	view := catalog.NewView()
+	view := catalog.NewView[[]byte]()
 	for n := range 10_000 {
-		view.Apply([]catalog.Change{change(uint64(n+1), n)})
+		apply(view, change(uint64(n+1), n))
 	}
 	key := skill(5000)
 	b.RunParallel(func(pb *testing.PB) {
