@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	untouched := collectLess(os.Getenv)
+	unwritten := setCollector(os.Getenv)
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
@@ -26,7 +26,7 @@ func main() {
 		end()
 	})
 	code := run(ctx, newRoot(os.Getenv))
-	runtime.KeepAlive(untouched)
+	runtime.KeepAlive(unwritten)
 	os.Exit(code)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ func (s *spare) note(changes []catalog.Change) {
 
 // run takes in what was noted, until ctx ends.
 func (s *spare) run(ctx context.Context) {
-	for {
+	for filled := false; ; {
 		select {
 		case <-s.news:
 		case <-ctx.Done():
@@ -65,6 +66,10 @@ func (s *spare) run(ctx context.Context) {
 		s.rest(ctx)
 		for next := s.next(); len(next) > 0 && ctx.Err() == nil; next = s.next() {
 			_ = s.feed.apply(ctx, next) // goes on until it has worked, or ctx ends
+		}
+		if !filled {
+			debug.FreeOSMemory() // what it took to join is not needed again
+			filled = true
 		}
 	}
 }
