@@ -43,13 +43,13 @@ type edge struct {
 func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
-		gate:    access.Open(c.Access, c.Conn, c.Log),
 		local:   c.Local,
 		silence: cmp.Or(c.KeepAlive, keepAlive),
 		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:   map[*mux.Route]*route{},
 		origins: http.NewCrossOriginProtection(),
 	}
+	e.gate = access.Open(c.Access, c.Conn, e.log)
 	if e.trouble = c.Trouble; e.trouble == nil {
 		e.trouble = func() (string, bool) { return "", true }
 	}

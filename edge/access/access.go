@@ -74,7 +74,7 @@ func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
 		g.ring = keys.NewRing(conn, log)
 	}
 	for _, p := range c.OIDC {
-		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.Fresh, trust)))
+		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.Fresh, trust), log))
 	}
 	return g
 }

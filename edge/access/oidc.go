@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +24,8 @@ import (
 const (
 	// providerTime bounds a question to a provider.
 	providerTime = 5 * time.Second
-	// pause is how long a provider that did not answer is left alone.
+	// pause is how long a provider that did not answer is left alone, and one that
+	// did with its keys: a new one is known that much later at most.
 	pause = 2 * time.Second
 	// trust is how long a token that was verified is taken without another look
 	// at the provider's keys.
@@ -57,14 +59,17 @@ type verifier struct {
 	Provider
 	claims Claims
 	client *http.Client
+	keys   *http.Client // fetches them, sparingly
 	fresh  time.Duration
+	log    *slog.Logger
 	known  *lru.Cache[[sha256.Size]byte, verified]
 
 	mu     sync.Mutex
 	oidc   *oidc.IDTokenVerifier // nil: the provider has not answered yet
 	asked  time.Time             // when it did
 	failed time.Time
-	err    error // then
+	err    error     // then
+	logged time.Time // when it was, last, that it does not answer
 }
 
 type verified struct {
@@ -72,9 +77,11 @@ type verified struct {
 	until time.Time
 }
 
-func newVerifier(p Provider, c Claims, fresh time.Duration) *verifier {
+func newVerifier(p Provider, c Claims, fresh time.Duration, log *slog.Logger) *verifier {
 	known, _ := lru.New[[sha256.Size]byte, verified](tokens) // fails for a size below 1
-	return &verifier{Provider: p, claims: c, client: &http.Client{Timeout: providerTime}, fresh: fresh, known: known}
+	client := &http.Client{Timeout: providerTime}
+	keys := &http.Client{Transport: &sparing{client: client, every: min(pause, fresh)}}
+	return &verifier{Provider: p, claims: c, client: client, keys: keys, fresh: fresh, log: log, known: known}
 }
 
 // mayHave reports whether the token says that it is of the provider; whether
@@ -96,11 +103,11 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	}
 	provider, err := v.provider(ctx)
 	if err != nil {
-		return nil, schemas.ErrUnavailable.Because("the OpenID provider cannot be asked: " + err.Error())
+		return nil, v.away(ctx, err)
 	}
 	checked, err := provider.Verify(oidc.ClientContext(ctx, v.client), token)
 	if err != nil && strings.Contains(err.Error(), "fetching keys") { // go-oidc (verify.go) says it in words alone
-		return nil, schemas.ErrUnavailable.Because("the OpenID provider cannot be asked: " + err.Error())
+		return nil, v.away(ctx, err)
 	}
 	if err != nil {
 		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: " + err.Error())
@@ -119,6 +126,18 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	}
 	v.known.Add(sum, verified{by, until})
 	return by, nil
+}
+
+// away is what a caller is told of a provider that cannot be asked. Why, which
+// names addresses that are no caller's business, is in the log, once a pause.
+func (v *verifier) away(ctx context.Context, err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if ctx.Err() == nil && time.Since(v.logged) >= pause {
+		v.logged = time.Now()
+		v.log.WarnContext(ctx, "the OpenID provider cannot be asked", "issuer", v.Issuer, "err", err)
+	}
+	return schemas.ErrUnavailable.Because("the OpenID provider cannot be asked")
 }
 
 // provider is what knows the provider's keys, once it has answered.
@@ -140,7 +159,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		return nil, err
 	}
 	v.asked = time.Now()
-	v.oidc = found.Verifier(&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
+	v.oidc = found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys), &oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
 	return v.oidc, nil
 }
 

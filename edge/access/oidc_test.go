@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,7 @@ type issuer struct {
 	key  *ecdsa.PrivateKey
 	id   string // of the key
 	down bool
+	asks int // for its keys
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -42,6 +44,7 @@ func newIssuer(t testing.TB) *issuer {
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.mu.Lock()
+		i.asks++
 		set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: i.key.Public(), KeyID: i.id, Algorithm: "ES256", Use: "sig"}}}
 		i.mu.Unlock()
 		i.say(w, set)
@@ -157,7 +160,7 @@ func TestTokens(t *testing.T) {
 func TestKeysOfAnIssuerAreRotated(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	gate := gateFor(t, i)
+	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = 100 * time.Millisecond })
 	known := func(token string) error {
 		_, err := gate.Identify(t.Context(), []string{"bearer " + token})
 		return err
@@ -167,11 +170,45 @@ func TestKeysOfAnIssuerAreRotated(t *testing.T) {
 	}
 	old := i.token(t, map[string]any{"sub": "bob"})
 	i.rotate(t, "second")
-	if err := known(i.token(t, nil)); err != nil {
-		t.Errorf("signed with the new key: %v", err)
+	token := i.token(t, nil)
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		err := known(token)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, schemas.ErrUnauthenticated) || time.Now().After(deadline) {
+			t.Fatalf("signed with the new key: %v", err)
+		}
 	}
 	if err := known(old); !errors.Is(err, schemas.ErrUnauthenticated) {
 		t.Errorf("signed with the old key: %v, want %v", err, schemas.ErrUnauthenticated)
+	}
+}
+
+// Tokens that anybody can make do not have the issuer asked for its keys again
+// and again, and keep nobody out.
+func TestForgedTokensLeaveTheIssuerAlone(t *testing.T) {
+	t.Parallel()
+	i, forger := newIssuer(t), newIssuer(t)
+	gate := gateFor(t, i)
+	began := time.Now()
+	for n := range 100 {
+		forger.rotate(t, fmt.Sprint("key ", n))
+		if n%2 == 0 {
+			forger.rotate(t, "first") // the name of the issuer's own
+		}
+		forged := forger.token(t, map[string]any{"iss": i.URL})
+		if by, err := gate.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err, schemas.ErrUnauthenticated) {
+			t.Fatalf("forged: %v, %v, want %v", by, err, schemas.ErrUnauthenticated)
+		}
+		if _, err := gate.Identify(t.Context(), []string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {
+			t.Fatalf("meanwhile, one that is good: %v", err)
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if most := 1 + int(time.Since(began)/time.Second); i.asks > most {
+		t.Errorf("asked for its keys %d times, want at most %d", i.asks, most)
 	}
 }
 
