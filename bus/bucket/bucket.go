@@ -76,9 +76,15 @@ func Await(ctx context.Context, js jetstream.JetStream, what string, do func() e
 	}
 }
 
+// clustered reports whether the server is one of a cluster, or may be: while the
+// connection is away, nobody knows to which it comes back.
+func clustered(js jetstream.JetStream) bool {
+	return js.Conn().ConnectedClusterName() != "" || !js.Conn().IsConnected()
+}
+
 // unready reports whether err is of a cluster that may yet come to work.
 func unready(js jetstream.JetStream, err error) bool {
-	if js.Conn().ConnectedClusterName() == "" && js.Conn().IsConnected() {
+	if !clustered(js) {
 		return false
 	}
 	var refused *jetstream.APIError

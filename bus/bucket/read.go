@@ -18,17 +18,17 @@ const fenceTime = patience
 // Reader reads the newest message of a subject of a bucket, such that every
 // write that was acknowledged before is seen. It may be used concurrently.
 //
-// Where there is one copy, its server says. Where there are more, the leader's
-// word is not enough: one that was cut off, or stood still, takes itself for the
-// leader for seconds after another one was elected, and answers from what it
-// has. So a message, the fence, is written first, which only the true leader can
-// have acknowledged; then any copy may answer that has the fence. Readers that
-// wait share the next fence.
+// A server in no cluster has the only copy, and says. In a cluster there may be
+// more, from one moment to the next, and the leader's word is not enough: one
+// that was cut off, or stood still, takes itself for the leader for seconds after
+// another one was elected, and answers from what it has. So a message, the fence,
+// is written first, which only the true leader can have acknowledged; then any
+// copy may answer that has the fence. Readers that wait share the next fence.
 type Reader struct {
 	js     jetstream.JetStream
 	name   string // of the stream
 	fences string // subject of the fence
-	copies bool
+	copies bool   // more than one when the bucket was opened
 
 	mu   sync.Mutex
 	next *fence        // the one that callers may still join
@@ -55,7 +55,7 @@ const fenceKey = "=fence"
 
 // Last is the newest message of the subject, or [jetstream.ErrMsgNotFound].
 func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	if !r.copies {
+	if !r.copies && !clustered(r.js) {
 		return r.Leader(ctx, subject)
 	}
 	least, err := r.fence(ctx)

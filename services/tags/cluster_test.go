@@ -119,3 +119,31 @@ func TestReplicatedTagsAreWrittenOnceAndReadAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestReadersSeeThatThereAreMoreCopies has another worker raise the copies: who
+// runs already asks no leader alone any more.
+func TestReadersSeeThatThereAreMoreCopies(t *testing.T) {
+	t.Parallel()
+	conns := startCluster(t)
+	open := func(copies int) {
+		waitUntil(t, 20*time.Second, func() bool {
+			_, err := tags.Open(t.Context(), conns[1].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: copies}})
+			return err == nil
+		})
+	}
+	open(1)
+	serveWith(t, conns[0], tags.Settings{}, tags.DefaultTTL)
+	open(3)
+	c := client{t, conns[0]}
+	waitUntil(t, 20*time.Second, func() bool { err := c.write("r", "v"); return err == nil || errors.Is(err, schemas.ErrTagExists) })
+	if _, err := c.read("r"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := conns[0].JetStream().Stream(t.Context(), bucket.StreamPrefix+tags.Bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.GetLastMsgForSubject(t.Context(), bucket.SubjectPrefix+tags.Bucket+".=fence"); err != nil {
+		t.Errorf("a read of three copies wrote no fence: %v", err)
+	}
+}
