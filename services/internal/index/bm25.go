@@ -11,8 +11,8 @@ const (
 // field is one of the texts of the documents of a pool.
 type field struct {
 	words   postings[string]
-	lengths []int // in words, by row
-	total   int   // of the lengths of the live rows
+	lengths []uint32 // in words, by row
+	total   int      // of the lengths of the live rows
 }
 
 func (f *field) add(row uint32, words []string) {
@@ -20,11 +20,11 @@ func (f *field) add(row uint32, words []string) {
 	for i, word := range distinct {
 		f.words.add(word, row, counts[i])
 	}
-	f.lengths = append(f.lengths, len(words))
+	f.lengths = append(f.lengths, uint32(len(words)))
 	f.total += len(words)
 }
 
-func (f *field) remove(row uint32) { f.total -= f.lengths[row] }
+func (f *field) remove(row uint32) { f.total -= int(f.lengths[row]) }
 
 func (f *field) renumber(to []int) {
 	f.words.renumber(to)

@@ -16,25 +16,15 @@ const batch = 64
 type embedded struct {
 	embedder embed.Embedder
 
-	mu        sync.RWMutex
-	pools     map[place]*pool
-	revisions map[key]uint64 // of removed documents too
+	mu    sync.RWMutex
+	pools map[place]*pool
 }
 
 // place names a pool: kinds and tenants do not mix.
 type place struct{ kind, tenant string }
 
-type key struct {
-	place
-	id string
-}
-
 func newEmbedded(e embed.Embedder) *embedded {
-	return &embedded{
-		embedder:  e,
-		pools:     map[place]*pool{},
-		revisions: map[key]uint64{},
-	}
+	return &embedded{embedder: e, pools: map[place]*pool{}}
 }
 
 // NewWords returns an index in memory that begins empty and has no vectors: it
@@ -88,12 +78,11 @@ func (e *embedded) commit(changes []Change, contents []*content) {
 	defer e.mu.Unlock()
 	changed := map[*pool]bool{}
 	for i, c := range changes {
-		k := key{place{c.Kind, c.Tenant}, c.ID}
-		if seen, ok := e.revisions[k]; ok && c.Revision <= seen {
+		p := e.pool(place{c.Kind, c.Tenant})
+		if seen, ok := p.revisions[c.ID]; ok && c.Revision <= seen {
 			continue
 		}
-		e.revisions[k] = c.Revision
-		p := e.pool(k.place)
+		p.revisions[c.ID] = c.Revision
 		changed[p] = true
 		p.remove(c.ID)
 		if contents[i] != nil {

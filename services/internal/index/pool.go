@@ -10,12 +10,13 @@ import (
 // pool holds the documents of one kind and tenant. A row is a document's place
 // in it; a document replaced or removed leaves a dead row until the next sweep.
 type pool struct {
-	rows    map[string]uint32 // of the live documents
-	ids     []string          // by row
-	dead    []bool            // by row
-	title   field
-	body    field
-	vectors vectors
+	revisions map[string]uint64 // of removed documents too
+	rows      map[string]uint32 // of the live documents
+	ids       []string          // by row
+	dead      []bool            // by row
+	title     field
+	body      field
+	vectors   vectors
 }
 
 // content is what a pool keeps of a document.
@@ -26,10 +27,11 @@ type content struct {
 
 func newPool(space embed.Space) *pool {
 	return &pool{
-		rows:    map[string]uint32{},
-		title:   field{words: postings[string]{}},
-		body:    field{words: postings[string]{}},
-		vectors: newVectors(space),
+		revisions: map[string]uint64{},
+		rows:      map[string]uint32{},
+		title:     field{words: postings[string]{}},
+		body:      field{words: postings[string]{}},
+		vectors:   newVectors(space),
 	}
 }
 
