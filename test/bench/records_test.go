@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,10 +29,13 @@ const askedSkills = 400
 // recordsTime is the most that a worker may take to join with them.
 const recordsTime = 30 * time.Minute
 
+// loadTime is the most that a worker is kept busy for its memory to be measured.
+const loadTime = 2 * time.Minute
+
 // BenchmarkRecords is what a resolve worker needs that holds many records, and
 // how fast it is then, beside one that holds a thousand: resident memory for a
-// record (once garbage is collected), the time to join, a skill by its id, and
-// a search in the index that it keeps itself.
+// record (once garbage is collected, and the most while it works), the time to
+// join, a skill by its id, and a search in the index that it keeps itself.
 func BenchmarkRecords(b *testing.B) {
 	many := manyRecords
 	if n, err := strconv.Atoi(os.Getenv("CAIRN_BENCH_RECORDS")); err == nil {
@@ -41,33 +45,30 @@ func BenchmarkRecords(b *testing.B) {
 		nc := natsServer(b)
 		records := library(b, n)
 		fillCatalog(b, nc, records)
-		var skills []string
-		for _, r := range records {
-			if r.kind == "skill" {
-				skills = append(skills, r.id)
-			}
-		}
-		records = nil     // they are large
-		var some []string // as many of them at any size
+		skills := slices.DeleteFunc(records, func(r record) bool { return r.kind != "skill" })
+		last := skills[len(skills)-1].id
+		var some []record // as many of them at any size
 		for i := range askedSkills {
 			some = append(some, skills[i*len(skills)/askedSkills])
 		}
+		records, skills = nil, nil // they are large
 		for name, index := range map[string]string{"shared": "http://127.0.0.1:1", "embedded": "embedded:"} {
 			b.Run(fmt.Sprintf("records=%d/index=%s", n, name), func(b *testing.B) {
-				w := joined(b, nc, index, skills[len(skills)-1])
+				w := joined(b, nc, index, last)
 				b.ReportMetric(0, "ns/op")
 				b.ReportMetric(w.took.Seconds(), "join-s")
 				resident, live := w.memory(b)
 				b.ReportMetric(resident/float64(n), "resident-B/record")
 				b.ReportMetric(live/float64(n), "live-B/record")
-				byID := func(i int) string { return fmt.Sprintf(`{"skill_id":%q}`, some[i%len(some)]) }
+				byID := func(i int) string { return fmt.Sprintf(`{"skill_id":%q}`, some[i%len(some)].id) }
 				b.ReportMetric(answers(b, nc, len(some), byID), "by-id-first-p50-µs")
 				b.ReportMetric(answers(b, nc, 4000, byID), "by-id-p50-µs")
 				if index == "embedded:" {
 					b.ReportMetric(answers(b, nc, 200, func(i int) string {
-						return fmt.Sprintf(`{"query":%q}`, strings.NewReplacer("_", " ", ".", " ").Replace(some[i%len(some)]))
+						return fmt.Sprintf(`{"query":%q}`, strings.NewReplacer("_", " ", ".", " ").Replace(some[i%len(some)].id))
 					}), "search-p50-µs")
 				}
+				b.ReportMetric(w.loaded(b, nc, some)/float64(n), "loaded-B/record")
 				end(w.cmd)
 			})
 		}
@@ -121,6 +122,12 @@ func (m member) memory(b *testing.B) (resident, live float64) {
 	}
 	live, err := strconv.ParseFloat(found[1], 64)
 	must(b, err)
+	return m.resident(b), live
+}
+
+// resident is what is resident now, in bytes.
+func (m member) resident(b *testing.B) float64 {
+	b.Helper()
 	status, err := os.Open(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 	must(b, err)
 	defer func() { _ = status.Close() }()
@@ -128,10 +135,40 @@ func (m member) memory(b *testing.B) (resident, live float64) {
 		if kib, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
 			n, err := strconv.ParseFloat(strings.Fields(kib)[0], 64)
 			must(b, err)
-			resident = n * 1024
+			return n * 1024
 		}
 	}
-	return resident, live
+	b.Fatal("no VmRSS in the status")
+	return 0
+}
+
+// loaded is the most that is resident, in bytes, while skills are asked for and
+// one in twenty is written anew, until the worker has twice collected garbage.
+func (m member) loaded(b *testing.B, nc *nats.Conn, skills []record) (most float64) {
+	b.Helper()
+	before := m.collections(b)
+	for i, end := 0, time.Now().Add(loadTime); m.collections(b) < before+2 && time.Now().Before(end); i++ {
+		fillCatalog(b, nc, skills[i%len(skills):][:1])
+		answers(b, nc, 20, func(k int) string {
+			return fmt.Sprintf(`{"skill_id":%q}`, skills[(20*i+k)%len(skills)].id)
+		})
+		most = max(most, m.resident(b))
+	}
+	return most
+}
+
+var collected = regexp.MustCompile(`(?m)^go_gc_duration_seconds_count (\d+)$`)
+
+// collections is how often the worker has collected garbage.
+func (m member) collections(b *testing.B) int {
+	b.Helper()
+	found := collected.FindStringSubmatch(get(b, m.at+"/metrics"))
+	if found == nil {
+		b.Fatal("no go_gc_duration_seconds_count in the metrics")
+	}
+	n, err := strconv.Atoi(found[1])
+	must(b, err)
+	return n
 }
 
 func get(b *testing.B, url string) string {
