@@ -39,6 +39,9 @@ const benchTenant = "bench-"
 // highestRate is the --rate that is to be found.
 const highestRate = "max"
 
+// leastRate and mostRate are a second; when less is due, no clock tells.
+const leastRate, mostRate = 0.001, 1e6
+
 const benchLong = `Bench sends requests to a running Cairn by a schedule, whether or not it keeps up,
 and prints how many were answered, and how fast. Latency is counted from when a
 request was due, so waiting behind a stall counts in full.
@@ -119,13 +122,16 @@ func (b *bench) settle(args []string) error {
 	}
 	if b.rate != highestRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
-		if err != nil || rate <= 0 || rate > 1e6 {
-			return fmt.Errorf("--rate: want requests a second or %s, got %q", highestRate, b.rate)
+		if err != nil || !(rate >= leastRate && rate <= mostRate) { // NaN is no rate
+			return fmt.Errorf("--rate: want requests a second, %g to %.0f, or %s; got %q", leastRate, mostRate, highestRate, b.rate)
 		}
 		b.plan.Rate = rate
 	}
-	if b.plan.For <= 0 || b.bounds.Step <= 0 {
-		return errors.New("--for, --step: want more than 0")
+	if b.plan.For <= 0 || b.bounds.Step <= 0 || b.bounds.P99 <= 0 || b.plan.Warm < 0 {
+		return errors.New("--for, --step, --max-p99: want more than 0; --warm: 0 or more")
+	}
+	if !(b.bounds.Errors >= 0 && b.bounds.Errors <= 1) {
+		return fmt.Errorf("--max-errors: want a share of 0 to 1, got %g", b.bounds.Errors)
 	}
 	if b.plan.Connections > registrations {
 		return fmt.Errorf("--connections: want at most %d, got %d", registrations, b.plan.Connections)
