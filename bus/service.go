@@ -26,10 +26,11 @@ type Service struct {
 	slots chan struct{}
 	used  telemetry.Slots
 	// beside are for the few requests that are answered however busy the rest is.
-	beside chan struct{}
-	ctx    context.Context // of the requests in flight
-	end    context.CancelFunc
-	stop   sync.Once
+	beside  chan struct{}
+	workers *workers
+	ctx     context.Context // of the requests in flight
+	end     context.CancelFunc
+	stop    sync.Once
 }
 
 // Start makes the service known on c under name. It handles at most slots
@@ -43,7 +44,7 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	ctx, end := context.WithCancel(context.Background())
 	return &Service{
 		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
-		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots), ctx: ctx, end: end,
+		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots), workers: newWorkers(), ctx: ctx, end: end,
 	}, nil
 }
 
@@ -69,13 +70,13 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 		select {
 		case e.slots <- struct{}{}:
 			s.used.Take()
-			go func() {
+			s.workers.do(s.ctx, func() {
 				defer func() { <-e.slots; s.used.Free() }()
 				defer cancel()
 				ctx, work := told.Begin(ctx, RequestID(ctx))
 				defer work.End()
 				handle(ctx, r)
-			}()
+			})
 		default:
 			told.Refused()
 			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
@@ -116,6 +117,7 @@ func (s *Service) drain(ctx context.Context) error {
 			slots <- struct{}{}
 		}
 	}
+	s.workers.all.Wait()
 	s.used.Close()
 	return err
 }
