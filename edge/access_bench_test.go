@@ -1,0 +1,101 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/bus/keys"
+	"cairn/edge"
+	"cairn/edge/access"
+	"cairn/schemas"
+)
+
+// BenchmarkAuthentication compares a request of a caller who is known by its key
+// with the same of one who is not asked. Both edges are of one process and have
+// one connection to NATS, and are asked in turns: processes of one kind differ by
+// more than a key costs.
+func BenchmarkAuthentication(b *testing.B) {
+	server, err := bus.StartServer(b.TempDir(), "127.0.0.1:0")
+	must(b, err)
+	b.Cleanup(server.Stop)
+	conn, err := bus.Open(server.URL(), "edge")
+	must(b, err)
+	b.Cleanup(conn.Close)
+	must(b, conn.WaitConnected(b.Context()))
+	stub(b, bustest.Service(b, bustest.Dial(b, server), "stub"))
+	store, err := keys.Open(b.Context(), conn, 0)
+	must(b, err)
+	_, key, err := store.Create(b.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
+	must(b, err)
+	asks := func(c *edge.Config) { c.Access = access.Config{Keys: true, Limits: access.Limits{Rate: 1e6}} }
+	known := newCaller(b, serve(b, conn, asks), "Authorization: Bearer "+key+"\r\n")
+	anyone := newCaller(b, serve(b, conn), "")
+	for range 1000 { // what is made once is made
+		known.ask(b)
+		anyone.ask(b)
+	}
+	known.took, anyone.took = nil, nil
+	for n := range b.N {
+		if n%2 == 0 {
+			known.ask(b)
+			anyone.ask(b)
+		} else {
+			anyone.ask(b)
+			known.ask(b)
+		}
+	}
+	k, a := known.p50(), anyone.p50()
+	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(k, "keys-p50-µs")
+	b.ReportMetric(a, "off-p50-µs")
+	b.ReportMetric(k/a, "p50-ratio")
+}
+
+// caller has one connection to an edge.
+type caller struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	request string
+	took    []time.Duration
+}
+
+func newCaller(b *testing.B, f *front, header string) *caller {
+	b.Helper()
+	var d net.Dialer
+	conn, err := d.DialContext(context.Background(), "tcp", strings.TrimPrefix(f.url, "http://"))
+	must(b, err)
+	b.Cleanup(func() { _ = conn.Close() })
+	body := `{"skill_id":"network.find_vlans","tenant_id":"acme"}`
+	request := fmt.Sprintf("POST /resolve/skill HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n%s", len(body), header, body)
+	return &caller{conn: conn, in: bufio.NewReader(conn), request: request}
+}
+
+func (c *caller) ask(b *testing.B) {
+	began := time.Now()
+	_, err := io.WriteString(c.conn, c.request)
+	must(b, err)
+	res, err := http.ReadResponse(c.in, nil)
+	must(b, err)
+	_, err = io.Copy(io.Discard, res.Body)
+	must(b, err)
+	if res.StatusCode != http.StatusOK {
+		b.Fatal(res.Status)
+	}
+	c.took = append(c.took, time.Since(began))
+}
+
+// p50 is the median so far, in microseconds.
+func (c *caller) p50() float64 {
+	sorted := slices.Sorted(slices.Values(c.took))
+	return float64(sorted[len(sorted)/2].Nanoseconds()) / 1000
+}
