@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"cairn/bus/telemetry"
 )
 
 // Cluster is what a server has to know to be a node of a cluster.
@@ -54,7 +56,11 @@ func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, er
 	if err := s.with(o, more); err != nil {
 		return nil, err
 	}
-	return s, s.start(o)
+	if err := s.start(o); err != nil {
+		return s, err
+	}
+	telemetry.Cluster(s.standing)
+	return s, nil
 }
 
 // options sets what o needs for the cluster.
@@ -136,22 +142,48 @@ func (s *Server) Trouble() (says string, quorum bool) {
 	if s.node == "" {
 		return "", true
 	}
-	info, err := s.ns.Jsz(nil)
-	if err != nil || info.Meta == nil {
-		return "the cluster is not formed yet", false
-	}
-	here, size := 1+len(s.peers()), max(info.Meta.Size, s.nodes)
+	here, size, leader := s.seen()
 	nodes := strconv.Itoa(here) + " of " + strconv.Itoa(size) + " nodes of the cluster are connected"
 	switch {
+	case size == 0:
+		return "the cluster is not formed yet", false
 	case here < size/2+1:
 		return "no quorum: " + nodes, false
-	case info.Meta.Leader == "":
+	case leader == "":
 		return "the cluster elects a leader: " + nodes, false
 	case here < size:
 		return nodes, true
 	default:
 		return "", true
 	}
+}
+
+// seen is how many nodes are connected, of how many, and who leads them; size 0:
+// the server knows no cluster yet, or has given up what it keeps.
+func (s *Server) seen() (here, size int, leader string) {
+	info, err := s.ns.Jsz(nil)
+	if err != nil || info.Meta == nil {
+		return 1, 0, ""
+	}
+	return 1 + len(s.peers()), max(info.Meta.Size, s.nodes), info.Meta.Leader
+}
+
+// standing is what metrics tell of the cluster.
+func (s *Server) standing() telemetry.Standing {
+	here, size, _ := s.seen()
+	_, quorum := s.Trouble()
+	return telemetry.Standing{Nodes: here, Wanted: max(size, s.nodes), Quorum: quorum, Behind: s.behind()}
+}
+
+// behind is how much of what this node is to keep is not current: streams, and
+// how far consumers are.
+func (s *Server) behind() (n int) {
+	for _, e := range s.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer {
+			n++
+		}
+	}
+	return n
 }
 
 // peers are the names of the nodes that are connected.

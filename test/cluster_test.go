@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -90,6 +91,16 @@ func (c *client) says(t testing.TB, status int, has string) {
 	})
 }
 
+// tells waits until the machine's metrics say that of the cluster.
+func (c *client) tells(t testing.TB, nodes, quorum int) {
+	t.Helper()
+	soon(t, "the metrics tell of the cluster", patient, func() bool {
+		all := c.ask(t, "GET /metrics", "").body
+		is := func(name string, value int) bool { return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value)) }
+		return is("nodes", nodes) && is("nodes_wanted", 3) && is("quorum", quorum) && is("copies_behind", 0)
+	})
+}
+
 const allWell = `"service":"cairn","status":"ok"`
 
 // Three machines answer for each other, go on without one, say so when there
@@ -100,9 +111,11 @@ func TestCluster(t *testing.T) {
 	c := m.clients()
 	m.run(2)
 	c[2].says(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
+	c[2].tells(t, 1, 0)
 	m.run(1, 0)
 	for _, one := range c {
 		one.says(t, 200, allWell)
+		one.tells(t, 3, 1)
 	}
 	c[0].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
@@ -116,6 +129,7 @@ func TestCluster(t *testing.T) {
 
 	m.kill(0)
 	c[1].says(t, 200, "2 of 3 nodes of the cluster are connected")
+	c[1].tells(t, 2, 1)
 	soon(t, "a record is taken without the first machine", patient, func() bool {
 		return c[1].ask(t, "POST /register/skill", `{"record":{"skill_id":"$.b"}}`).status == 200
 	})
@@ -126,6 +140,9 @@ func TestCluster(t *testing.T) {
 
 	m.kill(1)
 	c[2].says(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
+	c[2].tells(t, 1, 0)
+	c[2].ask(t, "GET /health/ready", "").expect(t, 200, "", "") // since it resolves what it knows
+	c[2].ask(t, "POST /resolve/skill", `{"skill_id":"$.a"}`).expect(t, 200, "", `{"skill_id":"$.a"}`)
 	for _, request := range []string{"POST /tags/write", "GET /tags/$", "POST /register/skill"} {
 		at := time.Now()
 		body := `{"request_id":"$3","flow":"f"}`

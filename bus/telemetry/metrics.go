@@ -36,8 +36,12 @@ var (
 	estateAsked = counter("estate_cache_requests_total", "Questions about estates, by whether the estate was parsed already.", "result")
 	estateBytes = gauge("estate_cache_bytes", "What parsed estates take.").WithLabelValues()
 
-	certificateEnd = prometheus.NewDesc("cairn_certificate_not_after_timestamp_seconds",
-		"When the certificate ends that this process shows, in seconds since 1970.", []string{"of"}, nil)
+	certificateEnd = described("certificate_not_after_timestamp_seconds", "When the certificate ends that this process shows, in seconds since 1970.", "of")
+
+	clusterNodes  = described("cluster_nodes", "Nodes of the cluster that are connected, as this one sees it, which is one of them.")
+	clusterWanted = described("cluster_nodes_wanted", "Nodes that the cluster is to have.")
+	clusterQuorum = described("cluster_quorum", "1 when enough nodes are connected for something to be kept, else 0.")
+	clusterBehind = described("cluster_copies_behind", "Copies of streams and consumers on this node that are not current.")
 
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that the collector did not take.").WithLabelValues()
 )

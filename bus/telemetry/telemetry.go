@@ -16,7 +16,7 @@ import (
 var Registry = prometheus.NewRegistry()
 
 func init() {
-	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &shown)
+	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &shown, &standing)
 }
 
 // Build says which version runs.
@@ -49,4 +49,9 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "cairn", Name: name, Help: help}, labels)
 	Registry.MustRegister(g)
 	return g
+}
+
+// described is a gauge whose value is asked for at each scrape.
+func described(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("cairn_"+name, help, labels, nil)
 }

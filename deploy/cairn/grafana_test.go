@@ -135,7 +135,10 @@ func TestDashboardAndAlerts(t *testing.T) {
 	w.says(t, ": resolve on ")
 
 	const at = `url=(http://\S+/metrics)`
-	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)))
+	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", t.TempDir(), "--metrics", "127.0.0.1:0",
+		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
+	node.says(t, "waits for the others")
+	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)), scrape(t, node.found(t, at)))
 	for who, expr := range expressions(t) {
 		for _, m := range metric.FindAllStringSubmatch(expr, -1) {
 			labels, ok := all[m[1]]
