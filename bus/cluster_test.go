@@ -155,6 +155,41 @@ func TestClusterGoesOnWithoutOneNode(t *testing.T) {
 	until(t, "read what was written", func(ctx context.Context) error { _, err := back.Get(ctx, "b"); return err })
 }
 
+// A node that stands still closes no connection.
+func TestNodeThatFallsSilentIsCutOffSoon(t *testing.T) {
+	t.Parallel()
+	n := newNodes(t)
+	to0, cut0, mend0 := bustest.Link(t, n.routes[0])
+	to1, cut1, mend1 := bustest.Link(t, n.routes[1])
+	n.settings = func(c *bus.Cluster) {
+		c.Routes, c.Advertise = []string{to0, n.routes[2]}, "127.0.0.1:1"
+		if c.Listen == n.routes[0] {
+			c.Routes[0] = to1
+		}
+	}
+	n.start(0)
+	n.start(1)
+	connected := func(want string) func(context.Context) error {
+		return func(context.Context) error {
+			if says, _ := n.servers[0].Trouble(); !strings.Contains(says, want+" of 3 nodes") {
+				return errors.New(says)
+			}
+			return nil
+		}
+	}
+	until(t, "two nodes find each other", connected("2"))
+	cut0()
+	cut1()
+	cut := time.Now()
+	until(t, "the silent node is cut off", connected("1"))
+	if took := time.Since(cut); took > 10*time.Second {
+		t.Errorf("a node that is silent is cut off after %v", took)
+	}
+	mend0()
+	mend1()
+	until(t, "it comes back", connected("2"))
+}
+
 func TestNodeWaitsForItsCluster(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)

@@ -35,6 +35,9 @@ func startNode(t *testing.T, name string, adapt func(*server.Options)) node {
 	if o.ServerName != name || o.MaxPayload != 8<<20 || !o.SyncAlways || len(o.Routes) != 3 {
 		t.Errorf("nats.conf makes %q, %d bytes of payload, sync %v, %d routes", o.ServerName, o.MaxPayload, o.SyncAlways, len(o.Routes))
 	}
+	if o.Cluster.PingInterval != time.Second || o.Cluster.MaxPingsOut != 2 {
+		t.Errorf("a route is pinged every %v, and cut after %d", o.Cluster.PingInterval, o.Cluster.MaxPingsOut)
+	}
 	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true
 	adapt(o)
 	s, err := server.NewServer(o)

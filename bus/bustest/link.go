@@ -1,0 +1,74 @@
+package bustest
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// Link forwards connections to the address from one of its own, until cut: then
+// it is silent, as a machine is that stands still, and goes on with mend.
+func Link(t testing.TB, to string) (at string, cut, mend func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	l := &link{ended: make(chan struct{})}
+	l.running.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			l.running.Go(func() { l.join(from, to) })
+		}
+	})
+	silent := false
+	cut = func() { l.whole.Lock(); silent = true }
+	mend = func() { l.whole.Unlock(); silent = false }
+	t.Cleanup(func() {
+		if silent {
+			mend()
+		}
+		_ = listener.Close() // nobody asks it any more
+		close(l.ended)
+		l.running.Wait()
+	})
+	return listener.Addr().String(), cut, mend
+}
+
+type link struct {
+	whole   sync.RWMutex // locked while it is cut
+	running sync.WaitGroup
+	ended   chan struct{}
+}
+
+// join forwards what comes on a connection, and back.
+func (l *link) join(from net.Conn, address string) {
+	defer func() { _ = from.Close() }() // nothing comes any more
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { l.copy(to, from) })
+	both.Go(func() { l.copy(from, to) })
+	l.running.Go(func() { <-l.ended; _, _ = from.Close(), to.Close() })
+	both.Wait()
+}
+
+func (l *link) copy(to, from net.Conn) {
+	defer func() { _, _ = to.Close(), from.Close() }() // one side ended
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		l.whole.RLock()
+		_, err = to.Write(buffer[:n])
+		l.whole.RUnlock()
+		if err != nil {
+			return
+		}
+	}
+}
