@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -27,7 +28,7 @@ const manifests = "../kubernetes/"
 // decode reads an object as a server would that takes no unknown field.
 func decode(text []byte) (runtime.Object, error) {
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme} {
 		if err := add(known); err != nil {
 			return nil, err
 		}

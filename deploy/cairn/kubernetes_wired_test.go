@@ -125,12 +125,8 @@ func TestKubernetesPods(t *testing.T) {
 		}
 	}
 	for name, p := range all {
-		c, s := p.Spec.Containers[0], p.Spec.SecurityContext
-		own := c.SecurityContext
-		if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *own.AllowPrivilegeEscalation || !*own.ReadOnlyRootFilesystem ||
-			!slices.Equal(own.Capabilities.Drop, []core.Capability{"ALL"}) || *p.Spec.AutomountServiceAccountToken {
-			t.Errorf("%s may more than it needs", name)
-		}
+		c := p.Spec.Containers[0]
+		restricted(t, name, p)
 		for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			if probe == nil || probe.HTTPGet == nil || !hasPort(p, probe.HTTPGet.Port) {
 				t.Errorf("%s is not probed, or at a port that it has not: %v", name, probe)
