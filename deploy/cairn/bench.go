@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +67,10 @@ Where callers are known by keys, --key wants one of an admin for all tenants.
 of each operation take at most --max-p99, and at most --max-errors fail. It tries
 rates for --step each, and measures the highest for as long as --for says.
 
+It ends with code 1 when more than --max-errors of the requests of an operation
+failed, at whatever rate; in a short run one may be more than that. Failed is all
+that was not answered as it should be, refusals too. --max-errors 1 takes any.
+
 --compare prints two files of --json side by side. What is marked better or worse
 differs by more than 5%, and by more than each varied within itself; what differs
 from one run to the next, it cannot know.`
@@ -98,7 +104,7 @@ func benchCommand() *cobra.Command {
 	f.DurationVar(&b.plan.Warm, "warm", 5*time.Second, "how long load is put before it is measured")
 	f.IntVar(&b.plan.Connections, "connections", 64, "requests in flight, at most; more are sent late, which counts")
 	f.DurationVar(&b.bounds.P99, "max-p99", 100*time.Millisecond, "latency that 99% of the requests may take, for --rate max")
-	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "share of the requests that may fail, for --rate max")
+	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "share of an operation's requests that may fail; it ends with code 1 past that")
 	f.DurationVar(&b.bounds.Step, "step", 5*time.Second, "how long each rate is tried, for --rate max")
 	f.IntVar(&b.skills, "skills", 200, "skills that are registered for it")
 	f.BoolVar(&b.compare, "compare", false, "print two files of --json side by side")
@@ -167,7 +173,16 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err := b.say(r); err != nil {
 		return err
 	}
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), b.borne(r))
+}
+
+// borne is an error when more failed than may: of the operation with most.
+func (b *bench) borne(r *load.Result) error {
+	worst := slices.MaxFunc(r.Operations, func(a, b *load.Measured) int { return cmp.Compare(a.FailedShare(), b.FailedShare()) })
+	if worst.FailedShare() <= b.bounds.Errors {
+		return nil
+	}
+	return fmt.Errorf("%d of the %d requests of %s failed; --max-errors %g lets %.3g", worst.Failed(), worst.Count, worst.Operation, b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
 }
 
 // measure puts the load as --rate says.

@@ -134,26 +134,35 @@ func TestBenchIsInterrupted(t *testing.T) {
 	nothingLeft(t, s, p.out.String())
 }
 
-// What fails is told by its code, and nothing of it is in the latency.
+// What fails is told by its code, and by the exit code when it is more than may;
+// nothing of it is in the latency.
 func TestBenchOfACairnInTrouble(t *testing.T) {
 	t.Parallel()
-	c := &trouble{answer: func(_ string, before int32) (int, string) {
-		if before%2 == 0 {
-			return 503, noVectors
-		}
-		return 200, soundAnswer
-	}}
-	c.registered.Store(5)
-	file := filepath.Join(t.TempDir(), "a.json")
-	got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s", "--skills", "3", "--json", file)
-	if got.code != 0 || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
-		t.Errorf("%+v", got)
-	}
-	if m := benched(t, file).Operations[0]; m.Refused() != 50 || m.Latency.Count() != 50 {
-		t.Errorf("%d refused, %d latencies", m.Refused(), m.Latency.Count())
-	}
-	if n := c.removed.Load(); n != 45 {
-		t.Errorf("%d removals; want 44, and one again", n)
+	for may, code := range map[string]int{"0.001": 1, "0.49": 1, "0.5": 0} {
+		t.Run(may, func(t *testing.T) {
+			t.Parallel()
+			c := &trouble{answer: func(_ string, before int32) (int, string) {
+				if before%2 == 0 {
+					return 503, noVectors
+				}
+				return 200, soundAnswer
+			}}
+			c.registered.Store(5)
+			file := filepath.Join(t.TempDir(), "a.json")
+			got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s", "--skills", "3", "--json", file, "--max-errors", may)
+			if got.code != code || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
+				t.Errorf("%+v", got)
+			}
+			if told := strings.Contains(got.err, "50 of the 100 requests of search failed; --max-errors "+may); told != (code == 1) {
+				t.Errorf("%+v", got)
+			}
+			if m := benched(t, file).Operations[0]; m.Refused() != 50 || m.Latency.Count() != 50 {
+				t.Errorf("%d refused, %d latencies", m.Refused(), m.Latency.Count())
+			}
+			if n := c.removed.Load(); n != 45 {
+				t.Errorf("%d removals; want 44, and one again", n)
+			}
+		})
 	}
 }
 

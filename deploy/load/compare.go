@@ -47,7 +47,7 @@ type figure struct {
 
 var figures = []figure{
 	{"rate /s", (*Measured).Rate, func(s *Slot) float64 { return float64(s.Count-s.Errors) / s.Length }, true, 0},
-	{"errors %", func(m *Measured) float64 { return 100 * float64(m.Failed()) / float64(max(m.Count, 1)) },
+	{"errors %", func(m *Measured) float64 { return 100 * m.FailedShare() },
 		func(s *Slot) float64 { return 100 * float64(s.Errors) / float64(max(s.Count, 1)) }, false, 0},
 	percentile("p50 ms", 50, 2),
 	percentile("p90 ms", 90, 10),

@@ -87,7 +87,7 @@ func (b Bounds) judge(r *Result) Step {
 	s := Step{Rate: r.Rate}
 	for _, m := range r.Operations {
 		s.P99 = max(s.P99, m.Latency.At(99))
-		s.Errors = max(s.Errors, float64(m.Failed())/float64(max(m.Count, 1)))
+		s.Errors = max(s.Errors, m.FailedShare())
 	}
 	s.Held = s.P99 <= float64(b.P99.Microseconds())/1000 && s.Errors <= b.Errors
 	return s

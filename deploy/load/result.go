@@ -88,6 +88,10 @@ func (m *Measured) Failed() (n int) {
 	return n
 }
 
+// FailedShare is the share of the requests that were not answered as they
+// should be; 0 when there was none.
+func (m *Measured) FailedShare() float64 { return float64(m.Failed()) / float64(max(m.Count, 1)) }
+
 // Refused is how many were refused.
 func (m *Measured) Refused() (n int) {
 	for code, of := range m.Errors {

@@ -51,7 +51,7 @@ func BenchmarkKills(b *testing.B) {
 	p.begin()
 	killed := make(chan int)
 	go func() { killed <- c.killFor(b, length, p) }()
-	r := benched(b, "--url", "http://"+at, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--connections", "500")
+	r := benched(b, "--url", "http://"+at, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1", "--connections", "500")
 	b.ReportMetric(float64(<-killed), "kills")
 	p.end()
 	b.ReportMetric(0, "ns/op")

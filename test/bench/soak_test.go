@@ -34,7 +34,7 @@ func BenchmarkSoak(b *testing.B) {
 	b.ReportMetric(highest.Rate, "highest/s")
 
 	var w watched
-	r := benchedWhile(b, func() { w.look(b, at) }, "--url", url, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String())
+	r := benchedWhile(b, func() { w.look(b, at) }, "--url", url, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1")
 	w.report(b)
 	all := r.Operations[len(r.Operations)-1]
 	b.ReportMetric(float64(all.Failed()), "failed")
@@ -43,7 +43,7 @@ func BenchmarkSoak(b *testing.B) {
 	}
 
 	calm := p50Of(b, url)
-	over := benched(b, "--url", url, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--connections", "512")
+	over := benched(b, "--url", url, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors", "1", "--connections", "512")
 	ended := time.Now()
 	for p50Of(b, url) > 2*calm {
 	}
