@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"cairn/bus"
@@ -81,6 +82,9 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	if err := r.opened(ctx, read, fed); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	if deps.Feed { // else it is the spare that is filled last
+		r.follow.Go(debug.FreeOSMemory) // what it took is not needed again
 	}
 	return r, nil
 }

@@ -57,9 +57,7 @@ func BenchmarkRecords(b *testing.B) {
 				w := joined(b, nc, index, last)
 				b.ReportMetric(0, "ns/op")
 				b.ReportMetric(w.took.Seconds(), "join-s")
-				resident, live := w.memory(b)
-				b.ReportMetric(resident/float64(n), "resident-B/record")
-				b.ReportMetric(live/float64(n), "live-B/record")
+				b.ReportMetric(w.rest(b)/float64(n), "resident-B/record")
 				byID := func(i int) string { return fmt.Sprintf(`{"skill_id":%q}`, some[i%len(some)].id) }
 				b.ReportMetric(answers(b, nc, len(some), byID), "by-id-first-p50-µs")
 				b.ReportMetric(answers(b, nc, 4000, byID), "by-id-p50-µs")
@@ -108,21 +106,13 @@ func (m member) settle(b *testing.B) {
 	}
 }
 
-var allocated = regexp.MustCompile(`(?m)^go_memstats_alloc_bytes ([0-9.e+]+)$`)
-
-// memory is what is resident, and what of it is alive, in bytes.
-func (m member) memory(b *testing.B) (resident, live float64) {
+// rest is what is resident once garbage is collected, in bytes.
+func (m member) rest(b *testing.B) float64 {
 	b.Helper()
 	for range 2 { // the second returns what the first has found
 		get(b, m.at+"/debug/pprof/heap?gc=1")
 	}
-	found := allocated.FindStringSubmatch(get(b, m.at+"/metrics"))
-	if found == nil {
-		b.Fatal("no go_memstats_alloc_bytes in the metrics")
-	}
-	live, err := strconv.ParseFloat(found[1], 64)
-	must(b, err)
-	return m.resident(b), live
+	return m.resident(b)
 }
 
 // resident is what is resident now, in bytes.
