@@ -96,13 +96,13 @@ func readReply(msg *nats.Msg) (Reply, error) {
 // Serve answers the endpoint's requests with handle until s stops. Requests
 // are handled concurrently.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, s.slots}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, s.slots, s.door.Enter, s.door.Leave}, e.handler(s, handle))
 }
 
 // ServeBeside is Serve for requests that must be answered however busy the
 // service is: they have slots of their own.
 func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, s.beside}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, s.beside, always, nothing}, e.handler(s, handle))
 }
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, micro.Request) {

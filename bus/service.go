@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -25,27 +26,37 @@ type Service struct {
 	log   *slog.Logger
 	slots chan struct{}
 	used  telemetry.Slots
+	door  *overload.Gate
 	// beside are for the few requests that are answered however busy the rest is.
 	beside  chan struct{}
 	workers *workers
 	ctx     context.Context // of the requests in flight
 	end     context.CancelFunc
+	look    sync.WaitGroup // at how late the process is
 	stop    sync.Once
 }
 
+// patience is how long all must be late before requests are refused: longer
+// than that of an edge, which in the same process is to refuse first.
+const patience = time.Second
+
 // Start makes the service known on c under name. It handles at most slots
-// requests at a time, and answers "unavailable" at once beyond that. The
-// caller stops it.
+// requests at a time, and fewer while the process has no processor time left;
+// beyond that it answers "unavailable" at once. The caller stops it.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	m, err := micro.AddService(c.nc, micro.Config{Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name})
 	if err != nil {
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	return &Service{
+	door := overload.New(patience)
+	s := &Service{
 		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
-		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots), workers: newWorkers(), ctx: ctx, end: end,
-	}, nil
+		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots),
+		door: door, workers: newWorkers(), ctx: ctx, end: end,
+	}
+	s.look.Go(func() { door.Run(ctx) })
+	return s, nil
 }
 
 // besideSlots is how many requests are answered beside the others. They are
@@ -58,7 +69,13 @@ type endpoint struct {
 	timeout time.Duration
 	row     func(error) *schemas.Error // what callers see of an error
 	slots   chan struct{}
+	enter   func() bool // whether there is processor time
+	leave   func()      // after enter
 }
+
+func always() bool { return true }
+
+func nothing() {}
 
 // add runs each request in its own goroutine while a slot is free. It never
 // blocks: a micro endpoint runs its handlers one after the other.
@@ -67,22 +84,20 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
-		select {
-		case e.slots <- struct{}{}:
-			s.used.Take()
-			s.workers.do(s.ctx, func() {
-				defer func() { <-e.slots; s.used.Free() }()
-				defer cancel()
-				ctx, work := told.Begin(ctx, RequestID(ctx))
-				defer work.End()
-				handle(ctx, r)
-			})
-		default:
+		if !s.take(e) {
 			told.Refused()
 			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
 			s.refuse(ctx, r, e.row(busy), busy, nats.Header{HeaderBusy: {"1"}})
 			cancel()
+			return
 		}
+		s.workers.do(s.ctx, func() {
+			defer s.free(e)
+			defer cancel()
+			ctx, work := told.Begin(ctx, RequestID(ctx))
+			defer work.End()
+			handle(ctx, r)
+		})
 	}), micro.WithEndpointSubject(e.subject))
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", e.subject, err)
@@ -91,6 +106,27 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
 	}
 	return nil
+}
+
+// take reports whether there is a slot, and processor time; free gives it back.
+func (s *Service) take(e endpoint) bool {
+	if !e.enter() {
+		return false
+	}
+	select {
+	case e.slots <- struct{}{}:
+		s.used.Take()
+		return true
+	default:
+		e.leave()
+		return false
+	}
+}
+
+func (s *Service) free(e endpoint) {
+	<-e.slots
+	s.used.Free()
+	e.leave()
 }
 
 // settle is how long the service must have been idle before it counts as
@@ -112,6 +148,7 @@ func (s *Service) drain(ctx context.Context) error {
 	}
 	s.idle(ctx)
 	s.end()
+	s.look.Wait()
 	for _, slots := range []chan struct{}{s.slots, s.beside} {
 		for range cap(slots) {
 			slots <- struct{}{}

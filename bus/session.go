@@ -42,7 +42,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 
 // ServeBody is Serve for a handle that reads the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
-	return svc.add(endpoint{s.Subject, s.Timeout, s.row, svc.slots}, func(ctx context.Context, r micro.Request) {
+	return svc.add(endpoint{s.Subject, s.Timeout, s.row, svc.slots, svc.door.Open, nothing}, func(ctx context.Context, r micro.Request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		w := s.session(ctx, svc.conn, r, cancel)

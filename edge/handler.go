@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"cairn/bus"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/access"
 	"cairn/schemas"
@@ -31,7 +32,8 @@ type edge struct {
 	methods  []string // that any route has
 	describe func() (description, error)
 	origins  *http.CrossOriginProtection
-	gate     *access.Gate  // nil: everybody may come in
+	gate     *access.Gate // nil: everybody may come in
+	overload *overload.Gate
 	local    bool          // everybody on this machine, that is
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
@@ -43,11 +45,12 @@ type edge struct {
 func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
-		local:   c.Local,
-		silence: cmp.Or(c.KeepAlive, keepAlive),
-		mux:     mux.NewRouter().UseEncodedPath().SkipClean(true),
-		table:   map[*mux.Route]*route{},
-		origins: http.NewCrossOriginProtection(),
+		overload: cmp.Or(c.Overload, overload.New(patience)),
+		local:    c.Local,
+		silence:  cmp.Or(c.KeepAlive, keepAlive),
+		mux:      mux.NewRouter().UseEncodedPath().SkipClean(true),
+		table:    map[*mux.Route]*route{},
+		origins:  http.NewCrossOriginProtection(),
 	}
 	e.gate = access.Open(c.Access, c.Conn, e.log)
 	if e.trouble = c.Trouble; e.trouble == nil {
@@ -137,10 +140,7 @@ func (x *exchange) dispatch() error {
 			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
 		}
 		x.trace()
-		if err := x.identify(); err != nil {
-			return err
-		}
-		return x.route.answer(x)
+		return x.admitted()
 	}
 	allowed := x.allowed()
 	if len(allowed) == 0 {

@@ -34,6 +34,7 @@ type action struct {
 	media   string         // of the reply; empty: JSON
 	inURL   bool           // the request is in the path and the query
 	fresh   bool           // the answer has seen what was written before
+	load    load           // when processor time is short
 	invalid *schemas.Error // for a request that cannot be read
 	// say puts an error in the words of the route's contract; nil: as it is.
 	say func(*schemas.Error) *schemas.Error
@@ -110,7 +111,7 @@ func notImplemented() action {
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{load: asks, needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
 // relay asks e and answers with what it says.

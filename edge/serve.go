@@ -11,6 +11,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/certificate"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/access"
 )
@@ -50,6 +51,9 @@ type Config struct {
 	// another name than localhost, or an address, is of a page that had its own
 	// name point here (DNS rebinding), and is refused.
 	Local bool
+	// Overload refuses what comes when there is no processor time left. The caller
+	// runs it; nil: Serve has one of its own.
+	Overload *overload.Gate
 	// Trouble says what the NATS cluster lacks, and whether it has a quorum; nil:
 	// nobody knows but the services.
 	Trouble func() (says string, quorum bool)
@@ -69,6 +73,9 @@ func Serve(ctx context.Context, c Config) error {
 	handler := newEdge(ctx, base, c)
 	var following sync.WaitGroup
 	following.Go(func() { handler.gate.Run(base) })
+	if c.Overload == nil {
+		following.Go(func() { handler.overload.Run(base) })
+	}
 	defer following.Wait()
 	defer end()
 	var silent unasked

@@ -34,7 +34,7 @@ const (
 // events answers with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
+		load: streams, needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
 			leave, err := x.enter()
 			if err != nil {

@@ -12,11 +12,12 @@ var (
 	buildInfo = gauge("build_info", "Always 1; the labels say which build runs.", "version", "goversion")
 
 	httpDuration = durations("http_request_duration_seconds", "HTTP requests by their whole duration; streams count until their end.", "method", "route", "status")
+	httpRefused  = counter("http_refused_total", "Requests that an edge refused, since there was no processor time left.").WithLabelValues()
 	httpStreams  = gauge("http_streams_open", "Event streams that the edge is sending.").WithLabelValues()
 
 	natsDuration  = durations("nats_request_duration_seconds", "Requests that a worker took, by their whole duration; status is that of HTTP.", "subject", "status")
 	natsUnheard   = counter("nats_no_responders_total", "Requests that no worker was there to take.", "subject")
-	natsRefused   = counter("nats_refused_total", "Requests that a full worker refused; the caller asks others.", "subject")
+	natsRefused   = counter("nats_refused_total", "Requests that a worker refused, which was full or had no processor time left; the caller asks others.", "subject")
 	natsConnected = gauge("nats_connections", "Connections to NATS of this process that are up.").WithLabelValues()
 	natsWanted    = gauge("nats_connections_wanted", "Connections to NATS that this process wants.").WithLabelValues()
 	firstEvent    = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
@@ -72,6 +73,9 @@ func Streaming() (end func()) {
 	httpStreams.Inc()
 	return httpStreams.Dec
 }
+
+// HTTPRefused counts a request that an edge had no processor time for.
+func HTTPRefused() { httpRefused.Inc() }
 
 // Unheard counts a request that no worker was there to take.
 func Unheard(subject string) { natsUnheard.WithLabelValues(subject).Inc() }

@@ -1,0 +1,45 @@
+package overload
+
+import (
+	"math"
+	"runtime/metrics"
+	"time"
+)
+
+// lateness is how long goroutines wait between when they can run and when they do.
+type lateness struct {
+	sample [1]metrics.Sample
+	before []uint64
+}
+
+// quantile is of how many the lateness is bounded.
+const quantile = 0.99
+
+// take is what 99% of the goroutines that ran since the last call did not
+// exceed; 0 when none did.
+func (l *lateness) take() time.Duration {
+	l.sample[0].Name = "/sched/latencies:seconds"
+	metrics.Read(l.sample[:])
+	h := l.sample[0].Value.Float64Histogram()
+	since := make([]uint64, len(h.Counts))
+	var all uint64
+	for i, n := range h.Counts {
+		since[i] = n
+		if l.before != nil {
+			since[i] -= l.before[i]
+		}
+		all += since[i]
+	}
+	l.before = append(l.before[:0], h.Counts...)
+	rest := uint64(math.Ceil(quantile * float64(all)))
+	for i, n := range since {
+		if rest <= n {
+			return seconds(h.Buckets[i])
+		}
+		rest -= n
+	}
+	return 0
+}
+
+// seconds is the lower bound of a bucket, which may be minus infinity.
+func seconds(s float64) time.Duration { return time.Duration(max(s, 0) * float64(time.Second)) }

@@ -1,0 +1,63 @@
+package edge_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/overload"
+	"cairn/edge"
+	"cairn/schemas"
+)
+
+// crowded is an edge that has no processor time for further requests.
+func crowded(t *testing.T) *front {
+	t.Helper()
+	door := overload.New(0)
+	for door.Enter() {
+		door.Look(time.Hour)
+	}
+	return open(t, func(c *edge.Config) { c.Overload = door })
+}
+
+func TestOverloadIsRefused(t *testing.T) {
+	t.Parallel()
+	f := crowded(t)
+	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
+		t.Error("a worker was asked")
+		return schemas.Nothing{}, nil
+	}))
+	for _, c := range []struct{ method, path, body, code string }{
+		{http.MethodDelete, "/tags/a", "", "CE-011"},
+		{http.MethodPost, "/register/skill", "{}", "CE-011"},
+		{http.MethodPost, "/resolve/skill", strings.Repeat(" ", 1<<19) + "{}", "CE-011"},
+		{http.MethodPost, "/api/v1/analyze", "{}", "AN-503"},
+	} {
+		a := f.ask(t, c.method, c.path, strings.NewReader(c.body))
+		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: got %d, want 503 and when to come again", c.method, c.path, a.status)
+		}
+		if e := a.problem(t); e.Code != c.code || !strings.Contains(e.Detail, "processor time") {
+			t.Errorf("%s %s: got %s %q, want %s", c.method, c.path, e.Code, e.Detail, c.code)
+		}
+	}
+}
+
+// TestOverloadShowsItself asks what says that something is wrong, and what ends
+// work that was begun.
+func TestOverloadShowsItself(t *testing.T) {
+	t.Parallel()
+	f := crowded(t)
+	for _, asked := range []string{
+		"GET /health", "GET /health/live", "GET /health/ready", "GET /metrics", "GET /openapi.json",
+		"GET /api/v1/analyze/none", "DELETE /api/v1/analyze/none",
+	} {
+		method, path, _ := strings.Cut(asked, " ")
+		if a := f.ask(t, method, path, nil); strings.Contains(a.body, "more is asked") {
+			t.Errorf("%s: refused: %d %s", asked, a.status, a.body)
+		}
+	}
+}
