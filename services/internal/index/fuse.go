@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 const (
@@ -54,10 +55,18 @@ func fuse(found []part) []Hit {
 			hits = append(hits, h)
 		}
 	}
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(hits, func(a, b Hit) int { return byScore(a.Score, b.Score, a.ID, b.ID) })
 	return hits
+}
+
+// byScore puts the higher score first. Ids are compared only where scores are
+// equal, which is seldom: they are most of what sorting would cost (cmp.Or
+// compares both).
+func byScore(score, other float64, id, otherID string) int {
+	if c := cmp.Compare(other, score); c != 0 {
+		return c
+	}
+	return strings.Compare(id, otherID)
 }
 
 // bestOf is the score that each document has for the sentence that it fits best.
@@ -115,7 +124,7 @@ func (p part) textShare() float64 {
 // fused adds up both sides of a part. Dividing by the highest sum lets every
 // part bring its documents, even where the sides agree on none.
 func fused(p part) map[string]float64 {
-	scores := map[string]float64{}
+	scores := make(map[string]float64, len(p.text)+len(p.vector))
 	share := p.textShare()
 	spread(scores, p.text, share)
 	spread(scores, p.vector, 1-share)
@@ -153,7 +162,7 @@ func spread(scores map[string]float64, matches []match, share float64) {
 
 // ranks returns each document's best place on either side.
 func ranks(found []part) map[string]Hit {
-	hits := map[string]Hit{}
+	hits := make(map[string]Hit, len(found[0].text)+len(found[0].vector))
 	for _, p := range found {
 		for i, m := range p.text {
 			h := hits[m.id]

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 
 	"cairn/services/internal/embed"
@@ -111,7 +110,7 @@ func (p *pool) searchVector(vector []float32) []match {
 // best returns the live rows that score highest, best first, and none that
 // scores nothing.
 func (p *pool) best(scores []float64) []match {
-	var found []match
+	found := make([]match, 0, min(len(scores), 4*depth))
 	least := 0.0
 	for row, score := range scores {
 		if score <= 0 || score < least || p.dead[row] {
@@ -127,8 +126,6 @@ func (p *pool) best(scores []float64) []match {
 }
 
 func first(found []match) []match {
-	slices.SortFunc(found, func(a, b match) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
-	})
+	slices.SortFunc(found, func(a, b match) int { return byScore(a.score, b.score, a.id, b.id) })
 	return slices.Clip(found[:min(depth, len(found))])
 }
