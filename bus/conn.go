@@ -24,8 +24,9 @@ import (
 // reconnects by itself; while it is away, calls fail at once with
 // schemas.ErrUnavailable.
 type Conn struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	inbox inbox
 
 	mu   sync.Mutex
 	away context.Context // ends when the connection is lost; a new one per connection
@@ -160,7 +161,10 @@ func (c *Conn) Close() {
 
 // transportError says what a failed exchange with the server means to a caller.
 func transportError(subject string, err error) error {
+	var known *schemas.Error
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.Is(err, nats.ErrNoResponders):
 		telemetry.Unheard(subject)
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)

@@ -37,7 +37,8 @@ type Reply struct {
 }
 
 // Call asks req on the endpoint and waits for the answer, at most 10 seconds
-// and not beyond ctx's deadline. The error is a row of the schemas
+// and not beyond ctx's deadline, and 2.5 seconds when no worker shows that it is
+// at it. A read is meanwhile asked of others. The error is a row of the schemas
 // table, or ctx's own.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
@@ -63,10 +64,7 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	defer cancel()
 	lost := c.lost()
 	defer context.AfterFunc(lost, cancel)()
-	msg, err := c.nc.RequestMsgWithContext(ctx, request)
-	for n := 0; n < others && err == nil && full(msg); n++ {
-		msg, err = c.nc.RequestMsgWithContext(ctx, request)
-	}
+	msg, err := c.ask(ctx, request, e.Needs == schemas.RightRead)
 	switch {
 	case err != nil && lost.Err() != nil:
 		return Reply{}, schemas.ErrUnavailable.Because("NATS went away")
@@ -108,6 +106,7 @@ func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context,
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, micro.Request) {
 	return func(ctx context.Context, r micro.Request) {
 		defer s.recovered(ctx, r)
+		defer s.signs(r.Headers().Get, r.Reply()).stop()
 		ctx, by, err := admit(ctx, r.Headers().Get, e.Needs)
 		if err != nil {
 			s.fail(ctx, r, err)

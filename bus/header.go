@@ -38,6 +38,9 @@ const (
 	HeaderRun = "Cairn-Run"
 	// HeaderBusy on an error: this worker is full, another one may not be.
 	HeaderBusy = "Cairn-Busy"
+	// HeaderSign on a request: the caller wants to be shown that a worker is at it.
+	// On a message to the caller: it shows that, and the answer is yet to come.
+	HeaderSign = "Cairn-Sign"
 	// HeaderWindow on a stream's request: the worker may be so many events ahead
 	// of what the caller says that it has read. Without it, any number.
 	HeaderWindow = "Cairn-Window"

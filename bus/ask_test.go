@@ -1,0 +1,119 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// silent takes requests of the subject, as a worker on a machine that stands
+// still does: so many of them, or all.
+func silent(t *testing.T, nc *nats.Conn, subject string, most int) (taken *atomic.Int64) {
+	t.Helper()
+	taken = new(atomic.Int64)
+	sub, err := nc.QueueSubscribe(subject, "q", func(*nats.Msg) { taken.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most > 0 {
+		if err := sub.AutoUnsubscribe(most); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return taken
+}
+
+func TestReadIsAskedOfAnotherWhenAWorkerIsSilent(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		return schemas.TagFound{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for taken := silent(t, nc, bus.ReadTag.Subject, 1); taken.Load() == 0; {
+		began := time.Now()
+		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); err != nil {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+	}
+}
+
+func TestWriteIsNotAskedTwice(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	var written, answered atomic.Int64
+	err := bus.WriteTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		written.Add(1)
+		return schemas.TagWritten{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for taken := silent(t, nc, bus.WriteTag.Subject, 1); ; answered.Add(1) {
+		began := time.Now()
+		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
+		if took := time.Since(began); taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || took > 8*time.Second) {
+			t.Errorf("a worker is silent: %v after %v", err, took)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if written.Load() != answered.Load() {
+		t.Errorf("%d were written, and %d answered", written.Load(), answered.Load())
+	}
+}
+
+// A worker that is at a request for long is neither given up nor helped by another.
+func TestSlowWorkerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	var asked atomic.Int64
+	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+		asked.Add(1)
+		long, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		<-long.Done()
+		return schemas.TagFound{Tags: schemas.Tag{Flow: "late"}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
+	if err != nil || found.Tags.Flow != "late" || asked.Load() != 1 {
+		t.Errorf("%v, %v, asked %d times", found, err, asked.Load())
+	}
+}
+
+func TestFewAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	const requests, again = 300, 100
+	conn, nc := listening(t)
+	taken := silent(t, nc, bus.ReadTag.Subject, 0)
+	var all sync.WaitGroup
+	for range requests {
+		all.Go(func() {
+			if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err, schemas.ErrUnavailable) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := taken.Load(); n != requests+again {
+		t.Errorf("%d requests were sent, want %d and %d again", n, requests, again)
+	}
+}
