@@ -70,7 +70,7 @@ func hasPort(p core.PodTemplateSpec, port intstr.IntOrString) bool {
 // Whatever names pods or ports names some that there are.
 func TestKubernetesIsWired(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"small", "production"} {
+	for _, folder := range []string{"small", "production", completed} {
 		all, list := pods(t, folder), kustomized(t, folder)
 		for _, s := range of[core.Service](list) {
 			names := whom(t, all, &meta.LabelSelector{MatchLabels: s.Spec.Selector})

@@ -25,10 +25,16 @@ type node struct {
 // adapt has it otherwise.
 func startNode(t *testing.T, name string, adapt func(*server.Options)) node {
 	t.Helper()
+	return startNodeWith(t, "../nats.conf", name, adapt)
+}
+
+// startNodeWith is startNode with another file of settings.
+func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options)) node {
+	t.Helper()
 	for k, v := range compose(t).Services[name].Environment {
 		t.Setenv(k, v)
 	}
-	o, err := server.ProcessConfigFile("../nats.conf")
+	o, err := server.ProcessConfigFile(conf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// completed is production with the components that it names in a comment.
+const completed = "production, with all"
+
+func kustomizeCompleted() ([]runtime.Object, error) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // a copy
+	if err := os.CopyFS(dir, os.DirFS(manifests)); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "production/kustomization.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "# components:", "components:", 1)), 0o600); err != nil {
+		return nil, err
+	}
+	return kustomizeAt(filepath.Join(dir, "production"))
+}
+
+// With the components, whoever needs a certificate has it where it is looked
+// for, and the edge and all traces have a way out.
+func TestKubernetesComponents(t *testing.T) {
+	t.Parallel()
+	list := kustomized(t, completed)
+	for name, p := range pods(t, completed) {
+		c := p.Spec.Containers[0]
+		files := secretFiles(t, name, p.Spec)
+		told := map[string]string{}
+		for _, v := range c.Env {
+			told[v.Name] = v.Value
+		}
+		switch want := []string{told["CAIRN_NATS_CA"], told["CAIRN_TLS_CERT"], told["CAIRN_TLS_KEY"]}; {
+		case name == "nats":
+			if !slices.Contains(files, "/etc/nats/tls/tls.key") {
+				t.Errorf("nats has the files %v", files)
+			}
+		case !slices.Contains(files, want[0]), name == "edge" && (!slices.Contains(files, want[1]) || !slices.Contains(files, want[2])):
+			t.Errorf("%s looks for %q; there are %q", name, want, files)
+		case told["OTEL_EXPORTER_OTLP_ENDPOINT"] == "":
+			t.Errorf("%s sends no traces", name)
+		}
+	}
+	ways := map[string][]string{}
+	for _, n := range of[networking.NetworkPolicy](list) {
+		ways[n.Name] = whom(t, pods(t, completed), &n.Spec.PodSelector)
+	}
+	if !slices.Equal(ways["issuer"], []string{"edge"}) || len(ways["traces"]) != len(of[apps.Deployment](list)) {
+		t.Errorf("the ways out are %v", ways)
+	}
+	for _, s := range of[core.Service](list) {
+		if s.Name == "cairn" && (len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 443) {
+			t.Errorf("the edge is at %v", s.Spec.Ports)
+		}
+	}
+	for _, m := range of[core.ConfigMap](list) {
+		if conf, is := m.Data["nats.conf"]; is && strings.Contains(conf, tlsMark) {
+			t.Error("nats.conf is without TLS")
+		}
+	}
+}
+
+// secretFiles are the files that a pod has of the secrets with certificates.
+func secretFiles(t *testing.T, name string, p core.PodSpec) (files []string) {
+	t.Helper()
+	for _, m := range p.Containers[0].VolumeMounts {
+		i := slices.IndexFunc(p.Volumes, func(v core.Volume) bool { return v.Name == m.Name })
+		if i < 0 {
+			if name != "nats" { // its data is claimed
+				t.Errorf("%s: %s is mounted, and no volume", name, m.Name)
+			}
+			continue
+		}
+		if s := p.Volumes[i].Secret; s != nil {
+			has := []string{"tls.crt", "tls.key", "ca.crt"}
+			if len(s.Items) > 0 {
+				has = nil
+			}
+			for _, item := range s.Items {
+				has = append(has, item.Path)
+			}
+			for _, file := range has {
+				files = append(files, path.Join(m.MountPath, file))
+			}
+		}
+	}
+	return files
+}

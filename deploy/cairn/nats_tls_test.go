@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus/bustest"
+)
+
+// tlsMark begins the lines of nats.conf that are for TLS.
+const tlsMark = "#tls tls"
+
+// confWithTLS is nats.conf with TLS, by the certificate in a file of the test.
+func confWithTLS(t *testing.T) (conf, cert string) {
+	t.Helper()
+	text, err := os.ReadFile("../nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), tlsMark); n != 2 {
+		t.Errorf("nats.conf has %d lines for TLS", n)
+	}
+	dir := t.TempDir()
+	cert, key := bustest.Certificate(t, dir, 1)
+	in := strings.NewReplacer(tlsMark, "tls", "/etc/nats/tls/tls.crt", cert, "/etc/nats/tls/ca.crt", cert, "/etc/nats/tls/tls.key", key)
+	conf = filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(conf, []byte(in.Replace(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return conf, cert
+}
+
+// With its lines for TLS, nats.conf has all clients encrypt, and be sure whom
+// they speak to; so does the program.
+func TestClientsEncrypt(t *testing.T) {
+	conf, cert := confWithTLS(t)
+	n := startNodeWith(t, conf, "nats-1", single)
+	plain, err := net.DialTimeout("tcp", n.Addr().String(), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = plain.Close() }()
+	if info, err := bufio.NewReader(plain).ReadString('\n'); err != nil || !strings.Contains(info, `"tls_required":true`) {
+		t.Errorf("it says %s (%v)", info, err)
+	}
+	if nc, err := nats.Connect(n.ClientURL(), nats.UserInfo("platform", password)); err == nil {
+		nc.Close()
+		t.Error("a client that does not know it trusts it")
+	}
+	operator := "tls://operator:" + password + "@" + n.Addr().String()
+	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", operator, "--nats-ca", cert); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Its nodes know each other by certificates: the password is not enough.
+func TestRoutesEncrypt(t *testing.T) {
+	conf, _ := confWithTLS(t)
+	at := map[string]netip.AddrPort{}
+	for _, name := range []string{"nats-1", "nats-2", "nats-3"} {
+		at[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
+	}
+	join := func(name string, change func(*server.Options)) node {
+		return startNodeWith(t, conf, name, func(o *server.Options) {
+			o.JetStream = false
+			o.Cluster.Host, o.Cluster.Port = at[name].Addr().String(), int(at[name].Port())
+			for _, route := range o.Routes {
+				route.Host = at[route.Hostname()].String()
+			}
+			change(o)
+		})
+	}
+	first := join("nats-1", func(*server.Options) {})
+	stranger := join("nats-3", func(o *server.Options) { o.Cluster.TLSConfig.Certificates = nil })
+	second := join("nats-2", func(*server.Options) {})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(30 * time.Second); first.NumRoutes() == 0 || second.NumRoutes() == 0; <-tick.C {
+		if time.Now().After(until) {
+			t.Fatal("the nodes do not find each other")
+		}
+	}
+	if n := stranger.NumRoutes(); n != 0 {
+		t.Errorf("a stranger has %d routes", n)
+	}
+}
