@@ -24,6 +24,8 @@ const (
 	// rest is what it leaves after one that failed: the fewer outcomes are
 	// unknown, the more a history says.
 	rest = 300 * time.Millisecond
+	// resolvePause is between the beginnings of a client's resolves.
+	resolvePause = 100 * time.Millisecond
 	// keysFor is how long a key is used: histories of a key stay short.
 	keysFor = 2 * time.Second
 	// keysAtOnce are used by all clients together.
@@ -40,17 +42,14 @@ type workload struct {
 
 	mu       sync.Mutex
 	records  map[string]bool // that were registered, and acknowledged
-	taken    []moment        // acknowledged registrations
+	samples  map[string][]Sample
 	revision uint64
 }
-
-// moment is when something succeeded, since the beginning.
-type moment = time.Duration
 
 func newWorkload(https [nodes]string) *workload {
 	prefix := strconv.FormatUint(rand.Uint64(), 36) // #nosec G404 -- of this run, and no secret
 	return &workload{
-		began: time.Now(), prefix: prefix, https: https, records: map[string]bool{},
+		began: time.Now(), prefix: prefix, https: https, records: map[string]bool{}, samples: map[string][]Sample{},
 		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 }
@@ -72,6 +71,11 @@ func (w *workload) tags(ctx context.Context, client int) {
 		o.Returned = time.Since(w.began)
 		if sent {
 			w.history.Add(o)
+			kind := Written
+			if o.Action == Read {
+				kind = Reading
+			}
+			w.note(kind, client, at, o.Unknown)
 		}
 		if !sent || o.Unknown {
 			sleep(ctx, rest)
@@ -142,18 +146,55 @@ func (w *workload) ask(method, url string, body []byte, least uint64) (int, []by
 	return res.StatusCode, b.Bytes()
 }
 
+// note counts a request of the kind that was asked at the time.
+func (w *workload) note(kind string, client int, at time.Duration, failed bool) {
+	took := time.Since(w.began) - at
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.samples[kind] = append(w.samples[kind], Sample{Node: client % nodes, Call: at, Took: took, Failed: failed})
+}
+
 // register has a client register records until ctx ends.
 func (w *workload) register(ctx context.Context, client int) {
 	for n := 0; ctx.Err() == nil; n++ {
-		id := fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n)
-		status, _ := w.ask(http.MethodPost, "http://"+w.https[client%nodes]+"/register/skill", []byte(`{"record":{"skill_id":"`+id+`"}}`), 0)
-		if status == http.StatusOK {
-			w.mu.Lock()
-			w.records[id] = true
-			w.taken = append(w.taken, time.Since(w.began))
-			w.mu.Unlock()
-		}
+		w.registerOne(client, fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n))
 		sleep(ctx, pause)
+	}
+}
+
+// registerOne reports whether the registration of the record was acknowledged.
+func (w *workload) registerOne(client int, id string) bool {
+	at := time.Since(w.began)
+	status, _ := w.ask(http.MethodPost, "http://"+w.https[client%nodes]+"/register/skill", []byte(`{"record":{"skill_id":"`+id+`"}}`), 0)
+	if status != unsent {
+		w.note(Registered, client, at, status != http.StatusOK)
+	}
+	if status != http.StatusOK {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.records[id] = true
+	return true
+}
+
+// resolve has a client resolve a record by its id until ctx ends, every so often,
+// whether it was answered before or not.
+func (w *workload) resolve(ctx context.Context, client int) {
+	id := fmt.Sprintf("faults%s.r%d", w.prefix, client)
+	for !w.registerOne(client, id) && ctx.Err() == nil {
+		sleep(ctx, rest)
+	}
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	for ; ctx.Err() == nil; sleep(ctx, resolvePause) {
+		asked.Go(func() {
+			at := time.Since(w.began)
+			status, _ := w.ask(http.MethodPost, "http://"+w.https[client%nodes]+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`), 0)
+			if status != unsent {
+				w.note(Resolved, client, at, status != http.StatusOK)
+			}
+		})
 	}
 }
 

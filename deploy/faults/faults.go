@@ -20,18 +20,17 @@ type Options struct {
 	Program string        // cairn
 	Dir     string        // an empty folder for data, logs, and the page of a violation
 	For     time.Duration // how long faults are made
-	Clients int           // of the tags, all nodes together; as many as nodes register records
+	Clients int           // of the tags, all nodes together; as many as nodes register records, and resolve one
 	Without bool          // faults: to know what is so without them
 	Log     func(string)  // is told what is done
 }
 
 // Fault is one that was made.
 type Fault struct {
-	What     string
-	At       time.Duration // since the beginning
-	Writes   time.Duration // longest time in which no tag was created or deleted, from the fault until the next
-	Reads    time.Duration // and none read
-	Register time.Duration // and nothing registered
+	What    string
+	Node    int               // that it was of; -1: all
+	At      time.Duration     // since the beginning
+	Effects map[string]Effect // by kind of request, from the fault until the next
 }
 
 // Result is what became of it.
@@ -89,6 +88,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	for i := range nodes {
 		clients.Go(func() { w.register(working, i) })
+		clients.Go(func() { w.resolve(working, i) })
 	}
 	made, err := o.make(ctx, c, w)
 	end()
@@ -122,9 +122,9 @@ func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Faul
 		if kind.which == leader {
 			node = c.leader(ctx, "tags")
 		}
-		f := Fault{What: kind.what, At: time.Since(w.began)}
+		f := Fault{What: kind.what, Node: -1, At: time.Since(w.began)}
 		if kind.which != everyone {
-			f.What = fmt.Sprintf(kind.what, name(node))
+			f.What, f.Node = fmt.Sprintf(kind.what, name(node)), node
 		}
 		if o.Log != nil {
 			o.Log(fmt.Sprintf("%4.0f s  %s", f.At.Seconds(), f.What))
@@ -193,7 +193,6 @@ func cutOff(ctx context.Context, c *cluster, node int) error {
 // judge counts and checks.
 func (r *Result) judge(w *workload, made []Fault, dir string) error {
 	list := w.history.Operations()
-	var writes, reads []moment
 	for _, o := range list {
 		switch {
 		case o.Unknown:
@@ -202,20 +201,21 @@ func (r *Result) judge(w *workload, made []Fault, dir string) error {
 			r.Refused++
 		case o.Action == Read:
 			r.Reads++
-			reads = append(reads, o.Returned)
 		default:
 			r.Writes++
-			writes = append(writes, o.Returned)
 		}
 	}
-	r.Operations, r.Registers, r.Faults = len(list), len(w.taken), made
+	r.Operations, r.Registers, r.Faults = len(list), len(w.records), made
 	for i := range made {
 		until := r.Took
 		if i+1 < len(made) {
 			until = made[i+1].At
 		}
 		f := &r.Faults[i]
-		f.Writes, f.Reads, f.Register = gap(writes, f.At, until), gap(reads, f.At, until), gap(w.taken, f.At, until)
+		f.Effects = map[string]Effect{}
+		for _, kind := range Kinds() {
+			f.Effects[kind] = EffectOf(w.samples[kind], f.Node, f.At, until)
+		}
 	}
 	r.Lost = w.lost()
 	verdict, page := Check(list, checkTime)
@@ -224,16 +224,4 @@ func (r *Result) judge(w *workload, made []Fault, dir string) error {
 	}
 	r.Page = filepath.Join(dir, "history.html")
 	return page(r.Page)
-}
-
-// gap is the longest time between from and until in which nothing is.
-func gap(list []moment, from, until time.Duration) (longest time.Duration) {
-	slices.Sort(list)
-	last := from
-	for _, at := range list {
-		if at > from && at < until {
-			longest, last = max(longest, at-last), at
-		}
-	}
-	return max(longest, until-last)
 }

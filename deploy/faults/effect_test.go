@@ -1,0 +1,36 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	"cairn/deploy/faults"
+)
+
+// A third of the requests at healthy nodes hang, and there is hardly a moment
+// without an answer.
+func TestEffectShowsAThirdThatHangs(t *testing.T) {
+	t.Parallel()
+	var list []faults.Sample
+	for n := range 300 {
+		s := faults.Sample{Node: n % 3, Call: time.Duration(n) * 100 * time.Millisecond, Took: time.Millisecond}
+		if n%9 < 3 {
+			s.Took, s.Failed = 10*time.Second, true
+		}
+		list = append(list, s)
+	}
+	want := faults.Effect{Asked: 200, Failed: 68, P99: 10 * time.Second, None: 499 * time.Millisecond}
+	got := faults.EffectOf(list, 1, 0, 30*time.Second)
+	if got.None > time.Second {
+		t.Errorf("nothing was answered for %v", got.None)
+	}
+	if got.None = want.None; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if all := faults.EffectOf(list, -1, 10*time.Second, 20*time.Second); all.Asked != 100 {
+		t.Errorf("%d requests at all nodes in a third of the time, want 100", all.Asked)
+	}
+	if none := faults.EffectOf(nil, -1, 0, time.Second); none != (faults.Effect{None: time.Second}) {
+		t.Errorf("of no requests: %+v", none)
+	}
+}
