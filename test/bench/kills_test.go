@@ -35,8 +35,8 @@ const (
 // BenchmarkKills kills processes with -9, each role in turn, two of which there
 // are, and the leader of the tags among three NATS servers, while load is put of
 // 70% of what all of them bear. It reports the longest time in which no request
-// of a kind was answered as it should be, and fails where anything is lost that
-// was acknowledged, or a stream has no end.
+// of a kind was answered as it should be, and fails past the targets: above all
+// where anything is lost that was acknowledged, or a stream has no end.
 func BenchmarkKills(b *testing.B) {
 	length := killsFor
 	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_KILLS")); err == nil {
@@ -59,12 +59,9 @@ func BenchmarkKills(b *testing.B) {
 		b.Logf("%s: %d, %d failed %v", o.Operation, o.Count, o.Failed(), o.Errors)
 		switch o.Operation {
 		case "by-id":
-			b.ReportMetric(100*float64(o.Failed())/float64(o.Count), "by-id-failed-%")
+			atMost(b, 100*o.FailedShare(), "by-id-failed-%", 0.1)
 		case "analyze":
-			b.ReportMetric(float64(o.Errors["no done"]), "without-done")
-			if o.Errors["no done"] > 0 {
-				b.Errorf("%d streams have no end", o.Errors["no done"])
-			}
+			atMost(b, float64(o.Errors["no done"]), "without-done", 0)
 		}
 	}
 	p.report(b)

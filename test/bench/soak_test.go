@@ -21,7 +21,8 @@ const (
 // BenchmarkSoak puts the mixed load for long on "cairn up" at 70% of what it
 // bears, and reports whether memory or goroutines grow; then half as much again
 // as it bears, and reports how soon that is refused, and how soon all is well
-// when it ends.
+// when it ends. It fails past the targets; p99/p50 has none, since it depends on
+// the machine that also asks.
 func BenchmarkSoak(b *testing.B) {
 	length := soakFor
 	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_SOAK")); err == nil {
@@ -29,29 +30,30 @@ func BenchmarkSoak(b *testing.B) {
 	}
 	at := up(b)
 	url := "http://" + at.at
-	highest := benched(b, "--url", url, "--rate", "max", "--for", "20s")
+	on := []string{"--url", url, "--connections", "512"} // the same in all parts, so that their rates bear comparison
+	highest := benched(b, append(on, "--rate", "max", "--for", "20s")...)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(highest.Rate, "highest/s")
 
 	var w watched
-	r := benchedWhile(b, func() { w.look(b, at) }, "--url", url, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1")
+	r := benchedWhile(b, func() { w.look(b, at) }, append(on, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1")...)
 	w.report(b)
 	all := r.Operations[len(r.Operations)-1]
-	b.ReportMetric(float64(all.Failed()), "failed")
+	atMost(b, float64(all.Failed()), "failed", 0)
 	for _, o := range r.Operations {
 		b.ReportMetric(o.Latency.At(99)/o.Latency.At(50), strings.ReplaceAll(o.Operation, " ", "-")+"-p99/p50")
 	}
 
 	calm := p50Of(b, url)
-	over := benched(b, "--url", url, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors", "1", "--connections", "512")
+	over := benched(b, append(on, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors", "1")...)
 	ended := time.Now()
-	for p50Of(b, url) > 2*calm {
+	for p50Of(b, url) > 2*calm && time.Since(ended) < overFor {
 	}
-	b.ReportMetric(time.Since(ended).Seconds(), "recovery-s")
+	atMost(b, time.Since(ended).Seconds(), "recovery-s", 2)
 	all = over.Operations[len(over.Operations)-1]
 	b.ReportMetric(all.Rate(), "over-answered/s")
 	b.ReportMetric(100*float64(all.Refused())/float64(all.Count), "over-refused-%")
-	b.ReportMetric(all.Refusals.At(99), "over-refusal-p99-ms")
+	atMost(b, all.Refusals.At(99), "over-refusal-p99-ms", 50)
 	b.ReportMetric(float64(all.Failed()-all.Refused()), "over-failed")
 	b.ReportMetric(all.Latency.At(99), "over-p99-ms")
 }
@@ -80,7 +82,7 @@ func (w *watched) report(b *testing.B) {
 	for name, list := range map[string][]float64{"resident": w.resident, "goroutines": w.goroutines} {
 		n := len(list)
 		third, last := median(list[n/2:3*n/4]), median(list[3*n/4:])
-		b.ReportMetric(100*(last/third-1), name+"-growth-%")
+		atMost(b, 100*(last/third-1), name+"-growth-%", 5)
 		b.ReportMetric(last, name)
 		b.Logf("%s: %.0f at a quarter, %.0f at half, %.0f at the end", name, list[n/4], list[n/2], list[n-1])
 	}
