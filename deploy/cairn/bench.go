@@ -31,6 +31,7 @@ type bench struct {
 	compare     bool
 	jsonFile    string
 	htmlFile    string
+	files       [2]*os.File // of these, once they are open; nil: none
 	operation   string
 	out, errOut io.Writer
 }
@@ -71,9 +72,12 @@ It ends with code 1 when more than --max-errors of the requests of an operation
 failed, at whatever rate; in a short run one may be more than that. Failed is all
 that was not answered as it should be, refusals too. --max-errors 1 takes any.
 
---compare prints two files of --json side by side. What is marked better or worse
-differs by more than 5%, and by more than each varied within itself; what differs
-from one run to the next, it cannot know.`
+--compare prints two files of --json side by side, of the same operations, rate,
+connections and records; others it refuses. What is marked better or worse differs
+by more than 5%, and by more than each varied within itself; what differs from one
+run to the next, it cannot know. The rates of --rate max are compared as found;
+where they differ, they alone are judged. It ends with code 1 when something is
+worse, or cannot be compared, so that a pipeline can go by it.`
 
 func benchCommand() *cobra.Command {
 	b := &bench{}
@@ -153,6 +157,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := b.openFiles(); err != nil {
+		return err
+	}
 	records, err := benchRecords(b.tenant, b.skills)
 	if err != nil {
 		return err
@@ -168,7 +175,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.Name, r.Environment = b.operation, env
+	r.Name, r.Environment, r.Records = b.operation, env, len(records)
 	r.Notes = b.notes(r, len(records))
 	if err := b.say(r); err != nil {
 		return err
@@ -206,18 +213,36 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 
 // say prints r, and writes the files that were asked for.
 func (b *bench) say(r *load.Result) error {
-	err := printLoad(b.out, r)
-	if b.jsonFile != "" {
-		err = errors.Join(err, toFile(b.jsonFile, func(w io.Writer) error { return writeJSON(w, r) }))
-	}
-	if b.htmlFile != "" {
-		err = errors.Join(err, toFile(b.htmlFile, r.WriteHTML))
-	}
-	return err
+	return errors.Join(printLoad(b.out, r),
+		written(b.files[0], func(w io.Writer) error { return writeJSON(w, r) }),
+		written(b.files[1], r.WriteHTML))
 }
 
-func toFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
+// openFiles opens the files to write to; what is in them stays for now. It says
+// before the load is put that a file cannot be written.
+func (b *bench) openFiles() error {
+	for i, name := range []string{b.jsonFile, b.htmlFile} {
+		if name == "" {
+			continue
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		b.files[i] = f
+	}
+	return nil
+}
+
+// written puts what write writes in the place of what is in f; nil: nowhere.
+func written(f *os.File, write func(io.Writer) error) error {
+	if f == nil {
+		return nil
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() { // a pipe has nothing to cut off
+		err = f.Truncate(0)
+	}
 	if err != nil {
 		return err
 	}
@@ -241,5 +266,9 @@ func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
 		}
 		results[i] = &r
 	}
-	return printCompared(b.out, files, results[0], results[1])
+	worse, err := printCompared(b.out, files, results[0], results[1])
+	if err == nil && worse > 0 {
+		err = fmt.Errorf("%d figures are worse", worse)
+	}
+	return err
 }

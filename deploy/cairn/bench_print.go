@@ -86,6 +86,9 @@ func (b *bench) notes(r *load.Result, records int) []string {
 	if r.Late > manyLate {
 		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were sent late, since all %d connections were busy; the waiting counts.", 100*r.Late, r.Connections))
 	}
+	if r.Slipped > manyLate {
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were sent late, since the machine that asks was late itself; that counts, too.", 100*r.Slipped))
+	}
 	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
 		notes = append(notes, fmt.Sprintf("Of %d that were refused, half were told within %s ms, and 99%% within %s.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
 	}
@@ -99,23 +102,34 @@ func (b *bench) notes(r *load.Result, records int) []string {
 	return notes
 }
 
-// printCompared writes two results side by side.
-func printCompared(out io.Writer, files []string, before, after *load.Result) error {
+// printCompared writes two results side by side, and says how many figures are
+// worse.
+func printCompared(out io.Writer, files []string, before, after *load.Result) (worse int, err error) {
+	list, err := load.Compare(before, after)
+	if err != nil {
+		return 0, err
+	}
 	t := newTable(out)
 	for i, r := range []*load.Result{before, after} {
 		t.row(files[i] + ": " + summaryOf(r))
 		t.row("  " + placeOf(r.Environment))
 	}
+	if before.Seconds != after.Seconds || before.Warm != after.Warm {
+		t.row(fmt.Sprintf("They took a different time: %.4g s after %.4g s, and %.4g s after %.4g s; the rarest latencies tell little of each other.", before.Seconds, before.Warm, after.Seconds, after.Warm))
+	}
 	t.row("")
 	t.row("operation", "figure", "before", "after", "difference", "")
-	for _, d := range load.Compare(before, after) {
+	for _, d := range list {
 		difference := "-"
 		if d.Before != 0 {
 			difference = fmt.Sprintf("%+.1f%%", 100*(d.After-d.Before)/d.Before)
 		}
+		if d.Verdict == load.Worse {
+			worse++
+		}
 		t.row(d.Operation, d.Figure, short3(d.Before), short3(d.After), difference, d.Verdict)
 	}
 	t.row("")
-	t.row(`better, worse: beyond noise; ~: within it; ?: too little to tell`)
-	return t.write()
+	t.row(`better, worse: beyond noise; ~: within it; ?: too little to tell; nothing: at another rate`)
+	return worse, t.write()
 }

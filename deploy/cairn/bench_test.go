@@ -166,6 +166,54 @@ func TestBenchOfACairnInTrouble(t *testing.T) {
 	}
 }
 
+// A file that cannot be written is told before anything is registered; one that
+// has something is written anew.
+func TestBenchOpensItsFilesBefore(t *testing.T) {
+	t.Parallel()
+	c := &trouble{answer: func(string, int32) (int, string) { return 200, soundAnswer }}
+	url, dir := c.start(t), t.TempDir()
+	for _, flag := range []string{"--json", "--html"} {
+		got := do(t, "", "bench", "search", "--url", url, flag, filepath.Join(dir, "none", "a"))
+		if got.code != 1 || got.out != "" || !strings.Contains(got.err, "no such file") || c.registered.Load() > 0 {
+			t.Errorf("%s: %+v, %d registered", flag, got, c.registered.Load())
+		}
+	}
+	c.registered.Store(5)
+	write(t, dir, "a.json", strings.Repeat("long ", 100_000))
+	got := do(t, "", "bench", "search", "--url", url, "--rate", "100", "--for", "100ms", "--warm", "0s", "--skills", "3", "--json", filepath.Join(dir, "a.json"))
+	if r := benched(t, filepath.Join(dir, "a.json")); got.code != 0 || r.Operations[0].Count != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestBenchCompareIsAGate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	of := func(name, rate string, failing int32) string {
+		c := &trouble{answer: func(_ string, before int32) (int, string) {
+			if before%2 < failing {
+				return 503, noVectors
+			}
+			return 200, soundAnswer
+		}}
+		c.registered.Store(5)
+		file := filepath.Join(dir, name)
+		if got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", rate, "--for", "600ms", "--warm", "0s", "--skills", "3", "--max-errors", "1", "--json", file); got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+		return file
+	}
+	sound, failing, faster := of("sound", "100", 0), of("failing", "100", 1), of("faster", "200", 0)
+	got := do(t, "", "bench", "--compare", sound, failing)
+	if got.code != 1 || !strings.Contains(got.err, "figures are worse") || !regexp.MustCompile(`(?m)errors % +0 +50 +- +worse$`).MatchString(got.out) {
+		t.Errorf("%+v", got)
+	}
+	got = do(t, "", "bench", "--compare", sound, faster)
+	if got.code != 1 || got.out != "" || !strings.Contains(got.err, "rate: 100 a second and 200 a second") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestBenchRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,7 +1,11 @@
 package load
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/aclements/go-moremath/stats"
 )
@@ -13,7 +17,8 @@ type Difference struct {
 	Before    float64
 	After     float64
 	// Verdict is better or worse when the difference is beyond noise, "~" when it
-	// is not, and "?" when there is too little to tell.
+	// is not, "?" when there is too little to tell, and "" when it was measured at
+	// another rate, which was found.
 	Verdict string
 }
 
@@ -23,6 +28,7 @@ const (
 	Worse   = "worse"
 	Same    = "~"
 	Unclear = "?"
+	Apart   = ""
 )
 
 const (
@@ -59,23 +65,77 @@ func percentile(name string, percent float64, least int) figure {
 	return figure{name, func(m *Measured) float64 { return m.Latency.At(percent) }, func(s *Slot) float64 { return s.Latency.At(percent) }, false, least}
 }
 
-// Compare is the figures of the operations that both results have, in their
-// order. Beyond noise is what a Mann-Whitney test over the slots says is no
-// chance, and what is more than 5%; it knows nothing of what differs from one
-// run to the next on the same machine.
-func Compare(before, after *Result) []Difference {
+// Compare is the figures of all operations of two results, in their order.
+// Beyond noise is what a Mann-Whitney test over the slots says is no chance, and
+// what is more than 5%; it knows nothing of what differs from one run to the next
+// on the same machine. Results of different loads are an error, but for the time
+// that these were put; where the rate was found, it may differ, and is then all
+// that is judged.
+func Compare(before, after *Result) ([]Difference, error) {
+	if err := sameLoad(before, after); err != nil {
+		return nil, err
+	}
+	apart := math.Abs(after.Rate-before.Rate) > small*max(before.Rate, after.Rate)
 	var list []Difference
-	for _, b := range before.Operations {
-		for _, a := range after.Operations {
-			if a.Operation != b.Operation {
-				continue
+	for i, b := range before.Operations {
+		a := after.Operations[i]
+		for n, f := range figures {
+			d := Difference{b.Operation, f.name, f.whole(b), f.whole(a), Apart}
+			if n == 0 || !apart {
+				d.Verdict = f.verdict(b, a)
 			}
-			for _, f := range figures {
-				list = append(list, Difference{b.Operation, f.name, f.whole(b), f.whole(a), f.verdict(b, a)})
-			}
+			list = append(list, d)
 		}
 	}
-	return list
+	return list, nil
+}
+
+// sameLoad is an error that says in what the loads differ; nil: in nothing.
+// What an earlier file does not say does not count.
+func sameLoad(before, after *Result) error {
+	var list []string
+	differ := func(what string, b, a any) { list = append(list, fmt.Sprintf("%s: %v and %v", what, b, a)) }
+	if !slices.EqualFunc(before.Operations, after.Operations, sameShare) {
+		differ("operations", before.mix(), after.mix())
+	}
+	if b, a := before.planned(), after.planned(); b != a {
+		differ("rate", b, a)
+	}
+	if before.Connections != after.Connections {
+		differ("connections", before.Connections, after.Connections)
+	}
+	if b, a := before.Records, after.Records; b != a && b > 0 && a > 0 {
+		differ("records", b, a)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return errors.New("different loads tell nothing of each other: " + strings.Join(list, "; "))
+}
+
+func sameShare(b, a *Measured) bool {
+	return b.Operation == a.Operation && (b.Share == a.Share || b.Share == 0 || a.Share == 0)
+}
+
+// mix is the operations with their shares.
+func (r *Result) mix() string {
+	var list []string
+	for _, m := range r.Operations {
+		name := m.Operation
+		if m.Share > 0 {
+			name = fmt.Sprintf("%.3g%% %s", 100*m.Share, name)
+		}
+		list = append(list, name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// planned is the rate that was asked for.
+func (r *Result) planned() string {
+	if len(r.Steps) > 0 {
+		return "the highest within " + r.Bounds
+	}
+	return fmt.Sprintf("%g a second", r.Rate)
 }
 
 func (f figure) verdict(before, after *Measured) string {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 )
@@ -12,6 +13,8 @@ type Bounds struct {
 	Errors float64       // share of the requests that may fail
 	Step   time.Duration // how long each rate is tried
 }
+
+func (b Bounds) String() string { return fmt.Sprintf("p99 %v and %.2g%% errors", b.P99, 100*b.Errors) }
 
 // Step is a rate that was tried.
 type Step struct {
@@ -52,7 +55,7 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	for {
 		r, held := try(rate, p)
 		if held || ctx.Err() != nil || rate <= lowest {
-			r.Steps = steps
+			r.Steps, r.Bounds = steps, b.String()
 			return r
 		}
 		rate = max(rate/precision/precision, lowest)

@@ -75,7 +75,7 @@ func (p Plan) Run(ctx context.Context) *Result {
 const ringsLate = 2 * time.Millisecond
 
 // lateBy is how much later than intended a request is sent when it had to wait
-// for a connection; less is what timers take.
+// for a connection, or for who sends it; less is what timers take.
 const lateBy = 10 * time.Millisecond
 
 // run is a plan being carried out.
@@ -85,12 +85,14 @@ type run struct {
 	pick             picker
 	to               []*recorder
 	next             atomic.Int64 // request that nobody has taken yet
-	sent, behind     atomic.Int64
+	sent             atomic.Int64
+	behind, slipped  atomic.Int64 // of them, sent late: by the connections, by who sends
 }
 
 // work is what one connection does: it takes the next request, waits until that
 // is due, and sends it; or at once, when that has passed.
 func (r *run) work(whole, bounded context.Context) {
+	slip := time.Since(r.begin) // by how much who sends is late here
 	for {
 		n := int(r.next.Add(1) - 1)
 		due := r.begin.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
@@ -102,7 +104,12 @@ func (r *run) work(whole, bounded context.Context) {
 		offset := due.Sub(r.from)
 		to := r.to[r.pick.at(n)]
 		sent := time.Now()
-		if waited && sent.Sub(due) <= ringsLate {
+		late := sent.Sub(due)
+		if waited {
+			slip = late
+		}
+		slip = min(slip, late) // without it, this connection had been free as much sooner
+		if waited && late <= ringsLate {
 			due = sent
 		}
 		a := Answer{Err: NotSent}
@@ -116,8 +123,11 @@ func (r *run) work(whole, bounded context.Context) {
 			continue
 		}
 		r.sent.Add(1)
-		if sent.Sub(due) > lateBy {
+		switch {
+		case late-slip > lateBy:
 			r.behind.Add(1)
+		case late > lateBy:
+			r.slipped.Add(1)
 		}
 		to.add(offset, due, time.Now(), a)
 	}
@@ -153,11 +163,14 @@ func newPicker(operations []Operation) picker {
 	return p
 }
 
+// sum is that of all shares.
+func (p picker) sum() float64 { return p.upTo[len(p.upTo)-1] }
+
 func (p picker) at(n int) int {
 	last := len(p.upTo) - 1
 	_, place := math.Modf(float64(n) * math.Phi) // these never cluster
 	for i, upTo := range p.upTo {
-		if place*p.upTo[last] < upTo {
+		if place*p.sum() < upTo {
 			return i
 		}
 	}

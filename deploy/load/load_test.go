@@ -70,6 +70,41 @@ func TestStallIsNotOmitted(t *testing.T) {
 		if r.Late < 0.1 || r.Late > 0.12 {
 			t.Errorf("%g of the requests were late; want about 0.11", r.Late)
 		}
+		if r.Slipped != 0 {
+			t.Errorf("%g of the requests slipped", r.Slipped)
+		}
+	})
+}
+
+// lateTimers is a context with which timers ring late: as on a machine that is
+// busy with other things.
+type lateTimers struct {
+	context.Context
+	by time.Duration
+}
+
+func (l lateTimers) Done() <-chan struct{} {
+	time.Sleep(l.by)
+	return l.Context.Done()
+}
+
+// Whose timers ring late has connections that are free.
+func TestLateTimersAreNoLackOfConnections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, row := range []struct {
+			name          string
+			took          time.Duration
+			late, slipped bool
+		}{
+			{"a quick service", time.Millisecond, false, true},
+			{"a slow one, too", 30 * time.Millisecond, true, true},
+		} {
+			r := plan(at("op", always(row.took))).Run(lateTimers{t.Context(), 50 * time.Millisecond})
+			if r.Late > 0 != row.late || r.Slipped > 0 != row.slipped {
+				t.Errorf("%s: %g late, %g slipped", row.name, r.Late, r.Slipped)
+			}
+		}
 	})
 }
 
@@ -251,12 +286,51 @@ func TestCompare(t *testing.T) {
 			{"too short to tell", before, brief.Run(t.Context()), load.Unclear},
 		} {
 			verdicts := map[string]string{}
-			for _, d := range load.Compare(row.before, row.after) {
+			list, err := load.Compare(row.before, row.after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range list {
 				verdicts[d.Figure] = d.Verdict
 			}
 			if verdicts["p50 ms"] != row.want || len(verdicts) != 6 {
 				t.Errorf("%s: %v; want %s", row.name, verdicts, row.want)
 			}
+		}
+	})
+}
+
+// Only where the rate was found does it say something of the service; what else
+// was measured at two rates that were found is not judged.
+func TestCompareWhatIsOfTheSameLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		of := func(change func(*load.Plan)) *load.Result {
+			p := plan(at("op", always(4*time.Millisecond)))
+			change(&p)
+			return p.Run(t.Context())
+		}
+		same := of(func(*load.Plan) {})
+		for want, other := range map[string]*load.Result{
+			"rate: 100 a second and 50 a second":          of(func(p *load.Plan) { p.Rate = 50 }),
+			"connections: 1 and 2":                        of(func(p *load.Plan) { p.Connections = 2 }),
+			"operations: 100% op and 100% more":           of(func(p *load.Plan) { p.Operations[0].Name = "more" }),
+			"operations: 100% op and 50% op, 50% op, all": of(func(p *load.Plan) { p.Operations = append(p.Operations, p.Operations[0]) }),
+		} {
+			if list, err := load.Compare(same, other); err == nil || !strings.Contains(err.Error(), want) || list != nil {
+				t.Errorf("%v; want %s", err, want)
+			}
+		}
+		highest := func(took, p99 time.Duration) *load.Result {
+			return plan(at("op", always(took))).Highest(t.Context(), load.Bounds{P99: p99, Step: time.Second}, func(load.Step) {})
+		}
+		slow, fast := highest(4*time.Millisecond, 300*time.Millisecond), highest(time.Millisecond, 300*time.Millisecond)
+		list, err := load.Compare(slow, fast)
+		if err != nil || list[0].Verdict != load.Better || list[2].Verdict != load.Apart {
+			t.Errorf("%v %+v", err, list)
+		}
+		if _, err := load.Compare(slow, highest(time.Millisecond, 50*time.Millisecond)); err == nil || !strings.Contains(err.Error(), "p99 300ms and 0% errors and the highest within p99 50ms") {
+			t.Errorf("other bounds: %v", err)
 		}
 	})
 }

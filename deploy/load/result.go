@@ -20,17 +20,21 @@ type Result struct {
 	Seconds     float64     `json:"seconds"`
 	Warm        float64     `json:"warm_seconds"`
 	Connections int         `json:"connections"`
+	Records     int         `json:"records,omitzero"` // among which it was asked; the caller's to say
 	Interrupted bool        `json:"interrupted,omitzero"`
-	Late        float64     `json:"late"`            // share of the requests that had to wait for a connection
-	Environment Environment `json:"environment"`     // the caller's to say
-	Operations  []*Measured `json:"operations"`      // where there are several, all of them together come last
-	Steps       []Step      `json:"steps,omitempty"` // by which the rate was found
-	Notes       []string    `json:"notes,omitempty"` // the caller's to say
+	Late        float64     `json:"late"`             // share of the requests that were sent late, since no connection was free
+	Slipped     float64     `json:"slipped,omitzero"` // share that was sent late for no such reason: who sends was late
+	Environment Environment `json:"environment"`      // the caller's to say
+	Operations  []*Measured `json:"operations"`       // where there are several, all of them together come last
+	Bounds      string      `json:"bounds,omitempty"` // within which the rate was found
+	Steps       []Step      `json:"steps,omitempty"`  // by which the rate was found
+	Notes       []string    `json:"notes,omitempty"`  // the caller's to say
 }
 
 // Measured is how requests of an operation went.
 type Measured struct {
 	Operation string         `json:"operation"`
+	Share     float64        `json:"share,omitzero"` // of all requests, as planned. An earlier file has none
 	Count     int            `json:"count"`
 	Seconds   float64        `json:"seconds"`
 	Errors    map[string]int `json:"errors,omitempty"`
@@ -144,11 +148,16 @@ func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
 		Format: Format, Began: r.from, Rate: r.Rate, Seconds: max(took, 0).Seconds(), Warm: r.Warm.Seconds(),
 		Connections: r.Connections, Interrupted: ctx.Err() != nil,
-		Late: float64(r.behind.Load()) / float64(max(r.sent.Load(), 1)),
+		Late:    float64(r.behind.Load()) / float64(max(r.sent.Load(), 1)),
+		Slipped: float64(r.slipped.Load()) / float64(max(r.sent.Load(), 1)),
 	}
 	var whole []*Measured
-	for _, to := range r.to {
-		res.Operations = append(res.Operations, to.measured(max(took, 0))...)
+	for i, to := range r.to {
+		list := to.measured(max(took, 0))
+		for _, m := range list {
+			m.Share = r.Operations[i].Share / r.pick.sum()
+		}
+		res.Operations = append(res.Operations, list...)
 		whole = append(whole, to.whole)
 	}
 	if len(whole) > 1 {
