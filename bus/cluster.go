@@ -162,6 +162,8 @@ func (s *Server) Trouble() (says string, quorum bool) {
 		return "no quorum: " + nodes, false
 	case leader == "":
 		return "the cluster elects a leader: " + nodes, false
+	case s.waits.String() != "":
+		return s.waits.String(), true
 	case here < size:
 		return nodes, true
 	default:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -25,6 +26,15 @@ type Server struct {
 	node    string // its name in the cluster; empty: it is alone
 	nodes   int    // how many there are to be
 	secret  string // that its clients give
+	waits   said   // what Found waits for
+}
+
+// said is a sentence that may change.
+type said struct{ atomic.Value }
+
+func (s *said) String() string {
+	text, _ := s.Load().(string)
+	return text
 }
 
 // StartServer starts a server that keeps its streams in dir, or in a folder
