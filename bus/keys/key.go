@@ -17,6 +17,7 @@ type Key struct {
 	ID      string       `json:"id"`
 	Role    schemas.Role `json:"role"`
 	Tenants []string     `json:"tenants,omitempty"` // none: all
+	Note    string       `json:"note,omitzero"`     // for whom or what it is
 	Created time.Time    `json:"created"`
 	Expires time.Time    `json:"expires,omitzero"` // zero: never
 	Revoked time.Time    `json:"revoked,omitzero"` // zero: not

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,9 @@ import (
 
 // keyTime bounds a command about keys, once NATS answers.
 const keyTime = 10 * time.Second
+
+// maxNote bounds the note of a key, in bytes.
+const maxNote = 256
 
 // key is a command about API keys.
 type key struct {
@@ -65,6 +69,7 @@ type keyCreate struct {
 	tenants []string
 	all     bool
 	role    string
+	note    string
 	expires days
 }
 
@@ -79,7 +84,7 @@ A reader resolves, lists and reads tags; a registrar also writes tags and regist
 also writes tags and asks about estates; an admin does all of that, and registers
 global records. A key speaks for its tenants alone, and without a tenant_id for
 its own one.`,
-		Example: `  cairn key create --tenant acme --role registrar
+		Example: `  cairn key create --tenant acme --role registrar --note "the importer of Ann's team"
   cairn key create --all-tenants --role admin --expires 24h`,
 		Args: wants("nothing more", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,6 +95,7 @@ its own one.`,
 	f.StringSliceVar(&k.tenants, "tenant", nil, "`TENANT` for which the key speaks; several with commas between")
 	f.BoolVar(&k.all, "all-tenants", false, "the key speaks for every tenant")
 	f.StringVar(&k.role, "role", "", "`ROLE` of who has the key: reader, registrar, analyst or admin")
+	f.StringVar(&k.note, "note", "", "`TEXT` by which the key is told from others in key list, such as who has it")
 	f.Var(&k.expires, "expires", "`TIME` after which the key is refused, such as 90d or 12h; never: it is not")
 	f.IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep each key; 0: as they are kept, and at first as many as keep the records")
 	k.flags(cmd)
@@ -102,8 +108,10 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("--role: want one of %v", schemas.Roles())
 	case k.all == (len(k.tenants) > 0):
 		return errors.New("want --tenant, or --all-tenants, and not both")
+	case len(k.note) > maxNote || strings.ContainsFunc(k.note, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("--note: want one line of at most %d bytes", maxNote)
 	}
-	made := keys.Key{Role: schemas.Role(k.role), Tenants: k.tenants, Expires: k.expires.from(time.Now())}
+	made := keys.Key{Role: schemas.Role(k.role), Tenants: k.tenants, Note: k.note, Expires: k.expires.from(time.Now())}
 	if err := made.Identity().Validate(); err != nil {
 		return err
 	}

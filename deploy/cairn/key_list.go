@@ -40,6 +40,7 @@ type toldKey struct {
 	ID      string       `json:"id"`
 	Role    schemas.Role `json:"role"`
 	Tenants []string     `json:"tenants" doc:"none: all"`
+	Note    string       `json:"note,omitzero"`
 	State   string       `json:"state"`
 	Created time.Time    `json:"created"`
 	Expires time.Time    `json:"expires,omitzero"`
@@ -49,7 +50,7 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 	now := time.Now()
 	said := make([]toldKey, len(list))
 	for i, k := range list {
-		said[i] = toldKey{k.ID, k.Role, k.Tenants, k.State(now), k.Created, k.Expires}
+		said[i] = toldKey{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
 	}
 	if k.json {
 		return writeJSON(out, said)
@@ -59,13 +60,13 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 		return err
 	}
 	t := newTable(out)
-	t.row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES")
+	t.row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
 	for i, l := range said {
 		expires := "never"
 		if !l.Expires.IsZero() {
 			expires = l.Expires.Format(time.DateTime)
 		}
-		t.row(l.ID, string(l.Role), speaksFor(list[i]), l.State, l.Created.Format(time.DateTime), expires)
+		t.row(l.ID, string(l.Role), speaksFor(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
 	}
 	return t.write()
 }

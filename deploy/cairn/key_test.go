@@ -28,7 +28,7 @@ func TestKeyCommands(t *testing.T) {
 		ID  string `json:"id"`
 		Key string `json:"key"`
 	}
-	got := key("create", "--tenant", "acme", "--role", "reader", "--expires", "90d", "--json")
+	got := key("create", "--tenant", "acme", "--role", "reader", "--expires", "90d", "--note", "the importer", "--json")
 	if err := json.Unmarshal([]byte(got.out), &made); err != nil || made.ID == "" || !strings.Contains(made.Key, made.ID) {
 		t.Fatalf("create: %+v, %v", got, err)
 	}
@@ -41,13 +41,13 @@ func TestKeyCommands(t *testing.T) {
 	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out, "an admin for all tenants, without an end") {
 		t.Errorf("create: %+v", got)
 	}
-	if got := key("list"); strings.Count(got.out, "active") != 2 || !strings.Contains(got.out, "acme") {
+	if got := key("list"); strings.Count(got.out, "active") != 2 || strings.Count(got.out, "  the importer\n") != 1 || !strings.Contains(got.out, "acme") {
 		t.Errorf("list: %+v", got)
 	}
 	if got := key("revoke", made.ID); !strings.Contains(got.out, made.ID+" is revoked") {
 		t.Errorf("revoke: %+v", got)
 	}
-	if got := key("list", "--json"); !strings.Contains(got.out, `"state": "revoked"`) || strings.Contains(got.out, "hash") {
+	if got := key("list", "--json"); !strings.Contains(got.out, `"state": "revoked"`) || strings.Count(got.out, `"note": "the importer"`) != 1 || strings.Contains(got.out, "hash") {
 		t.Errorf("list: %+v", got)
 	}
 	for says, args := range map[string][]string{
@@ -56,6 +56,7 @@ func TestKeyCommands(t *testing.T) {
 		"tenants[0]":                      {"create", "--tenant", "a b", "--role", "reader"},
 		"role: want one of":               {"create", "--tenant", "a", "--role", "king"},
 		"want a time such as 90d":         {"create", "--tenant", "a", "--role", "reader", "--expires", "-1d"},
+		"one line":                        {"create", "--tenant", "acme", "--role", "reader", "--note", "a\nb"},
 		"no such key: nobody":             {"revoke", "nobody"},
 	} {
 		if got := key(args...); got.code != 1 || !strings.Contains(got.err, says) {

@@ -64,7 +64,7 @@ one ends the process at once.`,
 	f.StringVar(&u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server give: nats://SECRET@host:4222")
 	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the certificate of the NATS server, in PEM, read anew when it changes; empty: nothing is encrypted")
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
-	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the certificates by which the nodes of a cluster know each other; empty: routes are not encrypted")
+	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the certificates by which the nodes of a cluster know each other, read at the start; empty: routes are not encrypted")
 	u.cluster.flags(f)
 	u.backends.copies(f)
 	u.backends.flags(f)

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"regexp"
+	"runtime"
+	"testing"
+
+	"cairn/bus/bustest"
+)
+
+// An edge with a certificate by one's own authority is asked as the README says.
+func TestCommandsKnowAnAuthorityByTheEnvironment(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the variable counts on Linux")
+	}
+	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
+	up := alone(t, "--model", "offline:", "--tls-cert", cert, "--tls-key", secret)
+	url := regexp.MustCompile(`https://127[0-9.:]+`).FindString(up.out.String())
+	for _, row := range []struct{ variable, want string }{{"SSL_CERT_FILE=", "fails"}, {"SSL_CERT_FILE=" + cert, "succeeds"}} {
+		cmd := program(context.Background(), "status", "--url", url)
+		cmd.Env = append(cmd.Env, row.variable)
+		p := begin(t, cmd)
+		if code := p.ends(t); (code == 0) != (row.want == "succeeds") {
+			t.Errorf("with %s it ends with %d, want that it %s:\n%s", row.variable, code, row.want, p.out)
+		}
+	}
+}
