@@ -32,6 +32,7 @@ var (
 	ErrLater    = errors.New("made by a later Cairn")
 	ErrDamaged  = errors.New("damaged")
 	ErrNotEmpty = errors.New("holds something already")
+	ErrNothing  = errors.New("no catalog of Cairn")
 )
 
 // Header begins a backup.

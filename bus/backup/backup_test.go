@@ -341,6 +341,20 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 	}
 }
 
+// Where there is no catalog it is no Cairn that is saved, or restored.
+func TestWithoutACatalog(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	open(t, conn, "keys")
+	if _, err := backup.Save(t.Context(), conn, io.Discard); !errors.Is(err, backup.ErrNothing) || !strings.Contains(err.Error(), "KV_catalog") {
+		t.Errorf("save: %v", err)
+	}
+	file := backup.Sealed([]byte(`{"cairn_backup":1,"buckets":[{"name":"keys","config":{}}]}` + "\n"))
+	if _, err := backup.Check(bytes.NewReader(file)); !errors.Is(err, backup.ErrNothing) {
+		t.Errorf("check: %v", err)
+	}
+}
+
 // Others read it, too: gzip, and a JSON value a line.
 func TestFormat(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,9 @@ type Checked struct {
 func Check(from io.ReadSeeker) (c Checked, err error) {
 	c.from = from
 	c.Summary, err = read(from, func(entry) error { return nil })
+	if err == nil && !slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.Name == bucket.Catalog }) {
+		err = fmt.Errorf("the backup has %w: it was made of a NATS server that had none", ErrNothing)
+	}
 	return c, err
 }
 

@@ -25,13 +25,16 @@ const lull = time.Minute
 
 // Save writes a backup of what conn's server keeps to w, while it is read and
 // written as usual. Each bucket is as it was at one moment: no write is in it
-// without all that came before.
+// without all that came before. A server without a catalog is ErrNothing.
 func Save(ctx context.Context, conn *bus.Conn, w io.Writer) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream
 	for _, name := range buckets {
 		s, err := conn.JetStream().Stream(ctx, stream(name))
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			if name == bucket.Catalog {
+				return Summary{}, fmt.Errorf("the NATS server has %w: there is no stream %s", ErrNothing, stream(name))
+			}
 			continue
 		}
 		if err != nil {

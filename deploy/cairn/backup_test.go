@@ -90,6 +90,16 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
+// A NATS server without Cairn is none to be saved: the file would be worth nothing.
+func TestBackupOfNoCairn(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	file := filepath.Join(t.TempDir(), "cairn.backup")
+	got := do(t, "", "backup", file, "--nats", "nats://operator:"+password+"@"+n.Addr().String())
+	if _, err := os.Stat(file); got.code != 1 || got.out != "" || !strings.Contains(got.err, "KV_catalog") || err == nil {
+		t.Errorf("%+v, and the file: %v", got, err)
+	}
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,7 +124,7 @@ func TestRestoreRefuses(t *testing.T) {
 // TestBackupAsOperator saves and restores as the user of nats.conf for it, and
 // then starts what the compose file has on what was restored.
 func TestBackupAsOperator(t *testing.T) {
-	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0"}
+	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off"}
 	operator := func(n node) string {
 		return (&url.URL{Scheme: "nats", User: url.UserPassword("operator", password), Host: n.Addr().String()}).String()
 	}

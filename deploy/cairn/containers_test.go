@@ -102,7 +102,7 @@ func removeIndices(t *testing.T, server, prefix string) {
 func containers(t *testing.T, backends map[string]string, further func(url string)) {
 	t.Helper()
 	n := startNode(t, "nats-1", single)
-	backends["CAIRN_MODEL"], backends["CAIRN_HTTP"] = "offline:", "127.0.0.1:0"
+	backends["CAIRN_MODEL"], backends["CAIRN_HTTP"], backends["CAIRN_AUTH"] = "offline:", "127.0.0.1:0", "off"
 	all := []*running{
 		n.container(t, "register", "tags, register on", backends),
 		n.container(t, "resolve", "resolve on", backends),
@@ -135,6 +135,49 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		if strings.Contains(p.out.String(), password) {
 			t.Errorf("a process tells its password:\n%s", p.out)
 		}
+	}
+}
+
+// An edge of the compose file asks who is there, unless it is told not to, and
+// the first key is made as the file says.
+func TestContainersAskForAKey(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	edge := n.container(t, "edge", "edge on", map[string]string{"CAIRN_HTTP": "127.0.0.1:0"})
+	url := addressed.FindString(edge.out.String())
+	if got := do(t, "", "resolve", "anything", "--url", url); !strings.Contains(got.err, "CE-006") {
+		t.Errorf("without a key: %+v", got)
+	}
+	create := regexp.MustCompile(`(?s)nats://operator:\$CAIRN_NATS_OPERATOR_PASSWORD@nats-1:4222 \\\n#\s+edge (key create [^\n]*)\n`)
+	text, err := os.ReadFile("../compose.yaml")
+	found := create.FindStringSubmatch(string(text))
+	if err != nil || found == nil {
+		t.Fatalf("no first key in the compose file: %v", err)
+	}
+	cmd := program(t.Context(), append(strings.Fields(found[1]), "--json")...)
+	cmd.Env = append(cmd.Env, "CAIRN_NATS=nats://operator:"+password+"@"+n.Addr().String())
+	out, err := cmd.Output()
+	var made struct{ Key string }
+	if err != nil || json.Unmarshal(out, &made) != nil || made.Key == "" {
+		t.Fatalf("%v, %s", err, out)
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
+		got := do(t, "", "resolve", "anything", "--url", url, "--key", made.Key)
+		if strings.Contains(got.err, "CE-011") { // there is no worker
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("with a key: %+v", got)
+		}
+	}
+	shut := program(t.Context(), "edge")
+	for k, v := range compose(t).Services["edge"].Environment {
+		shut.Env = append(shut.Env, k+"="+v)
+	}
+	shut.Env = append(shut.Env, "CAIRN_AUTH=off")
+	if said, err := shut.CombinedOutput(); err == nil || !strings.Contains(string(said), "--insecure") {
+		t.Errorf("an edge with CAIRN_AUTH=off alone: %v, %s", err, said)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -109,6 +108,14 @@ func atMost[T cmp.Ordered](flag string, value, most T) error {
 	return fmt.Errorf("--%s: want at most %v, got %v", flag, most, value)
 }
 
+// paired is the error for two flags of which only one is given.
+func paired(flag, value, other, its string) error {
+	if (value == "") == (its == "") {
+		return nil
+	}
+	return fmt.Errorf("--%s and --%s: want both or none", flag, other)
+}
+
 // edgeFlags are the settings of the edge.
 type edgeFlags struct {
 	accessFlags
@@ -134,9 +141,7 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	}
 	c.Local = !c.Access.On() && !e.insecure && loopback(e.http)
 	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
-	if err == nil && (e.cert == "") != (e.key == "") {
-		err = errors.New("--tls-cert and --tls-key: want both or none")
-	}
+	err = cmp.Or(err, paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {
 		_, err = tls.LoadX509KeyPair(e.cert, e.key) // told before anything starts
 	}

@@ -87,6 +87,9 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 			return err
 		}
 	}
+	if err := paired("nats-tls-cert", u.security.Cert, "nats-tls-key", u.security.Key); err != nil {
+		return err
+	}
 	u.security.Log = log
 	if err := u.cluster.check(u.insecure); err != nil {
 		return err

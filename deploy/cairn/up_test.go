@@ -40,6 +40,8 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"limits of nobody", append(quiet, "--rate-limit", "3"), "they need --auth"},
 		{"a certificate without its key", append(quiet, "--tls-cert", file), "--tls-cert and --tls-key"},
 		{"a certificate that is none", append(quiet, "--tls-cert", file, "--tls-key", file), "failed to find any PEM data in certificate"},
+		{"a key for NATS without its certificate", append(quiet, "--nats-tls-key", file), "--nats-tls-cert and --nats-tls-key: want both or none"},
+		{"a certificate for NATS without its key", append(quiet, "--nats-tls-cert", file), "--nats-tls-cert and --nats-tls-key: want both or none"},
 		{"an address of strangers for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 can be reached by other machines"},
 		{"a worker's too", []string{"worker", "--metrics", ":0"}, "--insecure"},
 		{"a port that is taken", []string{"up", "--http", address}, "address already in use"},
