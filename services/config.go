@@ -19,7 +19,9 @@ type Config struct {
 	TagTTL time.Duration // how long a tag lives
 
 	// TagMemory keeps tags off the disk: they end with the NATS server.
-	TagMemory    bool
+	TagMemory bool
+	// TagSync has each tag on disk before it is acknowledged.
+	TagSync      bool
 	Copies       bucket.Copies // which NATS servers keep each record and tag
 	Slots        int           // requests at a time, per service
 	Analyses     int           // analyses at a time, per worker

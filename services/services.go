@@ -126,7 +126,7 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 }
 
 func (w *wiring) tags(ctx context.Context) error {
-	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{Copies: w.Copies, Memory: w.TagMemory})
+	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{Copies: w.Copies, Memory: w.TagMemory, Sync: w.TagSync})
 	if err != nil {
 		return err
 	}

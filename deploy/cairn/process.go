@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -63,6 +64,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
 	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
+	f.BoolVar(&c.TagSync, "tag-sync", c.TagSync, "have each tag on disk before it is acknowledged; like --tag-memory it is decided when the first tag worker starts")
 	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
 	f.IntVar(&c.Analyses, "analyses", c.Analyses, "analyses at a time; one more is answered 503")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "how long an analysis goes on when nobody listens, so that its caller can come back")
@@ -81,6 +83,9 @@ func (b *backends) copies(f *pflag.FlagSet) {
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
 	c.EstateMemory, c.Log, c.Drain = b.estates<<20, log, p.drain
+	if c.TagMemory && c.TagSync {
+		return c, errors.New("--tag-memory and --tag-sync: want one of them at most")
+	}
 	return c, cmp.Or(
 		atLeast("slots", c.Slots, 1),
 		atLeast("analyses", c.Analyses, 1),

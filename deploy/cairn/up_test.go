@@ -29,6 +29,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; see: cairn up --help"},
 		{"a flag that is no duration", []string{"up", "--tag-ttl", "3"}, "missing unit"},
 		{"a time to live below a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: want at least 1s"},
+		{"tags off the disk and on it", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync: want one"},
 		{"no slots", append(quiet, "--slots", "0"), "--slots: want at least 1"},
 		{"an unknown level of the log", []string{"up", "--log-level", "loud"}, "loud"},
 		{"an unknown form of the log", []string{"up", "--log-format", "xml"}, "want text or json"},

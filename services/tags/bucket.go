@@ -2,6 +2,7 @@ package tags
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -20,6 +21,10 @@ type Settings struct {
 	// Memory keeps records off the disk: they end with the server. It is
 	// decided once; a server does not move a bucket.
 	Memory bool
+	// Sync has each write on disk before it is acknowledged. It is decided once,
+	// too. A bucket that is made in a cluster always does what its servers do for
+	// all others.
+	Sync bool
 }
 
 // Open creates the bucket, or brings one that exists up to date.
@@ -27,6 +32,9 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	s, err := bucket.Open(ctx, js, Bucket, settings.Copies, settings.shape)
 	if err != nil {
 		return nil, err
+	}
+	if settings.Sync && s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode {
+		return nil, errors.New("tags were kept without a sync of each, which a NATS server does not change: remove the stream " + bucket.StreamPrefix + Bucket + ", and the tags with it, or do without")
 	}
 	return &Store{js, s, bucket.NewReader(js, Bucket, s)}, nil
 }
@@ -42,7 +50,7 @@ func (s Settings) shape(c *jetstream.StreamConfig) {
 	switch {
 	case s.Memory:
 		c.Storage = jetstream.MemoryStorage
-	default:
+	case !s.Sync:
 		// A record of a request in flight may be lost with the machine, so the
 		// server need not sync each one although it syncs the catalog's
 		// (nats-server, filestore.go, UpdateConfig).

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
@@ -95,9 +96,9 @@ func TestTags(t *testing.T) {
 			{write, nil}, {remove, nil}, {again, nil}, {write, schemas.ErrTagExists}, {read, nil}}},
 		{"a delete of an absent record leaves the id free", []step{{remove, nil}, {write, nil}, {again, schemas.ErrTagExists}}},
 	}
-	for _, storage := range []tags.Settings{{}, {Memory: true}} {
+	for _, storage := range []tags.Settings{{}, {Memory: true}, {Sync: true}} {
 		for _, row := range rows {
-			t.Run(fmt.Sprintf("memory=%v/%s", storage.Memory, row.name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("memory=%v,sync=%v/%s", storage.Memory, storage.Sync, row.name), func(t *testing.T) {
 				t.Parallel()
 				conn := bustest.Open(t)
 				serveWith(t, conn, storage, tags.DefaultTTL)
@@ -108,6 +109,43 @@ func TestTags(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Whether tags are synced is decided when their bucket is made; what was made
+// without is not taken for what is.
+func TestSyncedTags(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name        string
+		made, asked tags.Settings
+		mode        jetstream.PersistModeType
+		refused     bool
+	}{
+		{"by default they are not", tags.Settings{}, tags.Settings{}, jetstream.AsyncPersistMode, false},
+		{"they are", tags.Settings{Sync: true}, tags.Settings{Sync: true}, jetstream.DefaultPersistMode, false},
+		{"they stay so", tags.Settings{Sync: true}, tags.Settings{}, jetstream.DefaultPersistMode, false},
+		{"too late", tags.Settings{}, tags.Settings{Sync: true}, 0, true},
+		{"too late, off the disk", tags.Settings{Memory: true}, tags.Settings{Sync: true}, 0, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			js := bustest.Open(t).JetStream()
+			if _, err := tags.Open(t.Context(), js, row.made); err != nil {
+				t.Fatal(err)
+			}
+			_, err := tags.Open(t.Context(), js, row.asked)
+			if row.refused {
+				if err == nil {
+					t.Error("want it refused")
+				}
+				return
+			}
+			s, looked := js.Stream(t.Context(), "KV_tags")
+			if err != nil || looked != nil || s.CachedInfo().Config.PersistMode != row.mode {
+				t.Errorf("%v, %v, %+v; want mode %v", err, looked, s.CachedInfo().Config, row.mode)
+			}
+		})
 	}
 }
 
