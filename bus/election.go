@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"fmt"
 	"time"
 	_ "unsafe" // for go:linkname
 
@@ -17,10 +18,21 @@ import (
 //go:linkname hbInterval github.com/nats-io/nats-server/v2/server.hbInterval
 var minElectionTimeout, maxElectionTimeout, hbInterval time.Duration
 
-// Before any server reads them.
+// elections is why no server can be started.
+var elections error
+
+// Before any server reads them. Whoever starts none can do without.
 func init() {
-	if minElectionTimeout != 4*time.Second || maxElectionTimeout != 9*time.Second || hbInterval != time.Second {
-		panic("nats-server elects in another way now: see what bus/election.go changes")
+	if elections = asKnown(minElectionTimeout, maxElectionTimeout, hbInterval); elections == nil {
+		minElectionTimeout, maxElectionTimeout, hbInterval = 1200*time.Millisecond, 2200*time.Millisecond, 300*time.Millisecond
 	}
-	minElectionTimeout, maxElectionTimeout, hbInterval = 1200*time.Millisecond, 2200*time.Millisecond, 300*time.Millisecond
+}
+
+// asKnown says what is wrong when the defaults are others than those that are
+// changed here: then the server may elect in another way.
+func asKnown(least, most, beat time.Duration) error {
+	if least == 4*time.Second && most == 9*time.Second && beat == time.Second {
+		return nil
+	}
+	return fmt.Errorf("nats-server elects in another way now (%v to %v, a heartbeat each %v): see what bus/election.go changes", least, most, beat)
 }

@@ -85,7 +85,7 @@ func (s *Service) seen(ctx context.Context, subject string, e *schemas.Error, er
 	switch {
 	case c.Status == schemas.ErrUnavailable.Status:
 		s.log.WarnContext(ctx, "request refused", "subject", subject, "err", err)
-	case c.Status >= 500:
+	case c.Status >= 500 && c.Status != schemas.ErrNotImplemented.Status:
 		s.log.ErrorContext(ctx, "request failed", "subject", subject, "err", err)
 	}
 	return &c

@@ -67,7 +67,10 @@ func StartServer(dir, listen string, more ...ServerOption) (*Server, error) {
 
 // start runs the server. One that cannot be started is stopped.
 func (s *Server) start(o *server.Options) error {
-	var err error
+	err := elections
+	if err != nil {
+		return err
+	}
 	if s.ns, err = server.NewServer(o); err != nil {
 		return fmt.Errorf("embedded NATS: %w", err)
 	}

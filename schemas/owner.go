@@ -29,11 +29,10 @@ func (i *Identity) Admit(needs Right, req any) error {
 	o := of.owner()
 	writes := needs == RightRegister
 	switch global := *o.id == nil; {
-	case global && writes && (!i.Bound() || o.null()):
-		if i.Role != RoleAdmin {
-			return ErrForbidden.With(FieldError{o.field, "global records need the role admin; name a tenant"})
-		}
-		return nil
+	case global && writes && i.Bound() && o.null():
+		return ErrForbidden.With(FieldError{o.field, "global records need a credential for all tenants; want one of: " + strings.Join(i.Tenants, ", ")})
+	case global && writes && !i.Bound() && i.Role != RoleAdmin:
+		return ErrForbidden.With(FieldError{o.field, "global records need the role admin; name a tenant"})
 	case !i.Bound():
 		return nil
 	case !global && !slices.Contains(i.Tenants, **o.id):

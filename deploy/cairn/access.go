@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"strings"
 
@@ -44,8 +45,8 @@ func (a *accessFlags) config(address string) (access.Config, error) {
 	if !c.On() && c.Limits != (access.Limits{}) {
 		return c, errors.New("--rate-limit and --stream-limit bound what a credential may do; they need --auth")
 	}
-	if c.Limits.Rate < 0 || c.Limits.Streams < 0 {
-		return c, errors.New("--rate-limit and --stream-limit: want at least 0")
+	if !(c.Limits.Rate >= 0) || math.IsInf(c.Limits.Rate, 0) || c.Limits.Streams < 0 { // NaN is not below 0 either
+		return c, errors.New("--rate-limit and --stream-limit: want a number of at least 0")
 	}
 	return c, guard("http", address, a.insecure || c.On(), "--auth keys, or anyway with --insecure")
 }

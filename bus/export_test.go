@@ -1,0 +1,4 @@
+package bus
+
+// AsKnown is for tests of what a later nats-server may do.
+var AsKnown = asKnown
