@@ -44,7 +44,6 @@ type inbox struct {
 // open is a reply subject, and what comes there until forget.
 func (b *inbox) open(nc *nats.Conn) (reply string, msgs chan *nats.Msg, err error) {
 	b.once.Do(func() {
-		b.saved.Store(againBurst * againEvery)
 		b.prefix, b.waiting = nc.NewInbox()+".", map[string]chan *nats.Msg{}
 		_, b.failed = nc.Subscribe(b.prefix+"*", b.take)
 	})

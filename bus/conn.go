@@ -51,6 +51,7 @@ func Open(url, name string, options ...Option) (*Conn, error) {
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c := &Conn{closed: make(chan struct{})}
+	c.inbox.saved.Store(againBurst * againEvery)
 	options := append([]nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),

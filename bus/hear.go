@@ -97,9 +97,14 @@ func (l *listener) arriving() (*nats.Msg, error) {
 	var known *schemas.Error
 	switch {
 	case err == nil:
+		if l.unheard != nil {
+			l.unheard.Stop()
+		}
 		return msg, nil
 	case errors.Is(err, nats.ErrSlowConsumer) && l.kept != nil:
 		return nil, l.reread()
+	case errors.Is(context.Cause(l.ctx), ErrUnheard):
+		return nil, context.Cause(l.ctx)
 	case errors.As(context.Cause(l.ctx), &known):
 		return nil, known
 	default:

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -22,6 +23,7 @@ type listener struct {
 	forget  func() bool
 	span    telemetry.Span
 	quiet   *time.Timer // ends a wait for the worker's next message
+	unheard *time.Timer // ends that for a first one to a run; nil: it is none
 	request *nats.Msg
 	asked   int       // how often
 	body    []byte    // still to be sent in chunks; nil when it went with the request
@@ -50,6 +52,11 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 	l.span = span
 	if run, ok := s.runOf(reply); ok {
 		l.kept = s.recall(c, run)
+		l.unheard = time.AfterFunc(firstSign, func() {
+			if c.inbox.spend() {
+				l.end(errUnheard)
+			}
+		})
 	}
 	l.request = s.message(ctx, body, int(c.nc.MaxPayload()-headerRoom))
 	l.request.Reply = reply
@@ -116,6 +123,9 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 // ask sends the request.
 func (l *listener) ask() error {
 	l.asked++
+	if l.unheard != nil {
+		l.unheard.Reset(firstSign)
+	}
 	if err := l.conn.nc.PublishMsg(l.request); err != nil {
 		return transportError(l.subject, err)
 	}
@@ -126,6 +136,13 @@ func (l *listener) ask() error {
 // not at a run, which others may listen to.
 func (l *listener) leave() {
 	_ = l.sub.Unsubscribe() // fails only on a closed connection
+	if l.unheard != nil {
+		l.unheard.Stop()
+	}
+	if errors.Is(context.Cause(l.ctx), ErrUnheard) { // somebody may be at it all the same
+		l.control = l.kept.run
+		l.tell(HeaderCancel, "1")
+	}
 	if !l.ended && l.kept == nil {
 		l.tell(HeaderCancel, "1")
 	}

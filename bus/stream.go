@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -18,6 +19,9 @@ const (
 	heartbeat = 500 * time.Millisecond
 	// silence is how long a caller waits for any sign of life.
 	silence = 6 * time.Second
+	// firstSign is how long the caller of a run waits for the first of them, which a
+	// worker gives at once.
+	firstSign = 800 * time.Millisecond
 	// grace is how long a caller waits past the deadline, so that the worker's
 	// own word on the timeout arrives.
 	grace = 2 * time.Second
@@ -107,10 +111,14 @@ func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, err
 // say is an error of the bus in the words of the stream's contract.
 func (s Stream[Req]) say(err error) error {
 	var e *schemas.Error
-	if !errors.As(err, &e) {
+	switch {
+	case !errors.As(err, &e):
 		return err
+	case errors.Is(err, ErrUnheard):
+		return fmt.Errorf("%w: %w", ErrUnheard, s.row(e))
+	default:
+		return s.row(e)
 	}
-	return s.row(e)
 }
 
 // row is what a caller of the stream sees of err.

@@ -45,16 +45,30 @@ func events[Req any](s bus.Stream[Req]) action {
 			if err != nil {
 				return err
 			}
-			run := x.newRun()
-			err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
-				return s.Run(ctx, x.edge.conn, run, body)
-			})
+			run, err := begin(x, s, body)
 			if x.status == 0 && x.left(err) { // nobody comes back to a run without having heard its name
 				return errors.Join(err, s.Stop(context.WithoutCancel(x.ctx), x.edge.conn, run))
 			}
 			return err
 		},
 	}
+}
+
+// runs is how often an analysis is begun that no worker shows to have.
+const runs = 3
+
+// begin passes on the events of a new run. One that nobody has is begun anew.
+func begin[Req any](x *exchange, s bus.Stream[Req], body []byte) (run string, err error) {
+	for range runs {
+		run = x.newRun()
+		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+			return s.Run(ctx, x.edge.conn, run, body)
+		})
+		if x.status != 0 || !errors.Is(err, bus.ErrUnheard) {
+			break
+		}
+	}
+	return run, err
 }
 
 // follow passes on the events of the run, and listens no more when the client

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
@@ -142,6 +144,30 @@ func (r reading) until(t testing.TB, line string) {
 		}
 	}
 	t.Fatalf("the stream ended before %q: %v", line, r.lines.Err())
+}
+
+// A worker on a machine that stands still takes an analysis, and says nothing.
+func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(server.Stop)
+	nc, err := nats.Connect(server.URL())
+	must(t, err)
+	t.Cleanup(nc.Close)
+	f := serve(t, bustest.Dial(t, server))
+	f.service = bustest.Service(t, bustest.Dial(t, server), "stub")
+	analyses(t, f, func(context.Context, bus.Sender) error { return nil })
+	var taken atomic.Bool
+	silent, err := nc.QueueSubscribe(bus.Analyze.Subject, "q", func(*nats.Msg) { taken.Store(true) })
+	must(t, err)
+	must(t, silent.AutoUnsubscribe(1))
+	must(t, nc.Flush())
+	for !taken.Load() {
+		if got := f.ask(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question)); got.status != http.StatusOK {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
 }
 
 func TestEventsArriveAsTheyCome(t *testing.T) {

@@ -1,0 +1,44 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+func TestRunThatNobodyHasIsToldSoon(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	silent(t, nc, bus.Analyze.Subject, 0)
+	began := time.Now()
+	for _, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), anything) {
+		if took := time.Since(began); !errors.Is(err, bus.ErrUnheard) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) || took > 5*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	}
+}
+
+func TestRunThatAWorkerHasIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	conn, _ := listening(t)
+	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		long, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+		defer cancel()
+		<-long.Done()
+		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "late"})
+	})
+	events := 0
+	for _, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), anything) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events++
+	}
+	if events != 2 {
+		t.Errorf("%d events, want two", events)
+	}
+}
