@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
@@ -20,7 +21,8 @@ import (
 const ahead = 512
 
 // Restore brings the backup to conn's server, each value kept by so many servers
-// (0: as buckets that exist are, else 1). Nothing is changed unless all its
+// (0: as buckets that exist are, else as in the backup, or by as many as there
+// are, which the log says). Nothing is changed unless all its
 // buckets are empty or absent.
 //
 // Records keep the order of their revisions, and get new ones, all larger than
@@ -88,9 +90,9 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 		if err := stdjson.Unmarshal(b.Config, &c); err != nil {
 			return damaged("settings of bucket %s: %v", b.Name, err)
 		}
-		c.Name, c.Subjects, c.Replicas, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, max(1, replicas), nil
+		c.Name, c.Subjects, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, nil
 		bucket.Identify(&c) // it is another one
-		s, err = r.js.CreateStream(ctx, c)
+		s, err = r.create(ctx, c, replicas)
 	}
 	if err != nil {
 		return err
@@ -104,6 +106,25 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 	}
 	r.last[b.Name] = last
 	return nil
+}
+
+// create makes the stream, on so many servers; 0: on as many as c says, or as
+// there are.
+func (r *restoring) create(ctx context.Context, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
+	was := max(1, c.Replicas)
+	if c.Replicas = was; replicas > 0 {
+		c.Replicas = replicas
+	}
+	for {
+		s, err := r.js.CreateStream(ctx, c)
+		if replicas > 0 || c.Replicas == 1 || !bucket.TooFew(err) {
+			if err == nil && replicas == 0 && c.Replicas < was {
+				slog.Warn("there are fewer NATS servers than the backup was kept by", "stream", c.Name, "kept by", c.Replicas, "was kept by", was)
+			}
+			return s, err
+		}
+		c.Replicas--
+	}
 }
 
 // put sends an entry. It is refused when anyone else writes.

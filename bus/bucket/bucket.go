@@ -95,9 +95,20 @@ func unready(js jetstream.JetStream, err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// noPeers is the code of the server for fewer servers than there are to be
-// replicas (nats-server, JSClusterNoPeersErrF).
-const noPeers = 10005
+// What the server says of fewer servers than there are to be replicas: of a
+// cluster (nats-server, JSClusterNoPeersErrF), and of one that is alone
+// (JSStreamReplicasNotSupportedErr).
+const (
+	noPeers = 10005
+	alone   = 10074
+)
+
+// TooFew reports whether a stream was refused because there are fewer servers
+// than it is to have copies.
+func TooFew(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
+}
 
 func open(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{

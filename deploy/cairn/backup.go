@@ -60,7 +60,7 @@ backup. Workers may run meanwhile or be started later: they fill their indexes.`
 		},
 	}
 	k.natsClient.flags(cmd.Flags())
-	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep what is brought back; 0: as buckets that exist are, else 1")
+	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep what is brought back; 0: as buckets that exist are, else as in the backup, or as many as there are")
 	jsonFlag(cmd, &k.json)
 	return cmd
 }

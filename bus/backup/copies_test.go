@@ -1,0 +1,74 @@
+package backup_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/backup"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+)
+
+// startCluster starts three servers that are one cluster, and connects to one.
+func startCluster(t *testing.T) *bus.Conn {
+	t.Helper()
+	var routes []string
+	for range 3 {
+		routes = append(routes, bustest.FreeAddress(t))
+	}
+	var server *bus.Server
+	for _, listen := range routes {
+		s, err := bus.StartNode(t.TempDir(), "127.0.0.1:0", bus.Cluster{Name: "c", Listen: listen, Routes: routes, Secret: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Stop)
+		server = s
+	}
+	return bustest.Dial(t, server)
+}
+
+// TestRestoreKeepsAsManyCopies restores what three servers kept: to three, and
+// to one, where nobody says by how many it is kept.
+func TestRestoreKeepsAsManyCopies(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn := startCluster(t)
+	for attempt := error(context.Canceled); attempt != nil; {
+		brief, done := context.WithTimeout(ctx, 2*time.Second) // nobody answers before there is a leader
+		_, attempt = bucket.OpenKV(brief, conn.JetStream(), bucket.Keys, bucket.Copies{Replicas: 3}, func(*jetstream.StreamConfig) {})
+		done()
+		if ctx.Err() != nil {
+			t.Fatal(attempt)
+		}
+	}
+	put(t, conn, "keys.a", "v")
+	var file bytes.Buffer
+	if _, err := backup.Save(ctx, conn, &file); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.JetStream().DeleteStream(ctx, bucket.StreamPrefix+bucket.Keys); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []struct {
+		conn   *bus.Conn
+		copies int
+	}{{conn, 3}, {bustest.Open(t), 1}} {
+		checked, err := backup.Check(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checked.Restore(ctx, to.conn, 0); err != nil {
+			t.Fatal(err)
+		}
+		if is := bucket.Like(ctx, to.conn.JetStream(), bucket.Keys).Replicas; is != to.copies {
+			t.Errorf("%d copies, want %d", is, to.copies)
+		}
+	}
+}
