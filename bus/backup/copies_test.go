@@ -48,13 +48,16 @@ func TestRestoreKeepsAsManyCopies(t *testing.T) {
 			t.Fatal(attempt)
 		}
 	}
+	open(t, conn, bucket.Catalog)
 	put(t, conn, "keys.a", "v")
 	var file bytes.Buffer
 	if _, err := backup.Save(ctx, conn, &file); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.JetStream().DeleteStream(ctx, bucket.StreamPrefix+bucket.Keys); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{bucket.Keys, bucket.Catalog} {
+		if err := conn.JetStream().DeleteStream(ctx, bucket.StreamPrefix+name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, to := range []struct {
 		conn   *bus.Conn
