@@ -96,7 +96,9 @@ func (c *client) tells(t testing.TB, nodes, quorum int) {
 	t.Helper()
 	soon(t, "the metrics tell of the cluster", patient, func() bool {
 		all := c.ask(t, "GET /metrics", "").body
-		is := func(name string, value int) bool { return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value)) }
+		is := func(name string, value int) bool {
+			return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value))
+		}
 		return is("nodes", nodes) && is("nodes_wanted", 3) && is("quorum", quorum) && is("copies_behind", 0)
 	})
 }
