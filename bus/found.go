@@ -20,6 +20,9 @@ const (
 	foundingSubject = "cairn.cluster.founding"
 	// foundingPause is how long answers are waited for, and what is between attempts.
 	foundingPause = 300 * time.Millisecond
+	// lookTime is how long JetStream has to answer, before it is asked again: what
+	// comes while there is no leader is not answered at all.
+	lookTime = 2 * time.Second
 	// saidEvery is how often the log says what is still waited for.
 	saidEvery = 10 * time.Second
 )
@@ -123,8 +126,7 @@ func (f *founder) attempt(ctx context.Context) (done bool, waits string, err err
 		}
 		return false, "node " + nodes[i].Node + " brings its data", nil
 	}
-	founded := f.conn.hasStreams(ctx) // looked at first: a note comes before the streams, and goes after them
-	note, err := bucket.ReadNote(ctx, f.conn.js)
+	founded, note, err := f.look(ctx)
 	switch {
 	case err != nil:
 		return false, err.Error(), nil
@@ -137,6 +139,16 @@ func (f *founder) attempt(ctx context.Context) (done bool, waits string, err err
 	}
 	waits = fmt.Sprintf("%d nodes are here, and %d copies are wanted", len(nodes), f.copies)
 	return !brings && founded, waits, nil
+}
+
+// look says whether the cluster has streams, and its note. The streams are looked
+// at first: a note comes before them, and goes after them.
+func (f *founder) look(ctx context.Context) (founded bool, note bucket.Note, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	founded = f.conn.hasStreams(ctx)
+	note, err = bucket.ReadNote(ctx, f.conn.js)
+	return founded, note, err
 }
 
 // ask asks all nodes that are here, also for what they hold of the stream; empty: none.
