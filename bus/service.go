@@ -38,7 +38,7 @@ type Service struct {
 
 // patience is how long all must be late before requests are refused: longer
 // than that of an edge, which in the same process is to refuse first.
-const patience = time.Second
+const patience = 3 * time.Second
 
 // Start makes the service known on c under name. It handles at most slots
 // requests at a time, and fewer while the process has no processor time left;

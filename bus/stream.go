@@ -20,8 +20,8 @@ const (
 	// silence is how long a caller waits for any sign of life.
 	silence = 6 * time.Second
 	// firstSign is how long the caller of a run waits for the first of them, which a
-	// worker gives at once.
-	firstSign = 800 * time.Millisecond
+	// worker gives at once, if it has processor time.
+	firstSign = 2 * time.Second
 	// grace is how long a caller waits past the deadline, so that the worker's
 	// own word on the timeout arrives.
 	grace = 2 * time.Second

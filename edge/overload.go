@@ -9,7 +9,7 @@ import (
 
 // patience is how long all must be late before requests are refused; what is
 // late for less catches up.
-const patience = 300 * time.Millisecond
+const patience = time.Second
 
 // load is how a request counts when processor time is short.
 type load int

@@ -55,7 +55,7 @@ func events[Req any](s bus.Stream[Req]) action {
 }
 
 // runs is how often an analysis is begun that no worker shows to have.
-const runs = 3
+const runs = 2
 
 // begin passes on the events of a new run. One that nobody has is begun anew.
 func begin[Req any](x *exchange, s bus.Stream[Req], body []byte) (run string, err error) {

@@ -174,7 +174,7 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 		return nil, fmt.Errorf("%w: want cairn_ID_SECRET", ErrUnknown)
 	}
 	k, found, _ := r.find(id)
-	if !found { // it may be new
+	for looks := 0; looks < 2 && !found; looks++ { // it may be new; and a look that is shared may have begun before it was
 		var read bool
 		err := r.Look(ctx)
 		if k, found, read = r.find(id); err != nil && !found && !read {

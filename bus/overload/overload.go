@@ -20,7 +20,7 @@ const (
 	each = 100 * time.Millisecond
 	// least is how many requests are let in at a time, for each processor, however
 	// late all is: enough that none is idle, and that few callers are never refused.
-	least = 32
+	least = 64
 	// less and more are by what the limit changes from one look to the next.
 	less, more = 0.8, 1.1
 	// calm is how many looks without a refusal end the limit.

@@ -81,7 +81,7 @@ func TestFewerMayComeInTheLongerAllIsLate(t *testing.T) {
 	}
 	look(g, 100, late)
 	leave(g, first)
-	if at, least := enter(g, 1000), min(1000, 32*runtime.GOMAXPROCS(0)); at != least {
+	if at, least := enter(g, 1000), min(1000, 64*runtime.GOMAXPROCS(0)); at != least {
 		t.Errorf("got %d in at the end, want %d: no processor is to be idle", at, least)
 	}
 }
