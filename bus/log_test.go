@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cairn/bus"
@@ -33,15 +34,14 @@ func TestWhatIsNoFaultIsNotLogged(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	conn := bustest.Open(t)
-	s, err := bus.Start(conn, "register", 1, slog.New(slog.NewTextHandler(&said, nil)))
+	s, err := bus.Start(conn, "register", 16, slog.New(slog.NewTextHandler(&said, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	answers := []error{schemas.ErrNotImplemented.Because("none"), schemas.ErrInternal.Because("fault")}
-	asked := 0
+	var asked atomic.Int32
 	if err := bus.Reindex.Serve(s, func(context.Context, schemas.Nothing) (r schemas.Reindexed, err error) {
-		asked++
-		return r, answers[asked-1]
+		return r, answers[asked.Add(1)-1]
 	}); err != nil {
 		t.Fatal(err)
 	}
