@@ -188,7 +188,7 @@ func TestClusterOfOneThatWasAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.run(0, 2)
-	c[0].says(t, 503, "the cluster") // has no streams, and waits for the third
+	c[0].says(t, 200, "3 copies are wanted") // has no streams, and waits for the third
 	m.run(1)
 	for _, one := range c {
 		one.says(t, 200, allWell)
