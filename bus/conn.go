@@ -58,10 +58,9 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
 		nats.RetryOnFailedConnect(true),
-		nats.IgnoreAuthErrorAbort(),        // a password that is being changed is right again soon
-		nats.ReconnectBufSize(-1),          // fail at once rather than send later
-		nats.PingInterval(2 * time.Second), // a server that is silent for 4 to 6 s is left for another
-		nats.MaxPingsOutstanding(2),
+		nats.IgnoreAuthErrorAbort(),         // a password that is being changed is right again soon
+		nats.ReconnectBufSize(-1),           // fail at once rather than send later
+		nats.PingInterval(10 * time.Second), // less would leave a server while one's own answer waits behind many events
 		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
