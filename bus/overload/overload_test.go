@@ -139,9 +139,9 @@ func TestBusyProcessIsLate(t *testing.T) {
 	for range 32 * runtime.GOMAXPROCS(0) {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				runtime.Gosched()
-				for range 100_000 { // work
+				for began := time.Now(); time.Since(began) < time.Millisecond; { // work
 				}
+				runtime.Gosched()
 			}
 		})
 	}
