@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
 	"cairn/edge"
@@ -25,13 +24,7 @@ import (
 // one connection to NATS, and are asked in turns: processes of one kind differ by
 // more than a key costs.
 func BenchmarkAuthentication(b *testing.B) {
-	server, err := bus.StartServer(b.TempDir(), "127.0.0.1:0")
-	must(b, err)
-	b.Cleanup(server.Stop)
-	conn, err := bus.Open(server.URL(), "edge")
-	must(b, err)
-	b.Cleanup(conn.Close)
-	must(b, conn.WaitConnected(b.Context()))
+	server, conn := onTCP(b)
 	stub(b, bustest.Service(b, bustest.Dial(b, server), "stub"))
 	store, err := keys.Open(b.Context(), conn, 0)
 	must(b, err)

@@ -23,13 +23,7 @@ import (
 // BenchmarkForward compares a request through the edge with a handler that
 // only passes bytes to NATS and back, on the same server.
 func BenchmarkForward(b *testing.B) {
-	server, err := bus.StartServer(b.TempDir(), "127.0.0.1:0")
-	must(b, err)
-	b.Cleanup(server.Stop)
-	conn, err := bus.Open(server.URL(), "edge")
-	must(b, err)
-	b.Cleanup(conn.Close)
-	must(b, conn.WaitConnected(b.Context()))
+	server, conn := onTCP(b)
 	worker := bustest.Dial(b, server)
 	f := serve(b, conn)
 	stub(b, bustest.Service(b, worker, "stub"))
@@ -44,6 +38,19 @@ func BenchmarkForward(b *testing.B) {
 		b.Run(c.name+"/1", func(b *testing.B) { load(b, 1, c.url, c.body) })
 		b.Run(c.name+"/32", func(b *testing.B) { load(b, 32, c.url, c.body) })
 	}
+}
+
+// onTCP is a server that is reached over TCP, as an edge of its own reaches it, and such a connection.
+func onTCP(b *testing.B) (*bus.Server, *bus.Conn) {
+	b.Helper()
+	server, err := bus.StartServer(b.TempDir(), "127.0.0.1:0")
+	must(b, err)
+	b.Cleanup(server.Stop)
+	conn, err := bus.Open(server.URL(), "edge")
+	must(b, err)
+	b.Cleanup(conn.Close)
+	must(b, conn.WaitConnected(b.Context()))
+	return server, conn
 }
 
 var packaged = schemas.SkillPackage{
