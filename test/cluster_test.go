@@ -189,6 +189,7 @@ func TestClusterOfOneThatWasAlone(t *testing.T) {
 	}
 	m.run(0, 2)
 	c[0].says(t, 200, "3 copies are wanted") // has no streams, and waits for the third
+	c[0].ask(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).expect(t, 503, "CE-011", "")
 	m.run(1)
 	for _, one := range c {
 		one.says(t, 200, allWell)

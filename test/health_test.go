@@ -3,6 +3,10 @@ package test
 import (
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
 )
 
 func TestHealth(t *testing.T) {
@@ -59,6 +63,29 @@ func TestSilentWorker(t *testing.T) {
 		}
 		if msg, err := sub.NextMsg(time.Second); err != nil || msg.Header.Get("X-Request-Id") == "" {
 			t.Errorf("the worker was asked: %v %v, want a request id", msg, err)
+		}
+	})
+}
+
+// A worker that shows that it is at a question is waited for, ten seconds.
+func TestSlowWorker(t *testing.T) {
+	everywhere(t, deserted, func(t *testing.T, c *client) {
+		nc := c.dial(t)
+		asked := time.Now()
+		_, err := nc.Subscribe("cairn.resolve.agent", func(m *nats.Msg) {
+			sign := nats.NewMsg(m.Reply)
+			sign.Header.Set(bus.HeaderSign, "1")
+			for time.Since(asked) < 20*time.Second && nc.PublishMsg(sign) == nil {
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flush(t, nc)
+		c.ask(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 504, "CE-012", "")
+		if waited := time.Since(asked); waited < 9*time.Second || waited > 15*time.Second {
+			t.Errorf("answered after %v, want 10 seconds", waited)
 		}
 	})
 }
