@@ -23,7 +23,7 @@ type listener struct {
 	forget  func() bool
 	span    telemetry.Span
 	quiet   *time.Timer // ends a wait for the worker's next message
-	unheard *time.Timer // ends that for a first one to a run; nil: it is none
+	unheard *time.Timer // ends that for a first one; nil: as long as for the others
 	request *nats.Msg
 	asked   int       // how often
 	body    []byte    // still to be sent in chunks; nil when it went with the request
@@ -41,8 +41,8 @@ type listener struct {
 	over    bool    // no worker is at it any more
 }
 
-// listen asks with body for events on the reply subject.
-func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply string) (*listener, error) {
+// listen asks with body for events on the reply subject; a try soon gives up.
+func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply string, try bool) (*listener, error) {
 	ctx, span := telemetry.Ask(ctx, s.Subject)
 	l, err := s.open(ctx, c, reply)
 	if err != nil {
@@ -52,9 +52,11 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 	l.span = span
 	if run, ok := s.runOf(reply); ok {
 		l.kept = s.recall(c, run)
+	}
+	if try {
 		l.unheard = time.AfterFunc(firstSign, func() {
 			if c.inbox.spend() {
-				l.end(errUnheard)
+				l.end(ErrUnheard)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"iter"
 	"regexp"
 	"strconv"
@@ -34,21 +33,23 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // ErrNoRun is schemas.ErrRunNotFound for a run of which nothing is kept.
 var ErrNoRun = schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
 
-// ErrUnheard is the error of a run of which no worker shows that it has it. It may
-// be asked again under another name.
+// ErrUnheard is the error of a run of which no worker soon shows that it has it.
+// It may be asked again under another name.
 var ErrUnheard = errors.New("no worker shows that it has the request")
-
-// errUnheard is ErrUnheard for callers.
-var errUnheard = fmt.Errorf("%w: %w", ErrUnheard, schemas.ErrUnavailable.Because("no worker shows that it has the request"))
 
 // NewRun names a run; nobody can guess it.
 func NewRun() string { return rand.Text() }
 
 // Run is Forward for a run of the name. Leaving the loop does not cancel the
-// worker: it goes on for the stream's Grace, in which Resume may come back. Where
-// no worker soon shows that it has the request, the error is ErrUnheard, too.
+// worker: it goes on for the stream's Grace, in which Resume may come back.
 func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken) })
+	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken, false) })
+}
+
+// TryRun is Run that soon gives up with ErrUnheard, unless workers have too much
+// to do to be asked again.
+func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken, true) })
 }
 
 // Resume yields the events of the run that follow the one with the sequence

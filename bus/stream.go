@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -19,8 +18,8 @@ const (
 	heartbeat = 500 * time.Millisecond
 	// silence is how long a caller waits for any sign of life.
 	silence = 6 * time.Second
-	// firstSign is how long the caller of a run waits for the first of them, which a
-	// worker gives at once, if it has processor time.
+	// firstSign is how long TryRun waits for the first of them, which a worker gives
+	// at once, if it has processor time.
 	firstSign = 2 * time.Second
 	// grace is how long a caller waits past the deadline, so that the worker's
 	// own word on the timeout arrives.
@@ -80,7 +79,7 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 // Forward asks with a body that is already JSON. A body beyond the server's
 // max_payload is sent in chunks, to the worker alone.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, c.nc.NewInbox()) })
+	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, c.nc.NewInbox(), false) })
 }
 
 // follow yields what a listener hears until the stream ends.
@@ -111,14 +110,10 @@ func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, err
 // say is an error of the bus in the words of the stream's contract.
 func (s Stream[Req]) say(err error) error {
 	var e *schemas.Error
-	switch {
-	case !errors.As(err, &e):
+	if !errors.As(err, &e) {
 		return err
-	case errors.Is(err, ErrUnheard):
-		return fmt.Errorf("%w: %w", ErrUnheard, s.row(e))
-	default:
-		return s.row(e)
 	}
+	return s.row(e)
 }
 
 // row is what a caller of the stream sees of err.

@@ -15,8 +15,8 @@ func TestRunThatNobodyHasIsToldSoon(t *testing.T) {
 	conn, nc := listening(t)
 	silent(t, nc, bus.Analyze.Subject, 0)
 	began := time.Now()
-	for _, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), anything) {
-		if took := time.Since(began); !errors.Is(err, bus.ErrUnheard) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) || took > 5*time.Second {
+	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
+		if took := time.Since(began); !errors.Is(err, bus.ErrUnheard) || took > 5*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
 	}
@@ -26,13 +26,13 @@ func TestRunThatAWorkerHasIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	conn, _ := listening(t)
 	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		long, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+		long, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
 		defer cancel()
 		<-long.Done()
 		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "late"})
 	})
 	events := 0
-	for _, err := range bus.Analyze.Run(t.Context(), conn, bus.NewRun(), anything) {
+	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
 		if err != nil {
 			t.Fatal(err)
 		}

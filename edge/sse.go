@@ -54,16 +54,19 @@ func events[Req any](s bus.Stream[Req]) action {
 	}
 }
 
-// runs is how often an analysis is begun that no worker shows to have.
-const runs = 2
+// tries is how often an analysis is begun anew that no worker shows to have: until
+// a machine that stands still has been cut off, and is asked no more.
+const tries = 2
 
 // begin passes on the events of a new run. One that nobody has is begun anew.
 func begin[Req any](x *exchange, s bus.Stream[Req], body []byte) (run string, err error) {
-	for range runs {
+	for n := range tries + 1 {
 		run = x.newRun()
-		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
-			return s.Run(ctx, x.edge.conn, run, body)
-		})
+		ask := s.TryRun
+		if n == tries {
+			ask = s.Run
+		}
+		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return ask(ctx, x.edge.conn, run, body) })
 		if x.status != 0 || !errors.Is(err, bus.ErrUnheard) {
 			break
 		}
