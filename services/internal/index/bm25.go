@@ -35,22 +35,22 @@ func (f *field) renumber(to []int) {
 // returns the share of the words that the row with most of them has.
 func (p *pool) searchText(words []string) (found []match, coverage float64) {
 	distinct, counts := count(words)
-	scores := make([]float64, len(p.ids))
-	covered := make([]int, len(p.ids))
-	last := make([]int, len(p.ids)) // the last word counted as covered, from 1
+	scores, rows := sums.lend(len(p.ids)), seen.lend(len(p.ids))
+	defer sums.giveBack(scores)
+	defer seen.giveBack(rows)
 	for i, word := range distinct {
 		for _, f := range []*field{&p.title, &p.body} {
-			p.scoreWord(f, word, float64(counts[i]), scores)
+			p.scoreWord(f, word, float64(counts[i]), *scores)
 			for _, e := range f.words[word] {
-				if last[e.row] != i+1 && !p.dead[e.row] {
-					last[e.row] = i + 1
-					covered[e.row]++
-					coverage = max(coverage, float64(covered[e.row]))
+				if row := &(*rows)[e.row]; row.last != uint32(i+1) && !p.dead[e.row] {
+					row.last = uint32(i + 1)
+					row.words++
+					coverage = max(coverage, float64(row.words))
 				}
 			}
 		}
 	}
-	return p.best(scores), coverage / max(1, float64(len(distinct)))
+	return p.best(*scores), coverage / max(1, float64(len(distinct)))
 }
 
 // scoreWord adds to the score of each row whose field has word, which is asked

@@ -42,21 +42,62 @@ type part struct {
 // The scores say how a document compares with the others, not how well it
 // fits: something is always best.
 func fuse(found []part) []Hit {
-	whole := fused(found[0])
+	r := ranked(found)
+	if len(r.hits) == 0 {
+		return nil
+	}
+	whole := r.fused(found[0])
 	best := whole
 	if len(found) > 1 {
-		best = bestOf(found[1:])
+		best = r.bestOf(found[1:])
 	}
-	var hits []Hit
-	for id, h := range ranks(found) {
-		h.ID = id
-		h.Score = wholeShare*whole[id] + (1-wholeShare)*best[id]
-		if h.Score > 0 {
-			hits = append(hits, h)
-		}
+	for i := range r.hits {
+		r.hits[i].Score = wholeShare*whole[i] + (1-wholeShare)*best[i]
 	}
+	hits := slices.DeleteFunc(r.hits, func(h Hit) bool { return h.Score <= 0 })
 	slices.SortFunc(hits, func(a, b Hit) int { return byScore(a.Score, b.Score, a.ID, b.ID) })
 	return hits
+}
+
+// ranking is what was found, each document once; scores of it are in its order.
+type ranking struct {
+	hits []Hit
+	at   map[string]int // in hits, by id
+}
+
+// ranked has each document's best place on either side, and no scores yet.
+func ranked(found []part) *ranking {
+	most := len(found[0].text) + len(found[0].vector)
+	r := &ranking{hits: make([]Hit, 0, most), at: make(map[string]int, most)}
+	for _, p := range found {
+		for i, m := range p.text {
+			h := r.hit(m.id)
+			h.TextRank = better(h.TextRank, i+1)
+		}
+		for i, m := range p.vector {
+			h := r.hit(m.id)
+			h.VectorRank = better(h.VectorRank, i+1)
+		}
+	}
+	return r
+}
+
+// hit is that of the document, until the next call.
+func (r *ranking) hit(id string) *Hit {
+	at, known := r.at[id]
+	if !known {
+		at = len(r.hits)
+		r.at[id] = at
+		r.hits = append(r.hits, Hit{ID: id})
+	}
+	return &r.hits[at]
+}
+
+func better(rank, other int) int {
+	if rank == 0 {
+		return other
+	}
+	return min(rank, other)
 }
 
 // byScore puts the higher score first. Ids are compared only where scores are
@@ -70,14 +111,14 @@ func byScore(score, other float64, id, otherID string) int {
 }
 
 // bestOf is the score that each document has for the sentence that it fits best.
-func bestOf(sentences []part) map[string]float64 {
+func (r *ranking) bestOf(sentences []part) []float64 {
 	clarities := clarities(sentences)
 	clearest := slices.Max(clarities)
-	best := map[string]float64{}
+	best := make([]float64, len(r.hits))
 	for i, p := range sentences {
 		weight := math.Pow(ratio(clarities[i], clearest), clarityPower)
-		for id, score := range fused(p) {
-			best[id] = max(best[id], weight*score)
+		for at, score := range r.fused(p) {
+			best[at] = max(best[at], weight*score)
 		}
 	}
 	return best
@@ -123,18 +164,14 @@ func (p part) textShare() float64 {
 
 // fused adds up both sides of a part. Dividing by the highest sum lets every
 // part bring its documents, even where the sides agree on none.
-func fused(p part) map[string]float64 {
-	scores := make(map[string]float64, len(p.text)+len(p.vector))
+func (r *ranking) fused(p part) []float64 {
+	scores := make([]float64, len(r.hits))
 	share := p.textShare()
-	spread(scores, p.text, share)
-	spread(scores, p.vector, 1-share)
-	highest := 0.0
-	for _, score := range scores {
-		highest = max(highest, score)
-	}
-	if highest > 0 {
-		for id := range scores {
-			scores[id] /= highest
+	r.spread(scores, p.text, share)
+	r.spread(scores, p.vector, 1-share)
+	if highest := slices.Max(scores); highest > 0 {
+		for at := range scores {
+			scores[at] /= highest
 		}
 	}
 	return scores
@@ -143,7 +180,7 @@ func fused(p part) map[string]float64 {
 // spread adds share to the score of the best match, nothing to that of the
 // last one, and to the others by where they are between these. What is missing
 // in a list that is not full scores nothing, and is the last.
-func spread(scores map[string]float64, matches []match, share float64) {
+func (r *ranking) spread(scores []float64, matches []match, share float64) {
 	if len(matches) == 0 {
 		return
 	}
@@ -156,31 +193,6 @@ func spread(scores map[string]float64, matches []match, share float64) {
 		if best > last {
 			place = (m.score - last) / (best - last)
 		}
-		scores[m.id] += share * place
+		scores[r.at[m.id]] += share * place
 	}
-}
-
-// ranks returns each document's best place on either side.
-func ranks(found []part) map[string]Hit {
-	hits := make(map[string]Hit, len(found[0].text)+len(found[0].vector))
-	for _, p := range found {
-		for i, m := range p.text {
-			h := hits[m.id]
-			h.TextRank = better(h.TextRank, i+1)
-			hits[m.id] = h
-		}
-		for i, m := range p.vector {
-			h := hits[m.id]
-			h.VectorRank = better(h.VectorRank, i+1)
-			hits[m.id] = h
-		}
-	}
-	return hits
-}
-
-func better(rank, other int) int {
-	if rank == 0 {
-		return other
-	}
-	return min(rank, other)
 }

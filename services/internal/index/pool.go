@@ -104,14 +104,18 @@ func (p *pool) search(asked []string, vectors [][]float32) []part {
 
 // searchVector ranks the live rows by the cosine to vector.
 func (p *pool) searchVector(vector []float32) []match {
-	return p.best(p.vectors.cosines(vector, len(p.ids)))
+	cosines := sums.lend(len(p.ids))
+	defer sums.giveBack(cosines)
+	p.vectors.cosines(vector, *cosines)
+	return p.best(*cosines)
 }
 
 // best returns the live rows that score highest, best first, and none that
 // scores nothing.
 func (p *pool) best(scores []float64) []match {
-	found := make([]match, 0, min(len(scores), 4*depth))
-	least := 0.0
+	lent := matches.lend(4 * depth)
+	defer matches.giveBack(lent)
+	found, least := (*lent)[:0], 0.0
 	for row, score := range scores {
 		if score <= 0 || score < least || p.dead[row] {
 			continue
@@ -122,10 +126,10 @@ func (p *pool) best(scores []float64) []match {
 			least = found[depth-1].score
 		}
 	}
-	return first(found)
+	return slices.Clone(first(found))
 }
 
 func first(found []match) []match {
 	slices.SortFunc(found, func(a, b match) int { return byScore(a.score, b.score, a.id, b.id) })
-	return slices.Clip(found[:min(depth, len(found))])
+	return found[:min(depth, len(found))]
 }

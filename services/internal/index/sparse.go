@@ -31,8 +31,10 @@ func (s *sparse) add(row uint32, vector []float32) {
 	s.lengths = append(s.lengths, math.Sqrt(squares))
 }
 
-func (s *sparse) cosines(query []float32, rows int) []float64 {
-	products := make([]float64, len(s.owners))
+func (s *sparse) cosines(query []float32, into []float64) {
+	lent := sums.lend(len(s.owners))
+	defer sums.giveBack(lent)
+	products := *lent
 	var squares float64
 	for dim, x := range query {
 		if x == 0 {
@@ -44,14 +46,12 @@ func (s *sparse) cosines(query []float32, rows int) []float64 {
 			products[e.row] += square(weight) * float64(x) * float64(e.value)
 		}
 	}
-	cosines := make([]float64, rows)
 	for at, row := range s.owners {
 		if products[at] > 0 {
 			cosine := products[at] / (s.lengths[at] * math.Sqrt(squares))
-			cosines[row] = max(cosines[row], cosine)
+			into[row] = max(into[row], cosine)
 		}
 	}
-	return cosines
 }
 
 func (s *sparse) renumber(to []int) {

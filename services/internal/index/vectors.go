@@ -10,9 +10,9 @@ import (
 // several vectors; the nearest counts.
 type vectors interface {
 	add(row uint32, vector []float32)
-	// cosines returns the cosine of each of so many rows, 0 for those without
-	// a vector. A query without a vector is near to none.
-	cosines(query []float32, rows int) []float64
+	// cosines writes the cosine of each row into zeros, and nothing for those
+	// without a vector. A query without a vector is near to none.
+	cosines(query []float32, into []float64)
 	// renumber moves row r to to[r], or drops it when that is negative.
 	renumber(to []int)
 	// settle is called after changes, before the next search.
@@ -45,17 +45,15 @@ func (d *dense) add(row uint32, vector []float32) {
 	d.owners = append(d.owners, row)
 }
 
-func (d *dense) cosines(query []float32, rows int) []float64 {
-	cosines := make([]float64, rows)
+func (d *dense) cosines(query []float32, into []float64) {
 	length := math.Sqrt(dot(query, query))
 	if length == 0 {
-		return cosines
+		return
 	}
 	for at, unit := range d.units {
 		row := d.owners[at]
-		cosines[row] = max(cosines[row], dot(query, unit)/length)
+		into[row] = max(into[row], dot(query, unit)/length)
 	}
-	return cosines
 }
 
 func (d *dense) renumber(to []int) {

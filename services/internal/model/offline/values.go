@@ -20,7 +20,7 @@ const (
 // their letters and digits.
 type index struct {
 	runs  map[string][]span
-	hints [1 << 15]bool // of how they begin, to pass over most values at once
+	hints [1 << 15 / 64]uint64 // bits of how they begin, to pass over most values at once
 }
 
 func makeIndex(q []word) *index {
@@ -33,12 +33,16 @@ func makeIndex(q []word) *index {
 			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
 			if key != "" && !cut && slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop }) {
 				x.runs[key] = append(x.runs[key], span{i, j + 1})
-				x.hints[hint(text, false)] = true
+				x.expect(hint(text, false))
 			}
 		}
 	}
 	return x
 }
+
+func (x *index) expect(hint int) { x.hints[hint/64] |= 1 << (hint % 64) }
+
+func (x *index) expects(hint int) bool { return x.hints[hint/64]&(1<<(hint%64)) != 0 }
 
 // plain is a text's letters and digits in lower case, cut to what its forms
 // share.
@@ -73,11 +77,11 @@ func hint(text string, word bool) (h int) {
 // bytes, begins as a run of the question.
 func (x *index) mayHold(text string, n int) bool {
 	for i := 0; i < len(text) && i < n; i++ {
-		if begins := i == 0 || !letter(text[i-1]) || text[i] < 'a'; begins && x.hints[hint(text[i:], true)] {
+		if begins := i == 0 || !letter(text[i-1]) || text[i] < 'a'; begins && x.expects(hint(text[i:], true)) {
 			return true
 		}
 	}
-	return x.hints[hint(text, false)]
+	return x.expects(hint(text, false))
 }
 
 // valueMatches finds the values of a field that the question names, whole or by
