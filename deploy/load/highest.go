@@ -34,8 +34,9 @@ const (
 
 // Highest finds the highest rate that is borne within b: it doubles the rate
 // until it is not, halves the distance until that is small, and puts the load
-// at that rate as p says, and at less while that does not hold for so long. It
-// calls each after each rate it tried.
+// at that rate as p says, and at less while that does not hold for so long. After
+// a rate that was too much it rests for longer than a step: who sheds load goes on
+// to refuse for a while. It calls each after each rate it tried.
 func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	var steps []Step
 	try := func(rate float64, p Plan) (*Result, bool) {
@@ -47,6 +48,9 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 		s := b.judge(r)
 		steps = append(steps, s)
 		each(s)
+		if !s.Held {
+			rest(ctx, b.Step*6/5)
+		}
 		return r, s.Held
 	}
 	short := p
@@ -59,6 +63,14 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 			return r
 		}
 		rate = max(rate/precision/precision, lowest)
+	}
+}
+
+// rest waits for so long, or until ctx ends.
+func rest(ctx context.Context, long time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(long):
 	}
 }
 
