@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -56,7 +55,7 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 	if try {
 		l.unheard = time.AfterFunc(firstSign, func() {
 			if c.inbox.spend() {
-				l.end(ErrUnheard)
+				l.end(errUnheard)
 			}
 		})
 	}
@@ -141,7 +140,7 @@ func (l *listener) leave() {
 	if l.unheard != nil {
 		l.unheard.Stop()
 	}
-	if errors.Is(context.Cause(l.ctx), ErrUnheard) { // somebody may be at it all the same
+	if l.kept != nil && l.control == "" && !l.ended { // nothing was heard; somebody may be at it all the same
 		l.control = l.kept.run
 		l.tell(HeaderCancel, "1")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"iter"
 	"regexp"
 	"strconv"
@@ -36,6 +37,9 @@ var ErrNoRun = schemas.ErrRunNotFound.Because("it never began, or ended too long
 // ErrUnheard is the error of a run of which no worker soon shows that it has it.
 // It may be asked again under another name.
 var ErrUnheard = errors.New("no worker shows that it has the request")
+
+// errUnheard is ErrUnheard for callers.
+var errUnheard = fmt.Errorf("%w: %w", ErrUnheard, schemas.ErrUnavailable.Because("no worker shows that it has the request"))
 
 // NewRun names a run; nobody can guess it.
 func NewRun() string { return rand.Text() }

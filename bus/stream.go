@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -110,10 +111,14 @@ func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, err
 // say is an error of the bus in the words of the stream's contract.
 func (s Stream[Req]) say(err error) error {
 	var e *schemas.Error
-	if !errors.As(err, &e) {
+	switch {
+	case !errors.As(err, &e):
 		return err
+	case errors.Is(err, ErrUnheard):
+		return fmt.Errorf("%w: %w", ErrUnheard, s.row(e))
+	default:
+		return s.row(e)
 	}
-	return s.row(e)
 }
 
 // row is what a caller of the stream sees of err.

@@ -20,7 +20,8 @@ const (
 	// mediaEvents is the media type of server-sent events.
 	mediaEvents = "text/event-stream"
 	// keepAlive is how long a stream may be silent before a comment shows that
-	// it lives. After as long without a first event, the status is 200.
+	// it lives. After as long without a first event, the status is 200; what is begun
+	// anew has as long again.
 	keepAlive = 10 * time.Second
 	// linger is how long an event may wait for others when the one before was
 	// only just sent: many at once are few writes, and one alone does not wait.

@@ -146,15 +146,22 @@ func (r reading) until(t testing.TB, line string) {
 	t.Fatalf("the stream ended before %q: %v", line, r.lines.Err())
 }
 
-// A worker on a machine that stands still takes an analysis, and says nothing.
-func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
-	t.Parallel()
+// withClient is a server, and a bare connection to it.
+func withClient(t *testing.T) (*bus.Server, *nats.Conn) {
+	t.Helper()
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(server.Stop)
 	nc, err := nats.Connect(server.URL())
 	must(t, err)
 	t.Cleanup(nc.Close)
+	return server, nc
+}
+
+// A worker on a machine that stands still takes an analysis, and says nothing.
+func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	server, nc := withClient(t)
 	f := serve(t, bustest.Dial(t, server))
 	f.service = bustest.Service(t, bustest.Dial(t, server), "stub")
 	analyses(t, f, func(context.Context, bus.Sender) error { return nil })
@@ -167,6 +174,38 @@ func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
 		if got := f.ask(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question)); got.status != http.StatusOK {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
+	}
+}
+
+// Where all workers stand still, the last try is waited for as long as an answer
+// that fell silent.
+func TestAnalysisThatNobodyEverHas(t *testing.T) {
+	t.Parallel()
+	server, nc := withClient(t)
+	f := serve(t, bustest.Dial(t, server))
+	var asked, cancelled atomic.Int32
+	_, err := nc.Subscribe(bus.Analyze.Subject, func(*nats.Msg) { asked.Add(1) })
+	must(t, err)
+	_, err = nc.Subscribe(bus.Analyze.Subject+".*", func(m *nats.Msg) {
+		if m.Header.Get(bus.HeaderCancel) != "" {
+			cancelled.Add(1)
+		}
+	})
+	must(t, err)
+	must(t, nc.Flush())
+	began := time.Now()
+	got := f.ask(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question))
+	if took := time.Since(began); got.status != http.StatusServiceUnavailable || got.problem(t).Code != "AN-503" || took < 9*time.Second {
+		t.Errorf("%d %s after %v", got.status, got.body, took)
+	}
+	for range 200 { // the last is told after the answer
+		if cancelled.Load() == 3 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if asked.Load() != 3 || cancelled.Load() != 3 {
+		t.Errorf("%d asked, %d told to stop, want 3 of each", asked.Load(), cancelled.Load())
 	}
 }
 

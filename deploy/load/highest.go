@@ -30,16 +30,21 @@ const (
 	lowest    = 1    // a second
 	stepGrace = 2 * time.Second
 	stepWarm  = 500 * time.Millisecond
+	// restTime is what follows a rate that was too much, for who sheds load goes on
+	// to refuse for a while (a Cairn until nobody was refused for 5 s).
+	restTime = 6 * time.Second
 )
 
 // Highest finds the highest rate that is borne within b: it doubles the rate
 // until it is not, halves the distance until that is small, and puts the load
-// at that rate as p says, and at less while that does not hold for so long. After
-// a rate that was too much it rests for longer than a step: who sheds load goes on
-// to refuse for a while. It calls each after each rate it tried.
+// at that rate as p says, and at less while that does not hold for so long. It
+// calls each after each rate it tried.
 func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	var steps []Step
 	try := func(rate float64, p Plan) (*Result, bool) {
+		if n := len(steps); n > 0 && !steps[n-1].Held {
+			rest(ctx)
+		}
 		p.Rate = rate
 		r := p.Run(ctx)
 		if r.Interrupted {
@@ -48,9 +53,6 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 		s := b.judge(r)
 		steps = append(steps, s)
 		each(s)
-		if !s.Held {
-			rest(ctx, b.Step*6/5)
-		}
 		return r, s.Held
 	}
 	short := p
@@ -66,11 +68,11 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	}
 }
 
-// rest waits for so long, or until ctx ends.
-func rest(ctx context.Context, long time.Duration) {
+// rest waits for restTime, or until ctx ends.
+func rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(long):
+	case <-time.After(restTime):
 	}
 }
 

@@ -232,7 +232,13 @@ func TestHighestOfWhatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := at("broken", always(0))
 		o.Do = refusing(&atomic.Int64{}, o.Do)
-		r := plan(o).Highest(t.Context(), load.Bounds{P99: time.Second, Errors: 0.1, Step: time.Second}, func(load.Step) {})
+		last := time.Now().Add(-time.Minute)
+		r := plan(o).Highest(t.Context(), load.Bounds{P99: time.Second, Errors: 0.1, Step: time.Second}, func(load.Step) {
+			if gap := time.Since(last); gap < 6*time.Second {
+				t.Errorf("%v after a rate that was too much the next was tried already", gap)
+			}
+			last = time.Now()
+		})
 		if r.Rate != 1 || r.Steps[0].Held || r.Steps[0].Errors < 0.4 {
 			t.Errorf("rate %g, first step %+v", r.Rate, r.Steps[0])
 		}

@@ -35,14 +35,14 @@ func (f *field) renumber(to []int) {
 // returns the share of the words that the row with most of them has.
 func (p *pool) searchText(words []string) (found []match, coverage float64) {
 	distinct, counts := count(words)
-	scores, rows := sums.lend(len(p.ids)), seen.lend(len(p.ids))
-	defer sums.giveBack(scores)
-	defer seen.giveBack(rows)
+	scores, sights := lentFloats.lend(len(p.ids)), lentSights.lend(len(p.ids))
+	defer lentFloats.giveBack(scores)
+	defer lentSights.giveBack(sights)
 	for i, word := range distinct {
 		for _, f := range []*field{&p.title, &p.body} {
 			p.scoreWord(f, word, float64(counts[i]), *scores)
 			for _, e := range f.words[word] {
-				if row := &(*rows)[e.row]; row.last != uint32(i+1) && !p.dead[e.row] {
+				if row := &(*sights)[e.row]; row.last != uint32(i+1) && !p.dead[e.row] {
 					row.last = uint32(i + 1)
 					row.words++
 					coverage = max(coverage, float64(row.words))

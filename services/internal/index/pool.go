@@ -104,8 +104,8 @@ func (p *pool) search(asked []string, vectors [][]float32) []part {
 
 // searchVector ranks the live rows by the cosine to vector.
 func (p *pool) searchVector(vector []float32) []match {
-	cosines := sums.lend(len(p.ids))
-	defer sums.giveBack(cosines)
+	cosines := lentFloats.lend(len(p.ids))
+	defer lentFloats.giveBack(cosines)
 	p.vectors.cosines(vector, *cosines)
 	return p.best(*cosines)
 }
@@ -113,9 +113,8 @@ func (p *pool) searchVector(vector []float32) []match {
 // best returns the live rows that score highest, best first, and none that
 // scores nothing.
 func (p *pool) best(scores []float64) []match {
-	lent := matches.lend(4 * depth)
-	defer matches.giveBack(lent)
-	found, least := (*lent)[:0], 0.0
+	found := make([]match, 0, min(len(scores), 4*depth))
+	least := 0.0
 	for row, score := range scores {
 		if score <= 0 || score < least || p.dead[row] {
 			continue
@@ -126,7 +125,7 @@ func (p *pool) best(scores []float64) []match {
 			least = found[depth-1].score
 		}
 	}
-	return slices.Clone(first(found))
+	return first(found)
 }
 
 func first(found []match) []match {

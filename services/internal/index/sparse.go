@@ -32,8 +32,8 @@ func (s *sparse) add(row uint32, vector []float32) {
 }
 
 func (s *sparse) cosines(query []float32, into []float64) {
-	lent := sums.lend(len(s.owners))
-	defer sums.giveBack(lent)
+	lent := lentFloats.lend(len(s.owners))
+	defer lentFloats.giveBack(lent)
 	products := *lent
 	var squares float64
 	for dim, x := range query {

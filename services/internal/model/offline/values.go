@@ -40,9 +40,9 @@ func makeIndex(q []word) *index {
 	return x
 }
 
-func (x *index) expect(hint int) { x.hints[hint/64] |= 1 << (hint % 64) }
+func (x *index) expect(h int) { x.hints[h/64] |= 1 << (h % 64) }
 
-func (x *index) expects(hint int) bool { return x.hints[hint/64]&(1<<(hint%64)) != 0 }
+func (x *index) expects(h int) bool { return x.hints[h/64]&(1<<(h%64)) != 0 }
 
 // plain is a text's letters and digits in lower case, cut to what its forms
 // share.
