@@ -18,6 +18,19 @@ type owner struct {
 // owned is a request about what a tenant has.
 type owned interface{ owner() owner }
 
+// TenantOf returns the tenant_id of req, a pointer to a request; empty when it
+// has none or names the global collection.
+func TenantOf(req any) string {
+	of, ok := req.(owned)
+	if !ok {
+		return ""
+	}
+	if id := *of.owner().id; id != nil {
+		return *id
+	}
+	return ""
+}
+
 // Admit has req, a pointer, speak for the identity: without a tenant it is
 // about that of the identity. ErrForbidden: it is about another one, or about
 // all although the role does not reach so far.

@@ -1,0 +1,45 @@
+package bus_test
+
+import (
+	"testing"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+func TestShareKey(t *testing.T) {
+	t.Parallel()
+	acme := "acme"
+	var skill schemas.RegisterSkill
+	skill.Record.Fields.TenantID = &acme
+	for _, c := range []struct {
+		name string
+		by   *schemas.Identity
+		req  any
+		want string
+	}{
+		{"a caller without authentication counts against the tenant of its request", nil, &schemas.TagKey{TenantID: &acme}, "acme"},
+		{"so does an identity for all tenants", &schemas.Identity{Role: schemas.RoleAdmin}, &skill, "acme"},
+		{"without a tenant_id it counts against the global collection", nil, &schemas.SkillQuery{}, ""},
+		{"a request that has no tenant_id counts against the global collection", nil, &schemas.Nothing{}, ""},
+		{"a bound identity counts against its tenant", &schemas.Identity{Tenants: []string{"globex"}}, nil, "globex"},
+		{"whatever tenant its request names", &schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
+		{"several tenants are one key in any order", &schemas.Identity{Tenants: []string{"b", "a"}}, nil, "a\nb"},
+	} {
+		if got := bus.ShareKey(c.by, c.req); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func BenchmarkShareKey(b *testing.B) {
+	acme := "acme"
+	by, req := &schemas.Identity{Tenants: []string{acme}}, &schemas.SkillQuery{}
+	req.TenantID = &acme
+	b.ReportAllocs()
+	for b.Loop() {
+		if bus.ShareKey(by, nil) != bus.ShareKey(nil, req) {
+			b.Fatal("different keys")
+		}
+	}
+}
