@@ -78,13 +78,14 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 	return l.add(ask)
 }
 
-// explained is what a failure of the model means to the caller. The contract
-// makes each of them a 500, an absent model included.
+// explained translates a failure of the model into the caller's error. The
+// contract makes each of them a 500, an absent model included.
 func explained(ctx context.Context, err error) error {
+	var incomplete model.IncompleteError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, model.ErrUnavailable), errors.Is(err, model.ErrTooLong):
+	case errors.As(err, &incomplete), errors.Is(err, model.ErrUnavailable), errors.Is(err, model.ErrTooLong):
 		return fmt.Errorf("%w: %w", schemas.ErrInternal.Because("model call failed: "+err.Error()), err)
 	default:
 		return err

@@ -174,13 +174,30 @@ func TestThoughtsAreNotSaid(t *testing.T) {
 	}
 }
 
-func TestModelThatOnlyThinks(t *testing.T) {
+func TestErrorSaysHowTheAnswerIsIncomplete(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	m, _ := scripted(t, modeltest.Say("<think>", "Hm.", "</think>\n"))
-	serve(t, conn, m, "")
-	if got, err := stream(t.Context(), conn, ask("how many pumps?")); err != nil || !strings.Contains(got, "said nothing") {
-		t.Errorf("got %q, want an error", got)
+	for _, row := range []struct {
+		name  string
+		turns []modeltest.Turn
+		want  string
+	}{
+		{"an answer of thoughts alone is empty", []modeltest.Turn{modeltest.Say("<think>", "Hm.", "</think>\n")}, "the model returned an empty answer"},
+		{"an answer without text is empty", []modeltest.Turn{modeltest.Say(), modeltest.Say()}, "the model returned an empty answer"},
+		{"an answer that the server ends at a limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}}, "the model's answer was cut off at its token limit of 2"},
+		{"an answer that fills the window", []modeltest.Turn{{Text: []string{"Two"}, PromptTokens: 16383, Reason: "length"}}, "the model's answer was cut off at its token limit of 16384"},
+		{"a stream without its last part", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Stop}}, "the model's stream ended before its last part"},
+		{"a connection that breaks", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Cut}}, "the model's stream"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn := bustest.Open(t)
+			m, _ := scripted(t, row.turns...)
+			serve(t, conn, m, "")
+			got, err := stream(t.Context(), conn, ask("how many pumps?"))
+			if said := fmt.Sprint(got, err); !strings.Contains(said, "AN-500") || !strings.Contains(said, row.want) {
+				t.Errorf("got %q, want AN-500 and %q", said, row.want)
+			}
+		})
 	}
 }
 

@@ -105,7 +105,7 @@ func (l *loop) turn(ctx context.Context) (said model.Message, err error) {
 	}
 	said.Text = l.answer.String()
 	if len(said.Calls) == 0 && strings.TrimSpace(said.Text) == "" {
-		return said, schemas.ErrInternal.Because("the model thought, and said nothing")
+		return said, model.ErrEmpty
 	}
 	return said, nil
 }

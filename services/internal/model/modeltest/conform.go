@@ -115,12 +115,13 @@ func failures(t *testing.T, open Open) {
 		{"a failing server", []Turn{{Status: 500, Error: "oops"}}, nil, "oops"},
 		{"a conversation that does not fit", []Turn{{Status: 400, Error: "the input length exceeds the context length"}}, model.ErrTooLong, "exceeds"},
 		{"a conversation that was cut silently", []Turn{{Text: piece, PromptTokens: 512}}, model.ErrTooLong, "fills all 512 tokens"},
-		{"an answer that does not fit", []Turn{{Text: piece, Reason: "length"}}, model.ErrTooLong, "the answer was cut"},
-		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "before it was complete"},
-		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "before it was complete"},
+		{"an answer that does not fit", []Turn{{Text: piece, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 2"},
+		{"an answer that fills the window", []Turn{{Text: piece, PromptTokens: 510, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 512"},
+		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
+		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "the model's stream ended before its last part"},
 		{"an error in the middle", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
-		{"two empty answers", []Turn{Say(), Say()}, nil, "answered nothing"},
-		{"two answers cut before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil, "before it was complete"},
+		{"two empty answers", []Turn{Say(), Say()}, nil, "the model returned an empty answer"},
+		{"two answers cut before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil, "the model's stream ended before its last part"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ var errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
 
 // passingErrors are those after which a second attempt may do better. The last
 // two come from a kept connection to a server that has started anew.
-var passingErrors = []error{served.ErrCut, served.ErrEmpty, served.ErrBroken, errSilent, io.EOF, syscall.ECONNRESET}
+var passingErrors = []error{served.ErrCut, model.ErrEmpty, served.ErrBroken, errSilent, io.EOF, syscall.ECONNRESET}
 
 func passing(err error) bool {
 	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) })

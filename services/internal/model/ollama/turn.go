@@ -86,9 +86,9 @@ func (t *turn) verdict() error {
 	case t.last.PromptEvalCount >= t.limit:
 		return tooLong("the conversation fills all %d tokens of context", t.limit)
 	case t.last.DoneReason == "length":
-		return tooLong("the answer was cut at %d tokens of context", t.limit)
+		return served.TokenLimit(t.last.PromptEvalCount, t.last.EvalCount, t.limit)
 	case !t.speech.Spoke():
-		return served.ErrEmpty
+		return model.ErrEmpty
 	default:
 		return nil
 	}

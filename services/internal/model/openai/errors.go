@@ -20,7 +20,7 @@ var errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
 
 // passing reports whether a second attempt may do better.
 func passing(err error) bool {
-	return slices.ContainsFunc([]error{served.ErrCut, served.ErrEmpty, served.ErrBroken}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{served.ErrCut, model.ErrEmpty, served.ErrBroken}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // explain names the reason of an error of the client library where callers can

@@ -25,13 +25,14 @@ type turn struct {
 
 	calls  []model.Call
 	prompt int    // tokens, of this attempt
+	answer int    // tokens, of this attempt
 	reason string // why the message ended; empty: it did not
 }
 
 // receive asks for the message and yields its parts as they come. It returns
 // nil only for a message that is complete and says something.
 func (t *turn) receive(ctx context.Context) error {
-	t.calls, t.prompt, t.reason = nil, 0, ""
+	t.calls, t.prompt, t.answer, t.reason = nil, 0, 0, ""
 	t.speech.Restart()
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -62,10 +63,11 @@ func (t *turn) receive(ctx context.Context) error {
 // take yields what a chunk of the message holds. Calls come in pieces, and are
 // whole when the message is.
 func (t *turn) take(chunk openai.ChatCompletionChunk) error {
-	read := max(0, int(chunk.Usage.PromptTokens))
+	read, written := max(0, int(chunk.Usage.PromptTokens)), max(0, int(chunk.Usage.CompletionTokens))
 	t.prompt += read
+	t.answer += written
 	t.usage.PromptTokens += read
-	t.usage.AnswerTokens += max(0, int(chunk.Usage.CompletionTokens))
+	t.usage.AnswerTokens += written
 	for _, choice := range chunk.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
 		for _, piece := range choice.Delta.ToolCalls {
@@ -104,11 +106,11 @@ func (t *turn) end() error {
 	case t.window > 0 && t.prompt >= t.window:
 		return fmt.Errorf("%w: the conversation fills all %d tokens of context", model.ErrTooLong, t.window)
 	case t.reason == "length":
-		return fmt.Errorf("%w: the answer was cut for want of context", model.ErrTooLong)
+		return served.TokenLimit(t.prompt, t.answer, t.window)
 	case t.reason == "content_filter":
 		return errors.New("the server's filter withheld the answer")
 	case !t.speech.Spoke() && len(t.calls) == 0:
-		return served.ErrEmpty
+		return model.ErrEmpty
 	}
 	for _, c := range t.calls {
 		if err := t.call(c); err != nil {

@@ -1,21 +1,38 @@
-// Package served is what models have in common whose words come from a server.
+// Package served has what the clients of model servers share.
 package served
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
 	"cairn/services/internal/model"
 )
 
-// How a message may end, other than well.
-var (
-	ErrLeft   = errors.New("the caller left the loop")
-	ErrCut    = errors.New("the answer ended before it was complete")
-	ErrEmpty  = errors.New("the model answered nothing")
-	ErrBroken = errors.New("the answer broke off")
+// ErrLeft ends a message whose consumer has left the loop.
+var ErrLeft = errors.New("the caller left the loop")
+
+// The ways in which a message may be incomplete, beside model.ErrEmpty.
+const (
+	ErrCut    = model.IncompleteError("the model's stream ended before its last part")
+	ErrBroken = model.IncompleteError("the model's stream failed before its last part")
 )
+
+// TokenLimit is the error for an answer of so many tokens that the server ended
+// at a limit: its context window (0: unknown) when prompt and answer fill it,
+// else a limit on the answer alone.
+func TokenLimit(prompt, answer, window int) error {
+	limit := answer
+	if window > 0 && prompt+answer >= window {
+		limit = window
+	}
+	said := model.IncompleteError("the model's answer was cut off at its token limit")
+	if limit > 0 {
+		said += model.IncompleteError(fmt.Sprintf(" of %d", limit))
+	}
+	return said
+}
 
 // Speech passes on the parts of a message as they come. It is for one goroutine.
 type Speech struct {
