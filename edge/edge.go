@@ -51,6 +51,9 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		remove("/api/v1/analyze/{run}", stop(analysis), 204, "Stop an analysis; one that is over is no error"),
 
 		get("/openapi.json", openAPI(), 200, "This interface in the words of OpenAPI 3.1"),
-		get("/docs", docs(), 200, "This interface as a page"),
+		get("/docs", manualPage(func(d description) []byte { return d.index }), 200, "The manual: table of contents and error codes, as HTML"),
+		get("/docs/reference", manualPage(func(d description) []byte { return d.reference }), 200, "This interface as HTML"),
+		get("/docs/search", searchManual(), 200, "Sections of the manual that contain all words of a query, as HTML"),
+		get("/docs/{page}", readManual(), 200, "A page of the manual as HTML", schemas.ErrUnknownPath),
 	}
 }

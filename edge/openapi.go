@@ -8,13 +8,16 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/edge/docs"
 	"cairn/schemas"
 )
 
-// description is what the edge says of itself, made from the table of routes.
+// description is the edge's description of itself, generated once from the route table.
 type description struct {
-	openAPI []byte
-	page    []byte
+	openAPI   []byte
+	manual    *docs.Manual
+	index     []byte // /docs
+	reference []byte // /docs/reference
 }
 
 func describe(rows []route) (description, error) {
@@ -23,8 +26,19 @@ func describe(rows []route) (description, error) {
 	if err != nil {
 		return description{}, err
 	}
-	page, err := page(rows, types)
-	return description{doc, page}, err
+	d := description{openAPI: doc}
+	if d.manual, err = docs.New(bus.Version, docs.Entry{Name: "reference", Title: "HTTP reference"}); err != nil {
+		return d, err
+	}
+	body, err := reference(rows, types)
+	if err != nil {
+		return d, err
+	}
+	if d.reference, err = d.manual.Layout("reference", "HTTP reference", body); err != nil {
+		return d, err
+	}
+	d.index, err = manualIndex(d.manual)
+	return d, err
 }
 
 func openAPI() action {

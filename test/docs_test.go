@@ -39,9 +39,14 @@ func TestInterfaceDescribesItself(t *testing.T) {
 				t.Errorf("%s is not in the document, which lists %q", route, listed)
 			}
 		}
-		page := c.do(t, "GET /docs", "")
-		if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.body, "/api/v1/analyze") || !strings.Contains(page.body, "</html>") {
-			t.Errorf("the page is %s: %s", page.header.Get("Content-Type"), brief(page.body))
+		for path, text := range map[string]string{
+			"/docs": "CE-021", "/docs/reference": "/api/v1/analyze", "/docs/concepts": "watermark", "/docs/search?q=watermark": "/docs/concepts#",
+		} {
+			page := c.do(t, "GET "+path, "")
+			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.body, text) || !strings.Contains(page.body, "</html>") {
+				t.Errorf("%s is %s: %s", path, page.header.Get("Content-Type"), brief(page.body))
+			}
 		}
+		c.ask(t, "GET /docs/absent", "").expect(t, 404, "CE-004", "")
 	})
 }

@@ -26,12 +26,15 @@ type probe struct {
 // probes has every route of the edge: one that is new needs its own. They are
 // asked in the order of their names.
 var probes = map[string][]probe{
-	"GET /health":       {{request: "GET /health", status: 200}},
-	"GET /openapi.json": {{request: "GET /openapi.json", status: 200}},
-	"GET /docs":         {{request: "GET /docs", status: 200}},
-	"GET /health/live":  {{request: "GET /health/live", status: 200}},
-	"GET /health/ready": {{request: "GET /health/ready", status: 200}},
-	"GET /metrics":      {{request: "GET /metrics", status: 403}},
+	"GET /health":         {{request: "GET /health", status: 200}},
+	"GET /openapi.json":   {{request: "GET /openapi.json", status: 200}},
+	"GET /docs":           {{request: "GET /docs", status: 200}},
+	"GET /docs/reference": {{request: "GET /docs/reference", status: 200}},
+	"GET /docs/search":    {{request: "GET /docs/search?q=$", status: 200}},
+	"GET /docs/{page}":    {{request: "GET /docs/concepts", status: 200}},
+	"GET /health/live":    {{request: "GET /health/live", status: 200}},
+	"GET /health/ready":   {{request: "GET /health/ready", status: 200}},
+	"GET /metrics":        {{request: "GET /metrics", status: 403}},
 
 	"GET /tags/{request_id}": {{request: "GET /tags/$", onNATS: `{"request_id":"$"}`, status: 404, shown: true},
 		{request: "GET /tags/$?tenant_id=$", onNATS: `{"request_id":"$","tenant_id":"$"}`, status: 403, shown: true}},

@@ -12,34 +12,21 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"cairn/bus"
 	"cairn/schemas"
 )
 
-//go:embed docs.html
-var docsHTML string
+//go:embed reference.html
+var referenceHTML string
 
-var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{
+var referencePage = template.Must(template.New("reference").Funcs(template.FuncMap{
 	"name":     func(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] },
 	"limits":   limitsOf,
 	"fields":   fieldsOf,
 	"example":  func(path string) string { return requestExamples[path] },
 	"failures": route.failures,
-}).Parse(docsHTML))
+}).Parse(referenceHTML))
 
-func docs() action {
-	return action{open: true, media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
-		x.w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-		x.write(http.StatusOK, []string{"text/html; charset=utf-8"}, d.page)
-		return nil
-	}}
-}
-
-// row is a route as the page shows it.
+// row is a route as the reference shows it.
 type row struct {
 	Method, Path, Summary, Subject, Example, Stream string
 	Status                                          int
@@ -53,13 +40,13 @@ type section struct {
 	Rows []row
 }
 
-// page is the routes, their types and the errors as HTML.
-func page(rows []route, types *schemas.Definitions) ([]byte, error) {
+// reference returns the routes and their types as the HTML of a page's body.
+func reference(rows []route, types *schemas.Definitions) (template.HTML, error) {
 	var sections []section
 	for _, r := range rows {
 		shown, err := r.shown(types)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		at := slices.IndexFunc(sections, func(s section) bool { return s.Name == r.group() })
 		if at < 0 {
@@ -69,11 +56,11 @@ func page(rows []route, types *schemas.Definitions) ([]byte, error) {
 		sections[at].Rows = append(sections[at].Rows, shown)
 	}
 	var b bytes.Buffer
-	err := docsPage.Execute(&b, object{
-		"Version": bus.Version, "Sections": sections, "Events": eventTypes, "Errors": schemas.Table(),
+	err := referencePage.Execute(&b, object{
+		"Sections": sections, "Events": eventTypes,
 		"Types": types.Schemas, "TypeNames": slices.Sorted(maps.Keys(types.Schemas)),
 	})
-	return b.Bytes(), err
+	return template.HTML(b.String()), err // escaped by the template
 }
 
 func (r route) shown(types *schemas.Definitions) (row, error) {

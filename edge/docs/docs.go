@@ -1,0 +1,225 @@
+// Package docs is the manual: Markdown files that are readable in the repository
+// and that a running edge serves as HTML, without any other resource. A link from
+// one file to another ("errors.md#CE-021") becomes a link between pages.
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+//go:embed *.md
+var files embed.FS
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed style.css
+var style string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+// order is the order of the table of contents; a page that is not in it follows.
+var order = []string{
+	"concepts", "http-api", "nats-api", "cli", "configuration", "retrieval", "analysis", "errors",
+	"security", "nats-permissions", "operations", "clustering", "benchmarks", "architecture",
+}
+
+// ContentSecurityPolicy is the policy that every page needs: its own style sheet
+// and its search form, and no script.
+var ContentSecurityPolicy = func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; style-src 'sha256-" +
+		base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
+// Manual is the rendered manual. It does not change and may be used concurrently.
+type Manual struct {
+	version  string
+	contents []Entry
+	pages    map[string][]byte // by name, HTML
+	sections []section         // of all pages, for Search
+}
+
+// Entry is a line of the table of contents.
+type Entry struct{ Name, Title string }
+
+// section is a search result: a heading of a page with the text that follows it.
+type section struct {
+	Page, ID, Title, Text string
+	heading, words        string // lower case
+}
+
+// New renders the manual. The extra entries are shown in the table of contents
+// and are served by the caller.
+func New(version string, extra ...Entry) (*Manual, error) {
+	m := &Manual{version: version, pages: map[string][]byte{}}
+	names, err := fs.Glob(files, "*.md")
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	type parsed struct {
+		Entry
+		body template.HTML
+	}
+	var all []parsed
+	for _, name := range names {
+		source, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		name = strings.TrimSuffix(name, ".md")
+		title, body, err := m.render(name, source)
+		if err != nil {
+			return nil, fmt.Errorf("render %s.md: %w", name, err)
+		}
+		all = append(all, parsed{Entry{name, title}, body})
+		m.contents = append(m.contents, Entry{name, title})
+	}
+	for i := range m.sections {
+		s := &m.sections[i]
+		s.heading, s.words = strings.ToLower(s.Title), strings.ToLower(s.Text)
+	}
+	m.contents = append(m.contents, extra...)
+	for _, p := range all {
+		if m.pages[p.Name], err = m.Layout(p.Name, p.Title, p.body); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func rank(file string) int {
+	if at := slices.Index(order, strings.TrimSuffix(file, ".md")); at >= 0 {
+		return at
+	}
+	return len(order)
+}
+
+// Page returns the page of the name as HTML; false when there is none.
+func (m *Manual) Page(name string) ([]byte, bool) {
+	page, ok := m.pages[name]
+	return page, ok
+}
+
+// Contents returns the table of contents.
+func (m *Manual) Contents() []Entry { return slices.Clone(m.contents) }
+
+// Layout returns a page with the given body and the table of contents beside it.
+func (m *Manual) Layout(name, title string, body template.HTML) ([]byte, error) {
+	var b bytes.Buffer
+	err := pageTemplate.Execute(&b, map[string]any{
+		"Version": m.version, "Name": name, "Title": title, "Body": body, "Contents": m.contents, "Style": template.CSS(style),
+	})
+	return b.Bytes(), err
+}
+
+var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+// render returns the title of the page, which is its first heading, and its body.
+func (m *Manual) render(page string, source []byte) (string, template.HTML, error) {
+	doc := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(&headingIDs{}))))
+	title := page
+	var current *section
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link:
+			n.Destination = []byte(siteLink(string(n.Destination)))
+		case *ast.Heading:
+			if n.Level == 1 {
+				title = plainText(n, source)
+			}
+			id, _ := n.AttributeString("id")
+			idText, _ := id.([]byte)
+			m.sections = append(m.sections, section{Page: page, ID: string(idText), Title: plainText(n, source)})
+			current = &m.sections[len(m.sections)-1]
+			return ast.WalkContinue, nil
+		}
+		if current != nil && n.Type() == ast.TypeBlock && n.Kind() != ast.KindList && n.Kind() != ast.KindListItem && !n.IsRaw() {
+			if n.FirstChild() != nil && n.FirstChild().Type() == ast.TypeInline {
+				current.Text += plainText(n, source) + " "
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		return "", "", err
+	}
+	var b bytes.Buffer
+	if err := markdown.Renderer().Render(&b, source, doc); err != nil {
+		return "", "", err
+	}
+	return title, template.HTML(b.String()), nil // the files are this program's own
+}
+
+// siteLink turns a link between files into one between pages.
+func siteLink(destination string) string {
+	file, fragment, hasFragment := strings.Cut(destination, "#")
+	name, isPage := strings.CutSuffix(file, ".md")
+	if !isPage || strings.Contains(name, "/") {
+		return destination
+	}
+	if hasFragment {
+		fragment = "#" + fragment
+	}
+	return "/docs/" + name + fragment
+}
+
+func plainText(n ast.Node, source []byte) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // returns no error
+		if t, ok := n.(*ast.Text); ok && entering {
+			b.Write(t.Segment.Value(source))
+			if t.SoftLineBreak() {
+				b.WriteByte(' ')
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return strings.TrimSpace(b.String())
+}
+
+var (
+	errorCode = regexp.MustCompile(`^(CE|AN)-[0-9]{3}`)
+	noSlug    = regexp.MustCompile(`[^a-z0-9 _-]+`)
+)
+
+// headingIDs names headings as code hosts do, except that the heading of an
+// error code keeps its case: "CE-021".
+type headingIDs struct{ used []string }
+
+// Generate implements parser.IDs.
+func (h *headingIDs) Generate(value []byte, _ ast.NodeKind) []byte {
+	id := errorCode.FindString(string(value))
+	if id == "" {
+		id = strings.ReplaceAll(noSlug.ReplaceAllString(strings.ToLower(strings.TrimSpace(string(value))), ""), " ", "-")
+	}
+	unique := id
+	for n := 1; slices.Contains(h.used, unique); n++ {
+		unique = fmt.Sprintf("%s-%d", id, n)
+	}
+	h.used = append(h.used, unique)
+	return util.StringToReadOnlyBytes(unique)
+}
+
+// Put implements parser.IDs.
+func (h *headingIDs) Put(value []byte) { h.used = append(h.used, string(value)) }

@@ -1,0 +1,86 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"cairn/schemas"
+)
+
+func TestLinksResolve(t *testing.T) {
+	t.Parallel()
+	m, err := New("test", Entry{"reference", "HTTP reference"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{"reference": true}
+	for name, page := range m.pages {
+		ids[name] = true
+		for _, id := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(string(page), -1) {
+			ids[name+"#"+id[1]] = true
+		}
+	}
+	links := 0
+	for name, page := range m.pages {
+		for _, link := range regexp.MustCompile(`href="(/docs/|#)([^"]*)"`).FindAllStringSubmatch(string(page), -1) {
+			target := link[2]
+			if link[1] == "#" {
+				target = name + "#" + target
+			}
+			if links++; !ids[target] {
+				t.Errorf("%s.md links to %q, which does not exist", name, target)
+			}
+		}
+	}
+	if links == 0 {
+		t.Error("found no link")
+	}
+}
+
+func TestSearchFindsSections(t *testing.T) {
+	t.Parallel()
+	m, err := New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []struct{ name, query, want string }{
+		{"a term of a table", "relevance floor", `href="/docs/concepts#`},
+		{"words that no section has", "zzzz qqqq", "No section contains"},
+		{"an empty query", "", "No section contains"},
+		{"markup in the query is escaped", "<script>", "&lt;script&gt;"},
+		{"a query far too long", strings.Repeat("é", 5000), "No section contains"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			page, err := m.Search(row.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(page), row.want) {
+				t.Errorf("want %q in %s", row.want, page)
+			}
+			if strings.Contains(string(page), "<script>") {
+				t.Error("the query is not escaped")
+			}
+		})
+	}
+}
+
+func TestEveryErrorIsExplained(t *testing.T) {
+	t.Parallel()
+	m, err := New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, ok := m.Page("errors")
+	if !ok {
+		t.Fatal("there is no page on errors")
+	}
+	for _, e := range schemas.Table() {
+		if !strings.Contains(string(page), ` id="`+e.Code+`"`) {
+			t.Errorf("errors.md has no heading for %s", e.Code)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package edge
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"reflect"
+
+	"cairn/edge/docs"
+	"cairn/schemas"
+)
+
+var mediaHTML = []string{"text/html; charset=utf-8"}
+
+var indexTemplate = template.Must(template.New("index").Parse(`<h1>Cairn manual</h1>
+<p>Cairn keeps the knowledge that AI agents need at run time and answers questions about infrastructure estates.</p>
+<ul>{{range .Contents}}<li><a href="/docs/{{.Name}}">{{.Title}}</a></li>
+{{end}}</ul>
+<h2 id="errors">Error codes</h2>
+<table><tr><th>code</th><th>status</th><th>title</th></tr>
+{{range .Errors}}<tr id="{{.Code}}"><td><a href="/docs/errors#{{.Code}}">{{.Code}}</a></td><td>{{.Status}}</td><td>{{.Title}}</td></tr>
+{{end}}</table>
+`))
+
+// manualIndex returns the page to which the type of every error points.
+func manualIndex(m *docs.Manual) ([]byte, error) {
+	var b bytes.Buffer
+	if err := indexTemplate.Execute(&b, object{"Contents": m.Contents(), "Errors": schemas.Table()}); err != nil {
+		return nil, err
+	}
+	return m.Layout("", "Manual", template.HTML(b.String())) // escaped by the template
+}
+
+// manualPage serves a page that is generated once.
+func manualPage(page func(description) []byte) action {
+	return action{open: true, media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+		d, err := x.edge.describe()
+		if err != nil {
+			return err
+		}
+		return x.writeHTML(page(d))
+	}}
+}
+
+func readManual() action {
+	a := manualPage(nil)
+	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualPage]()
+	a.answer = func(x *exchange) error {
+		d, err := x.edge.describe()
+		if err != nil {
+			return err
+		}
+		page, ok := d.manual.Page(x.vars["page"])
+		if !ok {
+			return schemas.ErrUnknownPath.Because("the manual has no such page; see /docs for its contents")
+		}
+		return x.writeHTML(page)
+	}
+	return a
+}
+
+func searchManual() action {
+	a := manualPage(nil)
+	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualSearch]()
+	a.answer = func(x *exchange) error {
+		d, err := x.edge.describe()
+		if err != nil {
+			return err
+		}
+		page, err := d.manual.Search(x.r.URL.Query().Get("q"))
+		if err != nil {
+			return err
+		}
+		return x.writeHTML(page)
+	}
+	return a
+}
+
+func (x *exchange) writeHTML(page []byte) error {
+	x.w.Header().Set("Content-Security-Policy", docs.ContentSecurityPolicy)
+	x.write(http.StatusOK, mediaHTML, page)
+	return nil
+}
