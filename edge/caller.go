@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,24 +16,6 @@ import (
 	"cairn/bus"
 	"cairn/schemas"
 )
-
-// rebound reports whether a browser asks under a name that need not be this
-// machine's: a page may have its own name point here, and be taken for ours.
-func rebound(r *http.Request) bool {
-	if ownName(r.Host) {
-		return false
-	}
-	return r.Header["Origin"] != nil || r.Header["Sec-Fetch-Site"] != nil || strings.HasPrefix(r.UserAgent(), "Mozilla/")
-}
-
-// ownName reports whether a request for the host can only be meant for this machine.
-func ownName(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil { // no port
-		name = strings.Trim(host, "[]")
-	}
-	return name == "" || strings.EqualFold(name, "localhost") || net.ParseIP(name) != nil
-}
 
 // identify finds out who asks, and whether it may ask this, now.
 func (x *exchange) identify() error {

@@ -34,7 +34,7 @@ type edge struct {
 	origins  *http.CrossOriginProtection
 	gate     *access.Gate // nil: everybody may come in
 	overload *overload.Gate
-	local    bool          // everybody on this machine, that is
+	hosts    hosts
 	revision atomic.Uint64 // the highest of the catalog that an answer named
 	stopping context.Context
 	serving  context.Context // until no more is taken
@@ -46,7 +46,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		overload: cmp.Or(c.Overload, overload.New(patience)),
-		local:    c.Local,
+		hosts:    newHosts(c.Hosts),
 		silence:  cmp.Or(c.KeepAlive, keepAlive),
 		mux:      mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:    map[*mux.Route]*route{},
@@ -133,10 +133,13 @@ func (x *exchange) handle() {
 // dispatch finds the route and runs it. The router is only asked for the match:
 // served by it, each request would be copied twice.
 func (x *exchange) dispatch() error {
+	if err := x.edge.hosts.check(x.r); err != nil {
+		return x.unread(err)
+	}
 	var match mux.RouteMatch
 	if x.edge.mux.Match(x.r, &match) {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
-		if err := x.edge.origins.Check(x.r); err != nil || x.edge.local && rebound(x.r) {
+		if err := x.edge.origins.Check(x.r); err != nil {
 			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
 		}
 		x.trace()

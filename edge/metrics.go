@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 
+	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"cairn/bus/telemetry"
@@ -29,28 +30,60 @@ func metrics() action {
 	}}
 }
 
-// Observe serves what operators want to know of a process, on a listener of
-// its own: /metrics, /health/live, /health/ready and /debug/pprof/. ready says
-// what is missing for requests to be served. It returns nil when ctx ends, and
-// has closed the listener.
-func Observe(ctx context.Context, listener net.Listener, ready func(context.Context) []string, log *slog.Logger) error {
-	m := http.NewServeMux()
-	m.Handle("GET "+metricsPath, exposition)
-	m.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
-	m.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context())) })
-	m.HandleFunc("GET /debug/pprof/", pprof.Index)
-	m.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	m.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	m.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+// Monitor configures the listener for operators.
+type Monitor struct {
+	Listener net.Listener // closed by Serve
+	// Ready lists the dependencies that are missing for requests to be served.
+	Ready func(context.Context) []string
+	Hosts []string // as in Config
+	Log   *slog.Logger
+}
+
+// Serve answers /metrics, /health/live, /health/ready and /debug/pprof/ until ctx
+// ends, closes the listener and returns nil.
+func (m Monitor) Serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler: m, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: m.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // nobody waits for a scrape
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off
+	if err := server.Serve(m.Listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+func (m Monitor) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+metricsPath, exposition)
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, m.Ready(r.Context())) })
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	known := newHosts(m.Hosts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := known.check(r); err != nil {
+			refuse(w, r, err)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers with an error of the table.
+func refuse(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
+	c := *e
+	c.Instance = r.URL.EscapedPath()
+	body, err := json.Marshal(&c)
+	if err != nil { // the path is not UTF-8
+		c.Instance = ""
+		body, _ = json.Marshal(&c)
+	}
+	w.Header()["Content-Type"] = mediaJSON
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(body) // fails when the client has disconnected
 }
 
 // say answers a probe.

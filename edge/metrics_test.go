@@ -86,7 +86,7 @@ func TestNotReadyWhileStopping(t *testing.T) {
 		return schemas.TagFound{}, nil
 	}))
 	conn := f.dial(t)
-	_, err := io.WriteString(conn, "GET /tags/r HTTP/1.1\r\nHost: x\r\n\r\nGET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n")
+	_, err := io.WriteString(conn, "GET /tags/r HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	must(t, err)
 	<-began
 	f.stop()
@@ -113,13 +113,24 @@ func TestObserve(t *testing.T) {
 	served := make(chan error, 1)
 	missing := []string{"the services are starting"}
 	go func() {
-		served <- edge.Observe(ctx, listener, func(context.Context) []string { return missing }, slog.New(slog.DiscardHandler))
+		served <- edge.Monitor{Listener: listener, Ready: func(context.Context) []string { return missing }, Hosts: []string{"metrics.example"}, Log: slog.New(slog.DiscardHandler)}.Serve(ctx)
 	}()
 	transport := &http.Transport{}
 	f := front{url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
 	for path, want := range map[string]int{"/metrics": 200, "/health/live": 200, "/health/ready": 503, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/tags/r": 404} {
 		if a := f.ask(t, "GET", path, nil); a.status != want {
 			t.Errorf("%s: %d, want %d", path, a.status, want)
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/metrics", nil)
+	must(t, err)
+	for host, want := range map[string]int{"metrics.example:9090": 200, "localhost": 200, "10.1.2.3:9090": 200, "evil.example:9090": 421} {
+		req.Host = host
+		res, err := f.client.Do(req)
+		must(t, err)
+		must(t, res.Body.Close())
+		if res.StatusCode != want {
+			t.Errorf("host %q: %d, want %d", host, res.StatusCode, want)
 		}
 	}
 	missing = nil

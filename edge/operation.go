@@ -147,9 +147,9 @@ func eventReferences() object {
 // failures are the errors that the route can answer with: its own, and those
 // that follow from what it does.
 func (r route) failures() []*schemas.Error {
-	var list []*schemas.Error
+	list := []*schemas.Error{schemas.ErrMisdirected}
 	if r.status == http.StatusNotImplemented {
-		return []*schemas.Error{schemas.ErrNotImplemented}
+		return append(list, schemas.ErrNotImplemented)
 	}
 	if r.request != nil {
 		list = append(list, r.invalid)

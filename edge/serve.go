@@ -47,10 +47,10 @@ type Config struct {
 	Cert, Key string
 	// Access says who is let in; the zero one lets in everybody.
 	Access access.Config
-	// Local says that only this machine is meant to ask: a browser's request under
-	// another name than localhost, or an address, is of a page that had its own
-	// name point here (DNS rebinding), and is refused.
-	Local bool
+	// Hosts are the names under which clients reach the edge. A request whose Host
+	// is not one of them, localhost or an IP address is answered 421, as protection
+	// against DNS rebinding.
+	Hosts []string
 	// Overload refuses what comes when there is no processor time left. The caller
 	// runs it; nil: Serve has one of its own.
 	Overload *overload.Gate

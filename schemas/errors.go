@@ -16,6 +16,7 @@ var (
 	ErrUnauthenticated  = declare("CE-006", 401, "not authenticated")
 	ErrForbidden        = declare("CE-007", 403, "not allowed")
 	ErrTooManyRequests  = declare("CE-008", 429, "too many requests")
+	ErrMisdirected      = declare("CE-009", 421, "misdirected request")
 	ErrInternal         = declare("CE-010", 500, "internal error")
 	ErrUnavailable      = declare("CE-011", 503, "dependency unavailable")
 	ErrTimeout          = declare("CE-012", 504, "timed out")

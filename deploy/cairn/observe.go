@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +20,10 @@ import (
 const flushTime = 2 * time.Second
 
 // observed is where a process is watched.
-type observed struct{ metrics string }
+type observed struct {
+	metrics string
+	hosts   words
+}
 
 // probes are what is told of a process.
 type probes struct {
@@ -29,6 +33,7 @@ type probes struct {
 }
 
 func (o *observed) flags(f *pflag.FlagSet) {
+	f.Var(&o.hosts, "http-host", "`NAME` under which clients reach this process, several with spaces between; a request whose Host is none of them, localhost or an IP address is answered 421")
 	f.StringVar(&o.metrics, "metrics", "", "`ADDRESS` of its own for /metrics, /health/live, /health/ready and /debug/pprof/; empty: an edge has all but pprof on --http")
 }
 
@@ -69,15 +74,26 @@ func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var served sync.WaitGroup
 	served.Go(func() {
-		err := edge.Observe(serving, listener, func(asked context.Context) []string {
+		ready := func(asked context.Context) []string {
 			if ctx.Err() != nil {
 				return []string{"the process is stopping"}
 			}
 			return of.ready(asked)
-		}, log)
+		}
+		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: p.hosts, Log: log}.Serve(serving)
 		if err != nil {
 			log.Error("metrics are not served", "err", err)
 		}
 	})
 	return func() { stop(); served.Wait() }, nil
+}
+
+// checkHosts refuses a --http-host that no Host header can have as its name.
+func (o *observed) checkHosts() error {
+	for _, name := range o.hosts {
+		if strings.ContainsAny(name, ":/*@[]") {
+			return fmt.Errorf("--http-host: want a host name without scheme, port or wildcard, got %q", name)
+		}
+	}
+	return nil
 }

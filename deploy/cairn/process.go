@@ -44,6 +44,9 @@ func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("--log-format: want text or json, got %q", p.format)
 	}
+	if err := p.checkHosts(); err != nil {
+		return nil, err
+	}
 	log := slog.New(bus.LogHandler(form))
 	slog.SetDefault(log)
 	return log, nil
@@ -139,12 +142,11 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 
 // config is that of an edge; its listener is to be closed.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, AnalyzeTimeout: e.patience, Observed: p.metrics != "", Cert: e.cert, Key: e.key}
+	c := edge.Config{Log: log, Drain: p.drain, AnalyzeTimeout: e.patience, Observed: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
-	c.Local = !c.Access.On() && !e.insecure && loopback(e.http)
 	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
 	err = cmp.Or(err, paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {

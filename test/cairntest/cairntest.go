@@ -126,11 +126,29 @@ var (
 	natsAddress = regexp.MustCompile(`(nats|tls)://[^\s]+`)
 )
 
-// URL is the address of the HTTP edge that the process printed.
-func (p *Process) URL() string { return httpAddress.FindString(p.Stdout.String()) }
+// URL is the address of the HTTP edge that the process prints.
+func (p *Process) URL() string { return p.printed(httpAddress) }
 
-// NATS is the address of the embedded NATS server that the process printed.
-func (p *Process) NATS() string { return natsAddress.FindString(p.Stdout.String()) }
+// NATS is the address of the embedded NATS server that the process prints.
+func (p *Process) NATS() string { return p.printed(natsAddress) }
+
+// printed returns the first match in the output, and waits for it; empty when the
+// process prints none. The lines of a report may arrive one by one.
+func (p *Process) printed(pattern *regexp.Regexp) string {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
+		if found := pattern.FindString(p.Stdout.String()); found != "" {
+			return found
+		}
+		select {
+		case <-p.exited:
+			return pattern.FindString(p.Stdout.String())
+		case <-tick.C:
+		}
+	}
+	return ""
+}
 
 // Kill ends the process with SIGKILL and waits for it.
 func (p *Process) Kill() {

@@ -1,0 +1,59 @@
+package edge_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"cairn/edge"
+	"cairn/edge/access"
+)
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	names := func(c *edge.Config) { c.Hosts = []string{"cairn.example", "Edge.Cairn.svc."} }
+	keys := func(c *edge.Config) { c.Access = access.Config{Keys: true} }
+	accepted := []string{
+		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "127.0.0.1:8080", "10.1.2.3", "[::1]:8080", "[::1]", "[fe80::1%25eth0]:80",
+		"cairn.example", "CAIRN.example:443", "cairn.example.", "edge.cairn.svc:80",
+	}
+	refused := []string{
+		"evil.example", "evil.example:8080", "127.0.0.1.evil.example:8080", "localhost.evil.example", "cairn.example.evil.example",
+		"evil-cairn.example", "xlocalhost", "cairn", "[evil.example]", "127.0.0.1x",
+	}
+	for name, f := range map[string]*front{"without authentication": open(t, names), "with authentication": open(t, names, keys)} {
+		for _, host := range append(accepted, refused...) {
+			for _, path := range []string{"/health/live", "/skills", "/metrics", "/unknown"} {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+path, nil)
+				must(t, err)
+				req.Host = host
+				res, err := f.client.Do(req)
+				must(t, err)
+				body, err := io.ReadAll(res.Body)
+				must(t, err, res.Body.Close())
+				want := slices.Contains(refused, host)
+				if got := res.StatusCode == http.StatusMisdirectedRequest; got != want {
+					t.Errorf("%s, Host %s, %s: %d, want 421: %v", name, host, path, res.StatusCode, want)
+				}
+				if want && (!strings.Contains(string(body), `"CE-009"`) || !strings.Contains(string(body), "--http-host")) {
+					t.Errorf("%s, Host %s: %s, want CE-009 that names the flag", name, host, body)
+				}
+			}
+		}
+	}
+}
+
+// TestNoHost sends HTTP/1.0, which has no Host header; load balancers probe so.
+func TestNoHost(t *testing.T) {
+	t.Parallel()
+	conn := open(t).dial(t)
+	_, err := io.WriteString(conn, "GET /health/live HTTP/1.0\r\n\r\n")
+	must(t, err)
+	answer, err := io.ReadAll(conn)
+	must(t, err)
+	if !strings.HasPrefix(string(answer), "HTTP/1.0 200") {
+		t.Errorf("answer %q, want 200", answer)
+	}
+}
