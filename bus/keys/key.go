@@ -6,6 +6,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,6 +30,26 @@ type Key struct {
 // Identity is who comes with the key.
 func (k *Key) Identity() *schemas.Identity {
 	return &schemas.Identity{ID: k.ID, Role: k.Role, Tenants: k.Tenants}
+}
+
+// idPattern and hashPattern match what mint generates: an id is one token of a
+// subject and contains no underscore, which ends it in the text of a key.
+var (
+	idPattern   = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// validate reports why k is not a valid record of the key id.
+func (k *Key) validate(id string) error {
+	switch {
+	case !idPattern.MatchString(id):
+		return fmt.Errorf("subject token %q: want 1 to 64 letters, digits or hyphens", id)
+	case k.ID != id:
+		return fmt.Errorf("id %q: want %q, the last token of the subject", k.ID, id)
+	case !hashPattern.MatchString(k.Hash):
+		return errors.New("hash: want 64 lower-case hexadecimal digits")
+	}
+	return k.Identity().Validate()
 }
 
 // What is wrong with a key, as its state.

@@ -81,32 +81,70 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A hash that is none is of no secret, whatever stands in it.
-func TestHashThatIsNone(t *testing.T) {
+// TestInvalidKeyRecordsAreIgnored stores records that no operator created: each
+// authenticates nobody and leaves one line in the log.
+func TestInvalidKeyRecordsAreIgnored(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	made, secret := create(t, open(t, conn), keys.Key{Role: schemas.RoleReader})
-	kv, err := conn.JetStream().KeyValue(t.Context(), keys.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
 	for _, c := range []struct {
-		hash  string
-		opens bool
-	}{{made.Hash, true}, {"", false}, {made.Hash[:62], false}, {made.Hash + "00", false}, {made.Hash + "x", false}, {made.Hash, true}} {
-		kept, err := json.Marshal(keys.Key{ID: made.ID, Role: made.Role, Hash: c.hash})
+		name   string
+		change func(*keys.Key)
+		valid  bool
+	}{
+		{"a record as it was created", func(*keys.Key) {}, true},
+		{"a tenant is valid", func(k *keys.Key) { k.Tenants = []string{"acme"} }, true},
+		{"the id is missing", func(k *keys.Key) { k.ID = "" }, false},
+		{"the id is that of another key", func(k *keys.Key) { k.ID = "other" }, false},
+		{"the hash is missing", func(k *keys.Key) { k.Hash = "" }, false},
+		{"the hash is short", func(k *keys.Key) { k.Hash = k.Hash[:62] }, false},
+		{"the hash is long", func(k *keys.Key) { k.Hash += "00" }, false},
+		{"the hash ends with a letter that is no digit", func(k *keys.Key) { k.Hash += "x" }, false},
+		{"the hash ends with a line break", func(k *keys.Key) { k.Hash += "\n" }, false},
+		{"the hash has upper-case digits", func(k *keys.Key) { k.Hash = strings.ToUpper(k.Hash) }, false},
+		{"the role is missing", func(k *keys.Key) { k.Role = "" }, false},
+		{"the role is unknown", func(k *keys.Key) { k.Role = "king" }, false},
+		{"a tenant is empty", func(k *keys.Key) { k.Tenants = []string{""} }, false},
+		{"a tenant is reserved", func(k *keys.Key) { k.Tenants = []string{"acme", "_global"} }, false},
+	} {
+		record := made
+		c.change(&record)
+		value, err := json.Marshal(record)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kv.Put(t.Context(), made.ID, kept); err != nil {
+		if _, err := conn.JetStream().Publish(t.Context(), "$KV.keys."+made.ID, value); err != nil {
 			t.Fatal(err)
 		}
-		if err := ring.Look(t.Context()); err != nil {
+		var log strings.Builder
+		ring := keys.NewRing(conn, slog.New(slog.NewTextHandler(&log, nil)))
+		_, err = ring.Identify(t.Context(), secret)
+		if valid := err == nil; valid != c.valid || err != nil && !errors.Is(err, keys.ErrUnknown) {
+			t.Errorf("%s: got %v, want valid %v", c.name, err, c.valid)
+		}
+		if lines := strings.Count(log.String(), "invalid key record ignored"); c.valid && lines != 0 || !c.valid && lines != 1 {
+			t.Errorf("%s: got %d lines in the log, want one for an invalid record:\n%s", c.name, lines, log.String())
+		}
+	}
+}
+
+// A record under a subject of several tokens is no key, whatever it says.
+func TestKeyRecordOfAnotherSubject(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	made, secret := create(t, open(t, conn), keys.Key{Role: schemas.RoleAdmin})
+	value, err := json.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, hidden, _ := strings.Cut(secret, made.ID+"_")
+	for _, id := range []string{"a." + made.ID, made.ID + ".a", "a=b"} {
+		if _, err := conn.JetStream().Publish(t.Context(), "$KV.keys."+id, value); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ring.Identify(t.Context(), secret); errors.Is(err, keys.ErrUnknown) == c.opens {
-			t.Errorf("hash %q: %v", c.hash, err)
+		ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
+		if by, err := ring.Identify(t.Context(), "cairn_"+id+"_"+hidden); !errors.Is(err, keys.ErrUnknown) {
+			t.Errorf("%s: got %+v, %v, want %v", id, by, err, keys.ErrUnknown)
 		}
 	}
 }

@@ -121,7 +121,8 @@ func (r *Ring) look(ctx context.Context) error {
 	return nil
 }
 
-// decode is the key in msg; nil: there is none any more.
+// decode returns the key record in msg, or nil when the key was removed or the
+// record is invalid. An invalid record is logged and authenticates no caller.
 func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 	if bucket.Removes(msg.Header) {
 		return nil
@@ -129,10 +130,10 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 	k := &Key{}
 	err := json.Unmarshal(msg.Data, k)
 	if err == nil {
-		err = k.Identity().Validate()
+		err = k.validate(strings.TrimPrefix(msg.Subject, subjects))
 	}
 	if err != nil {
-		log.Error("a key that cannot be read opens nothing", "subject", msg.Subject, "err", err)
+		log.Error("invalid key record ignored", "subject", msg.Subject, "err", err)
 		return nil
 	}
 	return k
@@ -198,10 +199,7 @@ type known struct {
 }
 
 func newKnown(k *Key) *known {
-	sum, err := hex.DecodeString(k.Hash)
-	if err != nil {
-		sum = nil // no secret's
-	}
+	sum, _ := hex.DecodeString(k.Hash) // decode has validated it
 	return &known{k, k.Identity(), sum}
 }
 

@@ -49,14 +49,14 @@ func FuzzIdentify(f *testing.F) {
 		by, err := gate.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
 		check(t, by, err, payload, "role", "tenant")
 		sum := sha256.Sum256([]byte("secret"))
-		record := fmt.Appendf(nil, `{"id":"k","hash":%q,%s}`, hex.EncodeToString(sum[:]), stored)
 		id := hex.EncodeToString(sum[:4]) + fmt.Sprint(time.Now().UnixNano())
+		record := fmt.Appendf(nil, `{"id":%q,"hash":%q,%s}`, id, hex.EncodeToString(sum[:]), stored)
 		if _, err := conn.JetStream().Publish(t.Context(), "$KV.keys."+id, record); err != nil {
 			t.Fatal(err)
 		}
 		by, err = gate.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
 		check(t, by, err, record, "role", "tenants")
-		if err == nil && by.ID != "k" {
+		if err == nil && by.ID != id {
 			t.Errorf("%s is %q", record, by.ID)
 		}
 	})
