@@ -53,6 +53,9 @@ type Stream[Req any] struct {
 	Timeout time.Duration
 	// Grace is how long a run goes on when nobody listens.
 	Grace time.Duration
+	// Runs is the most requests in progress that one credential may have at a
+	// worker; 0: any number. One more is schemas.ErrTooManyRequests.
+	Runs int
 	// MaxBody is the largest request, in bytes.
 	MaxBody int
 	// Errors says an error in the words of the stream's contract; nil: as it is.

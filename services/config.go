@@ -26,6 +26,7 @@ type Config struct {
 	Slots        int           // requests at a time, per service
 	Analyses     int           // analyses at a time, per worker
 	Grace        time.Duration // how long an analysis goes on when nobody listens
+	StreamLimit  int           // analyses in progress that one credential may have at a worker; 0: any number
 	EstateMemory int           // bytes of estates kept for the next question
 	Drain        time.Duration // how long requests in flight may take at the end
 	Log          *slog.Logger

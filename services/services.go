@@ -194,7 +194,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 	w.atEnd(bus.Analyze.Keep(w.conn, w.Copies.Replicas, w.Log))
 	return w.run("analyze", w.Analyses, func(s *bus.Service) error {
 		return analyze.Serve(s, analyze.Deps{
-			Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Grace: w.Grace, Log: w.Log,
+			Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Grace: w.Grace, Runs: w.StreamLimit, Log: w.Log,
 		})
 	})
 }

@@ -26,8 +26,13 @@ func (a *accessFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&a.claims.Tenant, "oidc-tenant-claim", "tenant", "`CLAIM` of a token that names its tenant, or several; * stands for all")
 	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "`CLAIM` of a token that names its role, or several")
 	f.Float64Var(&a.limits.Rate, "rate-limit", 0, "requests a second, `RATE`, that one credential may ask of this edge; one more is answered 429; 0: any number")
-	f.IntVar(&a.limits.Streams, "stream-limit", 0, "analyses at a time, `NUMBER`, that one credential may have open at this edge; 0: any number")
+	streamLimitFlag(f, &a.limits.Streams)
 	insecureFlag(f, &a.insecure)
+}
+
+// streamLimitFlag defines the flag that workers and edges share.
+func streamLimitFlag(f *pflag.FlagSet, limit *int) {
+	f.IntVar(limit, "stream-limit", 0, "`NUMBER` of analyses that one credential may have in progress at a worker, and of event streams that it may have open at an edge; one more is answered 429; 0: any number")
 }
 
 func insecureFlag(f *pflag.FlagSet, insecure *bool) {

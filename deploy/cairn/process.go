@@ -92,6 +92,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	return c, cmp.Or(
 		atLeast("slots", c.Slots, 1),
 		atLeast("analyses", c.Analyses, 1),
+		atLeast("stream-limit", c.StreamLimit, 0),
 		atLeast("analyze-grace", c.Grace, 0),
 		atLeast("estate-memory", b.estates, 0),
 		atLeast("replicas", c.Copies.Replicas, 0),

@@ -107,6 +107,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer free()
+	settings.StreamLimit = e.Access.Limits.Streams
 	return u.serve(ctx, e, u.withModel(ctx, settings), out)
 }
 

@@ -46,6 +46,7 @@ nothing of each other and may be stopped at any time.`,
 	w.backends.flags(cmd.Flags())
 	w.backends.copies(cmd.Flags())
 	w.process.flags(cmd.Flags())
+	streamLimitFlag(cmd.Flags(), &w.backends.StreamLimit)
 	insecureFlag(cmd.Flags(), &w.insecure)
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 // Limits bound what one credential may ask of one edge.
 type Limits struct {
 	Rate    float64 // requests a second, and as many at once; 0: any
-	Streams int     // at a time; 0: any
+	Streams int     // event streams open at a time; 0: any. Workers count runs (bus.Stream.Runs)
 }
 
 // remembered is how many credentials' rates are kept. One that is pushed out

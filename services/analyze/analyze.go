@@ -21,6 +21,7 @@ type Deps struct {
 	Render string        // subject of the rendering agent; empty: the model's words are the answer
 	Memory int           // bytes of estates kept for the next question
 	Grace  time.Duration // at work when nobody listens
+	Runs   int           // analyses in progress that one credential may have at this worker; 0: any number
 	Log    *slog.Logger
 }
 
@@ -28,7 +29,7 @@ type Deps struct {
 func Serve(s *bus.Service, d Deps) error {
 	a := analyzer{Deps: d, estates: newCache(d.Memory)}
 	stream := bus.Analyze
-	stream.Grace = d.Grace
+	stream.Grace, stream.Runs = d.Grace, d.Runs
 	return errors.Join(
 		stream.ServeBody(s, a.analyze),
 		bus.Health("analyze").ServeBeside(s, a.health),

@@ -1,0 +1,66 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	stream := bus.Analyze
+	stream.Runs = 1
+	release := make(chan struct{})
+	err := stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"), func(ctx context.Context, req schemas.Analysis, to bus.Sender) error {
+		if req.ID == "short" {
+			return nil
+		}
+		to.Continue()
+		if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "started"}); err != nil {
+			return err
+		}
+		<-release
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(credential, id string) (err error) {
+		ctx := t.Context()
+		if credential != "" {
+			ctx = bus.WithIdentity(ctx, &schemas.Identity{ID: credential, Role: schemas.RoleAnalyst})
+		}
+		for _, err := range stream.Run(ctx, conn, bus.NewRun(), []byte(`{"query":"q","context":"{}","target":"H","id":"`+id+`"}`)) {
+			return err // the caller disconnects after the first event
+		}
+		return nil
+	}
+	if err := run("ann", "long"); err != nil {
+		t.Fatal(err)
+	}
+	if err := run("ann", "short"); !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
+		t.Errorf("a second run while the abandoned one is in progress: got %v, want %v", err, schemas.ErrAnalysisTooManyRequests)
+	}
+	if err := run("bob", "short"); err != nil {
+		t.Errorf("a run of another credential: %v", err)
+	}
+	if err := run("", "short"); err != nil {
+		t.Errorf("a run without authentication: %v", err)
+	}
+	close(release)
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		err := run("ann", "short")
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a run after the first one has ended: %v", err)
+		}
+	}
+}

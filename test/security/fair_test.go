@@ -1,0 +1,138 @@
+package security
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/test/cairntest"
+)
+
+const deadline = 30 * time.Second
+
+// holdingModel serves a language model in Ollama's API. Each answer says one
+// word and then stays open until release, so a test holds runs as long as it
+// wants.
+func holdingModel(t *testing.T) (flag string, release func()) {
+	t.Helper()
+	released := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"model_info":{},"capabilities":["completion","tools"]}`)
+	})
+	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{"message":{"role":"assistant","content":"word "}}`+"\n")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-released:
+			_, _ = io.WriteString(w, `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}`+"\n")
+		case <-r.Context().Done():
+		}
+	})
+	server := httptest.NewServer(mux)
+	release = sync.OnceFunc(func() { close(released) })
+	t.Cleanup(func() { release(); server.Close() })
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/holding", release
+}
+
+var createdKey = regexp.MustCompile(`"key": *"([^"]+)"`)
+
+// caller sends requests with an API key of one tenant.
+type caller struct {
+	url, key string
+}
+
+func newCaller(t *testing.T, p *cairntest.Process, tenant, role string) caller {
+	t.Helper()
+	out, err := cairntest.Run(t, nil, "key", "create", "--tenant", tenant, "--role", role, "--json", "--nats", p.NATS())
+	key := createdKey.FindStringSubmatch(out)
+	if err != nil || key == nil {
+		t.Fatalf("create a key: %v\n%s", err, out)
+	}
+	return caller{p.URL(), key[1]}
+}
+
+func (c caller) do(t *testing.T, method, path, body string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// status returns the status and the body of the whole response.
+func (c caller) status(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	res := c.do(t, method, path, body)
+	defer func() { _ = res.Body.Close() }()
+	text, _ := io.ReadAll(res.Body)
+	return res.StatusCode, string(text)
+}
+
+const heldQuestion = `{"query":"how many hosts?","context":"{\"hosts\":[{\"name\":\"a\"}]}","target":"H","on_disconnect":"continue"}`
+
+// hold opens an analysis and returns once it has sent an event, or was refused
+// with another status than 200.
+func (c caller) hold(t *testing.T) (status int, header http.Header, hangUp func()) {
+	t.Helper()
+	res := c.do(t, "POST", "/api/v1/analyze", heldQuestion)
+	if res.StatusCode == http.StatusOK {
+		if _, err := bufio.NewReader(res.Body).ReadString('\n'); err != nil {
+			t.Fatalf("the stream has no event: %v", err)
+		}
+	}
+	return res.StatusCode, res.Header, func() { _ = res.Body.Close() }
+}
+
+func TestHangingUpDoesNotBypassTheStreamLimit(t *testing.T) {
+	t.Parallel()
+	model, release := holdingModel(t)
+	p := cairntest.Up(t, "--auth", "keys", "--stream-limit", "2", "--model", model)
+	c := newCaller(t, p, "acme", "analyst")
+	for range 2 {
+		status, _, hangUp := c.hold(t)
+		if status != http.StatusOK {
+			t.Fatalf("an analysis within the limit: got %d", status)
+		}
+		hangUp()
+	}
+	// The edge may still count the open connections; then the worker counts the runs.
+	for end := time.Now().Add(deadline); ; {
+		res := c.do(t, "POST", "/api/v1/analyze", heldQuestion)
+		if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
+			t.Fatalf("a third analysis while two abandoned ones are in progress: got %d, want 429 with Retry-After", res.StatusCode)
+		}
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if strings.Contains(string(text), "AN-429") && strings.Contains(string(text), "in progress") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the worker does not count the abandoned runs: %s", text)
+		}
+	}
+	release()
+	for end := time.Now().Add(deadline); ; {
+		status, text := c.status(t, "POST", "/api/v1/analyze", heldQuestion)
+		if status == http.StatusOK {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after the runs have ended: got %d %s", status, text)
+		}
+	}
+}
