@@ -10,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -18,16 +17,14 @@ import (
 )
 
 func main() {
-	unwritten := setCollector(os.Getenv)
+	limitMemory(os.Stderr)
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
 		restore() // before anyone hears of the first signal: a second one kills
 		end()
 	})
-	code := run(ctx, newRoot(os.Getenv))
-	runtime.KeepAlive(unwritten)
-	os.Exit(code)
+	os.Exit(run(ctx, newRoot(os.Getenv)))
 }
 
 // The help lists the commands in the order of newRoot: what serves comes first.

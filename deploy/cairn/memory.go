@@ -1,25 +1,43 @@
 package main
 
-import "runtime/debug"
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
 
-const (
-	// growth is by how much, in percent, what lives is let grow before garbage is
-	// collected. Half as much as is usual costs a large heap twice the work for
-	// it, and a quarter of the memory less.
-	growth = 50
-	// untouched counts as living, in bytes.
-	untouched = 128 << 20
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// setCollector sets when garbage is collected, for as long as what it returns is
-// kept: memory that is never written, so that the system never provides it. A heap
-// that is small would have grown by half many times a second; as what is untouched
-// counts, there are 64 MiB of garbage first. Who has set the collector (GOGC,
-// GOMEMLIMIT) has decided.
-func setCollector(getenv func(string) string) []byte {
-	if getenv("GOGC") != "" || getenv("GOMEMLIMIT") != "" {
-		return nil
+// limitMemory sets the memory limit of the Go runtime to 90 % of the limit of the
+// cgroup, if there is one. GOMEMLIMIT in the environment takes precedence.
+func limitMemory(errOut io.Writer) {
+	unlimited := func() (uint64, error) { return 0, memlimit.ErrNoLimit }
+	_, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, unlimited)))
+	if err != nil { // a malformed AUTOMEMLIMIT
+		_, _ = fmt.Fprintln(errOut, "cairn:", err)
 	}
-	debug.SetGCPercent(growth)
-	return make([]byte, untouched)
+}
+
+// assumedMemory is the memory limit, in bytes, that budgets are derived from where
+// neither the cgroup nor GOMEMLIMIT sets one.
+const assumedMemory = 4 << 30
+
+// leastShare is the least budget, in bytes: one body of the largest size fits.
+const leastShare = 64 << 20
+
+// memoryShare returns a budget in bytes: mib, or for 0 the memory limit divided by
+// divisor.
+func memoryShare(mib int, divisor int64) int64 {
+	if mib > 0 {
+		return int64(mib) << 20
+	}
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		limit = assumedMemory
+	}
+	if system, err := memlimit.FromSystem(); err == nil {
+		limit = min(limit, int64(system))
+	}
+	return max(limit/divisor, leastShare)
 }
