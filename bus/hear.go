@@ -133,6 +133,7 @@ func (l *listener) upload() error {
 		}
 		l.body = l.body[n:]
 	}
+	l.body = nil // an empty slice would keep the whole body
 	return nil
 }
 

@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,30 +26,14 @@ func (x *exchange) identify() error {
 		x.w.Header()["Www-Authenticate"] = []string{`Bearer realm="cairn"`}
 	}
 	if err != nil {
-		return x.unread(err)
+		return err
 	}
 	x.by, x.ctx = by, bus.WithIdentity(x.ctx, by)
 	if wait, err := gate.Admit(by); err != nil {
 		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
-		return x.unread(err)
-	}
-	if err := by.May(x.route.needs); err != nil {
-		return x.unread(err)
-	}
-	return nil
-}
-
-// unread is err, for a request whose body does not matter any more. It is still
-// read: a client that writes all before it reads then sees the answer.
-func (x *exchange) unread(err error) error {
-	if x.r.ContentLength == 0 || x.r.Header["Expect"] != nil {
 		return err
 	}
-	control := http.NewResponseController(x.w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not possible: then there is none
-	_, _ = io.CopyN(io.Discard, x.r.Body, leftover)       // the answer is the same, however this ends
-	_ = control.SetReadDeadline(time.Time{})
-	return err
+	return by.May(x.route.needs)
 }
 
 // recheck is how often it is looked whether who has a stream open is still let in.

@@ -1,11 +1,9 @@
 package edge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -19,13 +17,8 @@ import (
 )
 
 const (
-	// bodyTime is how long the body of a request may take to arrive.
-	bodyTime = time.Minute
 	// writeTime is how long one write to the client may take.
 	writeTime = 30 * time.Second
-	// leftover is how much of a body that is too large is still read, in bytes:
-	// a client that writes all before it reads then sees the answer.
-	leftover = 32 << 20
 	// statusLeft stands in the log for a client that did not wait.
 	statusLeft = telemetry.StatusLeft
 )
@@ -43,66 +36,7 @@ type exchange struct {
 	span   telemetry.Span
 	status int // 0 until the answer begins
 	err    error
-}
-
-// body is the whole body of the request, of at most most bytes.
-func (x *exchange) body(most int) ([]byte, error) {
-	size := x.r.ContentLength
-	if size == 0 {
-		return nil, nil
-	}
-	if size > int64(most) && x.r.Header["Expect"] != nil {
-		return nil, tooLarge(most)
-	}
-	control := http.NewResponseController(x.w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not possible: then there is none
-	body, err := readBody(x.r.Body, size, most)
-	_ = control.SetReadDeadline(time.Time{})
-	switch {
-	case errors.Is(err, schemas.ErrTooLarge):
-		return nil, err
-	case err != nil && x.r.Context().Err() != nil:
-		return nil, context.Canceled
-	case err != nil:
-		return nil, x.route.invalid.Because("the body did not arrive: " + err.Error())
-	}
-	return body, nil
-}
-
-// readBody reads size bytes, or until the end when size is unknown.
-func readBody(r io.Reader, size int64, most int) ([]byte, error) {
-	if size >= 0 && size <= int64(most) {
-		return readSized(r, int(size))
-	}
-	var b bytes.Buffer
-	if size < 0 {
-		_, err := b.ReadFrom(io.LimitReader(r, int64(most)+1))
-		if err != nil || b.Len() <= most {
-			return b.Bytes(), err
-		}
-	}
-	_, _ = io.CopyN(io.Discard, r, leftover) // the answer is the same, however this ends
-	return nil, tooLarge(most)
-}
-
-// trusted is how much room a body gets by its announcement alone, in bytes.
-const trusted = 1 << 20
-
-// readSized reads size bytes. A client that only announces a large body takes
-// no room for it.
-func readSized(r io.Reader, size int) ([]byte, error) {
-	body := make([]byte, min(size, trusted))
-	n, err := io.ReadFull(r, body)
-	if err != nil || n == size {
-		return body, err
-	}
-	body = append(make([]byte, 0, size), body...)[:size]
-	_, err = io.ReadFull(r, body[n:])
-	return body, err
-}
-
-func tooLarge(most int) error {
-	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes", most))
+	requestBody
 }
 
 // minRevision is the least revision that the answer must have seen.
@@ -140,6 +74,7 @@ func (x *exchange) reply(r bus.Reply) {
 
 // write sends a whole answer.
 func (x *exchange) write(status int, media []string, body []byte) {
+	x.discardBody()
 	h := x.w.Header()
 	if media != nil {
 		h["Content-Type"] = media

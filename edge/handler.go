@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/access"
@@ -35,7 +36,8 @@ type edge struct {
 	gate     *access.Gate // nil: everybody may come in
 	overload *overload.Gate
 	hosts    hosts
-	revision atomic.Uint64 // the highest of the catalog that an answer named
+	bodies   *admission.Pool // bytes of request bodies
+	revision atomic.Uint64   // the highest of the catalog that an answer named
 	stopping context.Context
 	serving  context.Context // until no more is taken
 	silence  time.Duration   // of a stream before a comment
@@ -47,6 +49,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		overload: cmp.Or(c.Overload, overload.New(patience)),
 		hosts:    newHosts(c.Hosts),
+		bodies:   admission.NewPool(cmp.Or(c.BodyMemory, defaultBodyMemory)),
 		silence:  cmp.Or(c.KeepAlive, keepAlive),
 		mux:      mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:    map[*mux.Route]*route{},
@@ -104,6 +107,8 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{edge: e, w: w, r: r}
 	x.name()
 	x.ctx = bus.WithRequestID(r.Context(), x.id)
+	defer x.linger()
+	defer x.releaseBody()
 	defer x.count(began)
 	x.handle()
 	x.log(began)
@@ -134,7 +139,7 @@ func (x *exchange) handle() {
 // served by it, each request would be copied twice.
 func (x *exchange) dispatch() error {
 	if err := x.edge.hosts.check(x.r); err != nil {
-		return x.unread(err)
+		return err
 	}
 	var match mux.RouteMatch
 	if x.edge.mux.Match(x.r, &match) {

@@ -33,7 +33,7 @@ func (r route) operation(types *schemas.Definitions) (object, error) {
 		return nil, err
 	}
 	op["parameters"] = parameters
-	if r.request != nil && !r.inURL {
+	if r.takesBody() {
 		ref, err := types.Of(r.request)
 		if err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func (r route) failures() []*schemas.Error {
 		list = append(list, r.invalid)
 	}
 	list = append(list, r.errors...)
-	if r.request != nil && !r.inURL {
+	if r.takesBody() {
 		list = append(list, schemas.ErrTooLarge)
 	}
 	if !r.open {

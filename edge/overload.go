@@ -11,38 +11,24 @@ import (
 // late for less catches up.
 const patience = time.Second
 
-// load is how a request counts when processor time is short.
-type load int
-
-const (
-	light   load = iota // not at all: it shows what is wrong, or goes on with what was begun
-	asks                // until it is answered
-	streams             // until it is taken: a stream lasts, and needs little
-)
-
 var errOverload = schemas.ErrUnavailable.Because("more is asked than there is processor time for")
 
-// admitted runs the action of the route while there is processor time.
+// admitted runs the action of the route while there is processor time. The caller
+// is identified before its body is read.
 func (x *exchange) admitted() error {
-	door := x.edge.overload
-	switch x.route.load {
-	case asks:
-		if !door.Enter() {
-			return x.overloaded()
-		}
-		defer door.Leave()
-	case streams:
-		if !door.Open() {
-			return x.overloaded()
-		}
+	if x.route.sheds && !x.edge.overload.Open() {
+		return overloaded()
 	}
 	if err := x.identify(); err != nil {
 		return err
 	}
+	if !x.route.takesBody() {
+		x.discardBody()
+	}
 	return x.route.answer(x)
 }
 
-func (x *exchange) overloaded() error {
+func overloaded() error {
 	telemetry.HTTPRefused()
-	return x.unread(errOverload)
+	return errOverload
 }

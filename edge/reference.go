@@ -69,7 +69,7 @@ func (r route) shown(types *schemas.Definitions) (row, error) {
 		s.Stream = streamExample
 	}
 	var err error
-	if r.request != nil && !r.inURL {
+	if r.takesBody() {
 		s.Example = requestExamples[r.path]
 		if s.Request, err = types.Of(r.request); err != nil {
 			return s, err

@@ -34,11 +34,14 @@ type action struct {
 	media   string         // of the reply; empty: JSON
 	inURL   bool           // the request is in the path and the query
 	fresh   bool           // the answer has seen what was written before
-	load    load           // when processor time is short
+	sheds   bool           // refused while processor time is short
 	invalid *schemas.Error // for a request that cannot be read
 	// say puts an error in the words of the route's contract; nil: as it is.
 	say func(*schemas.Error) *schemas.Error
 }
+
+// takesBody reports whether the request is in the body.
+func (r route) takesBody() bool { return r.request != nil && !r.inURL }
 
 func get(path string, a action, status int, summary string, errors ...*schemas.Error) route {
 	return route{http.MethodGet, path, a, status, summary, errors, telemetry.NewRoute(http.MethodGet, path, status)}
@@ -111,11 +114,17 @@ func notImplemented() action {
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{load: asks, needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{sheds: true, needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
-// relay asks e and answers with what it says.
+// relay sends the request to e and answers with the reply. Only from here on does
+// it count as a request in flight: a client that is slow to send its body takes no
+// place of another's.
 func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) error {
+	if !x.edge.overload.Enter() {
+		return overloaded()
+	}
+	defer x.edge.overload.Leave()
 	reply, err := e.Forward(x.ctx, x.edge.conn, body)
 	if err != nil {
 		return err

@@ -54,6 +54,9 @@ type Config struct {
 	// Overload refuses what comes when there is no processor time left. The caller
 	// runs it; nil: Serve has one of its own.
 	Overload *overload.Gate
+	// BodyMemory is how many bytes the bodies of all requests may take at a time,
+	// divided among tenants. A request beyond that is answered 503. 0: 512 MiB.
+	BodyMemory int64
 	// Trouble says what the NATS cluster lacks, and whether it has a quorum; nil:
 	// nobody knows but the services.
 	Trouble func() (says string, quorum bool)

@@ -35,18 +35,17 @@ const (
 // events answers with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		load: streams, needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
+		sheds: true, needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
 			leave, err := x.enter()
 			if err != nil {
-				return x.unread(err)
-			}
-			defer leave()
-			body, err := x.body(s.MaxBody)
-			if err != nil {
 				return err
 			}
-			run, err := begin(x, s, body)
+			defer leave()
+			if x.data, err = x.body(s.MaxBody); err != nil {
+				return err
+			}
+			run, err := begin(x, s)
 			if x.status == 0 && x.left(err) { // nobody comes back to a run without having heard its name
 				return errors.Join(err, s.Stop(context.WithoutCancel(x.ctx), x.edge.conn, run))
 			}
@@ -59,15 +58,16 @@ func events[Req any](s bus.Stream[Req]) action {
 // a machine that stands still has been cut off, and is asked no more.
 const tries = 2
 
-// begin passes on the events of a new run. One that nobody has is begun anew.
-func begin[Req any](x *exchange, s bus.Stream[Req], body []byte) (run string, err error) {
+// begin forwards the events of a new run with the body in x.data. A run that no
+// worker confirms is started again under another name.
+func begin[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	for n := range tries + 1 {
 		run = x.newRun()
 		ask := s.TryRun
 		if n == tries {
 			ask = s.Run
 		}
-		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return ask(ctx, x.edge.conn, run, body) })
+		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return ask(ctx, x.edge.conn, run, x.data) })
 		if x.status != 0 || !errors.Is(err, bus.ErrUnheard) {
 			break
 		}
@@ -127,6 +127,7 @@ func (s *stream) pass(e bus.Event) error {
 	if s.err != nil {
 		return s.err
 	}
+	s.x.releaseBody() // the worker has it, and the run is not started again
 	first := len(s.buffer) == 0
 	s.buffer = e.Append(s.buffer)
 	now := time.Now()

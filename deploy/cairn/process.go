@@ -131,6 +131,7 @@ type edgeFlags struct {
 	http      string
 	cert, key string // files
 	patience  time.Duration
+	bodies    int // MiB
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
@@ -139,16 +140,18 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
 	f.DurationVar(&e.patience, "analyze-timeout", bus.Analyze.Timeout, "how long an analysis may take; at most 2m0s")
+	f.IntVar(&e.bodies, "body-memory", 0, "`MIB` that the bodies of requests may take at a time, divided among tenants; a request beyond that is answered 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT), of 4 GiB where there is none")
 }
 
 // config is that of an edge; its listener is to be closed.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, AnalyzeTimeout: e.patience, Observed: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.patience, Observed: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
 	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
+	err = cmp.Or(err, atLeast("body-memory", c.BodyMemory, leastShare))
 	err = cmp.Or(err, paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {
 		_, err = tls.LoadX509KeyPair(e.cert, e.key) // told before anything starts

@@ -1,0 +1,199 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+const (
+	// bodyTime bounds how long the whole body of a request may take to arrive.
+	bodyTime = time.Minute
+	// bodyGrace and bodyRate bound it part by part: n bytes may take bodyGrace
+	// and n/bodyRate. A client that is slower is answered with an error.
+	bodyGrace = 10 * time.Second
+	bodyRate  = 16 << 10 // bytes per second
+	// firstPart is the size of the buffer, in bytes, before the first byte has
+	// arrived. A full buffer grows by growth, so memory follows the bytes received
+	// and not the Content-Length.
+	firstPart = 64 << 10
+	growth    = 4
+
+	// shortRest is how many bytes of an unused body are read to keep the
+	// connection, and restTime is how long that may take.
+	shortRest = 64 << 10
+	restTime  = time.Second
+	// A connection with more than that is closed after the answer. For lingerTime
+	// the edge still discards at most lingerBytes (of a caller that is not
+	// authenticated shortRest), so that a client that writes its whole request
+	// before it reads gets the answer instead of a connection reset.
+	lingerTime  = 2 * time.Second
+	lingerBytes = 32 << 20
+	// defaultBodyMemory is Config.BodyMemory when it is 0.
+	defaultBodyMemory = 512 << 20
+)
+
+var errBodyMemory = schemas.ErrUnavailable.Because("the memory for request bodies (--body-memory) is in use")
+
+// requestBody is the body of one request and its share of the memory for bodies.
+type requestBody struct {
+	consumed bool   // the body was received or given up
+	lingers  bool   // the connection is closed after the answer, with the body unread
+	data     []byte // of a stream, until its first event
+	tenant   string
+	held     int64 // bytes acquired for the tenant
+}
+
+// body receives the whole body of the request, at most most bytes. The bytes
+// count against the tenant of the caller until releaseBody: a declared length
+// before the first byte is read, and one of unknown length as its buffer grows.
+func (x *exchange) body(most int) ([]byte, error) {
+	size := x.r.ContentLength
+	if size == 0 {
+		return nil, nil
+	}
+	if size > int64(most) {
+		return nil, tooLarge(most)
+	}
+	x.tenant = bus.ShareKey(x.by, nil)
+	if size > 0 && !x.acquireBody(size) {
+		return nil, errBodyMemory
+	}
+	body, err := x.receive(int(size), most)
+	var known *schemas.Error
+	switch {
+	case err == nil:
+		x.consumed = true
+		return body, nil
+	case errors.As(err, &known):
+		return nil, err
+	case x.r.Context().Err() != nil:
+		return nil, context.Canceled
+	default:
+		return nil, x.route.invalid.Because("the body did not arrive: " + err.Error())
+	}
+}
+
+// receive reads size bytes, or to the end of the body when size is negative.
+func (x *exchange) receive(size, most int) ([]byte, error) {
+	control := http.NewResponseController(x.w)
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // fails where there are no deadlines
+	declared := size >= 0
+	if !declared {
+		size = most + 1 // one more shows that the body is too large
+	}
+	deadline := time.Now().Add(bodyTime)
+	var body []byte
+	for part := min(size, firstPart); ; part = min(size, growth*part) {
+		if !declared && !x.acquireBody(int64(part-len(body))) {
+			return nil, errBodyMemory
+		}
+		body = append(make([]byte, 0, part), body...)
+		_ = control.SetReadDeadline(earlier(deadline, time.Now().Add(bodyGrace+time.Duration(part-len(body))*time.Second/bodyRate)))
+		var err error
+		switch body, err = fill(x.r.Body, body); {
+		case err == io.EOF && !declared:
+			return body, nil
+		case err == io.EOF:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		case len(body) > most:
+			return nil, tooLarge(most)
+		case len(body) == size:
+			return body, nil
+		}
+	}
+}
+
+// fill reads until buffer has no capacity left. io.EOF is the end of the body.
+func fill(r io.Reader, buffer []byte) ([]byte, error) {
+	for len(buffer) < cap(buffer) {
+		n, err := r.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		if err != nil && len(buffer) < cap(buffer) {
+			return buffer, err
+		}
+	}
+	return buffer, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func tooLarge(most int) error {
+	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes", most))
+}
+
+// acquireBody takes n bytes of the memory for bodies and reports whether they
+// were granted.
+func (x *exchange) acquireBody(n int64) bool {
+	if !x.edge.bodies.Acquire(x.tenant, n) {
+		return false
+	}
+	x.held += n
+	return true
+}
+
+// releaseBody returns the memory of the body, which the caller does not use any
+// more.
+func (x *exchange) releaseBody() {
+	if x.held > 0 {
+		x.edge.bodies.Release(x.tenant, x.held)
+		x.held, x.data = 0, nil
+	}
+}
+
+// discardBody gives up a body that was not received, before the answer. A short
+// one is read so that the connection can serve another request. Otherwise the
+// answer closes the connection, and linger discards some of the rest.
+func (x *exchange) discardBody() {
+	if x.consumed || x.r.ContentLength == 0 {
+		return
+	}
+	x.consumed = true
+	control := http.NewResponseController(x.w)
+	if x.r.Header["Expect"] != nil {
+		_ = control.SetReadDeadline(time.Now().Add(lingerTime)) // for net/http, when it closes the body
+		return
+	}
+	if x.r.ContentLength <= shortRest {
+		_ = control.SetReadDeadline(time.Now().Add(restTime)) // fails where there are no deadlines
+		if _, err := io.CopyN(io.Discard, x.r.Body, shortRest+1); err == io.EOF {
+			_ = control.SetReadDeadline(time.Time{})
+			return
+		}
+	}
+	if x.r.ProtoMajor > 1 {
+		return // the server resets the stream of the request alone
+	}
+	x.lingers = true
+	x.w.Header()["Connection"] = closing
+	_ = control.SetReadDeadline(time.Now().Add(lingerTime)) // for net/http too, when it closes the body
+}
+
+// linger discards the rest of a body after the answer, within the deadline that
+// discardBody has set.
+func (x *exchange) linger() {
+	if !x.lingers || x.status == statusLeft {
+		return
+	}
+	if http.NewResponseController(x.w).Flush() != nil {
+		return // the client has disconnected
+	}
+	most := int64(lingerBytes)
+	if x.edge.gate != nil && x.by == nil {
+		most = shortRest
+	}
+	_, _ = io.CopyN(io.Discard, x.r.Body, most) // the connection is closed either way
+}

@@ -1,0 +1,195 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/keys"
+	"cairn/bus/overload"
+	"cairn/edge"
+	"cairn/edge/access"
+	"cairn/schemas"
+)
+
+// unfinished sends the head of a request whose body of size bytes never comes to
+// an end, and as much of the body as is given.
+func (f *front) unfinished(t testing.TB, head string, size int, part string) net.Conn {
+	t.Helper()
+	conn := f.dial(t)
+	_, err := fmt.Fprintf(conn, "%s\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", head, size, part)
+	must(t, err)
+	return conn
+}
+
+// response reads the answer on the connection.
+func response(t testing.TB, conn net.Conn) *http.Response {
+	t.Helper()
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	must(t, err)
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+// storeTags answers writes of tags.
+func storeTags(t testing.TB, f *front) {
+	t.Helper()
+	must(t, bus.WriteTag.Serve(f.service, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		return schemas.TagWritten{}, nil
+	}))
+}
+
+const tagBody = `{"request_id":"r","tags":{"x":"y"}}`
+
+func TestBodyMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.BodyMemory = 2 << 20 })
+	storeTags(t, f)
+	slow := f.unfinished(t, "POST /tags/write HTTP/1.1", 1<<20, "{")
+	big := strings.Replace(tagBody, "y", strings.Repeat("y", 900<<10), 1)
+	for _, chunked := range []bool{false, true} {
+		soon(t, "a body beyond the memory is refused", 10*time.Second, func() bool {
+			var body io.Reader = strings.NewReader(big)
+			if chunked {
+				body = unsized{body}
+			}
+			a := f.ask(t, http.MethodPost, "/tags/write", body)
+			if a.status != http.StatusServiceUnavailable {
+				return false
+			}
+			if e := a.problem(t); e.Code != "CE-011" || !strings.Contains(e.Detail, "--body-memory") || a.header.Get("Retry-After") == "" {
+				t.Errorf("got %s with Retry-After %q, want CE-011 that names --body-memory", a.body, a.header.Get("Retry-After"))
+			}
+			return true
+		})
+	}
+	if a := f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
+		t.Errorf("a small body beside it: got %d %s, want 201", a.status, a.body)
+	}
+	must(t, slow.Close())
+	soon(t, "the memory of a client that disconnected is free again", 10*time.Second, func() bool {
+		return f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(big)).status == http.StatusCreated
+	})
+}
+
+func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.BodyMemory, c.Access = 4<<20, access.Config{Keys: true} })
+	storeTags(t, f)
+	store, err := keys.Open(t.Context(), f.conn, 0)
+	must(t, err)
+	bearer := func(tenant string) string {
+		_, key, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{tenant}})
+		must(t, err)
+		return "Authorization: Bearer " + key
+	}
+	acme, globex := bearer("acme"), bearer("globex")
+	soon(t, "the keys are valid", 10*time.Second, func() bool {
+		return f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody), acme).status == http.StatusCreated
+	})
+	for range 8 {
+		f.unfinished(t, "POST /tags/write HTTP/1.1\r\n"+acme, 512<<10, "{")
+	}
+	large := strings.Replace(tagBody, "y", strings.Repeat("y", 500<<10), 1)
+	soon(t, "the tenant that holds its share is refused", 10*time.Second, func() bool {
+		return f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(large), acme).status == http.StatusServiceUnavailable
+	})
+	if a := f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(large), globex); a.status != http.StatusCreated {
+		t.Errorf("another tenant: got %d %s, want 201", a.status, a.body)
+	}
+}
+
+func TestRefusedBodiesAreNotAwaited(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Access = access.Config{Keys: true} })
+	for _, c := range []struct {
+		name, head string
+		size       int
+		want       int
+	}{
+		{"a large body without a credential", "POST /api/v1/analyze HTTP/1.1", 10 << 20, 401},
+		{"a short body without a credential", "POST /tags/write HTTP/1.1", 100, 401},
+		{"a body beyond the limit with a malformed credential", "POST /api/v1/analyze HTTP/1.1\r\nAuthorization: Bearer x", 20 << 20, 401},
+		{"a path that does not exist", "POST /nowhere HTTP/1.1", 1 << 20, 404},
+		{"a method that is not allowed", "PUT /tags/write HTTP/1.1", 1 << 20, 405},
+		{"a body on a route that has none", "GET /health/live HTTP/1.1", 1 << 20, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conn := f.unfinished(t, c.head, c.size, "{")
+			res := response(t, conn)
+			if res.StatusCode != c.want || !res.Close {
+				t.Errorf("got %d, closing %t; want %d on a connection that closes", res.StatusCode, res.Close, c.want)
+			}
+			if _, err := io.Copy(io.Discard, conn); err != nil { // the deadline of dial ends a wait
+				t.Errorf("the connection was not closed: %v", err)
+			}
+		})
+	}
+}
+
+// TestRefusedBodiesAreRead covers clients that write all of a body before they
+// read the answer.
+func TestRefusedBodiesAreRead(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	const size = 20 << 20
+	conn := f.unfinished(t, "POST /api/v1/analyze HTTP/1.1", size, "")
+	if _, err := io.Copy(conn, io.LimitReader(filler{}, size)); err != nil {
+		t.Fatalf("the body was cut off: %v", err)
+	}
+	if res := response(t, conn); res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d, want 413", res.StatusCode)
+	}
+}
+
+type filler struct{}
+
+// Read implements io.Reader.
+func (filler) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestShortRefusedBodiesKeepTheConnection sends two requests on one connection,
+// the first of which is refused before its body is read.
+func TestShortRefusedBodiesKeepTheConnection(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Access = access.Config{Keys: true} })
+	conn := f.dial(t)
+	in := bufio.NewReader(conn)
+	for range 2 {
+		_, err := fmt.Fprintf(conn, "POST /tags/write HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(tagBody), tagBody)
+		must(t, err)
+		res, err := http.ReadResponse(in, nil)
+		must(t, err)
+		_, err = io.Copy(io.Discard, res.Body)
+		must(t, err, res.Body.Close())
+		if res.StatusCode != http.StatusUnauthorized || res.Close {
+			t.Errorf("got %d, closing %t; want 401 on a connection that stays", res.StatusCode, res.Close)
+		}
+	}
+}
+
+// TestSlowBodiesAreNotInFlight has more clients that send no body than requests
+// may be in flight while processor time is short.
+func TestSlowBodiesAreNotInFlight(t *testing.T) {
+	t.Parallel()
+	door := overload.New(0)
+	f := open(t, func(c *edge.Config) { c.Overload = door })
+	storeTags(t, f)
+	for range 64*runtime.GOMAXPROCS(0) + 1 {
+		f.unfinished(t, "POST /tags/write HTTP/1.1", 100, "{")
+	}
+	for range 20 { // a few looks, between which the requests have arrived
+		door.Look(time.Hour)
+		if a := f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
+			t.Fatalf("got %d %s, want 201", a.status, a.body)
+		}
+	}
+}
