@@ -1,0 +1,71 @@
+package edge
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the manual")
+
+// TestNATSManual compares the manual's table of subjects with the route table.
+func TestNATSManual(t *testing.T) {
+	t.Parallel()
+	const path, begin, end = "docs/nats-api.md", "-update -->\n", "<!-- end of subjects -->"
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(file), begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		t.Fatalf("%s has no place for the subjects", path)
+	}
+	want := subjectTable()
+	if *update {
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the subjects in %s differ; run: go test ./edge -run NATSManual -update (-want +got)\n%s", path, diff)
+	}
+}
+
+// subjectTable has a row for each subject that a route names.
+func subjectTable() string {
+	table := "| subject | HTTP route | request | reply | permission | errors |\n|---|---|---|---|---|---|\n"
+	var seen []string
+	for _, r := range routes(bus.Analyze) {
+		if r.subject == "" || strings.Contains(r.subject, "{") || slices.Contains(seen, r.subject) {
+			continue
+		}
+		seen = append(seen, r.subject)
+		request, reply := "empty", "empty"
+		if r.request != nil {
+			request = "`" + r.request.Name() + "`"
+		}
+		if r.reply != nil && r.reply.Name() != "Nothing" {
+			reply = "`" + r.reply.Name() + "`"
+		}
+		if r.media == mediaEvents {
+			reply = "events"
+		}
+		var codes []string
+		for _, e := range r.failures() {
+			if !slices.Contains([]*schemas.Error{schemas.ErrUnauthenticated, schemas.ErrTooManyRequests}, e) { // the edge's own
+				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
+			}
+		}
+		table += "| `" + r.subject + "` | `" + r.method + " " + r.path + "` | " + request + " | " + reply + " | " + string(r.needs) + " | " + strings.Join(codes, " ") + " |\n"
+	}
+	return table
+}
