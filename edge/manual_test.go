@@ -2,6 +2,7 @@ package edge
 
 import (
 	"flag"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
-	"cairn/schemas"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the manual")
@@ -61,7 +61,7 @@ func subjectTable() string {
 		}
 		var codes []string
 		for _, e := range r.failures() {
-			if !slices.Contains([]*schemas.Error{schemas.ErrUnauthenticated, schemas.ErrTooManyRequests}, e) { // the edge's own
+			if e.Status != http.StatusUnauthorized && e.Status != http.StatusMisdirectedRequest { // the edge's own
 				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
 			}
 		}
