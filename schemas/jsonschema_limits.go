@@ -35,18 +35,19 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Unregister.kind": oneOfKinds,
 	"Unregister.id":   dotted(1),
 
-	"SkillQuery":                anyMember("skill_id", "query"),
-	"SkillQuery.skill_id":       orEmpty,
-	"Skill.template_id":         orEmpty,
-	"SkillQuery.top_k":          withDefault(DefaultTopK, between(1, 100)),
-	"SkillQuery.query":          length(0, maxQuery),
-	"SkillQuery.search":         method,
-	"AgentQuery.query":          length(1, maxQuery),
-	"AgentQuery.search":         method,
-	"ToolsQuery.tool_ids":       items(1, 1000),
-	"ToolClassQuery.tool_class": length(1, maxID),
-	"ListQuery.limit":           withDefault(DefaultLimit, between(1, 1000)),
-	"Explanation.scope":         enum(ScopeTenant, ScopeGlobal),
+	"SkillQuery":                 anyMember("skill_id", "query"),
+	"SkillQuery.skill_id":        orEmpty,
+	"Skill.template_id":          orEmpty,
+	"SkillQuery.top_k":           withDefault(DefaultTopK, between(1, 100)),
+	"SkillQuery.query":           length(0, maxQuery),
+	"SkillQuery.search":          method,
+	"AgentQuery.query":           length(1, maxQuery),
+	"AgentQuery.search":          method,
+	"ToolsQuery.tool_ids":        items(1, maxItems),
+	"ContextQuery.context_types": items(0, maxItems),
+	"ToolClassQuery.tool_class":  length(1, maxID),
+	"ListQuery.limit":            withDefault(DefaultLimit, between(1, 1000)),
+	"Explanation.scope":          enum(ScopeTenant, ScopeGlobal),
 
 	"Analysis.context": length(1, 0),
 	"Analysis.target":  enum(TargetH, TargetLegacy),
@@ -83,7 +84,10 @@ func orEmpty(s *jsonschema.Schema) {
 	s.Pattern = "^$|" + s.Pattern
 }
 
-func eachDotted(s *jsonschema.Schema) { dotted(1)(s.Items) }
+func eachDotted(s *jsonschema.Schema) {
+	dotted(1)(s.Items)
+	items(0, maxItems)(s)
+}
 
 func tenantID(s *jsonschema.Schema) {
 	dotted(1)(s)

@@ -34,15 +34,15 @@ func (q *AgentQuery) Validate() error {
 func (q *ContextQuery) Validate() error {
 	c := q.check()
 	c.id("skill_id", q.SkillID, 2)
+	c.count("context_types", q.ContextTypes)
 	return c.as(ErrMalformed)
 }
 
 // Validate names the fields that are wrong.
 func (q *ToolsQuery) Validate() error {
 	c := q.check()
-	if len(q.ToolIDs) == 0 || len(q.ToolIDs) > 1000 {
-		c.fail("tool_ids", "want 1 to 1000 ids, got %d", len(q.ToolIDs))
-		return c.as(ErrMalformed)
+	if len(q.ToolIDs) == 0 {
+		c.fail("tool_ids", "required, and must not be empty")
 	}
 	c.ids("tool_ids", q.ToolIDs)
 	return c.as(ErrMalformed)

@@ -8,8 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxID is the longest id, in characters.
-const maxID = 256
+const (
+	// maxID is the longest id, in characters.
+	maxID = 256
+	// maxItems is the longest list of a request.
+	maxItems = 1000
+)
 
 // GlobalTenant is how the global collection is written where a word is needed.
 // It is refused as a tenant_id.
@@ -79,7 +83,18 @@ func (c *check) id(field, s string, segments int) {
 	}
 }
 
+// count bounds the length of a list.
+func (c *check) count(field string, list []string) {
+	if len(list) > maxItems {
+		c.fail(field, "want at most %d items, got %d", maxItems, len(list))
+	}
+}
+
+// ids checks a list of dotted ids.
 func (c *check) ids(field string, list []string) {
+	if c.count(field, list); len(list) > maxItems {
+		return
+	}
 	for i, s := range list {
 		c.id(fmt.Sprintf("%s[%d]", field, i), s, 1)
 	}
