@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/admission"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -29,6 +30,7 @@ type Service struct {
 	door  *overload.Gate
 	// beside are for the few requests that are answered however busy the rest is.
 	beside  chan struct{}
+	parked  *admission.Pool // requests that wait without a slot
 	workers *workers
 	ctx     context.Context // of the requests in flight
 	end     context.CancelFunc
@@ -53,7 +55,7 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	s := &Service{
 		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
 		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots),
-		door: door, workers: newWorkers(), ctx: ctx, end: end,
+		parked: admission.NewPool(parkedRequests), door: door, workers: newWorkers(), ctx: ctx, end: end,
 	}
 	s.look.Go(func() { door.Run(ctx) })
 	return s, nil
@@ -86,13 +88,15 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
 		if !s.take(e) {
 			told.Refused()
-			busy := schemas.ErrUnavailable.Because("every worker of " + e.subject + " is busy")
-			s.refuse(ctx, r, e.row(busy), busy, nats.Header{HeaderBusy: {"1"}})
+			err := busy(e.subject)
+			s.refuse(ctx, r, e.row(err), err, nats.Header{HeaderBusy: {"1"}})
 			cancel()
 			return
 		}
+		slot := &lease{service: s, endpoint: e, held: true}
+		ctx = context.WithValue(ctx, leaseKey{}, slot)
 		s.workers.do(s.ctx, func() {
-			defer s.free(e)
+			defer slot.release()
 			defer cancel()
 			ctx, work := told.Begin(ctx, RequestID(ctx))
 			defer work.End()
@@ -169,9 +173,11 @@ func (s *Service) idle(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if len(s.slots) == 0 && quiet {
+		parked, _ := s.parked.Held()
+		idle := parked == 0 && len(s.slots) == 0
+		if idle && quiet {
 			return
 		}
-		quiet = len(s.slots) == 0
+		quiet = idle
 	}
 }
