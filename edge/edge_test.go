@@ -372,3 +372,29 @@ func TestLargeReplies(t *testing.T) {
 		t.Errorf("an answer of %d bytes came as %d", len(want), len(got.body))
 	}
 }
+
+// The edge demands revisions that it has seen. It forgets them when the catalog
+// has been replaced, and blames no caller.
+func TestReplacedCatalog(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	must(t,
+		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
+			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: schemas.Registered{Revision: 7}}, nil
+		}),
+		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
+			if bus.MinRevision(ctx) > 3 {
+				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "want at most 3"})
+			}
+			return a, nil
+		}))
+	f.ask(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`))
+	for i, c := range []struct {
+		headers []string
+		status  int
+	}{{nil, 503}, {nil, 200}, {[]string{"Cairn-Min-Revision: 900"}, 400}, {[]string{"Cairn-Min-Revision: 3"}, 200}} {
+		if got := f.ask(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), c.headers...); got.status != c.status {
+			t.Errorf("request %d: %d %s, want %d", i, got.status, got.body, c.status)
+		}
+	}
+}

@@ -39,19 +39,18 @@ type exchange struct {
 	requestBody
 }
 
-// minRevision is the least revision that the answer must have seen.
+// minRevision returns the revision that the request demands, 0 for any.
 func (x *exchange) minRevision() (uint64, error) {
-	least := x.edge.revision.Load()
 	asked := x.r.Header[bus.HeaderMinRevision]
 	if len(asked) == 0 {
-		return least, nil
+		return 0, nil
 	}
 	n, err := strconv.ParseUint(asked[0], 10, 64)
 	if err != nil || len(asked) > 1 {
 		return 0, x.route.invalid.With(schemas.FieldError{
 			Field: bus.HeaderMinRevision, Message: fmt.Sprintf("want one revision, a whole number, got %q", asked)})
 	}
-	return max(least, n), nil
+	return n, nil
 }
 
 var (

@@ -102,7 +102,7 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 var (
 	headers = object{
 		"RequestID":   header(bus.HeaderRequestID, "names the request in logs; made when absent", object{"type": "string", "maxLength": 128}),
-		"MinRevision": header(bus.HeaderMinRevision, "the least catalog revision that the answer must have seen", object{"type": "integer", "minimum": 0}),
+		"MinRevision": header(bus.HeaderMinRevision, "the least catalog revision that the answer must have seen; one beyond the catalog's last is refused with 400", object{"type": "integer", "minimum": 0}),
 		"LastEventID": header(headerLastEventID, "the id of the last event that was seen; absent: all follow", object{"type": "integer", "minimum": 0}),
 	}
 	answerHeaders = object{

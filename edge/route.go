@@ -1,8 +1,10 @@
 package edge
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
@@ -91,22 +93,34 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
-// fresh is a whose answer has seen every write that was answered through this
-// edge, and those that the caller names.
+// fresh returns a with answers that include every write acknowledged through this
+// edge, and the revision that the caller demands.
 func fresh(a action) action {
 	a.fresh = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
-		least, err := x.minRevision()
+		demanded, err := x.minRevision()
 		if err != nil {
 			return err
 		}
-		if least > 0 {
+		seen := x.edge.revision.Load()
+		if least := max(demanded, seen); least > 0 {
 			x.ctx = bus.WithMinRevision(x.ctx, least)
 		}
-		return answer(x)
+		err = answer(x)
+		if seen > demanded && beyondLog(err) { // the catalog was replaced: the caller has made no mistake
+			x.edge.revision.CompareAndSwap(seen, 0)
+			return schemas.ErrUnavailable.Because("the catalog was replaced by one at an earlier revision")
+		}
+		return err
 	}
 	return a
+}
+
+// beyondLog reports whether err refuses the revision of a request.
+func beyondLog(err error) bool {
+	var e *schemas.Error
+	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f schemas.FieldError) bool { return f.Field == bus.HeaderMinRevision })
 }
 
 func notImplemented() action {

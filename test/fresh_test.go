@@ -60,10 +60,7 @@ func TestRevisions(t *testing.T) {
 			t.Error("a removal names no revision")
 		}
 		c.ask(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
-		far := c.ask(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000")
-		far.expect(t, 503, "CE-011", "")
-		if far.header.Get("Retry-After") == "" {
-			t.Error("503 without Retry-After")
-		}
+		c.ask(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000").
+			expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
 	})
 }

@@ -26,6 +26,7 @@ const fenceTime = patience
 // copy may answer that has the fence. Readers that wait share the next fence.
 type Reader struct {
 	js     jetstream.JetStream
+	stream jetstream.Stream
 	name   string // of the stream
 	fences string // subject of the fence
 	copies bool   // more than one when the bucket was opened
@@ -45,7 +46,7 @@ type fence struct {
 // NewReader reads from the bucket of the name, that Open has opened as s.
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
 	return &Reader{
-		js: js, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
+		js: js, stream: s, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
 		copies: s.CachedInfo().Config.Replicas > 1, turn: make(chan struct{}, 1),
 	}
 }
@@ -55,12 +56,12 @@ const fenceKey = "=fence"
 
 // Last is the newest message of the subject, or [jetstream.ErrMsgNotFound].
 func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	if !r.copies && !clustered(r.js) {
+	if r.alone() {
 		return r.Leader(ctx, subject)
 	}
-	least, err := r.fence(ctx)
+	least, err := r.Fence(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("write a fence: %w", err)
+		return nil, err
 	}
 	for {
 		msg, seen, err := r.copy(ctx, subject)
@@ -81,8 +82,13 @@ func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStream
 	}
 }
 
-// fence is the sequence of a fence that was begun after the call.
-func (r *Reader) fence(ctx context.Context) (uint64, error) {
+// alone reports whether the stream has one copy, on a server in no cluster.
+func (r *Reader) alone() bool { return !r.copies && !clustered(r.js) }
+
+// Fence returns a sequence of the stream that is not before any write that was
+// acknowledged before the call. Calls at the same time share one request to the
+// server, whose cost does not depend on the contents of the stream.
+func (r *Reader) Fence(ctx context.Context) (uint64, error) {
 	r.mu.Lock()
 	if r.next == nil {
 		r.next = &fence{done: make(chan struct{})}
@@ -97,7 +103,10 @@ func (r *Reader) fence(ctx context.Context) (uint64, error) {
 		r.write(ctx, f)
 		<-r.turn
 	}
-	return f.seq, f.err
+	if f.err != nil {
+		return 0, fmt.Errorf("write a fence: %w", f.err)
+	}
+	return f.seq, nil
 }
 
 // write writes the fence, unless another caller has.
@@ -112,11 +121,34 @@ func (r *Reader) write(ctx context.Context, f *fence) {
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fenceTime)
 	defer cancel()
-	ack, err := r.js.Publish(ctx, r.fences, nil)
-	if f.err = err; err == nil {
-		f.seq = ack.Sequence
+	if r.alone() {
+		f.seq, f.err = r.State(ctx)
+	} else {
+		f.seq, f.err = r.publish(ctx)
 	}
 	close(f.done)
+}
+
+// publish stores a fence and returns its sequence.
+func (r *Reader) publish(ctx context.Context) (uint64, error) {
+	ack, err := r.js.Publish(ctx, r.fences, nil)
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
+}
+
+// State returns the last sequence of the stream, 0 when it is empty, as the
+// server reports it that considers itself the leader. It reads no message.
+func (r *Reader) State(ctx context.Context) (uint64, error) {
+	info, err := r.stream.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the state of %s: %w", r.name, err)
+	}
+	if info.State.Msgs == 0 {
+		return 0, nil
+	}
+	return info.State.LastSeq, nil
 }
 
 // copy asks any copy for the newest message, nil when there is none, and how far

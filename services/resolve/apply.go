@@ -23,12 +23,13 @@ type kept struct {
 // there, the log goes on behind it, and the health names it.
 func (r *Resolver) apply(changes []catalog.Change) error {
 	r.spare.note(changes) // before any search that waits for them
+	records := slices.ContainsFunc(changes, catalog.Change.IsRecord)
 	read := make([]taken, len(changes))
 	held := make([]kept, len(changes))
 	shown := slices.Clone(changes)
 	bad := map[int]bool{}
 	for i, c := range changes {
-		if c.Removed {
+		if c.Removed || !c.IsRecord() {
 			continue
 		}
 		var err error
@@ -42,6 +43,9 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, c := range shown {
+		if !c.IsRecord() {
+			continue
+		}
 		n := nodeOf(c.Key)
 		r.graph.Apply(n, read[i].edges)
 		delete(r.aside, n)
@@ -49,7 +53,9 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 			r.aside[n] = c.Revision
 		}
 	}
-	r.packed.forget()
+	if records {
+		r.packed.forget()
+	}
 	r.view.Apply(shown, held)
 	telemetry.CatalogRevision("resolve", r.view.Revision())
 	telemetry.RecordsAside("resolve", len(r.aside))

@@ -43,7 +43,7 @@ func (f *feed) stalled() <-chan struct{} {
 // when ctx ends, without an error.
 func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 	documents := projection.Changes(changes)
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+	for wait := firstRetry; len(documents) > 0; wait = min(2*wait, lastRetry) {
 		err := f.index.Apply(ctx, documents)
 		if ctx.Err() != nil {
 			return nil

@@ -37,11 +37,12 @@ func TestHealthOfAWorkerThatHasReadAll(t *testing.T) {
 	}
 }
 
-func TestRevisionThatIsNotThereIsRefused(t *testing.T) {
+func TestMinRevisionBeyondTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
 	w.serve()
+	last := fmt.Sprintf("%d,", bus.MinRevision(w.ctx()))
 	ctx := bus.WithMinRevision(t.Context(), 1<<40)
 	calls := map[string]func() error{
 		"health": func() error { _, err := w.health(ctx); return err },
@@ -59,8 +60,8 @@ func TestRevisionThatIsNotThereIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := call()
-			if !errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint(1<<40)) {
-				t.Errorf("got %v, want %v naming the revision", err, schemas.ErrUnavailable)
+			if !errors.Is(err, schemas.ErrMalformed) || !strings.Contains(err.Error(), bus.HeaderMinRevision) || !strings.Contains(err.Error(), last) {
+				t.Errorf("got %v, want %v naming the header and revision %s", err, schemas.ErrMalformed, last)
 			}
 		})
 	}

@@ -9,34 +9,80 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/schemas"
-	"cairn/services/internal/catalog"
-	"cairn/services/internal/graph"
 )
 
 // patience is how long a request waits for this worker to catch up.
 const patience = 2 * time.Second
 
-// current waits until the records are as new as the caller asks for.
+// current waits until the records are as new as the caller demands.
 func (r *Resolver) current(ctx context.Context) error {
-	return r.reach(ctx, bus.MinRevision(ctx))
+	revision := bus.MinRevision(ctx)
+	if r.view.Revision() >= revision {
+		return nil // nearly always: neither a request nor a timer
+	}
+	if err := r.exists(ctx, revision); err != nil {
+		return err
+	}
+	return r.reach(ctx, revision)
 }
 
+// exists returns ErrMalformed for a revision that is beyond the log's last. The
+// leader's word admits a revision; only a fence refuses one, since a server that
+// lost the leadership may not know the newest writes.
+func (r *Resolver) exists(ctx context.Context, revision uint64) error {
+	return bucket.Bounded(ctx, func(ctx context.Context) error {
+		last, err := r.last(ctx)
+		if err == nil && last < revision {
+			last, err = r.deps.Catalog.Fence(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("read the last revision: %w", err)
+		}
+		if last < revision {
+			return schemas.ErrMalformed.With(schemas.FieldError{
+				Field:   bus.HeaderMinRevision,
+				Message: fmt.Sprintf("want a revision of the catalog, whose last one is %d, got %d", last, revision),
+			})
+		}
+		return nil
+	})
+}
+
+// last returns the catalog's revision. Calls at the same time share one read.
+func (r *Resolver) last(ctx context.Context) (uint64, error) {
+	last, err, _ := r.lasts.Do("", func() (any, error) {
+		return r.deps.Catalog.Revision(context.WithoutCancel(ctx))
+	})
+	return last.(uint64), err
+}
+
+// reach waits until the records are at the revision.
 func (r *Resolver) reach(ctx context.Context, revision uint64) error {
 	if r.view.Revision() >= revision {
-		return nil // nearly always, and without a timer
+		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := r.view.WaitFor(waiting, revision); err != nil {
+	err := wait(ctx, func(ctx context.Context) error { return r.view.WaitFor(ctx, revision) })
+	if late(err) {
 		return behind("records", revision, r.view.Revision())
 	}
-	return nil
+	return err
 }
 
-// searchCurrent waits until what is searched is as new as the caller asks
-// for. An index that is stuck is not waited for: the answer says that it is
-// behind. Who feeds an index of several workers has seen to it before the
-// caller got the revision.
+// wait calls until with a bounded time, without the slot of the request: a
+// request that waits for the log leaves the worker to the others.
+func wait(ctx context.Context, until func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return bus.Park(waiting, until)
+}
+
+func late(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// searchCurrent waits until the index is as new as the caller demands. It does
+// not wait for an index that is stuck, which the answer reports. An index that
+// registration feeds has the revision before the caller learns it.
 func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 	if err := r.current(ctx); err != nil || r.feed == nil {
 		return false, err
@@ -49,68 +95,49 @@ func (f *feed) current(ctx context.Context) (stuck bool, err error) {
 	if reached, stall := f.mark.get(); reached >= revision {
 		return stall != nil, nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err = f.mark.waitFor(waiting, revision)
+	err = f.mark.await(ctx, revision)
 	reached, stall := f.mark.get()
 	switch {
-	case err == nil:
-		return stall != nil, nil
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case late(err):
 		return false, behind("index", revision, reached)
+	case errors.Is(err, bus.ErrNotParked):
+		return false, err
 	default:
-		return true, nil
+		return stall != nil || err != nil, nil
 	}
 }
 
 func behind(what string, wanted, reached uint64) error {
 	return schemas.ErrUnavailable.Because(fmt.Sprintf(
-		"the worker's %s are at revision %d of the catalog, and %d is asked for", what, reached, wanted))
+		"the worker's %s are at revision %d of the catalog, and the request demands %d", what, reached, wanted))
 }
 
-// find makes sure that records of the ids that the worker does not have are
-// not in the log either: a miss is decided by the log's leader, who knows of
-// every acknowledged write.
+// find waits for the records of the ids that the view lacks: an id that is
+// missing afterwards had no record when the request arrived. One fence decides
+// all ids.
 func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string) error {
-	newest := uint64(0)
-	for _, id := range r.unknown(kind, tenant, ids) {
-		for _, n := range scoped(kind, tenant, id) {
-			var e catalog.Entry
-			err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
-				e, err = r.deps.Catalog.Get(ctx, keyOf(n))
-				return err
-			})
-			if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, catalog.ErrBadKey) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("look for %s %q: %w", kind, id, err)
-			}
-			newest = max(newest, e.Revision)
-		}
+	if !r.lacks(kind, tenant, ids) {
+		return nil
 	}
-	// A revision that was reached already is that of a record set aside.
-	return r.reach(ctx, newest)
+	var fence uint64
+	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+		fence, err = r.deps.Catalog.Fence(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look for records of kind %s: %w", kind, err)
+	}
+	return r.reach(ctx, fence)
 }
 
-// unknown are the ids that mean no record to the tenant.
-func (r *Resolver) unknown(kind, tenant string, ids []string) []string {
+// lacks reports whether any of the ids means no record to the tenant.
+func (r *Resolver) lacks(kind, tenant string, ids []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	var unknown []string
 	for _, id := range ids {
 		if _, ok := r.reader.Find(kind, tenant, id); !ok {
-			unknown = append(unknown, id)
+			return true
 		}
 	}
-	return unknown
-}
-
-// scoped are the records that the id may mean to the tenant, its own first.
-func scoped(kind, tenant, id string) []graph.Node {
-	global := graph.Node{Kind: kind, ID: id}
-	if tenant == "" {
-		return []graph.Node{global}
-	}
-	return []graph.Node{{Kind: kind, Tenant: tenant, ID: id}, global}
+	return false
 }

@@ -36,6 +36,14 @@ func (m *mark) watch() (reached uint64, changed <-chan struct{}, stuck error) {
 	return m.reached, m.changed, m.stuck
 }
 
+// await is waitFor for a bounded time, without the slot of ctx's request.
+func (m *mark) await(ctx context.Context, revision uint64) error {
+	if reached, _ := m.get(); reached >= revision {
+		return nil
+	}
+	return wait(ctx, func(ctx context.Context) error { return m.waitFor(ctx, revision) })
+}
+
 // waitFor returns nil once the revision is reached, why that is not going to
 // happen soon, or ctx's error.
 func (m *mark) waitFor(ctx context.Context, revision uint64) error {

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"cairn/bus"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
@@ -48,6 +50,7 @@ type Resolver struct {
 	reader graph.Reader          // of the graph; to be used while mu is held
 	aside  map[graph.Node]uint64 // unreadable records, and their revisions
 	packed packages
+	lasts  singleflight.Group // reads of the log's last revision
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup

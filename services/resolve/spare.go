@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -111,9 +112,11 @@ func (s *spare) search(ctx context.Context, q index.Query, wrong error) (index.R
 	noted := s.noted
 	s.mu.Unlock()
 	signal(s.asked)
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := s.feed.mark.waitFor(waiting, noted); err != nil {
+	err := s.feed.mark.await(ctx, noted)
+	if errors.Is(err, bus.ErrNotParked) {
+		return index.Result{}, err
+	}
+	if err != nil {
 		return index.Result{}, fmt.Errorf("%w: %w; the worker's own records are not ready to be searched yet",
 			index.ErrUnavailable, wrong)
 	}

@@ -2,11 +2,15 @@ package resolve_test
 
 import (
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 )
 
@@ -87,5 +91,39 @@ func TestToolClass(t *testing.T) {
 				t.Errorf("tools differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnknownToolsAreOneRead counts the requests to JetStream that 1,000 unknown
+// ids lead to.
+func TestUnknownToolsAreOneRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(tool, "", "p.s.one", `{"tool_id":"p.s.one"}`)
+	w.serve()
+	observer := bustest.Dial(t, w.server).JetStream().Conn()
+	var requests atomic.Int32
+	for _, subject := range []string{"$JS.API.STREAM.INFO.KV_catalog", "$JS.API.STREAM.MSG.GET.KV_catalog", "$JS.API.DIRECT.GET.KV_catalog"} {
+		if _, err := observer.Subscribe(subject, func(*nats.Msg) { requests.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := observer.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{"p.s.one"}
+	for i := range 999 {
+		ids = append(ids, fmt.Sprintf("no.such.tool%d", i))
+	}
+	a, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: ids, Asking: asTenant("acme")})
+	if err != nil || len(a.Tools) != 1 || len(a.Missing) != 999 {
+		t.Errorf("got %d tools and %d missing, %v, want 1 and 999", len(a.Tools), len(a.Missing), err)
+	}
+	if err := observer.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	// A follower whose log is idle reads a message every 500 ms.
+	if got := requests.Load(); got < 1 || got > 20 {
+		t.Errorf("%d requests, want about one", got)
 	}
 }

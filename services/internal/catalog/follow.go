@@ -29,13 +29,17 @@ const (
 	lull = 500 * time.Millisecond
 )
 
-// Change is one revision of the log.
+// Change is one revision of the log. One without a Key is of a message that is no
+// record, such as a fence: it only advances the revision.
 type Change struct {
-	Key      Key
+	Key      Key    // zero: no record
 	Record   []byte // nil when Removed; not to be modified
 	Revision uint64
 	Removed  bool
 }
+
+// IsRecord reports whether the change is of a record.
+func (c Change) IsRecord() bool { return c.Key != Key{} }
 
 // Follow hands the log to apply, from its beginning and then as it grows, in
 // batches of what is available: one call at a time, revisions ascending, none
@@ -139,19 +143,16 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
-// hand gives the batch to apply, without what it has had, and what is none of
-// the catalog's.
+// hand gives apply the changes of the batch that it has not had.
 func (f *follower) hand(batch []Change) error {
 	had := f.reached
 	if len(batch) == 0 || batch[len(batch)-1].Revision <= had {
 		return nil
 	}
 	last := batch[len(batch)-1].Revision
-	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= had || c.Key == Key{} })
-	if len(batch) > 0 {
-		if err := f.apply(batch); err != nil {
-			return fmt.Errorf("apply revisions %d to %d: %w", had+1, last, err)
-		}
+	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= had })
+	if err := f.apply(batch); err != nil {
+		return fmt.Errorf("apply revisions %d to %d: %w", had+1, last, err)
 	}
 	f.reached = last
 	return nil

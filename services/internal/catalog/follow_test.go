@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -279,5 +280,59 @@ func TestFollowWithoutItsConsumer(t *testing.T) {
 	}
 	if record, _ := view.Get(skill(2)); string(record) != `{"n":2}` {
 		t.Errorf("the record is %s", record)
+	}
+}
+
+// TestViewReachesEveryFence writes messages that are no records: a fence counts
+// them, and so does a view.
+func TestViewReachesEveryFence(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		open func(*testing.T) (*catalog.Catalog, jetstream.JetStream)
+	}{
+		{"one server", func(t *testing.T) (*catalog.Catalog, jetstream.JetStream) { return open(t) }},
+		{"a cluster", func(t *testing.T) (*catalog.Catalog, jetstream.JetStream) {
+			js := connectAll(t, startCluster(t))
+			return eventually(t, func() (*catalog.Catalog, error) { return catalog.Open(soon(t), js, bucket.Copies{Replicas: 3}) }), js
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c, js := row.open(t)
+			view, ready := following(t, c)
+			<-ready
+			for n := range 3 {
+				written := eventually(t, func() (uint64, error) { return c.Put(brief(t), skill(n), []byte(`{}`)) })
+				if _, err := js.Publish(soon(t), "$KV.catalog.stray", []byte("x")); err != nil {
+					t.Fatal(err)
+				}
+				fence := eventually(t, func() (uint64, error) { return c.Fence(brief(t)) })
+				if fence <= written {
+					t.Errorf("fence %d, want more than the write's %d", fence, written)
+				}
+				await(t, view, fence)
+				if _, ok := view.Get(skill(n)); !ok {
+					t.Errorf("record %d is missing at revision %d", n, fence)
+				}
+			}
+		})
+	}
+}
+
+// TestRevisionReadsNoRecord compares what the server sends for the revision of a
+// log whose last record is large.
+func TestRevisionReadsNoRecord(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	want := put(t, c, 1, strings.Repeat("x", 900<<10))
+	before := js.Conn().Stats().InBytes
+	for _, read := range []func(context.Context) (uint64, error){c.Revision, c.Fence} {
+		if got, err := read(soon(t)); got != want || err != nil {
+			t.Errorf("got %d, %v, want %d", got, err, want)
+		}
+	}
+	if in := js.Conn().Stats().InBytes - before; in > 64<<10 {
+		t.Errorf("the server sent %d bytes", in)
 	}
 }

@@ -34,9 +34,9 @@ func NewView[V any]() *View[V] {
 	return &View[V]{collections: map[collection]*records[V]{}, advanced: make(chan struct{})}
 }
 
-// Apply takes the changes in, of which all revisions ascend, and holds of each
-// record the value at its place. Whoever waits for the last of them goes on when
-// it returns.
+// Apply applies changes in ascending order of revision. values has the value of
+// each change's record at the same index. WaitFor of the last revision returns
+// when Apply does.
 func (v *View[V]) Apply(changes []Change, values []V) {
 	if len(changes) == 0 {
 		return
@@ -44,7 +44,9 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, change := range changes {
-		v.apply(change, values[i])
+		if change.IsRecord() {
+			v.apply(change, values[i])
+		}
 	}
 	v.revision = changes[len(changes)-1].Revision
 	close(v.advanced)

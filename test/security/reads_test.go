@@ -1,0 +1,143 @@
+package security
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/test/cairntest"
+)
+
+// client sends requests from one loopback address.
+func client(t *testing.T, address string) *http.Client {
+	t.Helper()
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1024}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
+}
+
+// send returns the status and the body of the answer; headers are name-value pairs.
+func send(c *http.Client, method, url, body string, headers ...string) (int, string, error) {
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := c.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(answer), err
+}
+
+// register stores a tool whose description has size bytes.
+func register(t *testing.T, c *http.Client, url, id string, size int) {
+	t.Helper()
+	body := fmt.Sprintf(`{"tool_data":{"tool_id":%q,"tool_class":"c","description":%q}}`, id, strings.Repeat("d", size))
+	if status, answer, err := send(c, "POST", url+"/register/tool", body); err != nil || status != 200 {
+		t.Fatalf("register: %d %s %v", status, answer, err)
+	}
+}
+
+// tally counts answers by status; 0 is a transport error. It may be used concurrently.
+type tally struct {
+	mu    sync.Mutex
+	count map[int]int
+	other string // one answer that was not wanted
+}
+
+func (c *tally) add(status int, body string, err error, wanted ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.count == nil {
+		c.count = map[int]int{}
+	}
+	c.count[status]++
+	for _, w := range wanted {
+		if status == w {
+			return
+		}
+	}
+	c.other = fmt.Sprintf("%d %.300s %v", status, body, err)
+}
+
+// Requests for a revision that the catalog has not reached are refused at once,
+// hold up nobody else, and leave the log small.
+func TestMinRevisionFlood(t *testing.T) {
+	t.Parallel()
+	up := cairntest.Up(t)
+	c := client(t, "127.0.0.1")
+	register(t, c, up.URL(), "a.b.c", 10)
+	before := len(up.Stderr.String())
+	var flood, others tally
+	var all sync.WaitGroup
+	for range 1100 {
+		all.Go(func() {
+			status, body, err := send(c, "POST", up.URL()+"/resolve/tools", `{"tool_ids":["a.b.c"]}`, "Cairn-Min-Revision", "9999999999")
+			if status == 400 && !strings.Contains(body, "Cairn-Min-Revision") {
+				err = fmt.Errorf("the error does not name the header")
+				status = 0
+			}
+			flood.add(status, body, err, 400)
+		})
+	}
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				status, body, err := send(c, "POST", up.URL()+"/resolve/tools", `{"tool_ids":["a.b.c"]}`)
+				others.add(status, body, err, 200)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("flood %v, others %v, log %d bytes", flood.count, others.count, len(up.Stderr.String())-before)
+	if flood.other != "" || others.other != "" {
+		t.Errorf("flood: %s; others: %s", flood.other, others.other)
+	}
+	if grown := len(up.Stderr.String()) - before; grown > 64<<10 {
+		t.Errorf("the log grew by %d bytes", grown)
+	}
+}
+
+// A request for many ids that do not exist costs one decision, not one per id.
+func TestUnknownTools(t *testing.T) {
+	t.Parallel()
+	up := cairntest.Up(t)
+	c := client(t, "127.0.0.1")
+	var ids []string
+	for i := range 1000 {
+		ids = append(ids, fmt.Sprintf("no.such.tool%d", i))
+	}
+	body, err := json.Marshal(map[string]any{"tool_ids": ids, "tenant_id": "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	send(c, "POST", up.URL()+"/resolve/tools", string(body))
+	one := time.Since(began)
+	var answers tally
+	var all sync.WaitGroup
+	began = time.Now()
+	for range 100 {
+		all.Go(func() {
+			status, answer, err := send(c, "POST", up.URL()+"/resolve/tools", string(body))
+			answers.add(status, answer, err, 404)
+		})
+	}
+	all.Wait()
+	t.Logf("one %v; 100 at once %v, %v", one, time.Since(began), answers.count)
+	if answers.other != "" {
+		t.Error(answers.other)
+	}
+}
