@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 
 	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -36,14 +35,15 @@ type Monitor struct {
 	// Ready lists the dependencies that are missing for requests to be served.
 	Ready func(context.Context) []string
 	Hosts []string // as in Config
+	Pprof bool     // serve /debug/pprof/
 	Log   *slog.Logger
 }
 
-// Serve answers /metrics, /health/live, /health/ready and /debug/pprof/ until ctx
-// ends, closes the listener and returns nil.
+// Serve answers /metrics, /health/live, /health/ready and, with Pprof,
+// /debug/pprof/ until ctx ends, closes the listener and returns nil.
 func (m Monitor) Serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler: m.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		Handler: m.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: maxProfile + writeTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
 		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off
@@ -58,10 +58,9 @@ func (m Monitor) handler() http.Handler {
 	mux.Handle("GET "+metricsPath, exposition)
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
 	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, m.Ready(r.Context())) })
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	if m.Pprof {
+		mux.Handle("GET /debug/pprof/", profiles())
+	}
 	known := newHosts(m.Hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := known.check(r); err != nil {

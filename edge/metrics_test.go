@@ -3,10 +3,10 @@ package edge_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,19 +105,19 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	}
 }
 
-func TestObserve(t *testing.T) {
+func TestMonitor(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	missing := []string{"the services are starting"}
-	go func() {
-		served <- edge.Monitor{Listener: listener, Ready: func(context.Context) []string { return missing }, Hosts: []string{"metrics.example"}, Log: slog.New(slog.DiscardHandler)}.Serve(ctx)
-	}()
-	transport := &http.Transport{}
-	f := front{url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
-	for path, want := range map[string]int{"/metrics": 200, "/health/live": 200, "/health/ready": 503, "/debug/pprof/": 200, "/debug/pprof/heap": 200, "/tags/r": 404} {
+	var ready atomic.Bool
+	f := monitored(t, func(m *edge.Monitor) {
+		m.Hosts = []string{"metrics.example"}
+		m.Ready = func(context.Context) []string {
+			if ready.Load() {
+				return nil
+			}
+			return []string{"the services are starting"}
+		}
+	})
+	for path, want := range map[string]int{"/metrics": 200, "/health/live": 200, "/health/ready": 503, "/tags/r": 404} {
 		if a := f.ask(t, "GET", path, nil); a.status != want {
 			t.Errorf("%s: %d, want %d", path, a.status, want)
 		}
@@ -133,13 +133,8 @@ func TestObserve(t *testing.T) {
 			t.Errorf("host %q: %d, want %d", host, res.StatusCode, want)
 		}
 	}
-	missing = nil
+	ready.Store(true)
 	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 200 {
 		t.Errorf("ready: %d %s", a.status, a.body)
-	}
-	transport.CloseIdleConnections()
-	stop()
-	if err := <-served; err != nil {
-		t.Error(err)
 	}
 }

@@ -27,16 +27,12 @@ func (a *accessFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "`CLAIM` of a token that names its role, or several")
 	f.Float64Var(&a.limits.Rate, "rate-limit", 0, "requests a second, `RATE`, that one credential may ask of this edge; one more is answered 429; 0: any number")
 	streamLimitFlag(f, &a.limits.Streams)
-	insecureFlag(f, &a.insecure)
+	f.BoolVar(&a.insecure, "insecure", false, "allow addresses that other machines reach without authentication")
 }
 
 // streamLimitFlag defines the flag that workers and edges share.
 func streamLimitFlag(f *pflag.FlagSet, limit *int) {
 	f.IntVar(limit, "stream-limit", 0, "`NUMBER` of analyses that one credential may have in progress at a worker, and of event streams that it may have open at an edge; one more is answered 429; 0: any number")
-}
-
-func insecureFlag(f *pflag.FlagSet, insecure *bool) {
-	f.BoolVar(insecure, "insecure", false, "allow addresses that other machines reach, though nobody is asked who they are")
 }
 
 // config is what the flags say; an address that other machines reach needs

@@ -54,7 +54,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	c.Conn = conn
-	end, err := e.observe(ctx, log, probes{"cairn-edge", e.insecure, func(asked context.Context) []string { return edge.Ready(asked, conn) }})
+	end, err := e.observe(ctx, log, probes{"cairn-edge", func(asked context.Context) []string { return edge.Ready(asked, conn) }})
 	if err != nil {
 		return err
 	}

@@ -106,3 +106,34 @@ func probed(t *testing.T, name, probe string) {
 		}
 	}
 }
+
+// TestKubernetesEdgeFailsClosed starts the edge of each manifest with its settings
+// and an empty CAIRN_AUTH, as a ConfigMap with a missing value gives it.
+func TestKubernetesEdgeFailsClosed(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"small", "production", completed} {
+		for _, d := range of[apps.Deployment](kustomized(t, folder)) {
+			c := d.Spec.Template.Spec.Containers[0]
+			for _, v := range c.Env {
+				if v.Name == "CAIRN_INSECURE" {
+					t.Errorf("%s: %s has CAIRN_INSECURE=%s", folder, d.Name, v.Value)
+				}
+			}
+			if d.Name != "edge" {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			cmd := program(ctx, c.Args...)
+			for name, value := range settings(t, c, map[string]string{
+				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "", "CAIRN_TLS_KEY": "", "CAIRN_NATS_CA": "",
+			}) {
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+			said, err := cmd.CombinedOutput()
+			if err == nil || ctx.Err() != nil || !strings.Contains(string(said), "--auth") {
+				t.Errorf("%s: an edge with an empty CAIRN_AUTH: %v, %s; want it to refuse to start", folder, err, said)
+			}
+		}
+	}
+}

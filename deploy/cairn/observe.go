@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -21,20 +22,23 @@ const flushTime = 2 * time.Second
 
 // observed is where a process is watched.
 type observed struct {
-	metrics string
-	hosts   words
+	metrics         string
+	metricsInsecure bool // --metrics may be an address that other machines reach
+	pprof           bool
+	hosts           words
 }
 
 // probes are what is told of a process.
 type probes struct {
-	name     string                         // in traces
-	insecure bool                           // whoever reaches --metrics is told
-	ready    func(context.Context) []string // what is missing for it to serve
+	name  string                         // in traces
+	ready func(context.Context) []string // what is missing for it to serve
 }
 
 func (o *observed) flags(f *pflag.FlagSet) {
 	f.Var(&o.hosts, "http-host", "`NAME` under which clients reach this process, several with spaces between; a request whose Host is none of them, localhost or an IP address is answered 421")
-	f.StringVar(&o.metrics, "metrics", "", "`ADDRESS` of its own for /metrics, /health/live, /health/ready and /debug/pprof/; empty: an edge has all but pprof on --http")
+	f.StringVar(&o.metrics, "metrics", "", "`ADDRESS` of its own for /metrics, /health/live, /health/ready; empty: an edge has them on --http")
+	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "allow a --metrics address that other machines reach; its callers are not authenticated")
+	f.BoolVar(&o.pprof, "pprof", false, "also serve /debug/pprof/ on --metrics: profiles of at most 30 s, one at a time")
 }
 
 // observe begins to tell of the process: traces, and with --metrics a listener.
@@ -60,10 +64,13 @@ func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end
 // listenMetrics serves metrics on --metrics until hide. A process that stops is
 // not ready.
 func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
+	if p.metrics == "" && p.pprof {
+		return nil, errors.New("--pprof serves profiles on --metrics; want an address there")
+	}
 	if p.metrics == "" {
 		return func() {}, nil
 	}
-	if err := guard("metrics", p.metrics, of.insecure, "--insecure"); err != nil {
+	if err := guard("metrics", p.metrics, p.metricsInsecure, "--metrics-insecure"); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", p.metrics)
@@ -80,7 +87,7 @@ func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes
 			}
 			return of.ready(asked)
 		}
-		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: p.hosts, Log: log}.Serve(serving)
+		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: p.hosts, Pprof: p.pprof, Log: log}.Serve(serving)
 		if err != nil {
 			log.Error("metrics are not served", "err", err)
 		}

@@ -19,7 +19,6 @@ type worker struct {
 	process
 	natsClient
 	backends backends
-	insecure bool
 	serves   atomic.Bool // all roles
 }
 
@@ -47,7 +46,6 @@ nothing of each other and may be stopped at any time.`,
 	w.backends.copies(cmd.Flags())
 	w.process.flags(cmd.Flags())
 	streamLimitFlag(cmd.Flags(), &w.backends.StreamLimit)
-	insecureFlag(cmd.Flags(), &w.insecure)
 	return cmd
 }
 
@@ -70,7 +68,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer conn.Close()
-	end, err := w.observe(ctx, log, probes{"cairn-worker", w.insecure, func(context.Context) []string { return w.missing(conn) }})
+	end, err := w.observe(ctx, log, probes{"cairn-worker", func(context.Context) []string { return w.missing(conn) }})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ type member struct {
 func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	b.Helper()
 	m := member{at: "http://" + bustest.FreeAddress(b)}
-	m.cmd = exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--metrics", strings.TrimPrefix(m.at, "http://"))
+	m.cmd = exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--pprof", "--metrics", strings.TrimPrefix(m.at, "http://"))
 	began := time.Now()
 	served(b, nc, m.cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)
 	m.took = time.Since(began)
