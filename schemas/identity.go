@@ -15,7 +15,7 @@ const (
 	RightTag      Right = "tag"      // write and remove tags
 	RightRegister Right = "register" // register and remove records
 	RightAnalyze  Right = "analyze"  // ask about an estate
-	RightOperate  Right = "operate"  // what concerns all tenants
+	RightOperate  Right = "operate"  // operations on all tenants; needs a credential for all tenants
 )
 
 // Role is what a credential is given for.
@@ -54,9 +54,16 @@ type Identity struct {
 // Bound reports whether i speaks for some tenants alone.
 func (i *Identity) Bound() bool { return i != nil && len(i.Tenants) > 0 }
 
-// May is ErrForbidden when the role does not have the right.
+// May returns ErrForbidden when the role does not have the right, or when the
+// right concerns all tenants and the credential does not.
 func (i *Identity) May(needs Right) error {
-	if i == nil || needs == "" || slices.Contains(rights[i.Role], needs) {
+	if i == nil || needs == "" {
+		return nil
+	}
+	if slices.Contains(rights[i.Role], needs) {
+		if needs == RightOperate && i.Bound() {
+			return ErrForbidden.Because("this concerns all tenants; want a credential for all tenants, of the role admin")
+		}
 		return nil
 	}
 	var able []string

@@ -32,6 +32,10 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
+	bound := &schemas.Identity{ID: "k", Role: schemas.RoleAdmin, Tenants: []string{"acme"}}
+	if err := bound.May(schemas.RightOperate); !errors.Is(err, schemas.ErrForbidden) {
+		t.Errorf("an admin of one tenant operates on all: got %v, want %v", err, schemas.ErrForbidden)
+	}
 	if err := (*schemas.Identity)(nil).May(schemas.RightOperate); err != nil {
 		t.Errorf("who is not asked may everything: %v", err)
 	}

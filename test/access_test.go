@@ -93,7 +93,7 @@ func TestRolesOverHTTP(t *testing.T) {
 	everywhere(t, guarded, func(t *testing.T, c *client) {
 		may := map[schemas.Role]string{
 			schemas.RoleReader: "read", schemas.RoleRegistrar: "read tag register",
-			schemas.RoleAnalyst: "read tag analyze", schemas.RoleAdmin: "read tag register analyze operate",
+			schemas.RoleAnalyst: "read tag analyze", schemas.RoleAdmin: "read tag register analyze",
 		}
 		for _, role := range schemas.Roles() {
 			who := c.known(t, role, "$")
@@ -213,5 +213,24 @@ func TestLimitsOfACredential(t *testing.T) {
 			defer func() { _ = s.res.Body.Close() }()
 			return s.res.StatusCode == 200
 		})
+	})
+}
+
+// TestOperateNeedsAllTenants lets an admin of one tenant see and do nothing that
+// concerns all, over HTTP; bus.Endpoint decides the same way for NATS.
+func TestOperateNeedsAllTenants(t *testing.T) {
+	everywhere(t, guarded, func(t *testing.T, c *client) {
+		bound := c.known(t, schemas.RoleAdmin, "$")
+		for _, o := range routesOf(t, c) {
+			if o.Security == nil || o.Security[0]["bearer"][0] != string(schemas.RightOperate) {
+				continue
+			}
+			if a := bound.ask(t, o.request(), ""); a.status != 403 || !strings.Contains(a.body, "credential for all tenants") {
+				t.Errorf("%s by an admin of one tenant: %d %s, want 403", o.request(), a.status, brief(a.body))
+			}
+			if a := c.ask(t, o.request(), ""); a.status == 403 {
+				t.Errorf("%s by an admin of all tenants: 403 %s", o.request(), brief(a.body))
+			}
+		}
 	})
 }

@@ -36,7 +36,7 @@ var transport = &http.Transport{MaxIdleConnsPerHost: registrations, Proxy: http.
 
 func (c *client) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:8080", "`URL` of Cairn")
-	cmd.Flags().StringVar(&c.key, "key", "", "API `KEY` or token by which Cairn knows the caller; better in the environment, where others do not see it")
+	secretVar(cmd.Flags(), &c.key, "key", "", "API `KEY` or token by which Cairn knows the caller")
 }
 
 // answer is a response whose status says success.

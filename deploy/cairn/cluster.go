@@ -23,7 +23,7 @@ func (c *cluster) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.Routes, "routes", nil, "`URLS` of the other nodes, such as nats://b:6222,nats://c:6222; one's own may be among them")
 	f.StringVar(&c.Listen, "cluster-listen", "127.0.0.1:6222", "`ADDRESS` for the other nodes")
 	f.StringVar(&c.Advertise, "cluster-advertise", "", "`ADDRESS` that the nodes tell each other of this one; empty: that of --cluster-listen")
-	f.StringVar(&c.Secret, "cluster-secret", "", "`SECRET` that the nodes ask of each other")
+	secretVar(f, &c.Secret, "cluster-secret", "", "`SECRET` that the nodes ask of each other")
 	f.StringVar(&c.Node, "node", "", "`NAME` of this node, unlike all others and for ever; empty: one is made and kept with the data")
 	f.StringSliceVar(&c.Tags, "node-tags", nil, "`TAGS` of this node, for --placement-tags")
 }

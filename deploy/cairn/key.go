@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -70,6 +71,8 @@ type keyCreate struct {
 	all     bool
 	role    string
 	note    string
+	secret  string // of Kubernetes
+	account string // folder with the credentials for it
 	expires days
 }
 
@@ -78,7 +81,9 @@ func keyCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make an API key, and show it once",
-		Long: `Create makes an API key and shows it, this once: only its hash is kept.
+		Long: `Create makes an API key and shows it, this once: only its hash is kept. With
+--kubernetes-secret it is written to a Secret instead, and is in no log; a Secret
+that has a key is left as it is.
 
 A reader resolves, lists and reads tags; a registrar also writes tags and registers; an analyst
 also writes tags and asks about estates; an admin does all of that, and registers
@@ -96,6 +101,8 @@ its own one.`,
 	f.BoolVar(&k.all, "all-tenants", false, "the key speaks for every tenant")
 	f.StringVar(&k.role, "role", "", "`ROLE` of who has the key: reader, registrar, analyst or admin")
 	f.StringVar(&k.note, "note", "", "`TEXT` by which the key is told from others in key list, such as who has it")
+	f.StringVar(&k.secret, "kubernetes-secret", "", "`NAME` of a Secret in the namespace of the pod, to which the key is written, under key and id; it must exist")
+	f.StringVar(&k.account, "kubernetes-account", accountFolder, "`FOLDER` with token, ca.crt and namespace of a service account that may get and patch the Secret")
 	f.Var(&k.expires, "expires", "`TIME` after which the key is refused, such as 90d or 12h; never: it is not")
 	f.IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep each key; 0: as they are kept, and at first as many as keep the records")
 	k.flags(cmd)
@@ -115,9 +122,30 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 	if err := made.Identity().Validate(); err != nil {
 		return err
 	}
+	var target *clusterSecret
+	if k.secret != "" {
+		var err error
+		if target, err = openClusterSecret(k.account, k.secret, os.Getenv); err != nil {
+			return err
+		}
+		switch has, err := target.has(ctx, "key"); {
+		case err != nil:
+			return err
+		case has:
+			_, err := fmt.Fprintf(out, "the Secret %s has a key; none was created\n", k.secret)
+			return err
+		}
+	}
 	return k.with(ctx, func(ctx context.Context, s *keys.Store) error {
 		made, secret, err := s.Create(ctx, made)
 		if err != nil {
+			return err
+		}
+		if target != nil {
+			if err := target.set(ctx, map[string]string{"id": made.ID, "key": secret}); err != nil {
+				return errors.Join(err, s.Revoke(ctx, made.ID)) // the key would be lost, and valid
+			}
+			_, err = fmt.Fprintf(out, "The Secret %s has key %s of %s for %s, %s.\n", k.secret, made.ID, a(made.Role), speaksFor(made), until(made))
 			return err
 		}
 		if k.json {

@@ -2,15 +2,23 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
+	rbac "k8s.io/api/rbac/v1"
 )
 
 // The Job makes a key as the operator of nats.conf, in a pod that the namespace
@@ -38,13 +46,88 @@ func TestKubernetesMakesTheFirstKey(t *testing.T) {
 	}
 	n := startNode(t, "nats-1", single)
 	at := (&url.URL{Scheme: "nats", User: url.UserPassword("operator", password), Host: n.Addr().String()}).String()
-	cmd := program(context.Background(), c.Args...)
+	written := make(chan string, 1)
+	api, account := secretAPI(t, "cairn-admin", written)
+	args := slices.Clone(c.Args)
+	args[len(args)-1] = account
+	cmd := program(context.Background(), args...)
 	for name, value := range settings(t, c, map[string]string{"CAIRN_NATS": at}) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	cmd.Env = append(cmd.Env, "KUBERNETES_SERVICE_HOST="+api.Hostname(), "KUBERNETES_SERVICE_PORT="+api.Port())
 	p := begin(t, cmd)
-	if code := p.ends(t); code != 0 || !regexp.MustCompile(`(?m)^cairn_\w+_\w+$`).MatchString(p.out.String()) {
-		t.Errorf("it ends with %d:\n%s", code, p.out)
+	if code := p.ends(t); code != 0 || strings.Contains(p.out.String(), "cairn_") {
+		t.Errorf("it ends with %d, and writes to the log:\n%s", code, p.out)
+	}
+	if body := <-written; !regexp.MustCompile(`"key":"cairn_\w+_\w+"`).MatchString(body) {
+		t.Errorf("the Secret is patched with %s", body)
+	}
+	again := program(context.Background(), args...)
+	again.Env = cmd.Env
+	p = begin(t, again)
+	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "has a key") {
+		t.Errorf("a second run ends with %d:\n%s", code, p.out)
+	}
+}
+
+// secretAPI is an API server that has one Secret, and the folder with the
+// credentials of the only account that may get and patch it.
+func secretAPI(t *testing.T, name string, written chan string) (at *url.URL, account string) {
+	t.Helper()
+	const token = "the-token-of-the-account"
+	stored := `{"data":{}}`
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/namespaces/cairn/secrets/"+name, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if r.Method == http.MethodPatch {
+			body, _ := io.ReadAll(r.Body) // a short body fails the test
+			stored = `{"data":{"key":"AAAA"}}`
+			written <- string(body)
+		}
+		_, _ = io.WriteString(w, stored)
+	})
+	server := httptest.NewTLSServer(mux)
+	t.Cleanup(server.Close)
+	account = t.TempDir()
+	for file, text := range map[string][]byte{
+		"token": []byte(token), "namespace": []byte("cairn\n"),
+		"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	} {
+		if err := os.WriteFile(filepath.Join(account, file), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at, account
+}
+
+// TestKubernetesKeyRole checks that the account of the Job may get and patch the
+// one Secret that the manifests have, and nothing else.
+func TestKubernetesKeyRole(t *testing.T) {
+	t.Parallel()
+	list := kustomized(t, "key")
+	c := of[batch.Job](list)[0].Spec.Template.Spec.Containers[0]
+	var rules []string
+	for _, role := range of[rbac.Role](list) {
+		for _, r := range role.Rules {
+			rules = append(rules, fmt.Sprint(r.APIGroups, r.Resources, r.ResourceNames, r.Verbs))
+		}
+	}
+	secrets := of[core.Secret](list)
+	if want := []string{"[] [secrets] [cairn-admin] [get patch]"}; !slices.Equal(rules, want) {
+		t.Errorf("the account may %q, want %q", rules, want)
+	}
+	if len(secrets) != 1 || secrets[0].Name != "cairn-admin" || len(secrets[0].Data)+len(secrets[0].StringData) > 0 || !slices.Contains(c.Args, secrets[0].Name) {
+		t.Errorf("secrets %v, want an empty one that the Job names", secrets)
+	}
+	if len(of[rbac.ClusterRole](list))+len(of[rbac.ClusterRoleBinding](list)) > 0 {
+		t.Error("the account has permissions in the whole cluster")
 	}
 }
 

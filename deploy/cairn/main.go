@@ -79,7 +79,10 @@ variable counts as absent.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return fromEnv(cmd.Flags(), getenv)
+			if err := fromEnv(cmd.Flags(), getenv); err != nil {
+				return err
+			}
+			return fromFiles(cmd.Flags())
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })

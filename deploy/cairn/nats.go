@@ -21,7 +21,7 @@ type natsClient struct {
 }
 
 func (n *natsClient) flags(f *pflag.FlagSet) {
-	f.StringVar(&n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; several with commas between")
+	secretVar(f, &n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; several with commas between")
 	f.StringVar(&n.Creds, "nats-creds", "", "`FILE` with the credentials of a NATS user")
 	f.StringVar(&n.NKey, "nats-nkey", "", "`FILE` with the seed of a NATS user's key")
 	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with the certificates by which the NATS server is known, if not by those of the system")

@@ -50,7 +50,7 @@ one ends the process at once.`,
   cairn up --data /var/lib/cairn --model ollama://127.0.0.1:11434/qwen3:8b
   cairn up --http 0.0.0.0:8080 --insecure            # for everyone on the network
   cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # leaves no trace; a free port
-  cairn up --cluster prod --cluster-listen 10.0.0.1:6222 --cluster-secret "$SECRET" \
+  cairn up --cluster prod --cluster-listen 10.0.0.1:6222 --cluster-secret-file secret \
     --routes nats://10.0.0.2:6222,nats://10.0.0.3:6222     # one of three machines`,
 		Args: wants("nothing more", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,7 +61,7 @@ one ends the process at once.`,
 	u.edgeFlags.flags(f)
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "`ADDRESS` for NATS; empty: only this process reaches it")
 	f.StringVar(&u.data, "data", "data", "`FOLDER` where everything is kept; empty: nowhere, it ends with the process")
-	f.StringVar(&u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server give: nats://SECRET@host:4222")
+	secretVar(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server give: nats://SECRET@host:4222")
 	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the certificate of the NATS server, in PEM, read anew when it changes; empty: nothing is encrypted")
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
 	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the certificates by which the nodes of a cluster know each other, read at the start; empty: routes are not encrypted")
@@ -83,7 +83,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if u.nats != "" {
-		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "", "a --nats-secret that clients give, or --insecure"); err != nil {
+		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "", "a --nats-secret-file that clients give, or --insecure"); err != nil {
 			return err
 		}
 	}

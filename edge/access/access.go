@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -45,12 +47,30 @@ func Parse(modes []string) (Config, error) {
 		case mode == "keys":
 			c.Keys = true
 		case isOIDC && both && issuer != "" && audience != "":
+			if err := encrypted(issuer); err != nil {
+				return c, err
+			}
 			c.OIDC = append(c.OIDC, Provider{issuer, audience})
 		default:
 			return c, fmt.Errorf("want off, keys or oidc=ISSUER,AUDIENCE, got %q", mode)
 		}
 	}
 	return c, nil
+}
+
+// encrypted returns an error for a URL of a provider that is plain HTTP to another
+// machine: an attacker between could replace the provider's keys.
+func encrypted(provider string) error {
+	u, err := url.Parse(provider)
+	if err != nil {
+		return fmt.Errorf("OpenID provider: %w", err)
+	}
+	ip := net.ParseIP(u.Hostname())
+	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Scheme == "https" || u.Scheme == "http" && local {
+		return nil
+	}
+	return fmt.Errorf("OpenID provider: want an https URL, or http on loopback, got %q", provider)
 }
 
 // On reports whether callers are asked who they are.

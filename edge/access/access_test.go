@@ -21,15 +21,22 @@ func TestParse(t *testing.T) {
 		on  bool
 		bad string
 	}{
-		"":                                      {false, ""},
-		"off":                                   {false, ""},
-		"keys":                                  {true, ""},
-		"oidc=https://id,cairn":                 {true, ""},
-		"keys oidc=https://a,b oidc=http://c,d": {true, ""},
-		"off keys":                              {false, "off alone"},
-		"oidc=https://id":                       {false, `"oidc=https://id"`},
-		"oidc=,x":                               {false, "oidc=ISSUER,AUDIENCE"},
-		"key":                                   {false, `"key"`},
+		"":                                       {false, ""},
+		"off":                                    {false, ""},
+		"keys":                                   {true, ""},
+		"oidc=https://id,cairn":                  {true, ""},
+		"keys oidc=https://a,b oidc=https://c,d": {true, ""},
+		"oidc=http://127.0.0.1:5556/dex,b":       {true, ""},
+		"oidc=http://[::1]/dex,b":                {true, ""},
+		"oidc=http://localhost/dex,b":            {true, ""},
+		"oidc=http://id.example,b":               {false, "want an https URL"},
+		"oidc=http://127.0.0.1.id.example,b":     {false, "want an https URL"},
+		"oidc=http://10.0.0.1,b":                 {false, "want an https URL"},
+		"oidc=id.example,b":                      {false, "want an https URL"},
+		"off keys":                               {false, "off alone"},
+		"oidc=https://id":                        {false, `"oidc=https://id"`},
+		"oidc=,x":                                {false, "oidc=ISSUER,AUDIENCE"},
+		"key":                                    {false, `"key"`},
 	} {
 		c, err := access.Parse(strings.Fields(text))
 		if c.On() != want.on && want.bad == "" || (err == nil) != (want.bad == "") || err != nil && !strings.Contains(err.Error(), want.bad) {

@@ -116,6 +116,9 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	if err := checked.Claims(&said); err != nil {
 		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: " + err.Error())
 	}
+	if checked.Subject == "" { // go-oidc does not require it
+		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: it has no sub")
+	}
 	by, err := v.claims.identity(checked.Issuer+"#"+checked.Subject, said)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,14 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 	}
 	// What is found lasts longer than the request: it keeps this client, not ctx.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
+	var document struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err == nil {
+		if err = found.Claims(&document); err == nil {
+			err = encrypted(document.Keys)
+		}
+	}
 	if err != nil {
 		if v.failed, v.err = time.Now(), err; v.oidc != nil { // as it was, until it answers
 			return v.oidc, nil

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -30,6 +31,7 @@ type issuer struct {
 	mu   sync.Mutex
 	key  *ecdsa.PrivateKey
 	id   string // of the key
+	jwks string // instead of the URL of its keys
 	down bool
 	asks int // for its keys
 }
@@ -40,7 +42,7 @@ func newIssuer(t testing.TB) *issuer {
 	i.rotate(t, "first")
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		i.say(w, map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+		i.say(w, map[string]any{"issuer": i.URL, "jwks_uri": cmp.Or(i.jwks, i.URL+"/keys")})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.mu.Lock()
@@ -146,6 +148,8 @@ func TestTokens(t *testing.T) {
 		{"whose tenant is a number", i.token(t, map[string]any{"tenant": 7}), "", nil, schemas.ErrForbidden},
 		{"whose tenant is everybody's collection", i.token(t, map[string]any{"tenant": schemas.GlobalTenant}), "", nil, schemas.ErrForbidden},
 		{"whose tenant is longer than one may be", i.token(t, map[string]any{"tenant": strings.Repeat("t", 6000)}), "", nil, schemas.ErrForbidden},
+		{"without a subject", i.token(t, map[string]any{"sub": nil}), "", nil, schemas.ErrUnauthenticated},
+		{"with an empty subject", i.token(t, map[string]any{"sub": ""}), "", nil, schemas.ErrUnauthenticated},
 		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
 	} {
 		by, err := gate.Identify(t.Context(), []string{"Bearer " + c.token})
@@ -261,5 +265,16 @@ func TestAnIssuerThatIsAway(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("a key that cannot be fetched: %v, want %v", err, schemas.ErrUnavailable)
 		}
+	}
+}
+
+// TestKeysOverPlainHTTP has an issuer whose document names keys that an attacker
+// between could replace.
+func TestKeysOverPlainHTTP(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	i.jwks = "http://keys.example/keys"
+	if _, err := gateFor(t, i).Identify(t.Context(), []string{"Bearer " + i.token(t, nil)}); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 }

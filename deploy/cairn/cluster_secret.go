@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	// accountFolder is where Kubernetes mounts the credentials of a service account.
+	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// clusterTimeout bounds one request to the API server.
+	clusterTimeout = 10 * time.Second
+	// clusterAnswer bounds an answer of the API server: a Secret has at most 1 MiB.
+	clusterAnswer = 2 << 20
+)
+
+// clusterSecret is a Secret of Kubernetes that exists and is written through the
+// API server, with the permissions get and patch on it.
+type clusterSecret struct {
+	name   string
+	url    string
+	token  string
+	client *http.Client
+}
+
+// openClusterSecret reads the files token, ca.crt and namespace of the folder.
+func openClusterSecret(folder, name string, getenv func(string) string) (*clusterSecret, error) {
+	host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return nil, errors.New("--kubernetes-secret: not in a pod of Kubernetes: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+	}
+	files := map[string]string{}
+	for _, file := range []string{"token", "ca.crt", "namespace"} {
+		text, err := os.ReadFile(filepath.Join(folder, file)) // #nosec G304 -- the folder that the settings name
+		if err != nil {
+			return nil, fmt.Errorf("--kubernetes-account: %w", err)
+		}
+		files[file] = strings.TrimSpace(string(text))
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM([]byte(files["ca.crt"])) {
+		return nil, errors.New("--kubernetes-account: ca.crt has no certificate")
+	}
+	at := url.URL{Scheme: "https", Host: net.JoinHostPort(host, port)}
+	return &clusterSecret{
+		name:  name,
+		url:   at.JoinPath("api/v1/namespaces", files["namespace"], "secrets", name).String(),
+		token: files["token"],
+		client: &http.Client{Timeout: clusterTimeout, Transport: &http.Transport{
+			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12},
+		}},
+	}, nil
+}
+
+// has reports whether the Secret has a value for the key.
+func (s *clusterSecret) has(ctx context.Context, key string) (bool, error) {
+	body, err := s.do(ctx, http.MethodGet, nil)
+	if err != nil {
+		return false, err
+	}
+	var secret struct {
+		Data map[string]string `json:"data"`
+	}
+	if err := json.Unmarshal(body, &secret); err != nil {
+		return false, fmt.Errorf("read the Secret %s: %w", s.name, err)
+	}
+	return secret.Data[key] != "", nil
+}
+
+// set adds values to the Secret; others in it stay.
+func (s *clusterSecret) set(ctx context.Context, values map[string]string) error {
+	body, err := json.Marshal(map[string]any{"stringData": values})
+	if err != nil {
+		return err
+	}
+	_, err = s.do(ctx, http.MethodPatch, body)
+	return err
+}
+
+func (s *clusterSecret) do(ctx context.Context, method string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s: %w", s.name, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	req.Header.Set("Content-Type", "application/merge-patch+json")
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s: %w", s.name, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, clusterAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("the Secret %s: %w", s.name, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the Secret %s: %s of it answered %s; it must exist, and the service account needs get and patch on it", s.name, method, res.Status)
+	}
+	return answer, nil
+}
