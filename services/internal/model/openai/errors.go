@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
 
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
@@ -23,11 +20,10 @@ func passing(err error) bool {
 	return slices.ContainsFunc([]error{served.ErrCut, model.ErrEmpty, served.ErrBroken}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// explain names the reason of an error of the client library where callers can
-// act on it.
+// explain wraps an error of [client] in the error that callers act on.
 func explain(err error) error {
 	var (
-		refused *openai.Error
+		refused *statusError
 		network *url.Error
 	)
 	switch {
@@ -37,27 +33,30 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return served.ErrCut
-	default: // an event of the stream: an error of the server's, or no JSON at all
+	case errors.Is(err, served.ErrBroken):
+		return err
+	default: // the stream is malformed
 		return fmt.Errorf("%w: %.300s", served.ErrBroken, err)
 	}
 }
 
-// tooLong are words by which servers say that a conversation does not fit.
+// tooLong are the phrases of servers for a conversation that exceeds the window.
 var tooLong = []string{"context length", "context_length", "context size", "context window", "maximum context"}
 
 // explainStatus tells refusals apart by their text where the status does not.
-func explainStatus(err *openai.Error) error {
-	says := cmp.Or(err.Message, strings.TrimSpace(err.RawJSON()), http.StatusText(err.StatusCode))
-	told := fmt.Errorf("status %d: %.300s", err.StatusCode, says)
-	switch code := err.StatusCode; {
-	case code == http.StatusBadRequest && mentions(err.Code+" "+says, tooLong...):
-		return fmt.Errorf("%w: %w", model.ErrTooLong, told)
-	case code == http.StatusBadRequest && !mentions(says, "does not support"):
-		return told
-	case code == http.StatusUnprocessableEntity, code == http.StatusInternalServerError:
-		return told
+func explainStatus(err *statusError) error {
+	switch err.status {
+	case http.StatusBadRequest:
+		if mentions(err.code+" "+err.message, tooLong...) {
+			return fmt.Errorf("%w: %w", model.ErrTooLong, err)
+		}
+		if !mentions(err.message, "does not support") {
+			return err
+		}
+	case http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return err
 	}
-	return fmt.Errorf("%w: %w", model.ErrUnavailable, told)
+	return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 }
 
 func mentions(text string, words ...string) bool {

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ func (m *Model) Window(ctx context.Context) (int, error) {
 func (m *Model) list(ctx context.Context) (*listed, error) {
 	bounded, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	page, err := m.client.Models.List(bounded)
+	all, err := m.client.models(bounded)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -58,9 +57,9 @@ func (m *Model) list(ctx context.Context) (*listed, error) {
 		return nil, explain(err)
 	}
 	var others []string
-	for _, each := range page.Data {
+	for _, each := range all {
 		if each.ID == m.settings.model {
-			found := &listed{windowOf(each.RawJSON())}
+			found := &listed{each.window()}
 			m.known.Store(found)
 			return found, nil
 		}
@@ -69,23 +68,23 @@ func (m *Model) list(ctx context.Context) (*listed, error) {
 	return nil, fmt.Errorf("%w: the server does not have it, only %.300s", model.ErrUnavailable, strings.Join(others, ", "))
 }
 
-// windowOf reads the window from what a server says of a model, each under its
-// own name: vLLM and SGLang, Mistral, Groq, OpenRouter, llama.cpp.
-func windowOf(said string) int {
-	var names struct {
-		MaxModelLen      int `json:"max_model_len"`
-		MaxContextLength int `json:"max_context_length"`
-		ContextWindow    int `json:"context_window"`
-		ContextLength    int `json:"context_length"`
-		Meta             struct {
-			NCtx      int `json:"n_ctx"`
-			NCtxTrain int `json:"n_ctx_train"`
-		}
-	}
-	_ = json.Unmarshal([]byte(said), &names) // what is no number says nothing
-	for _, n := range []int{
-		names.MaxModelLen, names.MaxContextLength, names.ContextWindow, names.ContextLength, names.Meta.NCtx, names.Meta.NCtxTrain,
-	} {
+// modelInfo is one entry of the list of models. Servers report the window
+// under different names.
+type modelInfo struct {
+	ID               string `json:"id"`
+	MaxModelLen      int    `json:"max_model_len"`      // vLLM, SGLang
+	MaxContextLength int    `json:"max_context_length"` // Mistral
+	ContextWindow    int    `json:"context_window"`     // Groq
+	ContextLength    int    `json:"context_length"`     // OpenRouter
+	Meta             struct {
+		NCtx      int `json:"n_ctx"`
+		NCtxTrain int `json:"n_ctx_train"`
+	} `json:"meta"` // llama.cpp
+}
+
+// window is the size of the model's window in tokens; 0: not reported.
+func (i modelInfo) window() int {
+	for _, n := range []int{i.MaxModelLen, i.MaxContextLength, i.ContextWindow, i.ContextLength, i.Meta.NCtx, i.Meta.NCtxTrain} {
 		if n > 0 {
 			return n
 		}

@@ -11,11 +11,9 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
@@ -28,7 +26,7 @@ const attempts = 2
 // Model is one model of one endpoint.
 type Model struct {
 	settings
-	client openai.Client
+	client client
 	known  atomic.Pointer[listed] // as the server last told, nil before
 }
 
@@ -57,11 +55,7 @@ func Open(ctx context.Context, rawURL string) (*Model, error) {
 	context.AfterFunc(ctx, transport.CloseIdleConnections)
 	return &Model{
 		settings: s,
-		client: openai.NewClient(
-			option.WithBaseURL(s.base.String()),
-			option.WithHTTPClient(&http.Client{Transport: transport}),
-			option.WithMaxRetries(0), // who asks knows what may be repeated
-		),
+		client:   client{base: s.base, key: os.Getenv("OPENAI_API_KEY"), http: &http.Client{Transport: transport}},
 	}, nil
 }
 
@@ -106,9 +100,5 @@ func (m *Model) turn(ctx context.Context, c model.Conversation, yield func(model
 	if err != nil {
 		return nil, err
 	}
-	params, err := m.request(c)
-	if err != nil {
-		return nil, err
-	}
-	return &turn{model: m, params: params, window: window, speech: served.Speech{Yield: yield}}, nil
+	return &turn{model: m, request: newRequest(m.settings.model, c), window: window, speech: served.Speech{Yield: yield}}, nil
 }

@@ -2,6 +2,10 @@ package openai_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,5 +139,62 @@ func TestCallsWithoutIDAndInput(t *testing.T) {
 	got, err := modeltest.Ask(t.Context(), open(t, srv.URL()), modeltest.Question())
 	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID || string(got.Calls[1].Input) != "{}" {
 		t.Errorf("calls %+v, %v, want two with ids of their own and objects as input", got.Calls, err)
+	}
+}
+
+// serve starts a server whose chat endpoint responds with a fixed status and body.
+func serve(t *testing.T, status int, body string) *openai.Model {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(srv.Close)
+	return open(t, "openai://"+strings.TrimPrefix(srv.URL, "http://")+"/model?num_ctx=512")
+}
+
+func TestStreamDialects(t *testing.T) {
+	t.Parallel()
+	const finish = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	for name, row := range map[string]struct{ stream, want string }{
+		"content of an unexpected type is skipped": {`data: {"choices":[{"delta":{"content":[{"type":"thinking"}]}}]}` + "\n\n" +
+			`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"an error that is null is no error": {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"lines end with CRLF":               {strings.ReplaceAll(`data: {"choices":[{"delta":{"content":"Four."}}]}`+"\n\n"+finish, "\n", "\r\n"), "Four."},
+		"comments are skipped":              {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"chunks after DONE are ignored":     {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish + "data: [DONE]\n\ndata: {\n\n", "Four."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := modeltest.Ask(t.Context(), serve(t, http.StatusOK, row.stream), modeltest.Question())
+			if err != nil || got.Text != row.want {
+				t.Errorf("message %q, %v, want %q", got.Text, err, row.want)
+			}
+		})
+	}
+}
+
+func TestStatusErrors(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		status     int
+		body, want string
+		is         error
+	}{
+		"a JSON error":             {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
+		"a code names the reason":  {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, "too many tokens", model.ErrTooLong},
+		"an error that is a text":  {503, `{"error":"loading"}`, `status 503: {"error":"loading"}`, model.ErrUnavailable},
+		"a body that is not JSON":  {502, "<h1>Bad Gateway</h1>", "status 502: <h1>Bad Gateway</h1>", model.ErrUnavailable},
+		"no body":                  {401, "", "status 401: Unauthorized", model.ErrUnavailable},
+		"a body larger than 64 KB": {500, strings.Repeat("x", 1<<20), "status 500: xxx", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := modeltest.Ask(t.Context(), serve(t, row.status, row.body), modeltest.Question())
+			modeltest.CheckError(t, err, row.is, row.want)
+			if len(err.Error()) > 1000 {
+				t.Errorf("error of %d bytes, want an excerpt of the body", len(err.Error()))
+			}
+		})
 	}
 }

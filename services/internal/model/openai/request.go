@@ -3,55 +3,97 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
 
 	"cairn/services/internal/model"
 )
 
-// request is c as the API wants it.
-func (m *Model) request(c model.Conversation) (openai.ChatCompletionNewParams, error) {
-	params := openai.ChatCompletionNewParams{
-		Model:         m.settings.model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
-	}
-	if system := c.System(); system != "" {
-		params.Messages = append(params.Messages, openai.SystemMessage(system))
-	}
-	for _, said := range c.Messages {
-		params.Messages = append(params.Messages, messageOf(said))
-	}
-	for _, t := range c.Tools {
-		var parameters shared.FunctionParameters
-		if err := json.Unmarshal(t.Parameters, &parameters); err != nil {
-			return params, fmt.Errorf("parameters of the tool %s: %w", t.Name, err)
-		}
-		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: t.Name, Description: openai.String(t.Description), Parameters: parameters,
-		}))
-	}
-	return params, nil
+// request is the body of POST /chat/completions.
+type request struct {
+	Model         string        `json:"model"`
+	Messages      []message     `json:"messages"`
+	Tools         []tool        `json:"tools,omitempty"`
+	Stream        bool          `json:"stream"`
+	StreamOptions streamOptions `json:"stream_options"`
 }
 
-func messageOf(m model.Message) openai.ChatCompletionMessageParamUnion {
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type message struct {
+	Role       string `json:"role"`
+	Content    string `json:"content"`
+	ToolCalls  []call `json:"tool_calls,omitempty"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+}
+
+// call is a call of a tool, or a piece of one in a chunk.
+type call struct {
+	Index    int64    `json:"index,omitempty"` // position in the message; only in chunks
+	ID       string   `json:"id"`
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type tool struct {
+	Type     string     `json:"type"`
+	Function definition `json:"function"`
+}
+
+type definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// chunk is one event of the response to a [request].
+type chunk struct {
+	Error   json.RawMessage `json:"error"`
+	Choices []struct {
+		FinishReason string `json:"finish_reason"`
+		Delta        struct {
+			Content   string `json:"content"`
+			ToolCalls []call `json:"tool_calls"`
+		} `json:"delta"`
+	} `json:"choices"`
+	Usage struct {
+		PromptTokens     int64 `json:"prompt_tokens"`
+		CompletionTokens int64 `json:"completion_tokens"`
+	} `json:"usage"`
+}
+
+// newRequest converts a conversation.
+func newRequest(name string, c model.Conversation) request {
+	r := request{Model: name, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
+	if system := c.System(); system != "" {
+		r.Messages = append(r.Messages, message{Role: "system", Content: system})
+	}
+	for _, m := range c.Messages {
+		r.Messages = append(r.Messages, newMessage(m))
+	}
+	for _, t := range c.Tools {
+		r.Tools = append(r.Tools, tool{Type: "function", Function: definition{t.Name, t.Description, t.Parameters}})
+	}
+	return r
+}
+
+func newMessage(m model.Message) message {
 	switch m.Role {
 	case model.ToolRole:
-		return openai.ToolMessage(string(m.Result), m.CallID)
+		return message{Role: "tool", Content: string(m.Result), ToolCallID: m.CallID}
 	case model.User:
-		return openai.UserMessage(m.Text)
+		return message{Role: "user", Content: m.Text}
 	}
-	said := openai.AssistantMessage(m.Text)
+	assistant := message{Role: "assistant", Content: m.Text}
 	for _, c := range m.Calls {
-		said.OfAssistant.ToolCalls = append(said.OfAssistant.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: c.Name, Arguments: cmp.Or(string(c.Input), "{}"),
-				},
-			},
+		assistant.ToolCalls = append(assistant.ToolCalls, call{
+			ID: c.ID, Type: "function", Function: function{c.Name, cmp.Or(string(c.Input), "{}")},
 		})
 	}
-	return said
+	return assistant
 }

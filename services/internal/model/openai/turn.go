@@ -9,19 +9,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
 )
 
 // turn is one message of the model while it is received.
 type turn struct {
-	model  *Model
-	params openai.ChatCompletionNewParams
-	window int // tokens; 0: not known
-	speech served.Speech
-	usage  model.Usage // of all attempts
+	model   *Model
+	request request
+	window  int // tokens; 0: not known
+	speech  served.Speech
+	usage   model.Usage // of all attempts
 
 	calls  []model.Call
 	prompt int    // tokens, of this attempt
@@ -38,37 +36,33 @@ func (t *turn) receive(ctx context.Context) error {
 	defer cancel(nil)
 	silence := time.AfterFunc(t.model.firstChunk, func() { cancel(errSilent) })
 	defer silence.Stop()
-	stream := t.model.client.Chat.Completions.NewStreaming(held, t.params)
-	defer stream.Close()
-	for stream.Next() {
+	for next, err := range t.model.client.stream(held, t.request) {
 		silence.Stop()
-		if held.Err() != nil { // what had been buffered before the cancellation
-			break
+		switch {
+		case held.Err() != nil: // also for chunks that arrived before the cancellation
+			return cmp.Or(ctx.Err(), context.Cause(held))
+		case err != nil:
+			return explain(err)
 		}
-		if err := t.take(stream.Current()); err != nil {
+		if err := t.take(next); err != nil {
 			return err
 		}
 	}
-	switch err := stream.Err(); {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case held.Err() != nil:
-		return context.Cause(held)
-	case err != nil:
-		return explain(err)
+	if held.Err() != nil {
+		return cmp.Or(ctx.Err(), context.Cause(held))
 	}
 	return t.end()
 }
 
 // take yields what a chunk of the message holds. Calls come in pieces, and are
 // whole when the message is.
-func (t *turn) take(chunk openai.ChatCompletionChunk) error {
-	read, written := max(0, int(chunk.Usage.PromptTokens)), max(0, int(chunk.Usage.CompletionTokens))
+func (t *turn) take(next chunk) error {
+	read, written := max(0, int(next.Usage.PromptTokens)), max(0, int(next.Usage.CompletionTokens))
 	t.prompt += read
 	t.answer += written
 	t.usage.PromptTokens += read
 	t.usage.AnswerTokens += written
-	for _, choice := range chunk.Choices {
+	for _, choice := range next.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
 		for _, piece := range choice.Delta.ToolCalls {
 			if err := t.gather(piece); err != nil {
@@ -83,7 +77,7 @@ func (t *turn) take(chunk openai.ChatCompletionChunk) error {
 }
 
 // gather adds a piece of a call to it.
-func (t *turn) gather(piece openai.ChatCompletionChunkChoiceDeltaToolCall) error {
+func (t *turn) gather(piece call) error {
 	at := int(piece.Index)
 	if at < 0 || at > len(t.calls) {
 		return fmt.Errorf("%w: call %d comes after %d calls", served.ErrBroken, at, len(t.calls))
