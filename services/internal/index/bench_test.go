@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// BenchmarkSearch asks 4,076 skills one sentence at a time.
+// BenchmarkSearch searches 4,076 skills with one-sentence queries.
 func BenchmarkSearch(b *testing.B) {
 	folder := evaluation(b, "retrieval")
 	ix := filled(b, read[record](b, filepath.Join(folder, "corpus.jsonl")))

@@ -2,13 +2,13 @@ package index
 
 import "math"
 
-// The parameters of BM25, as Elasticsearch and Bleve have them.
+// BM25 parameters, the defaults of Elasticsearch and Bleve.
 const (
-	k1 = 1.2  // the smaller, the sooner a repeated word stops to count
-	b  = 0.75 // how much less a word of a long text counts
+	k1 = 1.2  // saturation of repeated words
+	b  = 0.75 // normalization by text length
 )
 
-// field is one of the texts of the documents of a pool.
+// field is the inverted index of one text field of a pool.
 type field struct {
 	words   postings[string]
 	lengths []uint32 // in words, by row
@@ -31,18 +31,18 @@ func (f *field) renumber(to []int) {
 	f.lengths = renumbered(f.lengths, to)
 }
 
-// searchText ranks the live rows by BM25, the sum of title and body, and
-// returns the share of the words that the row with most of them has.
+// searchText scores the live rows by BM25 over title and body. coverage is the
+// largest share of the query's distinct words found in one row.
 func (p *pool) searchText(words []string) (found []match, coverage float64) {
 	distinct, counts := count(words)
-	scores, sights := lentFloats.lend(len(p.ids)), lentSights.lend(len(p.ids))
-	defer lentFloats.giveBack(scores)
-	defer lentSights.giveBack(sights)
+	scores, occurrences := floatPool.get(len(p.ids)), occurrencePool.get(len(p.ids))
+	defer floatPool.put(scores)
+	defer occurrencePool.put(occurrences)
 	for i, word := range distinct {
 		for _, f := range []*field{&p.title, &p.body} {
 			p.scoreWord(f, word, float64(counts[i]), *scores)
 			for _, e := range f.words[word] {
-				if row := &(*sights)[e.row]; row.last != uint32(i+1) && !p.dead[e.row] {
+				if row := &(*occurrences)[e.row]; row.last != uint32(i+1) && !p.dead[e.row] {
 					row.last = uint32(i + 1)
 					row.words++
 					coverage = max(coverage, float64(row.words))
@@ -53,8 +53,8 @@ func (p *pool) searchText(words []string) (found []match, coverage float64) {
 	return p.best(*scores), coverage / max(1, float64(len(distinct)))
 }
 
-// scoreWord adds to the score of each row whose field has word, which is asked
-// for n times.
+// scoreWord adds the score of a word, which the query contains n times, to each
+// row whose field contains it.
 func (p *pool) scoreWord(f *field, word string, n float64, scores []float64) {
 	entries := f.words[word]
 	all, having := float64(len(p.rows)), live(entries, p.dead)
@@ -67,7 +67,7 @@ func (p *pool) scoreWord(f *field, word string, n float64, scores []float64) {
 	}
 }
 
-// count returns the different words in their order, and how often each comes.
+// count returns the distinct words in order of first occurrence and their counts.
 func count(words []string) (distinct []string, counts []float32) {
 	at := make(map[string]int, len(words))
 	for _, w := range words {

@@ -15,40 +15,40 @@ import (
 )
 
 const (
-	// A search that takes longer is of no use to who waits for it.
+	// Gateways time out after about 5 s.
 	searchTime = 4 * time.Second
-	// A full bulk takes a second; a server that is busy merging may take many.
+	// A full bulk request takes 1 s, and many seconds while the server merges segments.
 	writeTime = 30 * time.Second
-	// Making an index waits for its shard.
+	// Creating an index waits for its primary shard.
 	adminTime = 15 * time.Second
 )
 
-// kinds are what is searched for; each has an index of its own. In one index
-// the many documents of one kind would crowd out the few of another.
+// kinds are the searchable kinds. Each has its own index: in a common one, the
+// many documents of one kind would crowd out the few of another.
 var kinds = []string{"agent", "skill", "tool"}
 
-// elastic is an index in Elasticsearch, shared with other processes. It keeps
-// no documents itself.
+// elastic is an index in Elasticsearch, shared with other processes. It keeps no
+// documents in memory.
 type elastic struct {
 	settings
 	embedder embed.Embedder
 	link     *link
 	plan     atomic.Pointer[plan]
-	filled   atomic.Pointer[generation] // what Apply writes to; nil: to be looked up
+	filled   atomic.Pointer[generation] // the generation that Apply writes to; nil: not looked up yet
 }
 
-// settings are what the URL says beside the server, and the catalog's name.
+// settings are the URL's parameters and the name of the catalog.
 type settings struct {
-	prefix string        // of the names of indices
-	search time.Duration // the longest time of a search
-	log    string        // the catalog; revisions of another one say nothing
+	prefix string        // of index names
+	search time.Duration // timeout of a search
+	log    string        // ID of the catalog; revisions of another one are not comparable
 }
 
 func openElastic(address string, e embed.Embedder, log string) (*elastic, error) {
 	server, err := url.Parse(address)
 	if err != nil {
-		// What is wrong may be a part of the password.
-		return nil, errors.New("index: want http://user:password@host:port, what is special in a password percent-encoded")
+		// The URL is not printed: the invalid part may belong to the password.
+		return nil, errors.New("index: want http://user:password@host:port, special characters of a password percent-encoded")
 	}
 	if server.Host == "" {
 		return nil, fmt.Errorf("index %q: no host", server.Redacted())
@@ -66,8 +66,8 @@ func openElastic(address string, e embed.Embedder, log string) (*elastic, error)
 	return &elastic{settings: s, embedder: e, link: l}, nil
 }
 
-// prefixes keeps names apart: whatever follows the prefix begins with a dash
-// and a kind.
+// prefixes excludes characters that would make two prefixes ambiguous: the rest
+// of an index name begins with a dash and a kind.
 var prefixes = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 func parseSettings(given url.Values) (settings, error) {
@@ -94,20 +94,20 @@ func (e *elastic) Close() error {
 	return nil
 }
 
-// alias is the name under which documents of a kind are searched.
+// alias returns the name under which documents of a kind are searched.
 func (s settings) alias(kind string) string { return s.prefix + "-" + kind }
 
-// space returns what the embedder's vectors are like. A server that was never
-// reached has to be asked.
+// space returns the embedder's vector space. It embeds a text when the server has
+// not reported the dimensions yet.
 func (e *elastic) space(ctx context.Context) (embed.Space, error) {
 	if e.embedder.Space().Dimensions == 0 {
 		if _, err := embedTexts(ctx, e.embedder, embed.Query, []string{"dimensions"}); err != nil {
-			return embed.Space{}, fmt.Errorf("ask for the dimensions: %w", err)
+			return embed.Space{}, fmt.Errorf("query the dimensions: %w", err)
 		}
 	}
 	space := e.embedder.Space()
 	if space.Dimensions == 0 {
-		return space, fmt.Errorf("model %q does not say how many dimensions it has", space.Name)
+		return space, fmt.Errorf("model %q does not report its dimensions", space.Name)
 	}
 	return space, nil
 }

@@ -14,12 +14,12 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// bulkSize is how many documents are sent at a time: some 2 MB of vectors with
-// 384 dimensions, 10 MB of the widest.
+// bulkSize is the number of documents per bulk request: 2 MB of vectors with 384
+// dimensions, 10 MB of the widest.
 const bulkSize = 256
 
-// Apply embeds and writes the changes, in one call each for up to 256 of them.
-// An error that is no *Refused is worth another try with the same changes.
+// Apply embeds and writes the changes, 256 per request. An error other than
+// *Refused is transient: the same changes may be applied again.
 func (e *elastic) Apply(ctx context.Context, changes []Change) error {
 	refused := &Refused{}
 	for some := range slices.Chunk(latest(changes), bulkSize) {
@@ -44,7 +44,7 @@ func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused)
 			refused.add(changes[0], err.Error())
 			return nil
 		}
-		return inHalves(changes, func(some []Change) error { return e.apply(ctx, some, refused) })
+		return bisect(changes, func(some []Change) error { return e.apply(ctx, some, refused) })
 	}
 	if err != nil {
 		return err
@@ -69,8 +69,8 @@ func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused)
 	return err
 }
 
-// inHalves finds what is refused, or how much is too much, by trying less.
-func inHalves[T any](all []T, do func([]T) error) error {
+// bisect bisects a batch to isolate a rejected change or to reduce its size.
+func bisect[T any](all []T, do func([]T) error) error {
 	half := len(all) / 2
 	if err := do(all[:half]); err != nil {
 		return err
@@ -78,7 +78,7 @@ func inHalves[T any](all []T, do func([]T) error) error {
 	return do(all[half:])
 }
 
-// latest returns the highest revision of each document, in their order.
+// latest returns the highest revision of each document, in input order.
 func latest(changes []Change) []Change {
 	type key struct{ kind, tenant, id string }
 	highest := map[key]int{}
@@ -97,42 +97,42 @@ func latest(changes []Change) []Change {
 	return kept
 }
 
-// write sends the operations, in halves when they are too much at once.
+// write sends the operations and bisects a batch that the server finds too large.
 func (e *elastic) write(ctx context.Context, ops []operation, refused *Refused) error {
 	if len(ops) == 0 {
 		return nil
 	}
 	items, err := e.bulk(ctx, ops)
-	if tooMuch(err) {
+	if tooLarge(err) {
 		if len(ops) == 1 {
 			refused.add(ops[0].change, err.Error())
 			return nil
 		}
-		return inHalves(ops, func(some []operation) error { return e.write(ctx, some, refused) })
+		return bisect(ops, func(some []operation) error { return e.write(ctx, some, refused) })
 	}
 	if err != nil {
 		return err
 	}
-	return judgeItems(ops, items, refused)
+	return checkItems(ops, items, refused)
 }
 
-// item is what became of an operation.
+// item is the result of one operation.
 type item struct {
 	Status int     `json:"status"`
 	Error  failure `json:"error"`
 }
 
-// bulk writes, and refreshes in the same request what it wrote to: one document
-// takes 7 ms so, 50 take 16 ms. Waiting for the next refresh takes a second,
-// asking for one afterwards as long as here.
+// bulk writes and refreshes in one request: 7 ms for one document, 16 ms for 50.
+// Waiting for the next scheduled refresh takes up to 1 s; a separate refresh takes
+// as long as this one.
 func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 	lines := make([][]byte, len(ops))
 	for i, op := range ops {
 		lines[i] = op.lines
 	}
-	entrance := true
+	writeAlias := true
 	req := esapi.BulkRequest{
-		Body: bytes.NewReader(bytes.Join(lines, nil)), RequireAlias: &entrance, Refresh: "true",
+		Body: bytes.NewReader(bytes.Join(lines, nil)), RequireAlias: &writeAlias, Refresh: "true",
 		FilterPath: []string{"items.index.status", "items.index.error.type", "items.index.error.reason"},
 	}
 	var answer struct {
@@ -144,7 +144,7 @@ func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 		return nil, err
 	}
 	if len(answer.Items) != len(ops) {
-		return nil, fmt.Errorf("%w: %d operations, %d answers", ErrUnavailable, len(ops), len(answer.Items))
+		return nil, fmt.Errorf("%w: %d operations, %d results", ErrUnavailable, len(ops), len(answer.Items))
 	}
 	items := make([]item, len(ops))
 	for i, a := range answer.Items {
@@ -153,9 +153,10 @@ func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 	return items, nil
 }
 
-// judgeItems sorts out what was not written. A conflict says that a newer
-// revision is there: nothing is left to do.
-func judgeItems(ops []operation, items []item, refused *Refused) error {
+// checkItems returns an error for operations to retry and adds those that the
+// server rejects to refused. A version conflict is a success: a newer revision is
+// already indexed.
+func checkItems(ops []operation, items []item, refused *Refused) error {
 	later, last := 0, item{}
 	for i, it := range items {
 		switch {
@@ -169,19 +170,19 @@ func judgeItems(ops []operation, items []item, refused *Refused) error {
 		}
 	}
 	if later > 0 {
-		return fmt.Errorf("%w: %d of %d documents not taken, the last with status %d: %s",
+		return fmt.Errorf("%w: %d of %d documents not written, the last with status %d: %s",
 			ErrUnavailable, later, len(items), last.Status, last.Error)
 	}
 	return nil
 }
 
-// operation is a change as it is sent.
+// operation is a change in the form of the bulk API.
 type operation struct {
 	change Change
-	lines  []byte // what to do and the document
+	lines  []byte // action and document
 }
 
-// encode returns the values one a line.
+// encode returns the values as newline-delimited JSON.
 func encode(values ...any) ([]byte, error) {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)

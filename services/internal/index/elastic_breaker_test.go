@@ -11,10 +11,10 @@ import (
 	"cairn/services/internal/index"
 )
 
-func TestElasticLeavesAServerAloneThatIsDown(t *testing.T) {
+func TestElasticCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
-	s.onSearch(mishaps["503"])
+	s.onSearch(faults["503"])
 	ix := openAt(t, s.URL, lexical(t))
 	for range 5 {
 		if _, err := ix.Search(t.Context(), vlans); !errors.Is(err, index.ErrUnavailable) {
@@ -43,10 +43,10 @@ func TestElasticLeavesAServerAloneThatIsDown(t *testing.T) {
 	}
 }
 
-func TestElasticMindsNotWhoLeaves(t *testing.T) {
+func TestElasticIgnoresCanceledRequests(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
-	s.onSearch(mishaps["slow"])
+	s.onSearch(faults["slow"])
 	ix := openAt(t, s.URL, lexical(t))
 	for range 10 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -61,7 +61,7 @@ func TestElasticMindsNotWhoLeaves(t *testing.T) {
 	}
 }
 
-// eventually waits until what returns no error.
+// eventually retries the call until it returns no error.
 func eventually(t *testing.T, what func() error) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -78,7 +78,7 @@ func eventually(t *testing.T, what func() error) {
 	}
 }
 
-func TestElasticSaysThatDocumentsAreLost(t *testing.T) {
+func TestElasticReportsLostDocuments(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
 	ix := openAt(t, s.URL, lexical(t))

@@ -15,11 +15,11 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// global is the tenant of documents that have none: a field without a value
-// cannot be asked for.
+// global is the tenant value of global documents; a missing field cannot be
+// matched by a term filter.
 const global = "_global"
 
-// stored is a document as Elasticsearch has it, without its vectors.
+// stored is a document's source in Elasticsearch, without its vectors.
 type stored struct {
 	Tenant   string `json:"tenant"`
 	ID       string `json:"id"`
@@ -32,20 +32,20 @@ type stored struct {
 	Body     string `json:"body,omitempty"`
 }
 
-// operation returns what is to be sent for a change.
+// operation returns the bulk operation of a change.
 //
-// A removed document is written, too, without a status, so that nothing finds
-// it. Elasticsearch forgets the version of a document that it deletes, after a
-// minute by default and at a restart in any case; an older revision that
-// arrives later would bring the document back. The empty ones are small, and
-// gone with the next generation.
+// A removal is written as a tombstone: a document without a status, which no
+// search matches. Elasticsearch forgets the version of a deleted document after
+// index.gc_deletes (60 s) or a restart, and an older revision that arrives later
+// would restore the document. Tombstones are small and disappear with the next
+// generation.
 func (g *generation) operation(c Change, vectors [][]float32) (operation, error) {
 	if !slices.Contains(kinds, c.Kind) {
 		return operation{}, fmt.Errorf("kind %q: want %s", c.Kind, strings.Join(kinds, ", "))
 	}
 	lines, err := encode(
 		object{"index": object{
-			"_index": g.entrance(c.Kind), "_id": documentID(c.Tenant, c.ID),
+			"_index": g.writeAlias(c.Kind), "_id": documentID(c.Tenant, c.ID),
 			"version": c.Revision, "version_type": "external_gte",
 		}},
 		newStored(c),
@@ -70,13 +70,13 @@ func newStored(c Change) stored {
 	return s
 }
 
-// withVectors adds the vectors to the document that ends the lines.
+// withVectors appends the vectors to the document at the end of lines.
 func withVectors(lines []byte, vectors [][]float32) ([]byte, error) {
 	lines = append(bytes.TrimSuffix(lines, []byte("}\n")), `,"vectors":[`...)
 	for _, v := range vectors {
 		length := math.Sqrt(dot(v, v))
 		if length == 0 {
-			continue // a text without content is near to nothing
+			continue // a text without content matches nothing
 		}
 		if math.IsInf(length, 0) || math.IsNaN(length) {
 			return nil, errors.New("a vector is not finite")
@@ -87,9 +87,9 @@ func withVectors(lines []byte, vectors [][]float32) ([]byte, error) {
 	return append(bytes.TrimSuffix(lines, []byte(",")), "]}\n"...), nil
 }
 
-// appendVector adds the numbers of v times scale, of which none is above 1.
-// Vectors are most of a document: whole numbers, in steps of what a float32
-// can tell from 1, are written in a fifth of the time.
+// appendVector appends v scaled to unit length. Components are at most 1, so they
+// are written as integers times 1e-7, the precision of a float32 near 1, which is
+// five times as fast as formatting floats.
 func appendVector(lines []byte, v []float32, scale float64) []byte {
 	lines = slices.Grow(lines, 12*len(v))
 	for i, x := range v {
@@ -105,8 +105,8 @@ func appendVector(lines []byte, v []float32, scale float64) []byte {
 	return lines
 }
 
-// documentID tells the documents of all tenants apart. Ids of Elasticsearch
-// end at 512 bytes, ours may be longer.
+// documentID returns an ID that is unique across tenants. Elasticsearch limits IDs
+// to 512 bytes; Cairn's may be longer.
 func documentID(tenant, id string) string {
 	sum := sha256.Sum256([]byte(tenant + "\x00" + id))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

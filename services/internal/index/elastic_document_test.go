@@ -13,7 +13,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-// given is a model that has these vectors, whatever the texts are.
+// given is a model that returns these vectors for any text.
 type given struct{ vectors [][]float32 }
 
 func (g given) Space() embed.Space {
@@ -73,7 +73,7 @@ func cosine(a []float64, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-func TestElasticRefusesVectorsThatAreNone(t *testing.T) {
+func TestElasticRejectsInvalidVectors(t *testing.T) {
 	t.Parallel()
 	server := newStub(t)
 	for name, x := range map[string]float64{"not a number": math.NaN(), "infinite": math.Inf(-1)} {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// failure is how Elasticsearch tells of an error.
+// failure is an error object of Elasticsearch.
 type failure struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
@@ -15,7 +15,7 @@ type failure struct {
 
 func (f failure) String() string { return f.Type + ": " + f.Reason }
 
-// statusError is an answer that is an error.
+// statusError is a response with an error status.
 type statusError struct {
 	code int
 	failure
@@ -33,20 +33,20 @@ func newStatusError(code int, body []byte) *statusError {
 
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.code, e.failure) }
 
-// ours reports whether the request is at fault, not the server.
-func (e *statusError) ours() bool {
+// ours reports whether the request was invalid; retrying it is useless.
+func (e *statusError) invalid() bool {
 	return e.code == http.StatusBadRequest || e.code == http.StatusNotFound ||
 		e.code == http.StatusRequestEntityTooLarge
 }
 
-// tooMuch reports whether fewer documents at a time might do.
-func tooMuch(err error) bool {
+// tooLarge reports whether a smaller request might succeed.
+func tooLarge(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) &&
 		(status.code == http.StatusBadRequest || status.code == http.StatusRequestEntityTooLarge)
 }
 
-// connectionError is a request that got no answer.
+// connectionError is a request without a response.
 type connectionError struct{ err error }
 
 func (e *connectionError) Error() string { return e.err.Error() }

@@ -9,13 +9,13 @@ import (
 	"cairn/services/internal/index"
 )
 
-// TestRealQuality measures in Elasticsearch what TestQuality measures in
-// memory, and what each side finds by itself.
+// TestRealQuality measures in Elasticsearch what TestQuality measures in memory,
+// and each side separately.
 func TestRealQuality(t *testing.T) {
 	server(t)
 	for _, set := range []struct {
 		name, folder string
-		recall, ndcg float64 // at 5 and at 10, the least that will do
+		recall, ndcg float64 // at 5 and at 10, lower bounds
 	}{
 		{"Seal-Tools", "retrieval", 0.94, 0.94},
 		{"ToolE", "retrieval/toole", 0.64, 0.57},
@@ -45,8 +45,8 @@ func (all *quality) add(q judged, ids []string, n int) {
 	all.ndcg += q.ndcg(ids, 10) / float64(n)
 }
 
-// measure asks by each method, logs what it finds, and returns the quality of
-// both sides together.
+// measure searches by each method, logs the quality of each, and returns that of
+// the hybrid.
 func measure(t *testing.T, ix index.Index, queries []judged) (both quality) {
 	t.Logf("%-6s %9s %9s %9s %12s %12s", "", "recall@1", "recall@5", "nDCG@10", "p50", "p99")
 	for _, method := range []index.Method{index.Text, index.Vector, index.Hybrid} {

@@ -11,14 +11,14 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
-// generation is a plan come true: its indices are on the server.
+// generation is a plan whose indices exist on the server.
 type generation struct {
 	*plan
 	name string
-	lost atomic.Bool // what was applied is gone
+	lost atomic.Bool // applied documents are gone from the server
 }
 
-// Generation is described at Migrator.
+// Generation implements Migrator.
 func (e *elastic) Generation(ctx context.Context) (string, error) {
 	space, err := e.space(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (e *elastic) Generation(ctx context.Context) (string, error) {
 	return g.name, nil
 }
 
-// Renew is described at Migrator.
+// Renew implements Migrator.
 func (e *elastic) Renew(ctx context.Context) (string, error) {
 	space, err := e.space(ctx)
 	if err != nil {
@@ -52,21 +52,21 @@ func (e *elastic) Renew(ctx context.Context) (string, error) {
 	return g.name, nil
 }
 
-// current returns what documents of the plan are written to. Many may ask at
-// once: what one of them makes, the others find.
+// current returns the generation that documents of the plan are written to.
+// Concurrent calls agree on one.
 func (e *elastic) current(ctx context.Context, p *plan) (*generation, error) {
 	g := e.filled.Load()
 	switch {
 	case g == nil || g.fingerprint != p.fingerprint:
 		return e.generate(ctx, p)
 	case g.lost.Load():
-		// To go on in a new index would hide that it lacks all that came before.
+		// A new index here would silently lack all earlier documents.
 		return nil, fmt.Errorf("%w: generation %s", ErrLost, g.name)
 	}
 	return g, nil
 }
 
-// generate returns the newest generation of the plan, and makes what it lacks.
+// generate returns the newest generation of the plan and creates missing indices.
 func (e *elastic) generate(ctx context.Context, p *plan) (*generation, error) {
 	there, err := e.look(ctx)
 	if err != nil {
@@ -92,9 +92,9 @@ func (e *elastic) make(ctx context.Context, p *plan, there indices) (_ *generati
 	return g, nil
 }
 
-// create makes the index of a kind. Another worker may have been faster.
+// create creates the index of a kind; that it already exists is no error.
 func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
-	body := object{"aliases": object{p.entrance(kind): object{}}}
+	body := object{"aliases": object{p.writeAlias(kind): object{}}}
 	if err := json.Unmarshal(p.body, &body); err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 	return nil
 }
 
-// open lets documents of a kind in where an index is that lacks the alias, as
-// one that was restored without.
+// open adds the write alias to an index without one, such as an index restored
+// from a snapshot.
 func (e *elastic) open(ctx context.Context, p *plan, kind string) error {
-	req := esapi.IndicesPutAliasRequest{Index: []string{p.index(kind)}, Name: p.entrance(kind)}
+	req := esapi.IndicesPutAliasRequest{Index: []string{p.index(kind)}, Name: p.writeAlias(kind)}
 	if err := e.link.call(ctx, adminTime, req, &struct{}{}); err != nil {
 		return fmt.Errorf("open index %s: %w", p.index(kind), err)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
-// indices are those on the server whose names are ours, by name.
+// indices are the server's indices with this prefix, by name.
 type indices map[string]struct {
 	Aliases  map[string]struct{} `json:"aliases"`
 	Settings struct {
 		Index struct {
 			UUID string `json:"uuid"`
-			Made string `json:"creation_date"` // milliseconds, 13 digits
+			Made string `json:"creation_date"` // Unix milliseconds, 13 digits
 		} `json:"index"`
 	} `json:"settings"`
 }
@@ -33,13 +33,13 @@ func (e *elastic) look(ctx context.Context) (indices, error) {
 	}
 	for name := range found {
 		if e.markOf(name) == "" {
-			delete(found, name) // not made here
+			delete(found, name) // not created by Cairn
 		}
 	}
 	return found, nil
 }
 
-// all is a pattern for each kind that its indices match.
+// all returns the name patterns of the indices of every kind.
 func (s settings) all() (patterns []string) {
 	for _, kind := range kinds {
 		patterns = append(patterns, s.alias(kind)+"-*")
@@ -49,14 +49,13 @@ func (s settings) all() (patterns []string) {
 
 var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12}-[0-9]{1,9})$`)
 
-// markOf returns the mark in the name of an index, or nothing when the name is
-// not ours.
+// markOf returns the generation mark in an index name; empty for a foreign index.
 func (s settings) markOf(index string) string {
 	_, mark := s.split(index)
 	return mark
 }
 
-// kindAlias returns the alias under which an index may be searched.
+// kindAlias returns the search alias that belongs to an index name.
 func (s settings) kindAlias(index string) string {
 	kind, _ := s.split(index)
 	return s.alias(kind)
@@ -70,8 +69,8 @@ func (s settings) split(index string) (kind, mark string) {
 	return "", ""
 }
 
-// newest returns the plan for the last of its builds that was begun; for the
-// first one where there is none.
+// newest returns the plan with the highest build found; the first build when there
+// is none.
 func (i indices) newest(p *plan) *plan {
 	newest := 1
 	for name := range i {
@@ -85,14 +84,14 @@ func (i indices) newest(p *plan) *plan {
 
 func (i indices) missing(p *plan) (missing []string) {
 	for _, kind := range kinds {
-		if _, ok := i[p.index(kind)].Aliases[p.entrance(kind)]; !ok {
+		if _, ok := i[p.index(kind)].Aliases[p.writeAlias(kind)]; !ok {
 			missing = append(missing, kind)
 		}
 	}
 	return missing
 }
 
-// name is made of what would be another one were an index made anew.
+// name identifies the generation; it changes when an index is created again.
 func (i indices) name(p *plan) string {
 	h := sha256.New()
 	for _, kind := range kinds {
@@ -101,7 +100,7 @@ func (i indices) name(p *plan) string {
 	return p.mark() + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// live returns the mark of the indices that are searched; nothing, unless it is one and the same for all kinds.
+// live returns the mark of the generation that all kinds are searched in; empty when they differ.
 func (i indices) live(s settings) string {
 	searched := i.searched(s)
 	for _, kind := range kinds {
@@ -112,7 +111,7 @@ func (i indices) live(s settings) string {
 	return searched[kinds[0]]
 }
 
-// searched returns the mark of the index that is searched, by kind.
+// searched returns the mark of the index behind each kind's alias.
 func (i indices) searched(s settings) map[string]string {
 	marks := map[string]string{}
 	for name, index := range i {
@@ -124,8 +123,7 @@ func (i indices) searched(s settings) map[string]string {
 	return marks
 }
 
-// liveSince returns when the first of the indices was made that are searched;
-// nothing when none is.
+// liveSince returns the creation time of the oldest live index; empty when none is live.
 func (i indices) liveSince(s settings) (first string) {
 	for name, index := range i {
 		made := index.Settings.Index.Made

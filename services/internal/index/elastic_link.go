@@ -20,36 +20,36 @@ import (
 )
 
 const (
-	// So many failures in a row are no accident.
+	// Consecutive failures that open the circuit breaker.
 	failuresToOpen = 5
-	// One request in this time finds out whether the server is back.
+	// Interval of probes while the circuit breaker is open.
 	pause = 5 * time.Second
-	// breakerName is what the circuit is called in metrics.
+	// breakerName is the circuit breaker's label in metrics.
 	breakerName = "elasticsearch"
-	// mostAnswer is far more than any answer has, in bytes. What is cut off is no JSON.
-	mostAnswer = 64 << 20
+	// maxResponse bounds a response in bytes; a truncated one is invalid JSON.
+	maxResponse = 64 << 20
 )
 
-// link carries requests to a server: each within its time, and none at all
-// while the server is known to be down.
+// link sends requests to the server, each with a timeout, and none while the
+// circuit breaker is open.
 type link struct {
 	client    *elastictransport.Client
 	transport *http.Transport
 	host      string
 	breaker   *gobreaker.CircuitBreaker[struct{}]
-	failure   atomic.Pointer[error] // the last one that counted
+	failure   atomic.Pointer[error] // the last error that the circuit breaker counted
 }
 
 func newLink(server *url.URL) (*link, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64  // searches come together
-	transport.DisableCompression = true // that takes longer than to send what is saved
+	transport.MaxIdleConnsPerHost = 64  // searches arrive in bursts
+	transport.DisableCompression = true // decompression costs more than it saves on a local network
 	transport.DialContext = (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext
-	transport.ResponseHeaderTimeout = 2 * writeTime // beyond every deadline of ours
+	transport.ResponseHeaderTimeout = 2 * writeTime // beyond every request timeout
 	client, err := elastictransport.NewClient(
 		elastictransport.WithURLs(server),
 		elastictransport.WithTransport(transport),
-		elastictransport.WithDisableRetry(), // who asks knows what may be repeated
+		elastictransport.WithDisableRetry(), // callers decide which requests are idempotent
 	)
 	if err != nil {
 		return nil, err
@@ -61,26 +61,26 @@ func newLink(server *url.URL) (*link, error) {
 		OnStateChange: func(_ string, _, now gobreaker.State) { telemetry.CircuitState(breakerName, int(now)) },
 		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
 		IsSuccessful:  func(err error) bool { return !down(err) },
-		IsExcluded:    func(err error) bool { return errors.Is(err, errLeft) },
+		IsExcluded:    func(err error) bool { return errors.Is(err, errCanceled) },
 	})
 	return l, nil
 }
 
 var (
-	errSlow = errors.New("no answer in time")
-	errLeft = errors.New("the caller did not wait")
+	errTimeout  = errors.New("timeout")
+	errCanceled = errors.New("request canceled")
 )
 
-// call sends req and decodes its answer. Errors that are ErrUnavailable may be
-// gone at the next try; a *statusError says what is wrong with the request.
+// call sends req and decodes the response into answer. ErrUnavailable is transient;
+// a *statusError means that the request is invalid.
 func (l *link) call(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
-	within, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	within, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	_, err := l.breaker.Execute(func() (struct{}, error) {
 		err := l.exchange(within, req, answer)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			err = fmt.Errorf("%w: %w", errLeft, ctx.Err())
+			err = fmt.Errorf("%w: %w", errCanceled, ctx.Err())
 		case err != nil && within.Err() != nil:
 			err = fmt.Errorf("%w: %s", context.Cause(within), limit)
 		}
@@ -89,7 +89,7 @@ func (l *link) call(ctx context.Context, limit time.Duration, req esapi.Request,
 		}
 		return struct{}{}, err
 	})
-	return l.judge(err)
+	return l.classify(err)
 }
 
 func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) error {
@@ -102,7 +102,7 @@ func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) erro
 	}
 	defer res.Body.Close()
 	status = res.StatusCode
-	body, err := io.ReadAll(io.LimitReader(res.Body, mostAnswer))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {
 		return &connectionError{err}
 	}
@@ -110,36 +110,35 @@ func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) erro
 		return newStatusError(res.StatusCode, body)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("answer of %d bytes: %w", len(body), err)
+		return fmt.Errorf("response of %d bytes: %w", len(body), err)
 	}
 	return nil
 }
 
-// judge tells what may be gone at the next try from what will not.
-func (l *link) judge(err error) error {
+// classify separates transient errors from permanent ones.
+func (l *link) classify(err error) error {
 	var status *statusError
 	switch {
-	case err == nil, errors.Is(err, errLeft):
+	case err == nil, errors.Is(err, errCanceled):
 		return err
-	case errors.As(err, &status) && status.ours():
+	case errors.As(err, &status) && status.invalid():
 		return err
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		if last := l.failure.Load(); last != nil {
-			// The last failure is not this one: it is told, not wrapped.
+			// The last failure is context, not the cause, so it is not wrapped.
 			return fmt.Errorf("%w: %w, the last failure was: %v", ErrUnavailable, err, *last)
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// down reports whether err speaks against the server: it does not when the
-// server answered that it will not do this, or not now.
+// down reports whether err indicates a failed server; a rejected request does not.
 func down(err error) bool {
 	var status *statusError
 	if errors.As(err, &status) {
 		return status.code >= http.StatusInternalServerError
 	}
-	return err != nil && !errors.Is(err, errLeft)
+	return err != nil && !errors.Is(err, errCanceled)
 }
 
 func (l *link) close() { l.transport.CloseIdleConnections() }

@@ -13,8 +13,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-// renamed is a model that makes other vectors than model does, of as many
-// dimensions.
+// renamed is a model with the dimensions of model and other vectors.
 type renamed struct{ model }
 
 func (r renamed) Space() embed.Space {
@@ -50,7 +49,7 @@ func TestRealMigration(t *testing.T) {
 			t.Errorf("search by vectors of another model: got %+v, %v, want %v", got, err, index.ErrNoVectors)
 		}
 	}
-	wantFound(t, old, "") // it serves on
+	wantFound(t, old, "") // the old generation is still searched
 
 	promote(t, other)
 	wantStatus(t, other, true, 1)
@@ -85,7 +84,7 @@ func TestRealRenew(t *testing.T) {
 	if err := unaware.Apply(t.Context(), []index.Change{brew}); err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, ix, false, 2) // found at once, in what is searched
+	wantStatus(t, ix, false, 2) // searchable in the live generation at once
 	fill(t, ix, []index.Change{brew})
 	wantStatus(t, ix, true, 1)
 	wantFound(t, other, "")
@@ -94,7 +93,7 @@ func TestRealRenew(t *testing.T) {
 	}
 }
 
-// TestRealRestored is an index whose aliases were left out of a backup.
+// TestRealRestored opens an index whose aliases were not restored from a backup.
 func TestRealRestored(t *testing.T) {
 	t.Parallel()
 	prefix := newPrefix(t)
@@ -112,9 +111,9 @@ func TestRealRestored(t *testing.T) {
 	wantStatus(t, ix, true, 2)
 }
 
-// TestRealCatalogMadeAnew gives an index a catalog whose revisions begin again:
-// none is to be taken for older than one of the catalog before.
-func TestRealCatalogMadeAnew(t *testing.T) {
+// TestRealNewCatalog opens an index with a new catalog, whose revisions start
+// again: they must not be compared with those of the previous catalog.
+func TestRealNewCatalog(t *testing.T) {
 	t.Parallel()
 	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
 	of := func(log string) index.Migrator {
@@ -136,7 +135,7 @@ func TestRealCatalogMadeAnew(t *testing.T) {
 	wantStatus(t, second, true, 1)
 }
 
-func TestRealGenerationIsOneForAll(t *testing.T) {
+func TestRealConcurrentGeneration(t *testing.T) {
 	t.Parallel()
 	prefix := newPrefix(t)
 	url := server(t) + "?prefix=" + prefix
@@ -174,7 +173,7 @@ func generation(t testing.TB, ix index.Migrator) string {
 	return name
 }
 
-// fill does what a worker does with its log.
+// fill applies a log as a worker does.
 func fill(t testing.TB, ix index.Migrator, changes []index.Change) {
 	t.Helper()
 	generation(t, ix)

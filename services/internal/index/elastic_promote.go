@@ -10,7 +10,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
-// Promote is described at Migrator.
+// Promote implements Migrator.
 func (e *elastic) Promote(ctx context.Context) error {
 	g := e.filled.Load()
 	if g == nil {
@@ -36,8 +36,8 @@ func (e *elastic) Promote(ctx context.Context) error {
 	return nil
 }
 
-// point lets the aliases of all kinds point to the indices of the plan, in one
-// step: there is no moment without an index or with two.
+// point moves the search aliases of all kinds to the indices of the plan
+// atomically.
 func (e *elastic) point(ctx context.Context, p *plan, there indices) error {
 	var actions []object
 	for name, index := range there {
@@ -60,10 +60,9 @@ func (e *elastic) point(ctx context.Context, p *plan, there indices) error {
 	return nil
 }
 
-// retire deletes what is older than what was live before the last switch. That
-// one is kept: a worker with the settings of before may still write to it, and
-// who takes a change back finds it nearly filled. What is younger may be on the
-// way to become live.
+// retire deletes generations older than the previous live one. The previous one is
+// kept: a worker with the previous settings may still write to it, and a rollback
+// finds it nearly complete. Younger ones may be in the process of being filled.
 func (e *elastic) retire(ctx context.Context, before indices, live string) error {
 	since := before.liveSince(e.settings)
 	var old []string

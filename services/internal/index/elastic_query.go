@@ -2,11 +2,11 @@ package index
 
 import "cmp"
 
-// candidates is how many vectors a search follows through the graph. With 100,
-// it misses 1 % of the nearest 100; with 200 none, in the same time.
+// candidates is the number of vectors that a kNN search examines per shard. With
+// 100 it misses 1 % of the nearest 100; with 200 none, at equal latency.
 const candidates = 2 * depth
 
-// filter lets the documents of one collection pass that may be found.
+// filter matches the active documents of one scope.
 func filter(tenant string) []object {
 	return []object{
 		{"term": object{"tenant": cmp.Or(tenant, global)}},
@@ -14,7 +14,7 @@ func filter(tenant string) []object {
 	}
 }
 
-// search returns the body of a search of which only ids and scores come back.
+// search returns the body of a search that returns only ids and scores.
 func search(size int, key string, value any) object {
 	return object{
 		key: value, "size": size, "track_total_hits": false,
@@ -29,13 +29,13 @@ func textQuery(tenant, words string) object {
 	}})
 }
 
-// bothFields asks for words in title and body.
+// bothFields matches words in title and body.
 func bothFields(how, words string) object {
 	return object{"multi_match": object{"query": words, "type": how, "fields": []string{"title", "body"}}}
 }
 
-// coverageQuery finds the document that has most of the words; its score is
-// how many.
+// coverageQuery finds the document with the most distinct words; the score is their
+// number.
 func coverageQuery(tenant string, words []string) object {
 	var each []object
 	for _, w := range words {
@@ -46,9 +46,9 @@ func coverageQuery(tenant string, words []string) object {
 	}})
 }
 
-// vectorQuery finds what is near. The filters are part of it: they would
-// otherwise leave little of what is nearest of all. The one on the index keeps
-// a vector from one of another model, of other dimensions even.
+// vectorQuery finds the nearest vectors. Filters apply during the kNN search;
+// applied afterwards they would leave few of the nearest. The filter on the index
+// name excludes generations of other models and dimensions.
 func vectorQuery(tenant, family string, vector []float32) object {
 	return search(depth, "knn", object{
 		"field": "vectors.vector", "query_vector": vector, "k": depth, "num_candidates": candidates,

@@ -20,7 +20,7 @@ import (
 	"cairn/services/internal/index/indextest"
 )
 
-// TestRealElasticsearch runs on the server that CAIRN_TEST_ELASTICSEARCH names.
+// TestRealElasticsearch needs a server at CAIRN_TEST_ELASTICSEARCH.
 func TestRealElasticsearch(t *testing.T) {
 	t.Parallel()
 	server(t)
@@ -37,8 +37,8 @@ func TestRealModelComparesEachExample(t *testing.T) {
 	testExamples(t, func(t testing.TB, e embed.Embedder) index.Index { return openReal(t, e) })
 }
 
-// TestRealDeliveries gives two workers of one index all that happened, in any
-// order and repeatedly. They must end where one ends that saw it in order.
+// TestRealDeliveries delivers the same changes to two workers, reordered and
+// repeatedly. Both must converge to the state of an ordered delivery.
 func TestRealDeliveries(t *testing.T) {
 	t.Parallel()
 	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
@@ -71,8 +71,8 @@ func TestRealDeliveries(t *testing.T) {
 	}
 }
 
-// history is what happened to n documents, each time with a word of its own,
-// and the revision in which each is found in the end; 0 when it was removed.
+// history returns changes of n documents, each with a distinct word, and the final
+// revision of each; 0 for a removed one.
 func history(n int) (log []index.Change, last map[string]uint64) {
 	last = map[string]uint64{}
 	for round := range 5 {
@@ -91,8 +91,8 @@ func history(n int) (log []index.Change, last map[string]uint64) {
 	return log, last
 }
 
-// TestRealFilters hides a document among more neighbours of another tenant
-// than a search by vector looks at.
+// TestRealFilters places a document among more neighbours of another tenant than a
+// kNN search examines.
 func TestRealFilters(t *testing.T) {
 	t.Parallel()
 	ix := openReal(t, model{new(bool)})
@@ -113,7 +113,7 @@ func TestRealFilters(t *testing.T) {
 	}
 }
 
-// TestRealQueries asks what is beyond the limits of Elasticsearch, by words.
+// TestRealQueries exceeds the limits of Elasticsearch, by words.
 func TestRealQueries(t *testing.T) {
 	t.Parallel()
 	away := false
@@ -158,8 +158,8 @@ func TestRealBlockedWrites(t *testing.T) {
 	}
 }
 
-// TestRealWords compares the words of Elasticsearch with those of the embedder,
-// which the embedded index counts.
+// TestRealWords compares the tokens of Elasticsearch with those of the embedder,
+// which the embedded index uses.
 func TestRealWords(t *testing.T) {
 	t.Parallel()
 	prefix := newPrefix(t)
@@ -192,7 +192,7 @@ func TestRealWords(t *testing.T) {
 	}
 }
 
-// server is the URL of the Elasticsearch to test with.
+// server is the URL of the Elasticsearch under test.
 func server(t testing.TB) string {
 	t.Helper()
 	url := os.Getenv("CAIRN_TEST_ELASTICSEARCH")
@@ -202,8 +202,8 @@ func server(t testing.TB) string {
 	return strings.TrimSuffix(url, "/")
 }
 
-// openReal is an index of its own on the server, gone after the test.
-// openReal opens an index of its own that is live from the start.
+// openReal opens an index of the test's own, live from the start and deleted after
+// the test.
 func openReal(t testing.TB, e embed.Embedder) index.Migrator {
 	t.Helper()
 	ix := openAt(t, server(t)+"?timeout=60s&prefix="+newPrefix(t), e)
@@ -216,7 +216,7 @@ func openAt(t testing.TB, url string, e embed.Embedder) index.Migrator {
 	return openURL(t, url, e).(index.Migrator)
 }
 
-// newPrefix is one that nobody else uses; what has it is deleted in the end.
+// newPrefix returns a unique prefix, whose indices are deleted after the test.
 func newPrefix(t testing.TB) string {
 	t.Helper()
 	url, prefix := server(t), "test-"+strings.ToLower(rand.Text()[:10])
@@ -230,7 +230,7 @@ func newPrefix(t testing.TB) string {
 	return prefix
 }
 
-// ask sends a request past the index under test.
+// ask sends a request to the server directly.
 func ask(t testing.TB, method, url, body string, answer any) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -238,7 +238,7 @@ func ask(t testing.TB, method, url, body string, answer any) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Close = true // no connection outlives the test
+	req.Close = true // goleak: keep no connection
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -7,37 +7,37 @@ import (
 	"strings"
 )
 
-// errIncomparable says that the live index has no vectors like the query's.
+// errIncomparable is returned when the live index holds vectors of another model.
 var errIncomparable = errors.New("vectors of another model")
 
-// round is what is asked in one request, and what is found.
+// round is one _msearch request and its results.
 type round struct {
 	query Query
 	question
-	family string // of the indices with vectors of the question's model; empty: it has no vectors
+	family string // index prefix of the query's model; empty: no vectors
 
 	found [2][]part // by scope
 }
 
-// side is what a lookup goes by.
+// side is the criterion of a lookup.
 type side int
 
 const (
 	byWords side = iota
 	byVector
-	byCoverage // finds who has most of the words
-	byScope    // finds anyone, to tell which index answers
+	byCoverage // the document with the most words
+	byScope    // any document, to identify the live generation
 )
 
 // lookup is one search of a round.
 type lookup struct {
 	scope, part int
 	side        side
-	words       int // asked for, to tell the share of those that are found
+	words       int // distinct words in the query, for coverage
 	body        object
 }
 
-// scopes returns the collections asked, the one preferred first.
+// scopes returns the scopes to search, the preferred one first.
 func (r *round) scopes() []string {
 	if r.query.Tenant == "" {
 		return []string{""}
@@ -52,8 +52,8 @@ func (r *round) lookups() (all []lookup) {
 			all = append(all, lookup{side: byScope, body: scopeQuery(tenant)})
 		}
 		for i, text := range r.texts {
-			r.found[scope][i].plain = r.space.Lexical // Elasticsearch weighs no dimensions
-			words := newAsking(text)
+			r.found[scope][i].plain = r.space.Lexical // Elasticsearch does not weight dimensions
+			words := newTerms(text)
 			if len(words.all) > 0 {
 				all = append(all, lookup{scope, i, byWords, 0, textQuery(tenant, strings.Join(words.all, " "))})
 			}
@@ -69,21 +69,21 @@ func (r *round) lookups() (all []lookup) {
 	return all
 }
 
-// scopeQuery finds one document of a collection. Vectors of one model find
-// nothing among those of another, and would not tell why.
+// scopeQuery finds any document of a scope. It detects a live generation of another
+// model, in which a kNN search finds nothing without an error.
 func scopeQuery(tenant string) object {
 	return search(1, "query", object{"bool": object{"filter": filter(tenant)}})
 }
 
-// note takes an answer in. Who asked by vectors in vain asks again without.
+// note stores the result of a lookup.
 func (r *round) note(l lookup, a response) error {
 	if a.Status >= http.StatusMultipleChoices {
 		switch err := (&statusError{a.Status, a.Error}); {
-		case a.Status == http.StatusNotFound: // no index is live, so there is nothing to compare with
+		case a.Status == http.StatusNotFound: // no live index, so nothing to compare with
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		case l.side == byVector:
 			return fmt.Errorf("%w: %w", errIncomparable, err)
-		case err.ours():
+		case err.invalid():
 			return err
 		default:
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -97,7 +97,7 @@ func (r *round) note(l lookup, a response) error {
 	case byWords:
 		p.text = a.matches(func(score float64) float64 { return score })
 	case byVector:
-		// The score of a cosine is (1 + cosine) / 2.
+		// Elasticsearch reports a cosine as (1 + cosine) / 2.
 		p.vector = a.matches(func(score float64) float64 { return min(1, 2*score-1) })
 	case byCoverage:
 		for _, h := range a.Hits.Hits {

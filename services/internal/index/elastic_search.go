@@ -10,9 +10,9 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
-// Search asks for all parts of the query, by words and by vectors, of the
-// tenant and of everybody, in one request. A second one is needed while a new
-// generation is filled: vectors of different models cannot be compared.
+// Search runs all lookups (words and vectors of each part, in tenant and global
+// scope) in one request. A second request is needed only while a generation of
+// another model is being filled.
 func (e *elastic) Search(ctx context.Context, q Query) (Result, error) {
 	result, err := e.find(ctx, q)
 	if err != nil {
@@ -48,8 +48,8 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	return r.result(), nil
 }
 
-// ask sends the lookups of a round and notes what was found. A search changes
-// nothing: when its connection breaks, it is sent once more.
+// ask sends the lookups of a round and stores the results. Searches are
+// idempotent: one whose connection breaks is retried once.
 func (e *elastic) ask(ctx context.Context, r *round) error {
 	lookups := r.lookups()
 	if len(lookups) == 0 {
@@ -94,13 +94,13 @@ func encodeLookups(lookups []lookup) ([]byte, error) {
 	return encode(lines...)
 }
 
-// answered is what is wanted of an answer.
+// answered is the response to one lookup.
 var answered = []string{
 	"responses.status", "responses.error.type", "responses.error.reason",
 	"responses.hits.hits._index", "responses.hits.hits._score", "responses.hits.hits.fields",
 }
 
-// answers is what comes back for the lookups, in their order.
+// answers are the responses to the lookups, in order.
 type answers struct {
 	Responses []response `json:"responses"`
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Check is described at Migrator. While the server is left alone after
-// failures, the error says so, and what the last of them was.
+// Check implements Migrator. While the circuit breaker is open the error includes
+// the last failure.
 func (e *elastic) Check(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`
@@ -25,7 +25,7 @@ func (e *elastic) Check(ctx context.Context) error {
 	return nil
 }
 
-// Status is described at Migrator.
+// Status implements Migrator.
 func (e *elastic) Status(ctx context.Context) (Status, error) {
 	there, err := e.look(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (e *elastic) Status(ctx context.Context) (Status, error) {
 		s.Fingerprint = there.newest(e.planFor(space)).mark()
 	}
 	counts := make([]int, len(kinds))
-	all, ctx := errgroup.WithContext(ctx) // at once: who asks how it is waits little
+	all, ctx := errgroup.WithContext(ctx) // concurrently: health checks are short
 	for i, kind := range kinds {
 		all.Go(func() (err error) {
 			counts[i], err = e.count(ctx, kind)

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// stub stands for an Elasticsearch that goes wrong in ways a real one cannot
-// be made to. What it keeps are names of indices.
+// stub is a fake Elasticsearch for faults that a real one cannot be forced into.
+// It stores only names of indices.
 type stub struct {
 	URL    string
 	bulk   atomic.Pointer[http.HandlerFunc]
 	search atomic.Pointer[http.HandlerFunc]
-	asked  atomic.Int64 // how often anything was
+	asked  atomic.Int64 // requests received
 
 	mu      sync.Mutex
 	indices map[string]map[string]struct{} // their aliases
@@ -79,7 +79,7 @@ func (s *stub) administer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// live is the name of the index of the kind.
+// live returns the name of the live index of the kind.
 func (s *stub) live(kind string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,15 +91,15 @@ func (s *stub) live(kind string) string {
 	return ""
 }
 
-// lose forgets all indices.
+// lose drops all indices.
 func (s *stub) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.indices)
 }
 
-// answerItems answers a bulk: what is at place i with status[i], or 201. It
-// returns how many there were.
+// answerItems answers a bulk request, the operation at i with status[i], or 201. It
+// returns the number of operations.
 func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) int {
 	var items []string
 	for i := range lines(r) / 2 {
@@ -113,7 +113,7 @@ func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) int
 	return len(items)
 }
 
-// answerSearches answers each search of a request with nothing.
+// answerSearches answers each search of a request without hits.
 func answerSearches(w http.ResponseWriter, r *http.Request) {
 	answers := make([]string, lines(r)/2)
 	for i := range answers {

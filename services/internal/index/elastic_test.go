@@ -36,7 +36,7 @@ func TestElasticSettings(t *testing.T) {
 	}
 }
 
-func TestElasticNeedsNoServerToBeOpened(t *testing.T) {
+func TestElasticOpensWithoutServer(t *testing.T) {
 	t.Parallel()
 	ix := openAt(t, "http://127.0.0.1:1", lexical(t))
 	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrUnavailable) {
@@ -54,7 +54,7 @@ func TestElasticBulk(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
-		status  map[int]int // by place, of what is not taken
+		status  map[int]int // by position, of rejected operations
 		want    error
 		refused []string
 	}{
@@ -86,7 +86,7 @@ func TestElasticBulk(t *testing.T) {
 	}
 }
 
-func TestElasticRefusesWhatHasNoIndex(t *testing.T) {
+func TestElasticRejectsUnknownKinds(t *testing.T) {
 	t.Parallel()
 	changes := some(2)
 	changes[0].Kind = "template"
@@ -97,7 +97,7 @@ func TestElasticRefusesWhatHasNoIndex(t *testing.T) {
 	}
 }
 
-// picky is a model that refuses a text.
+// picky is a model that rejects one text.
 type picky struct{ model }
 
 func (p picky) Embed(ctx context.Context, purpose embed.Purpose, texts []string) ([][]float32, error) {
@@ -107,7 +107,7 @@ func (p picky) Embed(ctx context.Context, purpose embed.Purpose, texts []string)
 	return p.model.Embed(ctx, purpose, texts)
 }
 
-func TestElasticRefusesWhatTheModelRefuses(t *testing.T) {
+func TestElasticRejectsWhatTheModelRejects(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int64
 	s := newStub(t)
@@ -119,7 +119,7 @@ func TestElasticRefusesWhatTheModelRefuses(t *testing.T) {
 	}
 }
 
-func TestElasticHalvesWhatIsTooMuch(t *testing.T) {
+func TestElasticBisectsLargeBatches(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int64
 	s := newStub(t)
@@ -143,8 +143,8 @@ func TestElasticHalvesWhatIsTooMuch(t *testing.T) {
 	}
 }
 
-// mishaps are what may happen to any request.
-var mishaps = map[string]http.HandlerFunc{
+// faults are faults of any request.
+var faults = map[string]http.HandlerFunc{
 	"429": func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		fmt.Fprint(w, `{"error":{"type":"es_rejected_execution_exception","reason":"queue full"},"status":429}`)
@@ -157,12 +157,12 @@ var mishaps = map[string]http.HandlerFunc{
 	"cut off":    func(_ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
 }
 
-// drain reads the body, without which a server does not see its caller leave.
+// drain reads the body; a server notices a canceled request only afterwards.
 func drain(r *http.Request) { lines(r) }
 
-func TestElasticMishaps(t *testing.T) {
+func TestElasticFaults(t *testing.T) {
 	t.Parallel()
-	for name, handle := range mishaps {
+	for name, handle := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStub(t)
@@ -182,7 +182,7 @@ func TestElasticMishaps(t *testing.T) {
 	}
 }
 
-func TestElasticSearchesOnceMoreWhenTheConnectionBreaks(t *testing.T) {
+func TestElasticRetriesSearchOnBrokenConnection(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	s := newStub(t)
@@ -197,7 +197,7 @@ func TestElasticSearchesOnceMoreWhenTheConnectionBreaks(t *testing.T) {
 	}
 }
 
-func TestElasticNamesItself(t *testing.T) {
+func TestElasticUserAgent(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)
 	var user, password atomic.Value
@@ -213,7 +213,7 @@ func TestElasticNamesItself(t *testing.T) {
 	}
 }
 
-// partly answers searches with nothing, the first of each request with status.
+// partly answers searches without hits, the first of each request with status.
 func partly(status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answers := make([]string, lines(r)/2)
@@ -225,7 +225,7 @@ func partly(status int) http.HandlerFunc {
 	}
 }
 
-func TestElasticSearchWithoutAPart(t *testing.T) {
+func TestElasticPartialResults(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		status      int
@@ -242,7 +242,7 @@ func TestElasticSearchWithoutAPart(t *testing.T) {
 
 var vlans = index.Query{Kind: "skill", Tenant: "acme", Text: "List all VLANs. Restart the old hosts.", TopK: 5}
 
-// some is n different documents.
+// some returns n distinct documents.
 func some(n int) []index.Change {
 	changes := make([]index.Change, n)
 	for i := range changes {
@@ -253,7 +253,8 @@ func some(n int) []index.Change {
 	return changes
 }
 
-// Among the vectors of another model nothing is found: other hits tell why.
+// A kNN search among vectors of another model finds nothing; a hit of the scope
+// query reveals the mismatch.
 func TestElasticSearchByVectorsOfAnotherModel(t *testing.T) {
 	t.Parallel()
 	s := newStub(t)

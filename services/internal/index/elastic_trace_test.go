@@ -13,13 +13,13 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// A search is a span in its caller's trace, and has nothing of what is searched.
-// Without t.Parallel: tracing is of the whole process.
+// A search is a span in the caller's trace, without any text of the query. Not
+// parallel: tracing is global to the process.
 func TestElasticIsTraced(t *testing.T) {
 	var mu sync.Mutex
 	var said strings.Builder
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // texts are readable in it
+		body, _ := io.ReadAll(r.Body) // uncompressed, so texts are visible
 		mu.Lock()
 		defer mu.Unlock()
 		_, _ = said.Write(body)

@@ -6,21 +6,21 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// maxWords is how many words of a part are looked for. Elasticsearch allows
-// 1,024 clauses; each word is looked for in two fields.
+// maxWords bounds the words of a part. Elasticsearch allows 1,024 clauses, and each
+// word is matched in two fields.
 const maxWords = 256
 
-// asking is the words of a part of a query.
-type asking struct {
-	all      []string // that say something, as often as they come
-	distinct []string // one of each
+// terms is the words of a part of a query.
+type terms struct {
+	all      []string // without stop words, repetitions included
+	distinct []string // each once
 	seen     map[string]bool
 }
 
-// newAsking takes a part apart, up to maxWords. What white space separates may
-// be many words, in scripts that have none between them.
-func newAsking(part string) *asking {
-	a := &asking{seen: map[string]bool{}}
+// newTerms splits a part into words, up to maxWords. In scripts without spaces
+// one token may contain many words.
+func newTerms(part string) *terms {
+	a := &terms{seen: map[string]bool{}}
 	for _, w := range strings.Fields(embed.Plain(part)) {
 		stems := embed.Words(w)
 		if len(stems) == 1 {
@@ -34,7 +34,7 @@ func newAsking(part string) *asking {
 	return a
 }
 
-func (a *asking) add(word, stem string) {
+func (a *terms) add(word, stem string) {
 	if len(a.all) == maxWords {
 		return
 	}

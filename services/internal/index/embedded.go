@@ -8,11 +8,11 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// batch is how many documents are made ready at a time: their vectors, before
-// the zeros are left out, take some 16 KB each.
+// batch is the number of documents prepared at a time: their dense vectors take
+// 16 KB each.
 const batch = 64
 
-// embedded is an index in memory. It is exact, and empty at every start.
+// embedded is an exact index in memory. It is empty at every start.
 type embedded struct {
 	embedder embed.Embedder
 
@@ -20,18 +20,17 @@ type embedded struct {
 	pools map[place]*pool
 }
 
-// place names a pool: kinds and tenants do not mix.
+// place identifies a pool: kinds and tenants are separate.
 type place struct{ kind, tenant string }
 
 func newEmbedded(e embed.Embedder) *embedded {
 	return &embedded{embedder: e, pools: map[place]*pool{}}
 }
 
-// NewWords returns an index in memory that begins empty and has no vectors: it
-// is to be searched by Text.
+// NewWords returns an empty index in memory without vectors; search it by Text.
 func NewWords() Index { return newEmbedded(vectorless{}) }
 
-// vectorless is an embedder that makes nothing of texts.
+// vectorless is an embedder that returns no vectors.
 type vectorless struct{}
 
 func (vectorless) Embed(_ context.Context, _ embed.Purpose, texts []string) ([][]float32, error) {
@@ -57,8 +56,8 @@ func (e *embedded) Apply(ctx context.Context, changes []Change) error {
 	return nil
 }
 
-// prepare does what takes long and needs no lock. What is not to be found has
-// no content.
+// prepare tokenizes and embeds outside the lock. Documents that searches do not
+// match have no content.
 func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, error) {
 	vectors, err := embedChanges(ctx, e.embedder, changes)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestEmbedded(t *testing.T) {
 	})
 }
 
-func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestOpenRejectsUnknownURL(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "embedded", "embedded:dir", "ftp://host"} {
 		if _, err := index.Open(url, nil, ""); err == nil || !strings.Contains(err.Error(), "embedded:") {
@@ -54,7 +54,7 @@ func openURL(t testing.TB, url string, e embed.Embedder) index.Index {
 	return ix
 }
 
-// model stands for a model whose two dimensions are drinks and networks.
+// model is a fake model with two dimensions: drinks and networks.
 type model struct{ away *bool }
 
 var errAway = errors.New("the model is away")
@@ -93,7 +93,7 @@ func TestModel(t *testing.T) {
 	testModel(t, open)
 }
 
-// testModel checks an index that begins empty with a model.
+// testModel checks an initially empty index with a model.
 func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) {
 	away := false
 	ix := open(t, model{&away})

@@ -13,13 +13,13 @@ import (
 	"cairn/services/internal/index"
 )
 
-// TestQuality measures on public data how well skills are found, in the folder
-// that CAIRN_EVAL names.
+// TestQuality measures retrieval quality on the public data sets in the folder
+// CAIRN_EVAL.
 func TestQuality(t *testing.T) {
 	t.Parallel()
 	for _, set := range []struct {
 		name, folder string
-		recall, ndcg float64 // at 5 and at 10, the least that will do
+		recall, ndcg float64 // at 5 and at 10, lower bounds
 	}{
 		{"Seal-Tools", "retrieval", 0.94, 0.94},
 		{"ToolE", "retrieval/toole", 0.64, 0.57},
@@ -43,7 +43,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// judged is a query with the skills that answer it.
+// judged is a query with its relevant skills.
 type judged struct {
 	Query string   `json:"query"`
 	Gold  []string `json:"skill_ids"`
@@ -146,7 +146,7 @@ func evaluation(t testing.TB, folder string) string {
 	return filepath.Join(root, folder)
 }
 
-// read returns the values of the lines of a file.
+// read decodes the lines of a file.
 func read[T any](t testing.TB, path string) (values []T) {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -116,7 +116,7 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
-// list makes matches of ids and scores in turns.
+// list returns matches from alternating ids and scores.
 func list(pairs ...any) (matches []match) {
 	for i := 0; i < len(pairs); i += 2 {
 		matches = append(matches, match{pairs[i].(string), pairs[i+1].(float64)})

@@ -15,8 +15,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// FuzzElasticsearch has anything for the answers of an Elasticsearch: hits are
-// none, or have scores in their order from 0 to 1; what is no answer is an error.
+// FuzzElasticsearch returns arbitrary responses of an Elasticsearch: hits have
+// ordered scores from 0 to 1, or there are none, and an invalid response is an error.
 func FuzzElasticsearch(f *testing.F) {
 	hit := func(score string) string {
 		return `{"status":200,"hits":{"hits":[{"_index":"$INDEX","_score":` + score + `,"fields":{"id":["net.vlans"]}},{"_score":0.1,"fields":{"id":["b"]}}]}}`
@@ -38,7 +38,7 @@ func FuzzElasticsearch(f *testing.F) {
 	f.Cleanup(server.Close)
 	f.Fuzz(func(t *testing.T, search, item, indices []byte, status int) {
 		if status < 200 || status > 599 {
-			return // no status of an answer
+			return // not a valid status
 		}
 		search = bytes.ReplaceAll(search, []byte("$INDEX"), []byte(good.live("skill")))
 		good.onSearch(func(w http.ResponseWriter, r *http.Request) { repeat(w, r, status, "responses", search) })
@@ -46,7 +46,7 @@ func FuzzElasticsearch(f *testing.F) {
 			repeat(w, r, status, "items", fmt.Appendf(nil, `{"index":%s}`, item))
 		})
 		ix := openAt(t, good.URL, model)
-		_ = ix.Apply(t.Context(), some(2)) // whatever it says, it ends
+		_ = ix.Apply(t.Context(), some(2)) // any result, but it returns
 		for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
 			q := vlans
 			q.By = by
@@ -57,11 +57,11 @@ func FuzzElasticsearch(f *testing.F) {
 		bad.answer.Store(&answer{status, indices})
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_ = openAt(t, server.URL, model).Apply(ctx, some(1)) // goes as the server says, and ends
+		_ = openAt(t, server.URL, model).Apply(ctx, some(1)) // any result, but it returns
 	})
 }
 
-// whatever answers everything in the same way.
+// whatever gives every request the same response.
 type whatever struct{ answer atomic.Pointer[answer] }
 
 type answer struct {
@@ -83,7 +83,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// repeat answers each request of many with the same.
+// repeat answers each operation of a request alike.
 func repeat(w http.ResponseWriter, r *http.Request, status int, name string, answer []byte) {
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{%q:[`, name)

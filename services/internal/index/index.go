@@ -1,5 +1,5 @@
-// Package index finds records by meaning and by words. An index is a view of
-// the catalog: it can be thrown away and rebuilt, and holds ids, never records.
+// Package index finds records by meaning and by words. An index is a projection of
+// the catalog: it can be dropped and rebuilt, and holds ids, never records.
 package index
 
 import (
@@ -11,16 +11,15 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// Open returns the index that url names, with vectors made by e, of the catalog
-// that is called log: what is there of another catalog is not its own. The
-// caller closes it.
+// Open returns the index at url, with vectors from e, of the catalog with the ID
+// log; documents of another catalog are ignored. The caller closes it.
 //
 //	embedded:                   in memory, begins empty
 //	http://user:password@host:9200?prefix=cairn&timeout=4s
 //	                            Elasticsearch 8, a Migrator; https as well
 //
-// Elasticsearch need not be there yet. Names of indices begin with prefix; two
-// catalogs on one server want different ones. A search takes timeout at most.
+// Elasticsearch need not be reachable yet. Index names begin with prefix; two
+// catalogs on one server need different ones. timeout bounds a search.
 func Open(url string, e embed.Embedder, log string) (Index, error) {
 	switch {
 	case url == "embedded:":
@@ -31,63 +30,62 @@ func Open(url string, e embed.Embedder, log string) (Index, error) {
 	return nil, fmt.Errorf("index %q: want embedded: or http://host:9200", url)
 }
 
-// Index is a searchable view of the catalog. It may be used concurrently.
+// Index is a searchable projection of the catalog. It may be used concurrently.
 type Index interface {
-	// Apply takes changes in any order, and may see one twice: of two
-	// revisions of a document the higher one wins. When it returns nil, Search
-	// sees them.
+	// Apply applies changes in any order, and repeatedly: the highest revision of
+	// a document wins. When it returns nil, Search sees the changes.
 	Apply(ctx context.Context, changes []Change) error
-	// Search answers with the best documents for q: the tenant's own, or the
-	// global ones where the tenant has none that fit. No hits is no error.
-	// [ErrNoVectors] is one of a search by Vector.
+	// Search returns the best documents for q from the tenant's scope, or from the
+	// global scope when no tenant document is relevant. No hits is no error. A
+	// search by Vector without vectors returns [ErrNoVectors].
 	Search(ctx context.Context, q Query) (Result, error)
-	// Close releases what the index holds.
+	// Close releases the index's resources.
 	Close() error
 }
 
-// Document is what an index keeps of a record.
+// Document is the indexed part of a record.
 type Document struct {
-	Kind     string // skill, agent or tool; each kind is a pool of its own
+	Kind     string // skill, agent or tool; kinds are searched separately
 	Tenant   string // empty: global
 	ID       string
 	Title    string   // name and purpose
 	Body     string   // all other text
-	Examples []string // queries that should find the record
+	Examples []string // queries that the record should match
 	Domain   string
-	Status   string // only active documents are found; empty is active
+	Status   string // only active documents are found; empty means active
 	Class    string
 	Provider string
 }
 
-// Change is a document put or removed at a revision of the catalog.
+// Change is a document stored or removed at a revision of the catalog.
 type Change struct {
 	Document // when Removed, only Kind, Tenant and ID are set
 	Revision uint64
 	Removed  bool
 }
 
-// Query asks for the TopK best documents of one kind; below 1 that is none.
+// Query selects the TopK best documents of one kind; TopK below 1 selects none.
 type Query struct {
 	Kind   string
-	Tenant string // empty: the global collection only
+	Tenant string // empty: global scope only
 	Text   string
 	TopK   int
 	By     Method // empty: Hybrid
 }
 
-// Result is what a search found, best first.
+// Result is the outcome of a search, best hit first.
 type Result struct {
 	Hits     []Hit
-	Tenant   string // the collection that answered; empty: the global one
-	Degraded string // TextOnly, or empty when nothing was missing
+	Tenant   string // the scope of the hits; empty: global
+	Degraded string // TextOnly, or empty
 }
 
-// TextOnly says of a hybrid search that words were compared and vectors not: the
-// embedder was away, or the index had no vectors of its model yet.
+// TextOnly marks a hybrid search without vectors: the embedder was unavailable, or
+// the index did not have the model's vectors yet.
 const TextOnly = schemas.TextOnly
 
-// Hit is a document found. Score is in [0,1], descending, and comparable
-// between searches. A rank counts from 1; 0: not among that side's hits.
+// Hit is a matching document. Score is in [0,1], descending, and comparable
+// between searches. Ranks count from 1; 0 means absent from that side's matches.
 type Hit struct {
 	ID         string
 	Score      float64

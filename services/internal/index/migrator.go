@@ -7,12 +7,10 @@ import (
 	"strings"
 )
 
-// Migrator is an Index whose documents outlive the process, on a server that
-// other processes use as well. Apply writes the documents of one generation,
-// Search reads those of the one that is live. The two differ after a change of
-// the model: a new generation is filled from the log while the old one answers
-// by its words, then it is promoted. What is applied meanwhile is found once it
-// is.
+// Migrator is an Index on a server that other processes share. Apply writes the
+// newest generation; Search reads the live one. They differ after a change of the
+// model: the new generation is filled from the log while the old one is searched
+// by words, then it is promoted.
 //
 //	name, err := m.Generation(ctx)  // at start, now and then, and after ErrLost
 //	consumer := durable("index-" + name) // a new one begins with the first record
@@ -20,49 +18,47 @@ import (
 //	when nothing is pending for the first time { m.Promote(ctx) }
 type Migrator interface {
 	Index
-	// Generation names what Apply writes to, and makes it when it is missing.
-	// It is not searched before it was promoted. Another name means that none of
-	// the log is in there: the model, the mapping or the catalog is another, or
-	// the server lost it. It has letters, digits and dashes.
+	// Generation returns the name of the generation that Apply writes to and
+	// creates it when missing. It is not searched until promoted. A changed name
+	// means that the generation is empty: model, mapping or catalog changed, or the
+	// server lost it. The name consists of letters, digits and dashes.
 	Generation(ctx context.Context) (string, error)
-	// Renew begins a generation that takes the place of the live one, although
-	// nothing about it is wrong, and names it. While one is being filled, it is
-	// that one.
+	// Renew starts a generation that replaces an intact live one, and returns its
+	// name. While a generation is being filled, it returns that one.
 	Renew(ctx context.Context) (string, error)
-	// Promote makes the generation that Apply writes to the live one, for all
-	// kinds at once, when it is not yet. Call it once a generation, when all of
-	// the log was applied: two workers with different settings that went on
-	// calling it would take turns. The one it replaces is kept, older ones are
-	// deleted.
+	// Promote makes the generation that Apply writes to live, for all kinds
+	// atomically. Call it once per generation, after the whole log was applied:
+	// two workers with different settings that kept calling it would alternate. The
+	// replaced generation is kept, older ones are deleted.
 	Promote(ctx context.Context) error
-	// Status tells what is live and how much there is.
+	// Status returns the live generation and its size.
 	Status(ctx context.Context) (Status, error)
-	// Check reports why the index cannot be used now, or nil.
+	// Check returns why the index is unavailable, or nil.
 	Check(ctx context.Context) error
 }
 
-// Status is what a Migrator knows of its documents.
+// Status is the state of a Migrator.
 type Status struct {
-	Fingerprint string         // of the newest generation; empty while a model has not told its dimensions
-	Live        string         // of the one that Search reads; empty: there is none
-	Documents   map[string]int // that can be found, by kind
+	Fingerprint string         // of the newest generation; empty until the model's dimensions are known
+	Live        string         // the generation that Search reads; empty: none
+	Documents   map[string]int // searchable documents, by kind
 }
 
-// ErrUnavailable says that the server of an index does not answer now, or has
-// no room now. What was tried may be tried again, later.
+// ErrUnavailable is a transient failure of an index server: unreachable, overloaded
+// or out of space.
 var ErrUnavailable = errors.New("index unavailable")
 
-// ErrLost says that documents applied before are gone from the server. Apply
-// goes on after Migrator.Generation was called, which names what to fill.
+// ErrLost is returned when the server no longer has documents applied earlier. Call
+// Migrator.Generation for the generation to fill, then continue.
 var ErrLost = errors.New("documents of the index are lost")
 
-// Refused is the error of Apply when the index will never take some of the
-// changes. It has taken all others.
+// Refused is returned by Apply for changes that the index rejects permanently. All
+// other changes were applied.
 type Refused struct {
 	Changes []RefusedChange
 }
 
-// RefusedChange is a change that was not applied, and why.
+// RefusedChange is a rejected change with the reason.
 type RefusedChange struct {
 	Change
 	Reason string
@@ -76,7 +72,7 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("%d documents refused: %s", len(all), strings.Join(all, "; "))
 }
 
-// add notes that a change was refused.
+// add records a rejected change.
 func (r *Refused) add(c Change, reason string) {
 	r.Changes = append(r.Changes, RefusedChange{c, reason})
 }

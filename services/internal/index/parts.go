@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// A shorter sentence says too little to be looked for by itself.
+	// A shorter sentence is too unspecific to search for by itself.
 	minWords = 3
-	// Each sentence costs an embedding and a search; of 2,616 measured
-	// requests none has more than 12.
+	// Each sentence costs an embedding and a search; the longest of 2,616 measured
+	// requests has 12.
 	maxSentences = 12
 )
 
-// parts returns what a query asks for: the whole of it first, then its
-// sentences when it has several. An empty query asks for nothing.
+// parts returns the parts of a query: the whole text first, then its sentences if
+// there are several. An empty query has none.
 func parts(query string) []string {
 	if strings.TrimSpace(query) == "" {
 		return nil
@@ -32,8 +32,8 @@ func parts(query string) []string {
 	return all
 }
 
-// sentences splits text after every end mark that a capital follows, and at
-// line ends.
+// sentences splits text at line ends and after each end mark that is followed by a
+// capital letter.
 func sentences(text string) []string {
 	var found []string
 	letters := []rune(text)
@@ -56,8 +56,8 @@ func appendText(texts []string, letters []rune) []string {
 
 func ends(r rune) bool { return strings.ContainsRune(".!?。！？", r) }
 
-// starts reports whether a new sentence can start with rest: white space, then
-// no small letter, or a script without capitals.
+// starts reports whether a sentence can begin with rest: white space, then a
+// character that is no lower-case letter.
 func starts(rest []rune) bool {
 	if len(rest) == 0 || ends(rest[0]) {
 		return false

@@ -11,7 +11,7 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, query string
-		want        []string // beside the query itself
+		want        []string // besides the query itself
 	}{
 		{"one sentence is the whole", "List all the VLANs.", nil},
 		{
@@ -34,7 +34,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-func TestPartsOfNothing(t *testing.T) {
+func TestPartsOfEmptyQuery(t *testing.T) {
 	t.Parallel()
 	if got := parts(" \n\t"); len(got) > 0 {
 		t.Errorf("got %q, want none", got)

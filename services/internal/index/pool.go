@@ -6,11 +6,11 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// pool holds the documents of one kind and tenant. A row is a document's place
-// in it; a document replaced or removed leaves a dead row until the next sweep.
+// pool holds the documents of one kind and tenant, one per row. A replaced or
+// removed document leaves a dead row until the next sweep.
 type pool struct {
-	revisions map[string]uint64 // of removed documents too
-	rows      map[string]uint32 // of the live documents
+	revisions map[string]uint64 // removed documents included
+	rows      map[string]uint32 // of live documents
 	ids       []string          // by row
 	dead      []bool            // by row
 	title     field
@@ -18,7 +18,7 @@ type pool struct {
 	vectors   vectors
 }
 
-// content is what a pool keeps of a document.
+// content is the indexed content of a document.
 type content struct {
 	title, body []string
 	vectors     [][]float32
@@ -58,8 +58,8 @@ func (p *pool) remove(id string) {
 	p.body.remove(row)
 }
 
-// settle makes changes ready to be searched. Dead rows are swept when they are
-// many enough to spread the cost over as many changes.
+// settle prepares the pool for searches after changes. Dead rows are swept when
+// their share is large enough to amortize the cost.
 func (p *pool) settle() {
 	if dead := len(p.ids) - len(p.rows); dead*sweepShare > len(p.ids) {
 		p.sweep()
@@ -67,7 +67,7 @@ func (p *pool) settle() {
 	p.vectors.settle()
 }
 
-// sweepShare is the share of dead rows, one of so many, that is worth a sweep.
+// sweepShare: a sweep starts at one dead row in this many.
 const sweepShare = 8
 
 func (p *pool) sweep() {
@@ -88,8 +88,8 @@ func (p *pool) sweep() {
 	p.vectors.renumber(to)
 }
 
-// search looks for the parts of a query. A nil pool has nothing; a part
-// without a vector is looked for by its words, one without words by its vector.
+// search returns the matches of each part. A nil pool has none. A part without a
+// vector is matched by words, one without words by its vector.
 func (p *pool) search(asked []string, vectors [][]float32) []part {
 	if p == nil || len(p.rows) == 0 {
 		return nil
@@ -102,16 +102,15 @@ func (p *pool) search(asked []string, vectors [][]float32) []part {
 	return found
 }
 
-// searchVector ranks the live rows by the cosine to vector.
+// searchVector scores the live rows by cosine similarity.
 func (p *pool) searchVector(vector []float32) []match {
-	cosines := lentFloats.lend(len(p.ids))
-	defer lentFloats.giveBack(cosines)
+	cosines := floatPool.get(len(p.ids))
+	defer floatPool.put(cosines)
 	p.vectors.cosines(vector, *cosines)
 	return p.best(*cosines)
 }
 
-// best returns the live rows that score highest, best first, and none that
-// scores nothing.
+// best returns the highest scoring live rows, best first, without zero scores.
 func (p *pool) best(scores []float64) []match {
 	found := make([]match, 0, min(len(scores), 4*depth))
 	least := 0.0

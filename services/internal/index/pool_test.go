@@ -11,8 +11,8 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// TestChangedIndex checks that an index which was changed a lot answers as one
-// that was filled with what is left.
+// TestChangedIndex checks that an index after many changes answers like one that
+// was filled with the final documents.
 func TestChangedIndex(t *testing.T) {
 	t.Parallel()
 	e, err := embed.Open(t.Context(), "lexical:")

@@ -1,13 +1,13 @@
 package index
 
-// entry says how much of a term a row has: how often it says a word, or how
-// far its vector reaches into a dimension.
+// entry is a row with the weight of a term: the count of a word, or the value of a
+// vector's dimension.
 type entry struct {
 	row   uint32
 	value float32
 }
 
-// postings keep the rows that have a term, in ascending order.
+// postings map a term to its rows, in ascending order.
 type postings[K comparable] map[K][]entry
 
 func (p postings[K]) add(term K, row uint32, value float32) {
@@ -30,7 +30,7 @@ func (p postings[K]) renumber(to []int) {
 	}
 }
 
-// live counts the entries whose rows are not dead.
+// live returns the number of entries with live rows.
 func live(entries []entry, dead []bool) float64 {
 	n := 0
 	for _, e := range entries {
@@ -41,7 +41,7 @@ func live(entries []entry, dead []bool) float64 {
 	return float64(n)
 }
 
-// renumbered returns the values of the rows that are kept.
+// renumbered returns the values of the remaining rows.
 func renumbered[V any](values []V, to []int) []V {
 	kept := make([]V, 0, len(values))
 	for row, v := range values {

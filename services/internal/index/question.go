@@ -8,24 +8,24 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// Method is what a search compares.
+// Method selects what a search compares.
 type Method string
 
 const (
-	Hybrid Method = "hybrid" // words and vectors; an empty method is the same
-	Text   Method = "text"   // words alone: nothing is embedded
-	Vector Method = "vector" // vectors alone: without them there is an error
+	Hybrid Method = "hybrid" // words and vectors; the default
+	Text   Method = "text"   // words only, nothing is embedded
+	Vector Method = "vector" // vectors only; an error without them
 )
 
-// ErrNoVectors says that a search which is to go by vectors alone cannot, now:
-// the embedder is away, or the index is still being filled with its vectors.
+// ErrNoVectors is returned by a search by Vector while the embedder is unavailable
+// or the index lacks the model's vectors.
 var ErrNoVectors = errors.New("vectors unavailable")
 
-// question is what is looked for, by the parts of a query.
+// question is a query, split into parts and embedded.
 type question struct {
-	texts    []string    // whose words are compared; an empty one has none
-	vectors  [][]float32 // nil where there is none to compare
-	space    embed.Space // by which what is found is judged; see relevant
+	texts    []string    // to compare by words; empty: not
+	vectors  [][]float32 // nil: not compared by vector
+	space    embed.Space // of the vectors; see relevant
 	degraded string
 }
 
@@ -46,13 +46,13 @@ func newQuestion(ctx context.Context, e embed.Embedder, q Query) (question, erro
 		return words, nil
 	case q.By == Vector:
 		alone := question{texts: make([]string, len(vectors)), vectors: vectors, space: e.Space()}
-		alone.space.Lexical = false // there are no words beside the cosine to ask
+		alone.space.Lexical = false // no words are compared beside the cosine
 		return alone, nil
 	}
 	return question{texts: words.texts, vectors: vectors, space: e.Space()}, nil
 }
 
-// wordsOf is the question for the words of q alone.
+// wordsOf returns the question for the words of q alone.
 func wordsOf(q Query) question {
 	texts := parts(q.Text)
 	return question{texts: texts, vectors: make([][]float32, len(texts))}

@@ -6,10 +6,10 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// relevant returns the best documents for a query, or none when nothing has to
-// do with it. The parts are those of the query, the whole of it first. A space
-// without a name means that no vectors were compared; one that is not lexical,
-// that a cosine says all.
+// relevant returns the best documents for a query, or none when the best match is
+// below the relevance floor. The whole query is the first part. A space without a
+// name means that no vectors were compared; for one that is not lexical the cosine
+// alone decides.
 func relevant(found []part, space embed.Space, limit int) []Hit {
 	sure := confidence(found, space)
 	if sure == 0 {
@@ -23,9 +23,8 @@ func relevant(found []part, space embed.Space, limit int) []Hit {
 	return hits
 }
 
-// confidence tells how well the part that is answered best is answered, from 0,
-// not at all, to 1. Fused scores are relative to the best; confidence makes
-// them comparable between queries.
+// confidence returns how well the best part matches, from 0 to 1. It makes fused
+// scores, which are relative to the best match, comparable between queries.
 func confidence(found []part, space embed.Space) float64 {
 	best := 0.0
 	for _, p := range found {
@@ -34,9 +33,9 @@ func confidence(found []part, space embed.Space) float64 {
 	return min(1, best)
 }
 
-// confidence is the best cosine, when a model stands behind it. A lexical one
-// is only half of the truth, the share of the words that are found the other;
-// no words in common is no answer.
+// confidence of a part is its best cosine for a model's vectors. For lexical ones
+// it is the mean of the cosine and the share of matched words; without a common
+// word it is 0.
 func (p part) confidence(space embed.Space) float64 {
 	switch {
 	case space.Name == "":

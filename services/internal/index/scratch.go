@@ -2,21 +2,21 @@ package index
 
 import "sync"
 
-// scratch lends slices that a search needs only while it counts. They are as long
-// as there are documents or vectors: made for each search, most garbage would be
-// of them. It may be used concurrently.
+// scratch pools the slices that a search needs while it scores. They have one
+// element per document or vector and would dominate garbage collection. It may be
+// used concurrently.
 type scratch[T any] struct{ pool sync.Pool }
 
 var (
-	lentFloats scratch[float64]
-	lentSights scratch[sight]
+	floatPool      scratch[float64]
+	occurrencePool scratch[occurrence]
 )
 
-// sight is how many words of a query a document has, and the last of them, from 1.
-type sight struct{ words, last uint32 }
+// occurrence is the number of matched query words, and the last of them, from 1.
+type occurrence struct{ words, last uint32 }
 
-// lend gives n zeros, which nobody uses any more after giveBack.
-func (s *scratch[T]) lend(n int) *[]T {
+// get returns n zeros, to be returned by put.
+func (s *scratch[T]) get(n int) *[]T {
 	lent, _ := s.pool.Get().(*[]T)
 	if lent == nil || cap(*lent) < n {
 		fresh := make([]T, n)
@@ -27,4 +27,4 @@ func (s *scratch[T]) lend(n int) *[]T {
 	return lent
 }
 
-func (s *scratch[T]) giveBack(lent *[]T) { s.pool.Put(lent) }
+func (s *scratch[T]) put(lent *[]T) { s.pool.Put(lent) }

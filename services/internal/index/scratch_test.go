@@ -2,11 +2,11 @@ package index
 
 import "testing"
 
-func TestWhatIsLentIsZero(t *testing.T) {
+func TestPooledSlicesAreZeroed(t *testing.T) {
 	t.Parallel()
 	var s scratch[float64]
 	for _, n := range []int{8, 4, 8, 16, 3, 0, 16} {
-		lent := s.lend(n)
+		lent := s.get(n)
 		if len(*lent) != n {
 			t.Fatalf("%d lent, want %d", len(*lent), n)
 		}
@@ -16,6 +16,6 @@ func TestWhatIsLentIsZero(t *testing.T) {
 			}
 			(*lent)[i] = 1
 		}
-		s.giveBack(lent)
+		s.put(lent)
 	}
 }

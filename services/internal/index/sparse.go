@@ -2,19 +2,19 @@ package index
 
 import "math"
 
-// drift is how much more vectors there may be, one in so many, before the
-// lengths of all are measured again with the weights of the day. Measuring at
-// every change finds nothing better.
+// drift is the growth, one vector in this many, after which all lengths are
+// recomputed with current rarity weights. Recomputing on every change does not
+// improve results.
 const drift = 16
 
-// sparse keeps wide vectors of few dimensions each, and weights a dimension by
-// its rarity: the inverse of the share of the vectors that reach into it.
+// sparse holds wide vectors with few non-zero dimensions and weights a dimension by
+// its inverse document frequency.
 type sparse struct {
-	width    int              // how many dimensions there are
-	reach    postings[uint32] // by dimension; its rows are places in owners
-	owners   []uint32         // the row that each vector belongs to
+	width    int              // number of dimensions
+	reach    postings[uint32] // by dimension; rows are indices of owners
+	owners   []uint32         // the row of each vector
 	lengths  []float64
-	measured int // how many vectors there were when the lengths were measured
+	measured int // number of vectors when the lengths were computed
 }
 
 func (s *sparse) add(row uint32, vector []float32) {
@@ -32,8 +32,8 @@ func (s *sparse) add(row uint32, vector []float32) {
 }
 
 func (s *sparse) cosines(query []float32, into []float64) {
-	lent := lentFloats.lend(len(s.owners))
-	defer lentFloats.giveBack(lent)
+	lent := floatPool.get(len(s.owners))
+	defer floatPool.put(lent)
 	products := *lent
 	var squares float64
 	for dim, x := range query {
@@ -67,7 +67,7 @@ func (s *sparse) settle() {
 		return
 	}
 	squares := make([]float64, len(s.owners))
-	for dim := range uint32(s.width) { // in order, for equal sums every time
+	for dim := range uint32(s.width) { // in order, so that floating-point sums are reproducible
 		weight := s.weight(dim)
 		for _, e := range s.reach[dim] {
 			squares[e.row] += square(weight * float64(e.value))

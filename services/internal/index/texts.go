@@ -8,8 +8,8 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// texts returns what a document has vectors of: all its text, and each example
-// by itself. Lexical vectors do better with the examples among the text.
+// texts returns the texts to embed: all text, and each example by itself. Lexical
+// vectors are better with the examples as part of the text.
 func (d Document) texts(space embed.Space) []string {
 	if space.Lexical {
 		return []string{d.Title + "\n" + d.body()}
@@ -17,21 +17,21 @@ func (d Document) texts(space embed.Space) []string {
 	return append([]string{d.Title + "\n" + d.Body}, d.Examples...)
 }
 
-// body returns all text but the title.
+// body returns all text except the title.
 func (d Document) body() string {
 	return strings.Join(append([]string{d.Body}, d.Examples...), "\n")
 }
 
-// found reports whether searches are to find the document.
+// found reports whether searches match the document.
 func (c Change) found() bool {
 	return !c.Removed && (c.Status == "" || c.Status == active)
 }
 
-// active is the status of the documents that are found.
+// active is the status of documents that searches match.
 const active = "active"
 
-// embedChanges returns the vectors of each change, made in one call. What is
-// not to be found has none.
+// embedChanges returns the vectors of each change from one call. Documents that
+// searches do not match have none.
 func embedChanges(ctx context.Context, e embed.Embedder, changes []Change) ([][][]float32, error) {
 	space := e.Space()
 	var texts []string
@@ -54,7 +54,7 @@ func embedChanges(ctx context.Context, e embed.Embedder, changes []Change) ([][]
 	return vectors, nil
 }
 
-// embedTexts returns as many vectors as there are texts, or an error.
+// embedTexts returns one vector per text, or an error.
 func embedTexts(ctx context.Context, e embed.Embedder, purpose embed.Purpose, texts []string) ([][]float32, error) {
 	if len(texts) == 0 {
 		return nil, nil

@@ -6,16 +6,16 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// vectors know how near the rows of a pool are to a query. A row may have
+// vectors compute the similarity of a pool's rows to a query. A row may have
 // several vectors; the nearest counts.
 type vectors interface {
 	add(row uint32, vector []float32)
-	// cosines writes the cosine of each row into zeros, and nothing for those
-	// without a vector. A query without a vector is near to none.
+	// cosines writes the cosine of each row into zeros and leaves rows without a
+	// vector at 0. A query without a vector matches nothing.
 	cosines(query []float32, into []float64)
 	// renumber moves row r to to[r], or drops it when that is negative.
 	renumber(to []int)
-	// settle is called after changes, before the next search.
+	// settle is called after changes and before the next search.
 	settle()
 }
 
@@ -26,10 +26,10 @@ func newVectors(space embed.Space) vectors {
 	return &dense{}
 }
 
-// dense keeps vectors that have no zeros, scaled to the length of 1.
+// dense holds unit vectors without sparsity.
 type dense struct {
 	units  [][]float32
-	owners []uint32 // the row that each belongs to
+	owners []uint32 // the row of each vector
 }
 
 func (d *dense) add(row uint32, vector []float32) {
@@ -64,8 +64,8 @@ func (d *dense) renumber(to []int) {
 
 func (d *dense) settle() {}
 
-// relocate gives vectors to the new rows of their owners, and returns where
-// each of them goes when those of dropped rows are dropped.
+// relocate assigns vectors to the new rows of their owners and returns their new
+// positions, with those of dropped rows removed.
 func relocate(owners []uint32, to []int) (places []int) {
 	kept := 0
 	for at, row := range owners {
@@ -80,8 +80,8 @@ func relocate(owners []uint32, to []int) (places []int) {
 	return places
 }
 
-// dot multiplies vectors of equal length; others have nothing in common. Four
-// sums do not wait for each other.
+// dot returns the scalar product of vectors of equal length, 0 for others. Four
+// accumulators avoid a dependency chain.
 func dot(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0

@@ -1,4 +1,4 @@
-// Package indextest is what every implementation of an index must do.
+// Package indextest is the conformance suite of index implementations.
 package indextest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// Run checks the indexes that open returns: each one empty, and closed by its
-// own cleanup.
+// Run checks the indexes that open returns: each one empty, and closed by a cleanup
+// of its own.
 func Run(t *testing.T, open func(testing.TB) index.Index) {
 	for _, c := range []struct {
 		name  string
@@ -211,7 +211,7 @@ func shuffled(t testing.TB, s subject) {
 		t.Fatal("nothing found")
 	}
 	again := append(slices.Clone(log), log...)
-	shuffle := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- the same order each time
+	shuffle := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- reproducible order
 	shuffle.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
 	other := subject{s.t, s.Index}
 	for i := range again {

@@ -7,8 +7,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-// methods checks that a search compares what its method says, and ranks by
-// nothing else.
+// methods checks that a search uses only the sides of its method.
 func methods(t testing.TB, s subject) {
 	s.apply(catalog()...)
 	for _, row := range []struct {
@@ -38,7 +37,7 @@ func methods(t testing.TB, s subject) {
 	}
 }
 
-// anyMethod checks what holds for a search of any method.
+// anyMethod checks properties of every method.
 func anyMethod(t testing.TB, s subject) {
 	s.apply(catalog()...)
 	own := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 30)

@@ -6,7 +6,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-// subject is an index under test, whose errors end the test's hopes.
+// subject is an index under test; its errors end the test.
 type subject struct {
 	t testing.TB
 	index.Index
@@ -33,8 +33,7 @@ func (s subject) ask(query, tenant string) index.Result {
 	return s.search(index.Query{Kind: "skill", Tenant: tenant, Text: query, TopK: 5})
 }
 
-// wants checks the first of the global skills found; without one, that there
-// are none.
+// wants checks the best global skill; an empty one expects no hits.
 func (s subject) wants(query string, want ...string) {
 	s.t.Helper()
 	got := ids(s.ask(query, ""))
@@ -70,7 +69,7 @@ func remove(id string, revision uint64) index.Change {
 	}
 }
 
-// catalog is what a platform team might publish.
+// catalog is an example catalog of a platform team.
 func catalog() []index.Change {
 	all := []index.Change{
 		put("network.list_vlans", "List VLANs. Shows the virtual networks", "All VLANs of the switches with their ports", 0),
