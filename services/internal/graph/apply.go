@@ -7,16 +7,16 @@ import (
 	"github.com/cayleygraph/quad"
 )
 
-// leastWaste is how many retirements are always put up with.
-const leastWaste = 1024
+// minRetired is the number of retired quads below which no rebuild happens.
+const minRetired = 1024
 
-// Apply makes edges, each once, all the links of the record. Readers see all
-// of the change or nothing.
+// Apply replaces the links of the record with edges, which are distinct. Readers
+// see the old or the new links, never a mixture.
 func (g *Graph) Apply(from Node, edges []Edge) {
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	g.change(from, edges)
-	if len(g.retired) > max(leastWaste, g.quads) {
+	if len(g.retired) > max(minRetired, g.quads) {
 		g.rebuild()
 	}
 }
@@ -41,7 +41,7 @@ func (g *Graph) change(from Node, edges []Edge) {
 	g.edges[from] = slices.Clone(edges)
 }
 
-// without are the edges of list that are followed back and are none of other.
+// without returns the edges of list that are followed back and absent from other.
 func without(list, other []Edge) (rest []Edge) {
 	has := make(map[Edge]bool, len(other))
 	for _, e := range other {
@@ -55,7 +55,7 @@ func without(list, other []Edge) (rest []Edge) {
 	return rest
 }
 
-// add makes the quad hold; it may be there and retired.
+// add activates the quad, which may exist and be retired.
 func (g *Graph) add(q quad.Quad) {
 	id, _ := g.store.AddQuad(q)
 	delete(g.retired, id)
@@ -63,14 +63,14 @@ func (g *Graph) add(q quad.Quad) {
 }
 
 func (g *Graph) retire(q quad.Quad) {
-	id, _ := g.store.AddQuad(q) // finds the one that is there
+	id, _ := g.store.AddQuad(q) // the ID of an existing quad if it exists
 	g.retired[id] = struct{}{}
 	g.quads--
 }
 
-// rebuild makes a store without what is retired, while readers use the old
-// one. It comes once in as many retirements as there are quads, so that a
-// retirement costs next to nothing.
+// rebuild creates a store without retired quads while readers use the old one. It
+// runs once per as many retirements as there are active quads, so the amortized
+// cost of a retirement is constant.
 func (g *Graph) rebuild() {
 	store := memstore.New()
 	for from, edges := range g.edges {

@@ -8,7 +8,7 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// filled is a graph of n skills with ten links each: 10,000 skills make
+// filled returns a graph of n skills with ten links each: 10,000 skills are
 // 100,000 quads.
 func filled(n int) *graph.Graph {
 	g := graph.New()
@@ -20,7 +20,7 @@ func filled(n int) *graph.Graph {
 
 func id(i int) string { return fmt.Sprintf("domain%d.skill%d", i%50, i) }
 
-// named are the links of skill i, of which another version differs in one.
+// named returns the links of skill i; two versions differ in one link.
 func named(i, version int) []graph.Edge {
 	var edges []graph.Edge
 	for j := range 4 {
@@ -45,7 +45,7 @@ func BenchmarkNamers(b *testing.B) {
 	g := filled(10_000)
 	for i := 0; b.Loop(); i++ {
 		to := builder("", fmt.Sprintf("cb.%d", i%5000))
-		if got := g.Namers(schemas.KindSkill, graph.ContextBuilders, to); len(got) != 8 {
+		if got := g.Referrers(schemas.KindSkill, graph.ContextBuilders, to); len(got) != 8 {
 			b.Fatal(len(got))
 		}
 	}

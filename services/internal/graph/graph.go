@@ -1,11 +1,11 @@
-// Package graph keeps who names whom among the records, and who serves which
-// domain: a record's own links in their order, and as quads in Cayley's memory
-// store what leads back, from the named to who names. A traversal costs
-// microseconds.
+// Package graph holds the links between records: forward links as lists in the
+// order of the record, and backward links (from a target to its referrers) as quads
+// in Cayley's memory store. A traversal takes microseconds.
 //
-// Each tenant's records are a graph of their own, labelled with the tenant: a
-// record names ids, not records, so what it names is a node of the same
-// tenant whether or not a record is there yet. Whether the id then means the
+// Each tenant's records form a graph of their own, labelled with the tenant. A
+// record links to ids, so the target is a node of the same tenant whether or not a
+// record exists there; the Reader decides whether the id means the tenant's record
+// or the global one.
 // tenant's record or the global one is decided by who reads.
 package graph
 
@@ -16,14 +16,14 @@ import (
 	"github.com/cayleygraph/cayley/graph/memstore"
 )
 
-// Node is a record, or the place where one would be.
+// Node identifies a record, which may not exist.
 type Node struct {
 	Kind   string
 	Tenant string // empty: global
 	ID     string
 }
 
-// Edge is one link of a record: by predicate, to an id of the predicate's kind.
+// Edge is one link of a record: a predicate and an id of the predicate's kind.
 type Edge struct {
 	Predicate string
 	To        string
@@ -31,27 +31,27 @@ type Edge struct {
 
 // Graph holds the links of records. It may be used concurrently.
 type Graph struct {
-	writing sync.Mutex   // held by whoever changes anything
-	mu      sync.RWMutex // guards what readers see
-	// edges are each record's links in their order.
+	writing sync.Mutex   // serializes changes
+	mu      sync.RWMutex // guards the fields below
+	// edges are the links of each record, in its order.
 	edges map[Node][]Edge
-	// store has those that are followed from what is named to who names it. A
-	// node of its own costs more than a kilobyte in it, on either side of a quad.
+	// store has the links that are followed back. A node costs more than 1 KiB in
+	// it, at either end of a quad.
 	store *memstore.QuadStore
-	quads int // how many hold
-	// retired are the ids of quads in the store that no longer hold. To delete
-	// a quad the memory store searches a list of all it has, so a retired one
-	// is only passed over, until there are as many as hold.
+	quads int // number of active quads
+	// retired are the IDs of inactive quads in the store. Deleting a quad from the
+	// memory store scans all its primitives, so quads are marked instead, and the
+	// store is rebuilt when as many are retired as active.
 	retired map[int64]struct{}
 }
 
-// New is an empty graph.
+// New returns an empty graph.
 func New() *Graph {
 	return &Graph{store: memstore.New(), edges: map[Node][]Edge{}, retired: map[int64]struct{}{}}
 }
 
-// Links are the ids that the record names by the predicate, in the order in
-// which it does. They may be ids of nothing.
+// Links returns the ids that the record links to by the predicate, in the order of
+// the record. The targets may not exist.
 func (g *Graph) Links(from Node, predicate string) []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -64,10 +64,9 @@ func (g *Graph) Links(from Node, predicate string) []string {
 	return ids
 }
 
-// Namers are the ids of the records of the kind that name the node by the
-// predicate, one of those that are followed back, sorted. They are of the
-// node's tenant: records of another name another node.
-func (g *Graph) Namers(kind, predicate string, to Node) []string {
+// Referrers returns the ids of the records of the kind that link to the node by the
+// predicate, which must be followed back, sorted. They belong to the node's tenant.
+func (g *Graph) Referrers(kind, predicate string, to Node) []string {
 	var ids []string
 	g.back(to, predicate, kind, func(id string) bool {
 		ids = append(ids, id)
@@ -77,7 +76,7 @@ func (g *Graph) Namers(kind, predicate string, to Node) []string {
 	return ids
 }
 
-// named reports whether one of the Namers is good.
+// named reports whether a referrer satisfies good.
 func (g *Graph) named(kind, predicate string, to Node, good func(id string) bool) bool {
 	found := false
 	g.back(to, predicate, kind, func(id string) bool {

@@ -21,7 +21,7 @@ func builder(tenant, id string) graph.Node {
 	return graph.Node{Kind: schemas.KindContextBuilder, Tenant: tenant, ID: id}
 }
 
-// names are edges by which a skill names context builders.
+// names returns edges from a skill to context builders.
 func names(builders ...string) []graph.Edge {
 	var edges []graph.Edge
 	for _, id := range builders {
@@ -30,7 +30,7 @@ func names(builders ...string) []graph.Edge {
 	return edges
 }
 
-func TestLinksKeepTheOrderOfTheRecord(t *testing.T) {
+func TestLinksKeepRecordOrder(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name          string
@@ -59,7 +59,7 @@ func TestLinksKeepTheOrderOfTheRecord(t *testing.T) {
 	}
 }
 
-func TestTenantsAndKindsAndPredicatesAreApart(t *testing.T) {
+func TestScopesKindsAndPredicatesAreSeparate(t *testing.T) {
 	t.Parallel()
 	g := graph.New()
 	g.Apply(skill("acme", "a.b"), names("b.1"))
@@ -70,22 +70,22 @@ func TestTenantsAndKindsAndPredicatesAreApart(t *testing.T) {
 		"global":      g.Links(skill("", "a.b"), graph.ContextBuilders),
 		"unknown":     g.Links(skill("other", "a.b"), graph.ContextBuilders),
 		"predicate":   g.Links(skill("acme", "a.b"), graph.Skills),
-		"namers":      g.Namers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
-		"other kind":  g.Namers(schemas.KindContextBuilder, graph.ContextBuilders, builder("acme", "b.1")),
-		"of nothing":  g.Namers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.2")),
-		"of a tenant": g.Namers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.2")),
+		"referrers":      g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
+		"other kind":  g.Referrers(schemas.KindContextBuilder, graph.ContextBuilders, builder("acme", "b.1")),
+		"of nothing":  g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.2")),
+		"of a tenant": g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.2")),
 	}
 	want := map[string][]string{
 		"tenant": {"b.1"}, "global": {"b.2"}, "unknown": nil, "predicate": nil,
-		"namers": {"a.b"}, "other kind": {"a.b"}, "of nothing": nil, "of a tenant": {"a.b"},
+		"referrers": {"a.b"}, "other kind": {"a.b"}, "of nothing": nil, "of a tenant": {"a.b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestManyChanges compares the graph with plain lists through enough changes
-// for the store to be made anew several times.
+// TestManyChanges compares the graph with plain lists over enough changes for
+// several rebuilds of the store.
 func TestManyChanges(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -99,32 +99,32 @@ func TestManyChanges(t *testing.T) {
 		g.Apply(from, names(ids...))
 		model[from] = ids
 	}
-	namers := map[graph.Node][]string{}
+	referrers := map[graph.Node][]string{}
 	for from, want := range model {
 		if diff := cmp.Diff(want, g.Links(from, graph.ContextBuilders)); diff != "" {
 			t.Errorf("links of %v (-want +got):\n%s", from, diff)
 		}
 		for _, id := range want {
-			namers[builder(from.Tenant, id)] = append(namers[builder(from.Tenant, id)], from.ID)
+			referrers[builder(from.Tenant, id)] = append(referrers[builder(from.Tenant, id)], from.ID)
 		}
 	}
-	for to, want := range namers {
+	for to, want := range referrers {
 		slices.Sort(want)
-		if diff := cmp.Diff(want, g.Namers(schemas.KindSkill, graph.ContextBuilders, to)); diff != "" {
-			t.Errorf("namers of %v (-want +got):\n%s", to, diff)
+		if diff := cmp.Diff(want, g.Referrers(schemas.KindSkill, graph.ContextBuilders, to)); diff != "" {
+			t.Errorf("referrers of %v (-want +got):\n%s", to, diff)
 		}
 	}
 	for from := range model {
 		g.Apply(from, nil)
 	}
-	for to := range namers {
-		if got := g.Namers(schemas.KindSkill, graph.ContextBuilders, to); got != nil {
+	for to := range referrers {
+		if got := g.Referrers(schemas.KindSkill, graph.ContextBuilders, to); got != nil {
 			t.Errorf("%v is still named by %v", to, got)
 		}
 	}
 }
 
-func TestReadersAndWritersAtOnce(t *testing.T) {
+func TestConcurrentReadersAndWriters(t *testing.T) {
 	t.Parallel()
 	g := graph.New()
 	var wg sync.WaitGroup
@@ -137,7 +137,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 					t.Errorf("half a change was seen: %v", got)
 					return
 				}
-				g.Namers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.1"))
+				g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.1"))
 			}
 		})
 	}

@@ -2,7 +2,7 @@ package graph
 
 import "cairn/schemas"
 
-// The predicates by which records name records: the fields that do it.
+// Predicates of explicit links: the fields of records that hold them.
 const (
 	ContextBuilders = "context_builder_ids" // of a skill
 	Guardrails      = "guardrail_ids"       // of a skill
@@ -11,27 +11,27 @@ const (
 	Skills          = "skill_ids"           // of a guardrail, a template or a context builder
 )
 
-// The predicates that offer a record to skills it does not name.
+// Predicates of implicit links, which apply a record to skills by rule.
 const (
-	// BuildsDomain leads from a context builder that names no skill to its
-	// domain. Whether a skill names it is known only to the reader.
+	// BuildsDomain links a context builder that names no skill to its domain. The
+	// reader decides whether a skill names it.
 	BuildsDomain = "builds_domain"
-	// GuardsDomain leads from a guardrail to its domain.
+	// GuardsDomain links a guardrail to its domain.
 	GuardsDomain = "guards_domain"
-	// GuardsAll leads from a guardrail with neither domain nor skills to Everywhere.
+	// GuardsAll links a guardrail with neither domain nor skills to Everywhere.
 	GuardsAll = "guards_all"
 )
 
 const (
-	// KindDomain is the kind of the nodes that stand for domains.
+	// KindDomain is the kind of nodes that represent domains.
 	KindDomain = "domain"
-	// Everywhere is the id of the domain that every skill is in; no name of a
-	// domain is empty.
+	// Everywhere is the id of the domain that contains every skill; a real domain
+	// has a non-empty name.
 	Everywhere = ""
 )
 
-// followedBack reports whether it is asked who names something by the
-// predicate. By the others only the record itself is asked whom it names.
+// followedBack reports whether traversals need the referrers by the predicate. Other
+// predicates are followed forward only.
 func followedBack(predicate string) bool {
 	switch predicate {
 	case Tools, Template, Guardrails:
@@ -40,7 +40,7 @@ func followedBack(predicate string) bool {
 	return true
 }
 
-// kindOf is the kind of what a predicate names.
+// kindOf returns the kind of a predicate's targets.
 func kindOf(predicate string) string {
 	switch predicate {
 	case ContextBuilders:
@@ -58,7 +58,7 @@ func kindOf(predicate string) string {
 	}
 }
 
-// Fields are those of a record that link it.
+// Fields are the fields of a record that hold links.
 type Fields struct {
 	Domain          string
 	ContextBuilders []string
@@ -68,9 +68,8 @@ type Fields struct {
 	Skills          []string
 }
 
-// Edges are the links that the fields mean in a record of the kind, in their
-// order and each once. An agent's skills are none: nobody goes from an agent to
-// them, or back.
+// Edges returns the distinct links of a record of the kind, in its order. An agent
+// has none: no traversal follows its skills.
 func Edges(kind string, f Fields) []Edge {
 	switch kind {
 	case schemas.KindSkill:
@@ -87,8 +86,8 @@ func Edges(kind string, f Fields) []Edge {
 	}
 }
 
-// builds offers a context builder to its domain unless it names skills. Tools
-// are what it uses, not whom it serves, so naming tools does not bind it.
+// builds links a context builder to its domain unless it names skills. Its tools
+// do not restrict it to a skill.
 func (f Fields) builds() links {
 	if len(f.Skills) > 0 {
 		return links{}
@@ -96,8 +95,8 @@ func (f Fields) builds() links {
 	return links{BuildsDomain, one(f.Domain)}
 }
 
-// guards offers a guardrail to its domain, or everywhere when it has neither
-// domain nor skills. One with both guards both: rather once too often.
+// guards links a guardrail to its domain, or to Everywhere when it has neither
+// domain nor skills. One with both applies to both.
 func (f Fields) guards() links {
 	if f.Domain == "" && len(f.Skills) == 0 {
 		return links{GuardsAll, []string{Everywhere}}
@@ -105,7 +104,7 @@ func (f Fields) guards() links {
 	return links{GuardsDomain, one(f.Domain)}
 }
 
-// links are edges by one predicate.
+// links returns edges by one predicate.
 type links struct {
 	predicate string
 	to        []string

@@ -47,7 +47,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// linking are the fields of a record, given as JSON, that link it.
+// linking decodes the link fields of a JSON record.
 func linking(t testing.TB, record string) graph.Fields {
 	t.Helper()
 	var f struct {

@@ -6,21 +6,21 @@ import (
 	"cairn/schemas"
 )
 
-// Reader reads a graph as a tenant sees it: an id means the tenant's record,
-// or else the global one, and a link to no record is passed over. It may be
-// used concurrently if Has may.
+// Reader resolves links in a tenant's scope: an id means the tenant's record, or
+// else the global one; links to missing records are skipped. It may be used
+// concurrently if Has may.
 type Reader struct {
 	Graph *Graph
-	Has   func(Node) bool // whether there is a record
+	Has   func(Node) bool // whether the record exists
 }
 
-// Reach is a record that was reached, and the predicate that led there.
+// Reach is a record with the predicate by which it was reached.
 type Reach struct {
 	Node
 	Via string
 }
 
-// Find is the record that the id means to the tenant, and whether there is one.
+// Find returns the record of the id in the tenant's scope, and whether one exists.
 func (r Reader) Find(kind, tenant, id string) (Node, bool) {
 	for _, scope := range scopes(tenant) {
 		if n := (Node{kind, scope, id}); r.Has(n) {
@@ -30,8 +30,8 @@ func (r Reader) Find(kind, tenant, id string) (Node, bool) {
 	return Node{}, false
 }
 
-// Named are the records that the record's links by the predicate mean to the
-// tenant, in the record's order.
+// Named returns the records that the record links to by the predicate, resolved in
+// the tenant's scope, in the record's order.
 func (r Reader) Named(tenant string, from Node, predicate string) []Reach {
 	var reached []Reach
 	for _, id := range r.Graph.Links(from, predicate) {
@@ -42,9 +42,9 @@ func (r Reader) Named(tenant string, from Node, predicate string) []Reach {
 	return reached
 }
 
-// ContextBuilders are those that serve the skill in the eyes of the tenant,
-// once each: those that the skill names, then those that name it, then those
-// of its domain that neither name a skill nor are named by one.
+// ContextBuilders returns the distinct context builders of the skill in the tenant's
+// scope: those that the skill links to, then its referrers, then those of its
+// domain that no link binds to a skill.
 func (r Reader) ContextBuilders(tenant string, skill Node, domain string) []Reach {
 	const kind = schemas.KindContextBuilder
 	reached := r.Named(tenant, skill, ContextBuilders)
@@ -52,16 +52,15 @@ func (r Reader) ContextBuilders(tenant string, skill Node, domain string) []Reac
 	if domain != "" {
 		unnamed := slices.DeleteFunc(
 			r.candidates(tenant, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain}),
-			func(c Reach) bool { return r.namedBySkill(tenant, c.ID) })
+			func(c Reach) bool { return r.linkedBySkill(tenant, c.ID) })
 		reached = append(reached, own(unnamed, tenant)...)
 	}
 	return once(reached)
 }
 
-// Guardrails are those that apply to the skill in the eyes of the tenant, once
-// each: global and the tenant's own, whether the skill names them, they name
-// it or its domain, or they apply to all. A tenant's guardrail does not hide
-// the global one of the same id.
+// Guardrails returns the distinct guardrails of the skill, global and the tenant's,
+// by any link: from the skill, to the skill, to its domain, or to all skills. A
+// tenant's guardrail does not hide the global one with the same id.
 func (r Reader) Guardrails(tenant string, skill Node, domain string) []Reach {
 	const kind = schemas.KindGuardrail
 	global := scopes(tenant)
@@ -81,14 +80,14 @@ func (r Reader) Guardrails(tenant string, skill Node, domain string) []Reach {
 		{GuardsAll, Node{Kind: KindDomain, ID: Everywhere}},
 	} {
 		for _, scope := range global {
-			reached = append(reached, r.namers(scope, kind, rule.predicate, rule.to)...)
+			reached = append(reached, r.referrers(scope, kind, rule.predicate, rule.to)...)
 		}
 	}
 	return once(slices.DeleteFunc(reached, func(g Reach) bool { return !r.Has(g.Node) }))
 }
 
-// Template is the one that the skill names, or else the first by id that names
-// the skill, and whether there is one.
+// Template returns the template that the skill links to, or else the referrer with
+// the lowest id, and whether there is one.
 func (r Reader) Template(tenant string, skill Node) (Reach, bool) {
 	found := r.Named(tenant, skill, Template)
 	if len(found) == 0 {
@@ -100,17 +99,17 @@ func (r Reader) Template(tenant string, skill Node) (Reach, bool) {
 	return found[0], true
 }
 
-// first are the tenant's records that name the node, or else the global ones.
+// first returns the tenant's referrers of the node, or else the global ones.
 func (r Reader) first(tenant, kind, predicate string, to Node) []Reach {
 	return own(r.candidates(tenant, kind, predicate, to), tenant)
 }
 
-// candidates are the records that name the node and that the tenant sees: a
-// global one of an id for which the tenant has its own is hidden by that.
+// candidates returns the referrers of the node in the tenant's scope; a global one is
+// hidden by a tenant's record with the same id.
 func (r Reader) candidates(tenant, kind, predicate string, to Node) []Reach {
 	var seen []Reach
 	for _, scope := range scopes(tenant) {
-		for _, namer := range r.namers(scope, kind, predicate, to) {
+		for _, namer := range r.referrers(scope, kind, predicate, to) {
 			if n, ok := r.Find(kind, tenant, namer.ID); ok && n == namer.Node {
 				seen = append(seen, namer)
 			}
@@ -119,19 +118,19 @@ func (r Reader) candidates(tenant, kind, predicate string, to Node) []Reach {
 	return seen
 }
 
-// namers are one collection's records that name the node's id.
-func (r Reader) namers(scope, kind, predicate string, to Node) []Reach {
+// referrers returns the referrers of the node's id in one scope.
+func (r Reader) referrers(scope, kind, predicate string, to Node) []Reach {
 	to.Tenant = scope
 	var reached []Reach
-	for _, id := range r.Graph.Namers(kind, predicate, to) {
+	for _, id := range r.Graph.Referrers(kind, predicate, to) {
 		reached = append(reached, Reach{Node{kind, scope, id}, predicate})
 	}
 	return reached
 }
 
-// namedBySkill reports whether a skill that the tenant sees names the context
-// builder: its own, or a global one that none of its own hides.
-func (r Reader) namedBySkill(tenant, id string) bool {
+// linkedBySkill reports whether a skill in the tenant's scope links to the context
+// builder.
+func (r Reader) linkedBySkill(tenant, id string) bool {
 	const kind = schemas.KindSkill
 	for _, scope := range scopes(tenant) {
 		to := Node{schemas.KindContextBuilder, scope, id}
@@ -145,7 +144,7 @@ func (r Reader) namedBySkill(tenant, id string) bool {
 	return false
 }
 
-// own is the tenant's part of what was found, or else all of it.
+// own returns the tenant's part of a result, or else all of it.
 func own(reached []Reach, tenant string) []Reach {
 	var mine []Reach
 	for _, r := range reached {
@@ -159,7 +158,7 @@ func own(reached []Reach, tenant string) []Reach {
 	return reached
 }
 
-// once keeps the first of those that reached the same record.
+// once removes records reached repeatedly; the first occurrence stays.
 func once(reached []Reach) []Reach {
 	var kept []Reach
 	seen := make(map[Node]bool, len(reached))
@@ -172,7 +171,7 @@ func once(reached []Reach) []Reach {
 	return kept
 }
 
-// scopes are the collections a tenant sees, its own first.
+// scopes returns the scopes a tenant reads, its own first.
 func scopes(tenant string) []string {
 	if tenant == "" {
 		return []string{""}

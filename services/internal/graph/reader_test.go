@@ -11,7 +11,7 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// registered is a reader of the records, given as kind, tenant, id and JSON.
+// registered returns a reader of records given as kind, tenant, id and JSON.
 func registered(t testing.TB, records ...[4]string) graph.Reader {
 	t.Helper()
 	g, known := graph.New(), map[graph.Node]bool{}
@@ -23,7 +23,7 @@ func registered(t testing.TB, records ...[4]string) graph.Reader {
 	return graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
 }
 
-// short writes what was reached as tenant/id@via.
+// short formats results as tenant/id@via.
 func short(reached []graph.Reach) []string {
 	var all []string
 	for _, r := range reached {
@@ -153,7 +153,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestLinksMayDangle registers the target after the record that names it.
+// TestLinksMayDangle registers the target after its referrer.
 func TestLinksMayDangle(t *testing.T) {
 	t.Parallel()
 	known := map[graph.Node]bool{}
@@ -169,8 +169,8 @@ func TestLinksMayDangle(t *testing.T) {
 	}
 }
 
-// BenchmarkSkill is the whole traversal for one skill among 10,000 records:
-// its context builders, their tools, its guardrails, template and tools.
+// BenchmarkSkill resolves one skill among 10,000 records: its context builders,
+// their tools, its guardrails, template and tools.
 func BenchmarkSkill(b *testing.B) {
 	var records [][4]string
 	for i := range 10_000 {

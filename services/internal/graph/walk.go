@@ -7,11 +7,11 @@ import (
 	"github.com/cayleygraph/quad"
 )
 
-// separator stands between the parts of a node's name; no part contains it.
+// separator separates the parts of a node name; no part contains it.
 const separator = "\x00"
 
-// name is what the store has of a node, a predicate or a tenant. It is spelled
-// as it is: the store spells it anew whenever it looks for it.
+// name is a quad.Value that needs no escaping: the store formats values on each
+// lookup.
 type name string
 
 // String implements quad.Value.
@@ -24,8 +24,8 @@ func (n Node) name() name {
 	return name(n.Kind + separator + n.Tenant + separator + n.ID)
 }
 
-// newQuad is the edge as the store has it. What a record of a tenant names is
-// a node of that tenant. Global ones have no label.
+// newQuad returns the quad of an edge. The target is a node of the record's tenant.
+// Global quads have no label.
 func newQuad(from Node, e Edge) quad.Quad {
 	q := quad.Quad{
 		Subject:   from.name(),
@@ -38,9 +38,8 @@ func newQuad(from Node, e Edge) quad.Quad {
 	return q
 }
 
-// back calls yield with the id of each record of the kind that names n by the
-// predicate, in no order. It ends when yield returns false; yield must not call
-// the graph.
+// back calls yield with the id of each record of the kind that links to n by the
+// predicate, unordered, until yield returns false. yield must not call the graph.
 func (g *Graph) back(n Node, predicate, kind string, yield func(id string) bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -64,7 +63,7 @@ func (g *Graph) back(n Node, predicate, kind string, yield func(id string) bool)
 	}
 }
 
-// isRetired reports whether the quad with the key no longer holds.
+// isRetired reports whether the quad with the key is inactive.
 func (g *Graph) isRetired(key any) bool {
 	id, ok := key.(int64)
 	_, retired := g.retired[id]
