@@ -70,7 +70,7 @@ func TestScopesKindsAndPredicatesAreSeparate(t *testing.T) {
 		"global":      g.Links(skill("", "a.b"), graph.ContextBuilders),
 		"unknown":     g.Links(skill("other", "a.b"), graph.ContextBuilders),
 		"predicate":   g.Links(skill("acme", "a.b"), graph.Skills),
-		"referrers":      g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
+		"referrers":   g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
 		"other kind":  g.Referrers(schemas.KindContextBuilder, graph.ContextBuilders, builder("acme", "b.1")),
 		"of nothing":  g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.2")),
 		"of a tenant": g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.2")),
