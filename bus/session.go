@@ -56,7 +56,18 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 			}
 		}
 		if err == nil {
-			err = w.open(r.Headers().Get(HeaderBodySize), s.MaxBody)
+			err = w.announced(r.Headers().Get(HeaderBodySize), s.MaxBody)
+		}
+		if err == nil && s.Admit != nil {
+			var release func()
+			if ctx, release, err = s.Admit(ctx, max(w.size, len(w.body))); err != nil {
+				err = fmt.Errorf("%w: %w", errFull, err)
+			} else {
+				defer release()
+			}
+		}
+		if err == nil {
+			err = w.open()
 		}
 		if err == nil {
 			err = w.work(ctx, handle)
@@ -85,6 +96,9 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	return handle(ctx, w.take(), w)
 }
 
+// errFull marks the refusal of a request that another worker may admit.
+var errFull = errors.New("not admitted by this worker")
+
 // end says how the stream ended.
 func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *session, err error) {
 	if err != nil && ctx.Err() != nil {
@@ -95,7 +109,11 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
 		w.refused(s.row(err)) // before the caller learns of it, and comes back
-		svc.refuse(ctx, r, s.row(err), err, nats.Header{})
+		header := nats.Header{}
+		if errors.Is(err, errFull) {
+			header.Set(HeaderBusy, "1")
+		}
+		svc.refuse(ctx, r, s.row(err), err, header)
 		return
 	default:
 		e := svc.seen(ctx, s.Subject, s.row(err), err)
@@ -142,10 +160,7 @@ func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, canc
 }
 
 // open shows the caller where to answer.
-func (w *session) open(size string, most int) (err error) {
-	if err := w.announced(size, most); err != nil {
-		return err
-	}
+func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.told); err != nil {
 		return err
 	}

@@ -58,6 +58,11 @@ type Stream[Req any] struct {
 	Runs int
 	// MaxBody is the largest request, in bytes.
 	MaxBody int
+	// Admit, unless nil, admits a request by the size of its body in bytes, before
+	// the body is received. The handler gets the context that it returns, and
+	// release is called when the handler has returned. On an error the caller tries
+	// other workers.
+	Admit func(ctx context.Context, size int) (admitted context.Context, release func(), err error)
 	// Errors says an error in the words of the stream's contract; nil: as it is.
 	Errors func(*schemas.Error) *schemas.Error
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // chunkTimeout is how long a caller may take for the next chunk of a body.
-const chunkTimeout = 2 * time.Second
+const chunkTimeout = 5 * time.Second
 
 // upload is the body of a stream's request, whole or on its way. What is kept
 // of one on its way is what has come, not what was announced; a quarter must

@@ -21,29 +21,32 @@ type Config struct {
 	// TagMemory keeps tags off the disk: they end with the NATS server.
 	TagMemory bool
 	// TagSync has each tag on disk before it is acknowledged.
-	TagSync      bool
-	Copies       bucket.Copies // which NATS servers keep each record and tag
-	Slots        int           // requests at a time, per service
-	Analyses     int           // analyses at a time, per worker
-	Grace        time.Duration // how long an analysis goes on when nobody listens
-	StreamLimit  int           // analyses in progress that one credential may have at a worker; 0: any number
-	EstateMemory int           // bytes of estates kept for the next question
-	Drain        time.Duration // how long requests in flight may take at the end
-	Log          *slog.Logger
+	TagSync     bool
+	Copies      bucket.Copies // which NATS servers keep each record and tag
+	Slots       int           // requests at a time, per service
+	Grace       time.Duration // how long an analysis goes on when nobody listens
+	StreamLimit int           // analyses in progress that one credential may have at a worker; 0: any number
+	// AnalysisMemory bounds the bytes that all analyses of a worker hold, and
+	// EstateMemory those of estates cached for the next question, in memory that
+	// no analysis has reserved.
+	AnalysisMemory int64
+	EstateMemory   int64
+	Drain          time.Duration // how long requests in flight may take at the end
+	Log            *slog.Logger
 }
 
 // Defaults is what runs without any server beside it.
 func Defaults() Config {
 	return Config{
-		Index:        "embedded:",
-		Embed:        "lexical:",
-		Model:        "offline:",
-		TagTTL:       30 * time.Minute,
-		Slots:        1024,
-		Analyses:     32,
-		Grace:        bus.Analyze.Grace,
-		EstateMemory: 256 << 20,
-		Drain:        25 * time.Second,
-		Log:          slog.Default(),
+		Index:          "embedded:",
+		Embed:          "lexical:",
+		Model:          "offline:",
+		TagTTL:         30 * time.Minute,
+		Slots:          1024,
+		AnalysisMemory: 1 << 30,
+		Grace:          bus.Analyze.Grace,
+		EstateMemory:   256 << 20,
+		Drain:          25 * time.Second,
+		Log:            slog.Default(),
 	}
 }

@@ -192,9 +192,9 @@ func (w *wiring) analyze(ctx context.Context) error {
 		return err
 	}
 	w.atEnd(bus.Analyze.Keep(w.conn, w.Copies.Replicas, w.Log))
-	return w.run("analyze", w.Analyses, func(s *bus.Service) error {
+	return w.run("analyze", w.Slots, func(s *bus.Service) error {
 		return analyze.Serve(s, analyze.Deps{
-			Conn: w.conn, Model: m, Render: w.Render, Memory: w.EstateMemory, Grace: w.Grace, Runs: w.StreamLimit, Log: w.Log,
+			Conn: w.conn, Model: m, Render: w.Render, Memory: w.AnalysisMemory, EstateMemory: w.EstateMemory, Grace: w.Grace, Runs: w.StreamLimit, Log: w.Log,
 		})
 	})
 }

@@ -55,7 +55,8 @@ func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 // backends are the settings of the services.
 type backends struct {
 	services.Config
-	estates int // MiB of them kept
+	analyses int // MiB
+	estates  int // MiB
 }
 
 func (b *backends) flags(f *pflag.FlagSet) {
@@ -69,9 +70,9 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
 	f.BoolVar(&c.TagSync, "tag-sync", c.TagSync, "have each tag on disk before it is acknowledged; like --tag-memory it is decided when the first tag worker starts")
 	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
-	f.IntVar(&c.Analyses, "analyses", c.Analyses, "analyses at a time; one more is answered 503")
+	f.IntVar(&b.analyses, "analysis-memory", 0, "`MIB` that all analyses may take at a time, divided among tenants: what they upload, parse and hold; one beyond that is answered 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT), of 4 GiB where there is none")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "how long an analysis goes on when nobody listens, so that its caller can come back")
-	f.IntVar(&b.estates, "estate-memory", c.EstateMemory>>20, "`MIB` of estates that are kept for the next question about them")
+	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20), "`MIB` of estates that are cached for the next question about them, at most, in the part of --analysis-memory that no analysis takes")
 }
 
 // copies are the flags that say where NATS keeps what there is.
@@ -85,13 +86,14 @@ func (b *backends) copies(f *pflag.FlagSet) {
 // settings are those of the services, for a process with the log.
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
-	c.EstateMemory, c.Log, c.Drain = b.estates<<20, log, p.drain
+	c.AnalysisMemory, c.EstateMemory = memoryShare(b.analyses, 4), int64(b.estates)<<20
+	c.Log, c.Drain = log, p.drain
 	if c.TagMemory && c.TagSync {
 		return c, errors.New("--tag-memory and --tag-sync: want one of them at most")
 	}
 	return c, cmp.Or(
 		atLeast("slots", c.Slots, 1),
-		atLeast("analyses", c.Analyses, 1),
+		atLeast("analysis-memory", c.AnalysisMemory>>20, leastShare>>20),
 		atLeast("stream-limit", c.StreamLimit, 0),
 		atLeast("analyze-grace", c.Grace, 0),
 		atLeast("estate-memory", b.estates, 0),
@@ -151,7 +153,7 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 		return c, err
 	}
 	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
-	err = cmp.Or(err, atLeast("body-memory", c.BodyMemory, leastShare))
+	err = cmp.Or(err, atLeast("body-memory", c.BodyMemory>>20, leastShare>>20))
 	err = cmp.Or(err, paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {
 		_, err = tls.LoadX509KeyPair(e.cert, e.key) // told before anything starts

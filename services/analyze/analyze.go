@@ -18,18 +18,23 @@ import (
 type Deps struct {
 	Conn   *bus.Conn // to the rendering agent
 	Model  model.Model
-	Render string        // subject of the rendering agent; empty: the model's words are the answer
-	Memory int           // bytes of estates kept for the next question
-	Grace  time.Duration // at work when nobody listens
-	Runs   int           // analyses in progress that one credential may have at this worker; 0: any number
-	Log    *slog.Logger
+	Render string // subject of the rendering agent; empty: the model's words are the answer
+	// Memory bounds the bytes that all runs hold, divided among tenants. A run
+	// beyond that is refused before its body is received.
+	Memory int64
+	// EstateMemory bounds the bytes of estates that are cached for the next
+	// question, in memory that no run has reserved.
+	EstateMemory int64
+	Grace        time.Duration // at work when nobody listens
+	Runs         int           // analyses in progress that one credential may have at this worker; 0: any number
+	Log          *slog.Logger
 }
 
 // Serve answers analyses on s.
 func Serve(s *bus.Service, d Deps) error {
-	a := analyzer{Deps: d, estates: newCache(d.Memory)}
+	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory)}
 	stream := bus.Analyze
-	stream.Grace, stream.Runs = d.Grace, d.Runs
+	stream.Grace, stream.Runs, stream.Admit = d.Grace, d.Runs, a.admit
 	return errors.Join(
 		stream.ServeBody(s, a.analyze),
 		bus.Health("analyze").ServeBeside(s, a.health),
@@ -58,10 +63,14 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 }
 
 func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {
-	e, err := a.estates.open(text)
+	e, done, err := a.estates.open(text, reserved(ctx))
+	if errors.Is(err, schemas.ErrUnavailable) {
+		return err
+	}
 	if err != nil {
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
+	defer done()
 	window, err := a.Model.Window(ctx)
 	if err != nil {
 		return explained(ctx, fmt.Errorf("ask the model for its window: %w", err))

@@ -31,7 +31,7 @@ const pumps = `{"site":{"pumps":[{"id":"p1","state":"on"},{"id":"p2","state":"of
 func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 	t.Helper()
 	s := bustest.Service(t, conn, "analyze")
-	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,6 +183,44 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %q, %v; want %v saying %q", got, err, row.want, row.says)
 			}
 		})
+	}
+}
+
+// TestRunsBeyondTheMemoryAreRefused has a run that waits for its model, beside
+// which a body of 1 MB does not fit.
+func TestRunsBeyondTheMemoryAreRefused(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	held := make(chan struct{})
+	m, server := scripted(t, modeltest.Turn{Text: []string{"a"}, Gate: held}, modeltest.Say("ok"), modeltest.Say("ok"))
+	s := bustest.Service(t, conn, "analyze")
+	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Memory: 8 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	large := func(n int) schemas.Analysis {
+		a := ask("how many?")
+		a.Context = fmt.Sprintf(`{"n":%d,"items":["%s"]}`, n, strings.Repeat("x", 900_000))
+		return a
+	}
+	first := make(chan error, 1)
+	go func() {
+		_, err := stream(t.Context(), conn, large(1))
+		first <- err
+	}()
+	for deadline := time.Now().Add(10 * time.Second); len(server.Requests()) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the model was not called")
+		}
+	}
+	if _, err := stream(t.Context(), conn, large(2)); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "--analysis-memory") {
+		t.Errorf("a second run: got %v, want %v that names --analysis-memory", err, schemas.ErrAnalysisUnavailable)
+	}
+	close(held)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if _, err := stream(t.Context(), conn, large(2)); err != nil {
+		t.Errorf("after the first has ended, with its estate cached: %v", err)
 	}
 }
 

@@ -6,42 +6,64 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/estate"
 )
 
-// cache keeps parsed estates, so that the next question about the same one
-// parses nothing. It holds at most so many bytes of them, the latest used. It
-// may be used concurrently: who asks for an estate that is being parsed waits
-// for it.
+// cache holds parsed estates: those that runs use, and of the others, which are
+// evicted least recently used first, at most most bytes. Estates in use count
+// against the reservation of the first run that uses them; the others take only
+// memory that no run has reserved. It may be used concurrently: runs on the same
+// estate wait until one of them has parsed it.
 type cache struct {
-	seed maphash.Seed
-	most int
+	seed   maphash.Seed
+	most   int64
+	budget int64 // of pool
+	pool   *admission.Pool
 
 	mu     sync.Mutex
-	size   int
-	byHash map[uint64]*list.Element
-	used   list.List // of *kept, latest used first
+	idle   int64     // bytes of unused
+	unused list.List // of *entry, most recently used first
+	byHash map[uint64]*entry
 }
 
-type kept struct {
+// entry is an estate in the cache.
+type entry struct {
 	hash  uint64
-	text  []byte                         // as it was written
+	text  []byte                         // as received
 	parse func() (*estate.Estate, error) // once
-	size  int                            // 0 until it is parsed
+	size  int64                          // 0 until it is parsed
+	users int                            // runs that use it
+	taken reservation                    // while there are users
+	at    *list.Element                  // in unused; nil while there are users
 }
 
-func newCache(most int) *cache {
-	return &cache{seed: maphash.MakeSeed(), most: most, byHash: map[uint64]*list.Element{}}
+// newCache returns a cache whose estates count against a budget of bytes, and
+// keeps at most most bytes of estates that no run uses.
+func newCache(budget, most int64) *cache {
+	return &cache{seed: maphash.MakeSeed(), most: most, budget: budget, pool: admission.NewPool(budget), byHash: map[uint64]*entry{}}
 }
 
-// open is the estate of a text, a string as written in JSON that has been
-// checked; it is parsed unless it is here. The text must not change.
-func (c *cache) open(text []byte) (*estate.Estate, error) {
-	k := c.enter(c.hash(text), text)
-	e, err := k.parse()
-	c.settle(k, e)
-	return e, err
+// open returns the estate of a text, which is a JSON string that was checked and
+// must not change. The run's reservation has bodyFactor bytes for each byte of
+// the text, which pass to the estate, or are released when another run holds it.
+// The run calls done when it does not use the estate any more.
+func (c *cache) open(text []byte, run *reservation) (e *estate.Estate, done func(), err error) {
+	k := c.enter(c.hash(text), text, run)
+	defer func() {
+		if done == nil { // an error, or a panic of parse
+			c.forget(k)
+			c.leave(k)
+		}
+	}()
+	if e, err = k.parse(); err != nil {
+		return nil, nil, err
+	}
+	if err := c.settle(k, e); err != nil {
+		return nil, nil, err
+	}
+	return e, func() { c.leave(k) }, nil
 }
 
 // ends is how much of the beginning and of the end of a text its hash is made
@@ -57,49 +79,102 @@ func (c *cache) hash(text []byte) uint64 {
 	return h.Sum64()
 }
 
-// enter finds what is kept of text, or begins to keep it. It compares the text
-// too: a caller's estate is never another's, whatever the hash.
-func (c *cache) enter(hash uint64, text []byte) *kept {
+// enter returns the entry of text, for one more user. It compares the text too:
+// one tenant never gets the estate of another, whatever the hash.
+func (c *cache) enter(hash uint64, text []byte, run *reservation) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at, ok := c.byHash[hash]; ok {
-		if k := at.Value.(*kept); bytes.Equal(k.text, text) {
-			telemetry.EstateAsked(true)
-			c.used.MoveToFront(at)
-			return k
-		}
-		c.drop(at)
+	k := c.byHash[hash]
+	hit := k != nil && bytes.Equal(k.text, text)
+	telemetry.EstateAsked(hit)
+	if !hit {
+		c.remove(k)
+		k = &entry{hash: hash, text: text}
+		k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Read(estate.Unquote(text)) })
+		c.byHash[hash] = k
 	}
-	telemetry.EstateAsked(false)
-	k := &kept{hash: hash, text: text}
-	k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Read(estate.Unquote(text)) })
-	c.byHash[hash] = c.used.PushFront(k)
+	part := run.split(bodyFactor * int64(len(text)))
+	if k.users++; k.users > 1 {
+		part.resize(0)
+		return k
+	}
+	k.taken = part
+	if k.at != nil {
+		c.unused.Remove(k.at)
+		k.at = nil
+		c.idle -= k.size
+	}
 	return k
 }
 
-// settle counts what k takes once it is parsed, and makes room for it.
-func (c *cache) settle(k *kept, e *estate.Estate) {
+// settle makes the reservation of the entry the size of its estate.
+func (c *cache) settle(k *entry, e *estate.Estate) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.byHash[k.hash]
-	switch {
-	case !ok || at.Value.(*kept) != k || k.size > 0: // dropped or counted already
-		return
-	case e == nil:
-		c.drop(at)
+	if k.size == 0 {
+		k.size = int64(e.Size() + len(k.text))
+		telemetry.EstateBytes(int(k.size))
+	}
+	if !k.taken.resize(k.size) {
+		return errMemory
+	}
+	c.trim()
+	return nil
+}
+
+// leave ends the use of the entry by one run.
+func (c *cache) leave(k *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.users--; k.users > 0 {
 		return
 	}
-	k.size = e.Size() + len(k.text)
-	c.size += k.size
-	telemetry.EstateBytes(k.size)
-	for c.size > c.most {
-		c.drop(c.used.Back())
+	k.taken.resize(0)
+	if c.byHash[k.hash] != k {
+		telemetry.EstateBytes(-int(k.size))
+		return
+	}
+	k.at = c.unused.PushFront(k)
+	c.idle += k.size
+	c.trim()
+}
+
+// evict makes room for reservations.
+func (c *cache) evict() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trim()
+}
+
+// trim evicts unused estates until they fit beside what runs have reserved.
+func (c *cache) trim() {
+	if c.idle == 0 {
+		return
+	}
+	reserved, _ := c.pool.Held()
+	for c.idle > max(0, min(c.most, c.budget-reserved)) {
+		c.remove(c.unused.Back().Value.(*entry))
 	}
 }
 
-func (c *cache) drop(at *list.Element) {
-	k := c.used.Remove(at).(*kept)
+// forget removes an entry that could not be opened.
+func (c *cache) forget(k *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byHash[k.hash] == k {
+		c.remove(k)
+	}
+}
+
+// remove takes the entry, if it is not nil, out of the cache. Its users keep it.
+func (c *cache) remove(k *entry) {
+	if k == nil {
+		return
+	}
 	delete(c.byHash, k.hash)
-	c.size -= k.size
-	telemetry.EstateBytes(-k.size)
+	if k.at != nil {
+		c.unused.Remove(k.at)
+		c.idle -= k.size
+		telemetry.EstateBytes(-int(k.size))
+	}
 }

@@ -74,7 +74,7 @@ func FuzzModel(f *testing.F) {
 func babbling(f *testing.F, m model.Model, render string, agent *atomic.Pointer[nats.Msg]) *bus.Conn {
 	f.Helper()
 	conn := bustest.Open(f)
-	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"), analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
+	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"), analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
 	nc := conn.JetStream().Conn()
 	sub, err := nc.Subscribe(agentSubject, func(asked *nats.Msg) {
 		said := *agent.Load()

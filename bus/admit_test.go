@@ -1,0 +1,70 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// TestStreamAdmitsBySize serves with two workers, one of which admits no body
+// beyond 1 MB.
+func TestStreamAdmitsBySize(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	type key struct{}
+	released := make(chan int, 16)
+	worker := func(most int) {
+		s := bus.Analyze
+		s.Admit = func(ctx context.Context, size int) (context.Context, func(), error) {
+			if size > most {
+				return ctx, nil, schemas.ErrUnavailable.Because("no memory")
+			}
+			return context.WithValue(ctx, key{}, size), func() { released <- size }, nil
+		}
+		err := s.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"), func(ctx context.Context, a schemas.Analysis, to bus.Sender) error {
+			if size, _ := ctx.Value(key{}).(int); size < len(a.Context) {
+				t.Errorf("a body with a context of %d bytes was admitted as %d", len(a.Context), size)
+			}
+			return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "ok"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	worker(1_000_000)
+	for _, c := range []struct {
+		name string
+		size int
+		want *schemas.Error
+	}{
+		{"a small body is admitted", 10, nil},
+		{"a body in chunks that is too large for the worker is refused", 5_000_000, schemas.ErrAnalysisUnavailable},
+		{"and so is one in the request", 1_000_001, schemas.ErrAnalysisUnavailable},
+	} {
+		_, err := collect(t.Context(), conn, question(strings.Repeat("x", c.size)))
+		if c.want == nil && err != nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	select {
+	case <-released:
+	case <-time.After(10 * time.Second):
+		t.Error("what was admitted was not released")
+	}
+	if len(released) != 0 {
+		t.Error("a refused request was released")
+	}
+	worker(10_000_000)
+	for range 4 {
+		if _, err := collect(t.Context(), conn, question(strings.Repeat("x", 5_000_000))); err == nil {
+			return
+		}
+	}
+	t.Error("a body that one worker refuses was never taken to the other")
+}

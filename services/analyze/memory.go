@@ -1,0 +1,71 @@
+package analyze
+
+import (
+	"context"
+
+	"cairn/bus"
+	"cairn/bus/admission"
+	"cairn/schemas"
+)
+
+const (
+	// runMemory is the memory of one run besides what its body takes, in bytes:
+	// the conversation with its tool results, the stream and its goroutines. 500
+	// runs at a time of small estates took 170 KiB each in a process with an edge.
+	runMemory = 512 << 10
+	// bodyFactor is how many bytes a run may take for each byte of its body: the
+	// body, the text of the estate without its escapes, the places of records and
+	// fields, and the columns. Measured on bodies of 1 to 10 MB, after all fields of
+	// the estate were read: 2.2 to 3.1 for records of several fields, 4.2 for an
+	// array of one-digit numbers. What an estate takes beyond that, such as 10,000
+	// small arrays (6.6 at 1 MB), is acquired once it is parsed.
+	bodyFactor = 5
+)
+
+var errMemory = schemas.ErrUnavailable.Because("the memory for analyses (--analysis-memory) is in use")
+
+// reservation is memory that a run holds for its tenant. It is used by one
+// goroutine at a time.
+type reservation struct {
+	pool   *admission.Pool
+	tenant string
+	held   int64
+}
+
+// resize changes the reservation to n bytes and reports whether they were
+// granted. A reduction always is.
+func (r *reservation) resize(n int64) bool {
+	switch {
+	case n < r.held:
+		r.pool.Release(r.tenant, r.held-n)
+	case n > r.held && !r.pool.Acquire(r.tenant, n-r.held):
+		return false
+	}
+	r.held = n
+	return true
+}
+
+// split takes n bytes from the reservation into one of their own.
+func (r *reservation) split(n int64) reservation {
+	r.held -= n
+	return reservation{r.pool, r.tenant, n}
+}
+
+type reservationKey struct{}
+
+// admit reserves the memory of a run with a body of size bytes, before the body
+// is received. Estates that no run uses are evicted to make room; release returns
+// the memory.
+func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context, release func(), err error) {
+	r := &reservation{pool: a.estates.pool, tenant: bus.ShareKey(bus.Identity(ctx), nil)}
+	if !r.resize(runMemory + bodyFactor*int64(size)) {
+		return ctx, nil, errMemory
+	}
+	a.estates.evict()
+	return context.WithValue(ctx, reservationKey{}, r), func() { r.resize(0) }, nil
+}
+
+// reserved returns the reservation of the run.
+func reserved(ctx context.Context) *reservation {
+	return ctx.Value(reservationKey{}).(*reservation)
+}

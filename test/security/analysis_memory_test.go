@@ -1,0 +1,182 @@
+package security
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cairn/test/cairntest"
+)
+
+// slowModel stands in for an Ollama server whose model answers nothing until
+// release is called, so that all analyses are held at the same time.
+type slowModel struct {
+	url     string
+	waiting func() int // conversations that wait
+	release func()
+}
+
+func newSlowModel(t *testing.T) *slowModel {
+	t.Helper()
+	var mu sync.Mutex
+	var waiting int
+	gate := make(chan struct{})
+	mux := http.NewServeMux()
+	reply := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
+	})
+	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		waiting++
+		mu.Unlock()
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return
+		}
+		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}})
+		reply(w, map[string]any{"message": map[string]any{"role": "assistant"}, "done": true, "done_reason": "stop"})
+	})
+	server := httptest.NewServer(mux)
+	m := &slowModel{
+		url:     "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow",
+		waiting: func() int { mu.Lock(); defer mu.Unlock(); return waiting },
+		release: sync.OnceFunc(func() { close(gate) }),
+	}
+	t.Cleanup(server.Close)
+	t.Cleanup(m.release)
+	return m
+}
+
+// outcome is how an analysis was answered.
+type outcome struct {
+	status     int
+	retryAfter string
+	done       bool
+	err        error
+}
+
+// analyze sends an analysis and returns how it was answered.
+func analyze(client *http.Client, url string, body []byte) (o outcome) {
+	res, err := client.Post(url+"/api/v1/analyze", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	return outcome{res.StatusCode, res.Header.Get("Retry-After"), bytes.Contains(text, []byte("event: done")), err}
+}
+
+// waitUntil polls for a condition.
+func waitUntil(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(90 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 90 s: %s", what)
+		}
+	}
+}
+
+// TestManySmallAnalyses has 500 analyses of different small estates in progress at
+// the same time, with the default settings.
+func TestManySmallAnalyses(t *testing.T) {
+	t.Parallel()
+	const callers = 500
+	model := newSlowModel(t)
+	p := cairntest.Up(t, "--model", model.url)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	defer client.CloseIdleConnections()
+	idle := gauge(t, p, "", "go_memstats_heap_inuse_bytes")
+	outcomes := make([]outcome, callers)
+	var calls sync.WaitGroup
+	for i := range outcomes {
+		calls.Go(func() {
+			body := fmt.Appendf(nil, `{"query":"How many pumps are there?","target":"H","context":"{\"n\":%d,\"pumps\":[{\"id\":\"p1\"},{\"id\":\"p2\"}]}"}`, i)
+			outcomes[i] = analyze(client, p.URL(), body)
+		})
+	}
+	waitUntil(t, "500 analyses in progress", func() bool { return model.waiting() >= callers })
+	t.Logf("%.0f KiB of heap in use for each analysis", (gauge(t, p, "", "go_memstats_heap_inuse_bytes")-idle)/callers/1024)
+	model.release()
+	calls.Wait()
+	for i, o := range outcomes {
+		if o.err != nil || o.status != http.StatusOK || !o.done {
+			t.Errorf("analysis %d: got %+v, want 200 and a whole stream", i, o)
+		}
+	}
+}
+
+// largeAnalysis returns a body of about 8 MB with an estate of its own.
+func largeAnalysis(n int) []byte {
+	var estate strings.Builder
+	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
+	for i := 0; estate.Len() < 7_000_000; i++ {
+		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
+	}
+	estate.WriteString("]}")
+	body, _ := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H", "context": estate.String()})
+	return body
+}
+
+// TestLargeAnalysesAreBounded holds as many of 32 analyses of 8 MB as the memory
+// admits: the others are answered 503 with Retry-After, and a small one is served.
+func TestLargeAnalysesAreBounded(t *testing.T) {
+	t.Parallel()
+	const callers = 32
+	model := newSlowModel(t)
+	p := cairntest.Up(t, "--model", model.url, "--analysis-memory", "512", "--body-memory", "512")
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
+	defer client.CloseIdleConnections()
+	var mu sync.Mutex
+	refused := 0
+	outcomes := make([]outcome, callers)
+	var calls sync.WaitGroup
+	for i := range outcomes {
+		calls.Go(func() {
+			outcomes[i] = analyze(client, p.URL(), largeAnalysis(i))
+			if outcomes[i].status == http.StatusServiceUnavailable {
+				mu.Lock()
+				refused++
+				mu.Unlock()
+			}
+		})
+	}
+	waitUntil(t, "each of 32 analyses is in progress or refused", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return model.waiting()+refused >= callers
+	})
+	held := model.waiting()
+	if heap := gauge(t, p, "", "go_memstats_heap_inuse_bytes"); heap > 1<<30 {
+		t.Errorf("%.0f MiB of heap are in use, want at most 1024", heap/(1<<20))
+	} else {
+		t.Logf("%d of %d are in progress, with %.0f MiB of heap in use", held, callers, heap/(1<<20))
+	}
+	small := make(chan outcome, 1)
+	go func() { small <- analyze(client, p.URL(), []byte(smallAnalysis)) }()
+	waitUntil(t, "a small analysis beside them", func() bool { return model.waiting() > held })
+	model.release()
+	calls.Wait()
+	if o := <-small; o.status != http.StatusOK || !o.done {
+		t.Errorf("a small analysis beside them: got %+v, want 200 and a whole stream", o)
+	}
+	if held == 0 || held == callers {
+		t.Errorf("%d of %d analyses were admitted, want some", held, callers)
+	}
+	for i, o := range outcomes {
+		served := o.status == http.StatusOK && o.done
+		turnedAway := o.status == http.StatusServiceUnavailable && o.retryAfter != ""
+		if o.err != nil || !served && !turnedAway {
+			t.Errorf("analysis %d: got %+v, want 200 or 503 with Retry-After", i, o)
+		}
+	}
+}
