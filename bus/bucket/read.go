@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// fenceTime bounds a fence, which its callers share and none of them may cut short.
-const fenceTime = patience
 
 // Reader reads the newest message of a subject of a bucket, such that every
 // write that was acknowledged before is seen. It may be used concurrently.
@@ -30,24 +26,14 @@ type Reader struct {
 	name   string // of the stream
 	fences string // subject of the fence
 	copies bool   // more than one when the bucket was opened
-
-	mu   sync.Mutex
-	next *fence        // the one that callers may still join
-	turn chan struct{} // held while a fence is written
-}
-
-// fence is a message that is written for those who join it before it is.
-type fence struct {
-	done chan struct{} // closed when what follows is set
-	seq  uint64
-	err  error
+	fence  *round
 }
 
 // NewReader reads from the bucket of the name, that Open has opened as s.
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
 	return &Reader{
 		js: js, stream: s, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
-		copies: s.CachedInfo().Config.Replicas > 1, turn: make(chan struct{}, 1),
+		copies: s.CachedInfo().Config.Replicas > 1, fence: newRound(),
 	}
 }
 
@@ -89,44 +75,15 @@ func (r *Reader) alone() bool { return !r.copies && !clustered(r.js) }
 // acknowledged before the call. Calls at the same time share one request to the
 // server, whose cost does not depend on the contents of the stream.
 func (r *Reader) Fence(ctx context.Context) (uint64, error) {
-	r.mu.Lock()
-	if r.next == nil {
-		r.next = &fence{done: make(chan struct{})}
-	}
-	f := r.next
-	r.mu.Unlock()
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case r.turn <- struct{}{}:
-		r.write(ctx, f)
-		<-r.turn
-	}
-	if f.err != nil {
-		return 0, fmt.Errorf("write a fence: %w", f.err)
-	}
-	return f.seq, nil
-}
-
-// write writes the fence, unless another caller has.
-func (r *Reader) write(ctx context.Context, f *fence) {
-	r.mu.Lock()
-	if r.next != f {
-		r.mu.Unlock()
-		<-f.done // whoever had the turn has written it
-		return
-	}
-	r.next = nil // who comes from now on needs another one
-	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fenceTime)
-	defer cancel()
+	operation := r.publish
 	if r.alone() {
-		f.seq, f.err = r.State(ctx)
-	} else {
-		f.seq, f.err = r.publish(ctx)
+		operation = r.State
 	}
-	close(f.done)
+	seq, err := r.fence.do(ctx, operation)
+	if err != nil {
+		return 0, fmt.Errorf("write a fence: %w", err)
+	}
+	return seq, nil
 }
 
 // publish stores a fence and returns its sequence.

@@ -68,7 +68,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
 	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
-	f.BoolVar(&c.TagSync, "tag-sync", c.TagSync, "have each tag on disk before it is acknowledged; like --tag-memory it is decided when the first tag worker starts")
+	f.BoolVar(&c.TagSync, "tag-sync", c.TagSync, "sync each tag to disk before it is acknowledged, so that it outlives a power loss; like --tag-memory fixed when the first tag worker creates the bucket")
 	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0, "`MIB` that all analyses may take at a time, divided among tenants: what they upload, parse and hold; one beyond that is answered 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT), of 4 GiB where there is none")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "how long an analysis goes on when nobody listens, so that its caller can come back")

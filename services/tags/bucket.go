@@ -21,9 +21,10 @@ type Settings struct {
 	// Memory keeps records off the disk: they end with the server. It is
 	// decided once; a server does not move a bucket.
 	Memory bool
-	// Sync has each write on disk before it is acknowledged. It is decided once,
-	// too. A bucket that is made in a cluster always does what its servers do for
-	// all others.
+	// Sync has the server call fsync before each acknowledgement, so that a record
+	// outlives a power loss as well as the server's process. The mode of a bucket is
+	// fixed when it is created. One that is created in a cluster always syncs as its
+	// servers do.
 	Sync bool
 }
 
@@ -36,7 +37,11 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	if settings.Sync && s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode {
 		return nil, errors.New("tags were kept without a sync of each, which a NATS server does not change: remove the stream " + bucket.StreamPrefix + Bucket + ", and the tags with it, or do without")
 	}
-	return &Store{js, s, bucket.NewReader(js, Bucket, s)}, nil
+	flush, err := bucket.NewFlusher(ctx, js, Bucket, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{js, s, bucket.NewReader(js, Bucket, s), flush}, nil
 }
 
 // shape is what the bucket has of its own.
@@ -51,9 +56,10 @@ func (s Settings) shape(c *jetstream.StreamConfig) {
 	case s.Memory:
 		c.Storage = jetstream.MemoryStorage
 	case !s.Sync:
-		// A record of a request in flight may be lost with the machine, so the
-		// server need not sync each one although it syncs the catalog's
-		// (nats-server, filestore.go, UpdateConfig).
+		// A record of a request in flight may be lost with the machine, but not with
+		// the server's process: the store flushes what it writes. The server then
+		// need not sync each record although it syncs the catalog's (nats-server,
+		// filestore.go, UpdateConfig).
 		c.PersistMode = jetstream.AsyncPersistMode
 	}
 }

@@ -30,6 +30,7 @@ type Store struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	reader *bucket.Reader
+	flush  *bucket.Flusher // nil: an acknowledged message is written
 }
 
 // key names a record: what one tenant writes is not in the way of another.
@@ -60,6 +61,9 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	for last := uint64(0); ; {
 		err := s.publish(ctx, msg, last)
+		if err == nil {
+			err = s.flush.Flush(ctx)
+		}
 		if !bucket.Outdated(err) {
 			return wrap(err, "store", k)
 		}
@@ -118,6 +122,9 @@ func (s *Store) delete(ctx context.Context, k key) error {
 	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
 	_, err := s.js.PublishMsg(ctx, msg)
+	if err == nil {
+		err = s.flush.Flush(ctx)
+	}
 	return wrap(err, "delete", k)
 }
 

@@ -1,0 +1,101 @@
+package bucket
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+// flushTTL is how long a marker of a Flusher that has ended stays.
+const flushTTL = "60s"
+
+// Flusher makes the server hand acknowledged messages of a stream to the
+// operating system, so that they outlive the server's process. It may be used
+// concurrently.
+//
+// A server that syncs each message (sync_interval: always) offers a stream two
+// modes: default, which calls fsync before each acknowledgement, and async, which
+// acknowledges a message that is still in the memory of the process. There is no
+// mode between. A purge that removes a message writes everything pending before
+// it is answered, without fsync (nats-server, filestore.go, PurgeEx); so a flush
+// purges a marker, which was published for that. Concurrent writers share a flush.
+type Flusher struct {
+	js     jetstream.JetStream
+	name   string // of the stream
+	marker string // subject
+	flush  *round
+}
+
+// NewFlusher returns a Flusher of the bucket of the name, which Open opened as
+// s, or nil where acknowledged messages have been written: outside of async
+// persist mode.
+func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jetstream.Stream) (*Flusher, error) {
+	if s.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
+		return nil, nil
+	}
+	f := &Flusher{js: js, name: stream(name), marker: SubjectPrefix + name + ".=flush." + nuid.Next(), flush: newRound()}
+	if err := f.Flush(ctx); err != nil {
+		return nil, fmt.Errorf("flush bucket %s (needs the permission to publish to $JS.API.STREAM.PURGE.%s): %w", name, stream(name), err)
+	}
+	return f, nil
+}
+
+// Flush returns when every message that was acknowledged before the call is
+// written. On a nil Flusher it does nothing.
+func (f *Flusher) Flush(ctx context.Context) error {
+	if f == nil {
+		return nil
+	}
+	_, err := f.flush.do(ctx, f.run)
+	return err
+}
+
+func (f *Flusher) run(ctx context.Context) (uint64, error) {
+	purged, err := f.purge(ctx)
+	if err == nil && purged == 0 { // the first flush, or the marker is late or has expired
+		if _, err = f.js.PublishMsg(ctx, f.message()); err == nil {
+			purged, err = f.purge(ctx)
+		}
+		if err == nil && purged == 0 {
+			err = fmt.Errorf("the marker %s is missing", f.marker)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("flush: %w", err)
+	}
+	_ = f.js.Conn().PublishMsg(f.message()) // for the next flush, which publishes it itself if it is missing
+	return 0, nil
+}
+
+// purge returns how many markers it has removed: without one nothing is written.
+func (f *Flusher) purge(ctx context.Context) (int, error) {
+	request, err := json.Marshal(map[string]string{"filter": f.marker})
+	if err != nil {
+		return 0, err
+	}
+	reply, err := f.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+f.name, request)
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Error  *jetstream.APIError `json:"error"`
+		Purged int                 `json:"purged"`
+	}
+	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+		return 0, fmt.Errorf("read the answer to a purge: %w", err)
+	}
+	if answer.Error != nil {
+		return 0, answer.Error
+	}
+	return answer.Purged, nil
+}
+
+func (f *Flusher) message() *nats.Msg {
+	msg := nats.NewMsg(f.marker)
+	msg.Header.Set(jetstream.MsgTTLHeader, flushTTL)
+	return msg
+}

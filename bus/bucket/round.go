@@ -1,0 +1,63 @@
+package bucket
+
+import (
+	"context"
+	"sync"
+)
+
+// roundTimeout bounds an operation that callers share and none of them may cut
+// short.
+const roundTimeout = patience
+
+// round runs an operation once for all callers that joined before it began. No
+// caller gets the result of an operation that was under way when it called.
+type round struct {
+	turn chan struct{} // held while an operation runs
+
+	mu   sync.Mutex
+	next *result // that callers may still join
+}
+
+// result is that of an operation.
+type result struct {
+	done chan struct{} // closed when the fields below are set
+	seq  uint64
+	err  error
+}
+
+func newRound() *round { return &round{turn: make(chan struct{}, 1)} }
+
+// do returns the result of an operation that began after the call.
+func (r *round) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
+	r.mu.Lock()
+	if r.next == nil {
+		r.next = &result{done: make(chan struct{})}
+	}
+	joined := r.next
+	r.mu.Unlock()
+	select {
+	case <-joined.done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case r.turn <- struct{}{}:
+		r.run(ctx, joined, operation)
+		<-r.turn
+	}
+	return joined.seq, joined.err
+}
+
+// run runs the operation, unless another caller has. The caller holds turn.
+func (r *round) run(ctx context.Context, joined *result, operation func(context.Context) (uint64, error)) {
+	r.mu.Lock()
+	if r.next != joined {
+		r.mu.Unlock()
+		<-joined.done // closed by the caller that held turn before
+		return
+	}
+	r.next = nil // later callers need another operation
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roundTimeout)
+	defer cancel()
+	joined.seq, joined.err = operation(ctx)
+	close(joined.done)
+}

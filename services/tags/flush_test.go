@@ -1,0 +1,69 @@
+package tags_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/services/tags"
+)
+
+// TestAcknowledgedTagIsWritten reads the server's files as soon as a write is
+// acknowledged: what is in them outlives the server's process.
+func TestAcknowledgedTagIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, settings := range []tags.Settings{{}, {Sync: true}} {
+		t.Run(fmt.Sprintf("sync=%v", settings.Sync), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			server, err := bus.StartServer(dir, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(server.Stop)
+			for range 2 {
+				serveWith(t, bustest.Dial(t, server), settings, tags.DefaultTTL)
+			}
+			c := client{t, bustest.Dial(t, server)}
+			var writers sync.WaitGroup
+			for writer := range 8 {
+				writers.Go(func() {
+					for n := range 25 {
+						id := fmt.Sprintf("written-%d-%d", writer, n)
+						if err := c.write(id, "one"); err != nil {
+							t.Error(err)
+							return
+						}
+						if !inFiles(t, dir, `"`+id+`"`) {
+							t.Errorf("%s is acknowledged and not written", id)
+						}
+					}
+				})
+			}
+			writers.Wait()
+		})
+	}
+}
+
+// inFiles reports whether a file of the bucket has the text.
+func inFiles(t *testing.T, dir, text string) bool {
+	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "KV_tags", "msgs", "*.blk"))
+	if err != nil || len(files) == 0 {
+		t.Errorf("no files of the bucket in %s: %v", dir, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil && !os.IsNotExist(err) {
+			t.Error(err)
+		}
+		if bytes.Contains(data, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
