@@ -157,6 +157,10 @@ func (s *Server) URL() string {
 	return s.ns.ClientURL()
 }
 
+// StorageLimit is how many bytes the server's streams may take: 75 % of the disk
+// that was free, or theirs, at the start.
+func (s *Server) StorageLimit() int64 { return s.ns.JetStreamConfig().MaxStore }
+
 // Open connects to the server from inside the process.
 func (s *Server) Open(name string) (*Conn, error) {
 	return connect("", name, nats.InProcessServer(s.ns), nats.Token(s.secret))

@@ -22,7 +22,7 @@ type Config struct {
 	TagMemory bool
 	// TagSync has each tag on disk before it is acknowledged.
 	TagSync     bool
-	Copies      bucket.Copies // which NATS servers keep each record and tag
+	Copies      bucket.Copies // which NATS servers keep each record and tag; without Storage, the limit of the NATS account applies
 	Slots       int           // requests at a time, per service
 	Grace       time.Duration // how long an analysis goes on when nobody listens
 	StreamLimit int           // analyses in progress that one credential may have at a worker; 0: any number

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/services/analyze"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -93,6 +94,12 @@ func (w *wiring) start(ctx context.Context) error {
 	if err := w.conn.WaitConnected(ctx); err != nil {
 		return err
 	}
+	if w.Copies.Storage.Bytes == 0 {
+		var err error
+		if w.Copies.Storage, err = w.findStorage(ctx); err != nil {
+			return err
+		}
+	}
 	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
 		w.Log.Warn("NATS takes smaller messages than records and answers may be: large ones are refused", "max_payload", most, "wanted", 2*bus.MaxBody)
 	}
@@ -106,6 +113,19 @@ func (w *wiring) start(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
+}
+
+// findStorage reads the storage limit of the NATS account.
+func (w *wiring) findStorage(ctx context.Context) (s bucket.Storage, err error) {
+	js := w.conn.JetStream()
+	err = bucket.Await(ctx, js, "find the storage limit", func() error {
+		s, err = bucket.FindStorage(ctx, js, w.Copies.Replicas)
+		return err
+	})
+	if s.Initial {
+		w.Log.Info("the NATS account has no storage limit; buckets without one get a share of the default", "default", s.Bytes)
+	}
+	return s, err
 }
 
 // serve brings up one role. What it asks for is taken in before the service is
@@ -138,7 +158,7 @@ func (w *wiring) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deps := register.Deps{Catalog: log, Visible: register.Confirmed(w.conn)}
+	deps := register.Deps{Catalog: log, Visible: register.Confirmed(w.conn), Pressure: w.pressure}
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err
@@ -146,6 +166,12 @@ func (w *wiring) register(ctx context.Context) error {
 		deps.Visible = deps.Projector.Visible
 	}
 	return w.run("register", w.Slots, func(s *bus.Service) error { return register.Serve(s, deps) })
+}
+
+// pressure describes the buckets of the registration, and the storage as a whole,
+// that are nearly full.
+func (w *wiring) pressure(ctx context.Context) ([]string, error) {
+	return bucket.Pressures(ctx, w.conn.JetStream(), w.Copies, bucket.Catalog, bucket.Aside, bucket.Keys)
 }
 
 // projector brings the log into the index that all workers share.

@@ -20,12 +20,14 @@ const (
 	saidEvery = 10 * time.Second
 )
 
-// Copies say how many servers keep a bucket, and which. The zero value leaves an
-// existing bucket as it is, and a new one is kept once, anywhere.
+// Copies say how many servers keep a bucket, which, and how large it may grow. The
+// zero value leaves an existing bucket as it is; a new one is kept once, anywhere,
+// without a limit.
 type Copies struct {
 	Replicas int      // servers; 0: as it is, and 1 at first
 	Cluster  string   // of the servers; empty: any
 	Tags     []string // that the servers have, all of them; none: any
+	Storage  Storage  // of all buckets together, on each server
 }
 
 // Open creates the bucket's stream, or brings one that exists up to date.
@@ -130,15 +132,24 @@ func open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		copies.settle(&c, nil, js.Conn().ConnectedClusterName() != "")
+		copies.Storage.limit(&c, name, -1)
 		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return s, err
+			return s, tooSmall(err, c)
 		}
 		return open(ctx, js, name, copies, shape) // another has just made it, with an ID of its own
 	case err != nil:
 		return nil, err
 	default:
-		copies.settle(&c, &s.CachedInfo().Config, false)
-		return js.UpdateStream(ctx, c)
+		before := s.CachedInfo().Config
+		copies.settle(&c, &before, false)
+		copies.Storage.limit(&c, name, before.MaxBytes)
+		updated, err := js.UpdateStream(ctx, c)
+		if Full(err) {
+			// The disk has shrunk: the server refuses any update, even to a lower limit.
+			slog.Warn("a bucket keeps its settings: the NATS server has no room to change them", "bucket", name, "max_bytes", before.MaxBytes, "err", err)
+			return s, nil
+		}
+		return updated, err
 	}
 }
 

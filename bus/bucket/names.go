@@ -5,11 +5,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The buckets of which several parts of Cairn know.
+// The buckets.
 const (
-	Catalog = "catalog"
-	Aside   = "aside"
-	Keys    = "keys"
+	Catalog    = "catalog"
+	Tags       = "tags"
+	Embeddings = "embeddings" // a cache: the oldest messages make room
+	Aside      = "aside"
+	Keys       = "keys"
 )
 
 // What ADR-8 calls the parts of a bucket.

@@ -16,9 +16,10 @@ import (
 // seconds, and whoever asks is better told at once than left waiting.
 const patience = 2500 * time.Millisecond
 
-// Bounded is what do says, or schemas.ErrUnavailable when it takes longer than
-// a bucket is waited for. Then it is open whether a write was done.
-func Bounded(ctx context.Context, do func(context.Context) error) error {
+// Bounded returns the result of do on the store of the name, such as "tag store",
+// or schemas.ErrUnavailable when it takes longer than a bucket is waited for, after
+// which a write may have been done, or when the store is full.
+func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := do(limited)
@@ -28,5 +29,5 @@ func Bounded(ctx context.Context, do func(context.Context) error) error {
 	if err != nil && late && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS does not say in time that it is kept, or what is: its cluster may have no quorum, or elect a leader"), err)
 	}
-	return err
+	return refused(err, store)
 }

@@ -37,6 +37,10 @@ func Open(ctx context.Context, conn *bus.Conn, replicas int) (*Store, error) {
 	if replicas == 0 && bucket.Like(ctx, js, Bucket).Replicas == 0 {
 		copies = bucket.Like(ctx, js, bucket.Catalog)
 	}
+	var err error
+	if copies.Storage, err = bucket.FindStorage(ctx, js, copies.Replicas); err != nil {
+		return nil, err
+	}
 	kv, err := bucket.OpenKV(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/edge"
 	"cairn/services"
 )
@@ -145,6 +146,10 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	defer end()
 	u.cluster.announce(out, server, addressOf(e))
 	c.Copies.Replicas = u.cluster.replicas(c.Copies.Replicas)
+	if c.Copies.Storage.Bytes == 0 {
+		// Nodes of a cluster have disks of different sizes: the first one decides.
+		c.Copies.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
+	}
 	err = together(ctx, conn, c, e, u.cluster.founding(server, conn, c), func() {
 		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {

@@ -28,6 +28,7 @@ func (r registry) health(ctx context.Context, _ schemas.Nothing) (schemas.Health
 	}
 	h.Revision = revision
 	r.searchHealth(ctx, &h)
+	r.storageHealth(ctx, &h)
 	if len(h.Degraded) > 0 {
 		h.Status = schemas.StatusDegraded
 	}
@@ -45,6 +46,20 @@ func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 	if err := r.visible(ctx, h.Revision); err != nil {
 		h.Degraded = []string{"new records become searchable later: " + err.Error()}
 	}
+}
+
+// storageHealth reports buckets that are nearly full.
+func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
+	if r.pressure == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	full, err := r.pressure(ctx)
+	if err != nil {
+		full = []string{err.Error()}
+	}
+	h.Degraded = append(h.Degraded, full...)
 }
 
 // reindex has a new index filled with all records. One in memory is made

@@ -38,6 +38,9 @@ func Confirmed(conn *bus.Conn) Visible {
 type Deps struct {
 	Catalog *catalog.Catalog
 	Visible Visible
+	// Pressure describes the buckets that are nearly full, for the health; nil:
+	// they are not watched.
+	Pressure func(context.Context) ([]string, error)
 	// Projector writes to the index that all workers share; nil when resolve
 	// workers keep their own. Closed by the caller, after the service.
 	Projector *projection.Projector
@@ -47,7 +50,7 @@ type Deps struct {
 // Where a record is not confirmed to be visible in time, the answer says that
 // it is not indexed yet.
 func Serve(s *bus.Service, d Deps) error {
-	r := registry{d.Catalog, d.Visible, d.Projector}
+	r := registry{d.Catalog, d.Visible, d.Pressure, d.Projector}
 	return errors.Join(
 		bus.RegisterSkill.Serve(s, r.skill),
 		bus.RegisterAgent.Serve(s, r.agent),
@@ -64,13 +67,14 @@ func Serve(s *bus.Service, d Deps) error {
 type registry struct {
 	catalog   *catalog.Catalog
 	visible   Visible
+	pressure  func(context.Context) ([]string, error)
 	projector *projection.Projector
 }
 
 // put stores the record and waits for search to see it.
 func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (schemas.Registered, error) {
 	var revision uint64
-	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
 		revision, err = r.catalog.Put(ctx, key, record)
 		return err
 	})
@@ -83,7 +87,7 @@ func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (sche
 func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
-	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
 		revision, err = r.catalog.Delete(ctx, key)
 		return err
 	})

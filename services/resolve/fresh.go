@@ -30,7 +30,7 @@ func (r *Resolver) current(ctx context.Context) error {
 // leader's word admits a revision; only a fence refuses one, since a server that
 // lost the leadership may not know the newest writes.
 func (r *Resolver) exists(ctx context.Context, revision uint64) error {
-	return bucket.Bounded(ctx, func(ctx context.Context) error {
+	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
 		last, err := r.last(ctx)
 		if err == nil && last < revision {
 			last, err = r.deps.Catalog.Fence(ctx)
@@ -120,7 +120,7 @@ func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string)
 		return nil
 	}
 	var fence uint64
-	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
 		fence, err = r.deps.Catalog.Fence(ctx)
 		return err
 	})

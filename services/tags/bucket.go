@@ -11,7 +11,7 @@ import (
 
 const (
 	// Bucket is the name of the KV bucket of the records.
-	Bucket   = "tags"
+	Bucket   = bucket.Tags
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 

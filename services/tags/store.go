@@ -122,17 +122,24 @@ func (s *Store) delete(ctx context.Context, k key) error {
 	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
 	_, err := s.js.PublishMsg(ctx, msg)
+	if bucket.Full(err) { // a purge needs no room for a marker
+		err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()))
+	}
 	if err == nil {
 		err = s.flush.Flush(ctx)
 	}
 	return wrap(err, "delete", k)
 }
 
-func (s *Store) check(ctx context.Context) error {
+// pressure describes the bucket if it is nearly full.
+func (s *Store) pressure(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	_, err := s.stream.Info(ctx)
-	return err
+	info, err := s.stream.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return bucket.Pressure(info), nil
 }
 
 // wrap says what was attempted with the tag, if anything failed.

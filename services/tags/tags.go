@@ -43,7 +43,7 @@ func (t tags) write(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten
 	if err != nil {
 		return written, err
 	}
-	return written, bucket.Bounded(ctx, func(ctx context.Context) error {
+	return written, bucket.Bounded(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.create(ctx, keyOf(w.TenantID, w.RequestID), w.Tag, ttl)
 	})
 }
@@ -68,7 +68,7 @@ func (t tags) lifetime(seconds *int) (time.Duration, error) {
 
 func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, error) {
 	var found schemas.TagFound
-	err := bucket.Bounded(ctx, func(ctx context.Context) (err error) {
+	err := bucket.Bounded(ctx, "tag store", func(ctx context.Context) (err error) {
 		found.Tags, err = t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
 		return err
 	})
@@ -78,16 +78,20 @@ func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, e
 // delete removes the record. The contract leaves open what deleting an absent
 // one means; here it is done already.
 func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, error) {
-	return schemas.Nothing{}, bucket.Bounded(ctx, func(ctx context.Context) error {
+	return schemas.Nothing{}, bucket.Bounded(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
 	})
 }
 
 func (t tags) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 	h := schemas.Health{Service: "tags", Status: schemas.StatusOK, Version: bus.Version}
-	if err := t.store.check(ctx); err != nil {
+	full, err := t.store.pressure(ctx)
+	switch {
+	case err != nil:
 		h.Status = schemas.StatusDown
 		h.Degraded = []string{"the tag store does not answer: " + err.Error()}
+	case len(full) > 0:
+		h.Status, h.Degraded = schemas.StatusDegraded, full
 	}
 	return h, nil
 }

@@ -57,7 +57,7 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 
 func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
 	t.Helper()
-	c, err := embed.OpenCache(t.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := embed.OpenCache(t.Context(), js, bucket.Copies{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,10 @@ import (
 
 const (
 	// Bucket is the name of the KV bucket that keeps vectors.
-	Bucket = "embeddings"
+	Bucket = bucket.Embeddings
 
 	stream   = bucket.StreamPrefix + Bucket
 	subjects = bucket.SubjectPrefix + Bucket + "."
-	// maxBytes is room for 600,000 vectors of 768 dimensions. The oldest make
-	// room for new ones.
-	maxBytes = 1 << 30
 	// queriesFor keeps queries, which are many and seldom asked again, from
 	// taking the place of documents.
 	queriesFor = "168h"
@@ -63,7 +60,7 @@ func OpenCache(ctx context.Context, js jetstream.JetStream, copies bucket.Copies
 // refusing the newest, and may lose its last moments.
 func shape(c *jetstream.StreamConfig) {
 	c.Description = "vectors by model, purpose and text; may be deleted"
-	c.MaxBytes, c.Discard = maxBytes, jetstream.DiscardOld
+	c.Discard = jetstream.DiscardOld
 	c.AllowDirect = true // a replica that is behind lacks a vector, no more
 	c.AllowMsgTTL = true
 	c.PersistMode = jetstream.AsyncPersistMode

@@ -1,0 +1,139 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+)
+
+// shares are the percentages of the storage that buckets may take. The rest is
+// for other streams.
+var shares = map[string]int64{Catalog: 50, Tags: 25, Embeddings: 10, Aside: 4, Keys: 1}
+
+const (
+	// DefaultStorage is used where neither a setting nor the NATS account limits
+	// the storage.
+	DefaultStorage = 4 << 30
+	// memoryBytes limits a bucket in memory, of which servers have less.
+	memoryBytes = 128 << 20
+	// pressureAt is the percentage from which a bucket or the store is reported.
+	pressureAt = 80
+)
+
+// Storage is how many bytes all buckets together may take on each server.
+type Storage struct {
+	Bytes int64 // 0: unlimited
+	// Initial sets the limits of buckets that have none, and no others.
+	Initial bool
+}
+
+// FindStorage returns what the NATS account may store on each server, where each
+// bucket has so many replicas.
+func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Storage, error) {
+	account, err := js.AccountInfo(ctx)
+	if err != nil {
+		return Storage{}, fmt.Errorf("read the limits of the NATS account: %w", err)
+	}
+	replicas = max(1, replicas)
+	if tier, ok := account.Tiers[fmt.Sprintf("R%d", replicas)]; ok && tier.Limits.MaxStore > 0 {
+		return Storage{Bytes: tier.Limits.MaxStore}, nil
+	}
+	if account.Limits.MaxStore > 0 {
+		return Storage{Bytes: account.Limits.MaxStore / int64(replicas)}, nil
+	}
+	return Storage{Bytes: DefaultStorage, Initial: true}, nil
+}
+
+// limit sets MaxBytes of the bucket of the name, which is at before; -1: none.
+func (s Storage) limit(c *jetstream.StreamConfig, name string, before int64) {
+	c.MaxBytes = before
+	if s.Bytes == 0 || s.Initial && before > 0 || shares[name] == 0 {
+		return
+	}
+	c.MaxBytes = s.Bytes * shares[name] / 100
+	if c.Storage == jetstream.MemoryStorage {
+		c.MaxBytes = min(c.MaxBytes, memoryBytes)
+	}
+}
+
+// Codes of errors that say that there is no room (nats-server, errors.json).
+const (
+	accountExceeded = 10002
+	insufficient    = 10023 // the server's limit
+	memoryExceeded  = 10028
+	storageExceeded = 10047
+	storeFailed     = 10077 // the limits of the stream, or the disk
+)
+
+// Full reports whether the server refused a message or a stream for lack of room.
+func Full(err error) bool {
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.ErrorCode {
+	case accountExceeded, insufficient, memoryExceeded, storageExceeded, storeFailed:
+		return true
+	}
+	return false
+}
+
+// tooSmall adds the remedy if the server has no room for the stream.
+func tooSmall(err error, c jetstream.StreamConfig) error {
+	if !Full(err) {
+		return err
+	}
+	return fmt.Errorf("the NATS server has less than %d bytes for stream %s; lower --storage-limit, or raise the limit of the server: %w", c.MaxBytes, c.Name, err)
+}
+
+// refused returns err as a caller sees it if the store of the name has no room.
+func refused(err error, store string) error {
+	var api *jetstream.APIError
+	if !Full(err) || !errors.As(err, &api) {
+		return err
+	}
+	problem := "is full"
+	if api.ErrorCode == storeFailed && !strings.HasPrefix(api.Description, "maximum ") {
+		problem = "cannot be written" // an error of the disk
+	}
+	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
+}
+
+// Pressures describes each bucket of the names that uses at least 80 % of its
+// limit, and the storage if the account does. A bucket may be absent; a cache is
+// no concern, for it is meant to be full.
+func Pressures(ctx context.Context, js jetstream.JetStream, k Copies, names ...string) ([]string, error) {
+	var list []string
+	for _, name := range names {
+		s, err := js.Stream(ctx, stream(name))
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the size of bucket %s: %w", name, err)
+		}
+		list = append(list, Pressure(s.CachedInfo())...)
+	}
+	account, err := js.AccountInfo(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the use of the NATS account: %w", err)
+	}
+	return append(list, pressure("the NATS storage", account.Store/uint64(max(1, k.Replicas)), k.Storage.Bytes)...), nil
+}
+
+// Pressure describes the bucket if it uses at least 80 % of its limit.
+func Pressure(info *jetstream.StreamInfo) []string {
+	return pressure("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)
+}
+
+func pressure(what string, used uint64, limit int64) []string {
+	if limit <= 0 || float64(used) < pressureAt*float64(limit)/100 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is %.0f %% full: %d of %d bytes", what, float64(used)/float64(limit)*100, used, limit)}
+}

@@ -1,0 +1,145 @@
+package bucket_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+func TestBucketsShareTheStorage(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	for _, row := range []struct {
+		name    string
+		storage bucket.Storage
+		want    int64 // MaxBytes of the tags
+	}{
+		{"a bucket without a setting is unlimited", bucket.Storage{}, -1},
+		{"an existing bucket gets its share", bucket.Storage{Bytes: 400 << 20}, 100 << 20},
+		{"without a setting it keeps its limit", bucket.Storage{}, 100 << 20},
+		{"an initial limit leaves a limited bucket alone", bucket.Storage{Bytes: 800 << 20, Initial: true}, 100 << 20},
+		{"a larger setting raises the limit", bucket.Storage{Bytes: 800 << 20}, 200 << 20},
+		{"a smaller setting lowers the limit", bucket.Storage{Bytes: 40 << 20}, 10 << 20},
+	} {
+		s, err := bucket.Open(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, func(*jetstream.StreamConfig) {})
+		if err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		c := s.CachedInfo().Config
+		if c.MaxBytes != row.want || c.Discard != jetstream.DiscardNew {
+			t.Errorf("%s: got %d bytes, discard %v; want %d, %v", row.name, c.MaxBytes, c.Discard, row.want, jetstream.DiscardNew)
+		}
+	}
+}
+
+func TestSharesLeaveRoom(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	total := int64(0)
+	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Aside, bucket.Keys} {
+		s, err := bucket.Open(t.Context(), js, name, bucket.Copies{Storage: bucket.Storage{Bytes: 100 << 20}}, func(*jetstream.StreamConfig) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.CachedInfo().Config.MaxBytes <= 0 {
+			t.Errorf("bucket %s has no limit", name)
+		}
+		total += s.CachedInfo().Config.MaxBytes
+	}
+	if total > 95<<20 {
+		t.Errorf("the buckets may take %d of %d bytes", total, 100<<20)
+	}
+}
+
+// TestFull fills a bucket up to each limit there is: the caller learns at once
+// that the store is full.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		server  bus.ServerOption
+		storage bucket.Storage
+		shape   func(*jetstream.StreamConfig)
+		want    string
+	}{
+		{"the limit of the bucket", nil, bucket.Storage{Bytes: 4 << 20}, func(*jetstream.StreamConfig) {}, "the tag store is full (maximum bytes exceeded)"},
+		{"a limit of messages", nil, bucket.Storage{}, func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 }, "the tag store is full (maximum messages exceeded)"},
+		{"the limit of the server", func(o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil },
+			bucket.Storage{}, func(*jetstream.StreamConfig) {}, "the tag store is full (insufficient resources)"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var options []bus.ServerOption
+			if row.server != nil {
+				options = append(options, row.server)
+			}
+			ns, err := bus.StartServer(t.TempDir(), "", options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(ns.Stop)
+			js := bustest.Dial(t, ns).JetStream()
+			if _, err := bucket.Open(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, row.shape); err != nil {
+				t.Fatal(err)
+			}
+			for n := range 100 {
+				err = bucket.Bounded(t.Context(), "tag store", func(ctx context.Context) error {
+					_, err := js.Publish(ctx, fmt.Sprintf("$KV.tags.%d", n), bytes.Repeat([]byte("x"), 100<<10))
+					return err
+				})
+				if err != nil {
+					break
+				}
+			}
+			var seen *schemas.Error
+			if !errors.As(err, &seen) || seen.Code != schemas.ErrUnavailable.Code || seen.Detail != row.want {
+				t.Errorf("got %v, want %v: %s", err, schemas.ErrUnavailable, row.want)
+			}
+		})
+	}
+}
+
+// A storage larger than that of the server is refused with the remedy.
+func TestStorageBeyondTheServer(t *testing.T) {
+	t.Parallel()
+	ns, err := bus.StartServer(t.TempDir(), "", func(o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ns.Stop)
+	js := bustest.Dial(t, ns).JetStream()
+	_, err = bucket.Open(t.Context(), js, bucket.Tags, bucket.Copies{Storage: bucket.Storage{Bytes: 1 << 30}}, func(*jetstream.StreamConfig) {})
+	if err == nil || !strings.Contains(err.Error(), "--storage-limit") {
+		t.Errorf("got %v, want the remedy", err)
+	}
+}
+
+func TestPressure(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	copies := bucket.Copies{Storage: bucket.Storage{Bytes: 4 << 20}}
+	if _, err := bucket.Open(t.Context(), js, bucket.Tags, copies, func(*jetstream.StreamConfig) {}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := bucket.Pressures(t.Context(), js, copies, bucket.Tags, bucket.Keys); err != nil || len(got) > 0 {
+		t.Errorf("an empty bucket: got %q, %v", got, err)
+	}
+	if _, err := js.Publish(t.Context(), "$KV.tags.x", make([]byte, 900<<10)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := bucket.Pressures(t.Context(), js, copies, bucket.Tags)
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "bucket tags is 88 % full: ") {
+		t.Errorf("got %q, %v, want bucket tags and its percentage", got, err)
+	}
+}
