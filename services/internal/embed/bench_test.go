@@ -8,8 +8,8 @@ import (
 	"cairn/services/internal/model/ollamatest"
 )
 
-// BenchmarkCached measures what a text costs that was embedded before: a query
-// in memory, and documents in the bucket, in calls of 64.
+// BenchmarkCached measures cached texts: a query in memory, and documents in the
+// bucket, in calls of 64.
 func BenchmarkCached(b *testing.B) {
 	info := minilm
 	info.Dimensions = 384

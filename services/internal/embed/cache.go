@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// recentQueries are kept in memory: 8 MB at 1,024 dimensions.
+	// recentQueries is the size of the query cache: 8 MB at 1,024 dimensions.
 	recentQueries = 2048
-	// atOnce is how many texts are asked for before their vectors are kept:
-	// more than any query has parts, and seconds of work.
+	// atOnce is the number of texts embedded before their vectors are stored: more
+	// than a query has parts, and seconds of work.
 	atOnce = 64
 )
 
-// cached asks its embedder for what no cache has.
+// cached embeds texts that no cache has.
 type cached struct {
 	Embedder
 	cache  *Cache
@@ -30,14 +30,13 @@ type cached struct {
 
 var _ served = (*cached)(nil)
 
-// Cached is e with its vectors kept in c, by model, purpose and text: a vector
-// that is there is not asked for again, by whichever process. Equal queries at
-// one time are asked for once. A cache that fails costs calls, never a vector;
-// one that is nil keeps queries in memory only. All vectors have the precision
-// of the cache, so that a text always has the same.
+// Cached returns e with its vectors cached in c by model, purpose and text, shared by
+// all processes. Concurrent equal queries share one call. A failing cache costs
+// calls, never a vector; a nil one caches queries in memory only. All vectors have
+// the precision of the cache, so a text always has the same vector.
 func Cached(e Embedder, c *Cache) Embedder {
 	if e.Space().Lexical {
-		return e // as fast as any cache
+		return e // as fast as a cache
 	}
 	recent, err := lru.New[string, []float32](recentQueries)
 	if err != nil {
@@ -55,7 +54,7 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 		return nil, err
 	}
 	space := c.Space()
-	if space.Name == "" { // the first call tells what the vectors belong to
+	if space.Name == "" { // the first call reports the model
 		vectors, err := c.Embedder.Embed(ctx, purpose, texts)
 		if err != nil {
 			return nil, err
@@ -67,7 +66,7 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	missing := wanted{}
 	for i, key := range all {
 		if _, ok := found[key]; !ok {
-			found[key] = nil // asked for once
+			found[key] = nil // embed once
 			missing.add(key, texts[i])
 		}
 	}
@@ -85,7 +84,7 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return vectors, nil
 }
 
-// wanted are texts without a vector, and their keys.
+// wanted are texts without a vector, with their keys.
 type wanted struct{ keys, texts []string }
 
 func (w *wanted) add(key, text string) {
@@ -93,7 +92,7 @@ func (w *wanted) add(key, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// find looks for vectors in memory and in the cache.
+// find looks up vectors in memory and in the cache.
 func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space Space) map[string][]float32 {
 	found := map[string][]float32{}
 	var further []string
@@ -111,7 +110,7 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 	for key, data := range c.cache.get(ctx, purpose, further) {
 		vector, ok := decode(data, space.Dimensions)
 		if !ok {
-			continue // made anew, and then put in its place
+			continue // invalid entry: embed and replace it
 		}
 		found[key] = vector
 		if purpose == Query {
@@ -121,7 +120,7 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 	return found
 }
 
-// make asks for the vectors of w in one call, which equal queries share.
+// make embeds the texts of w in one call, which equal queries share.
 func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) ([][]float32, error) {
 	if len(w.keys) == 0 {
 		return nil, nil
@@ -131,7 +130,7 @@ func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) ([][]float
 	}
 	for {
 		made, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
-			if vectors, ok := c.remembered(w.keys); ok { // a flight has just ended
+			if vectors, ok := c.remembered(w.keys); ok { // a concurrent call has just finished
 				return vectors, nil
 			}
 			return c.ask(ctx, purpose, w)
@@ -145,7 +144,7 @@ func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) ([][]float
 	}
 }
 
-// ask keeps what was made before a failure: who tries again goes on from there.
+// ask stores the vectors made before a failure, so that a retry continues there.
 func (c *cached) ask(ctx context.Context, purpose Purpose, w wanted) (all [][]float32, err error) {
 	for len(w.keys) > 0 {
 		n := min(atOnce, len(w.keys))
@@ -159,7 +158,7 @@ func (c *cached) ask(ctx context.Context, purpose Purpose, w wanted) (all [][]fl
 	return all, nil
 }
 
-// remembered are the vectors of queries, when all are in memory.
+// remembered returns the vectors of queries when all are in memory.
 func (c *cached) remembered(all []string) ([][]float32, bool) {
 	vectors := make([][]float32, len(all))
 	for i, key := range all {
@@ -172,13 +171,13 @@ func (c *cached) remembered(all []string) ([][]float32, bool) {
 	return vectors, true
 }
 
-// left reports whether err is of a caller who asked for all and did not wait.
+// left reports whether err is the cancellation of the caller that ran the shared call.
 func left(err error) bool {
 	over := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 	return over && !errors.Is(err, ErrUnavailable)
 }
 
-// keep stores vectors and returns them as the cache would.
+// keep stores vectors and returns them in the precision of the cache.
 func (c *cached) keep(purpose Purpose, all []string, vectors [][]float32) [][]float32 {
 	kept := make([][]float32, len(vectors))
 	for i, vector := range vectors {
@@ -198,7 +197,7 @@ func (c *cached) keep(purpose Purpose, all []string, vectors [][]float32) [][]fl
 	return kept
 }
 
-// keys name the vectors of texts.
+// keys returns the cache keys of texts.
 func keys(space Space, purpose Purpose, texts []string) []string {
 	of := fmt.Sprintf("%q %d %d ", space.Name, space.Dimensions, purpose)
 	all := make([]string, len(texts))

@@ -86,7 +86,7 @@ func holds(t testing.TB, js jetstream.JetStream, n uint64) jetstream.KeyValue {
 	}
 }
 
-// warmed is a model of s that knows its space, with its vectors in c.
+// warmed is a warmed-up model of s with its vectors cached in c.
 func warmed(t testing.TB, s *ollamatest.Server, c *embed.Cache) embed.Embedder {
 	t.Helper()
 	e, err := embed.Open(t.Context(), "ollama://"+s.Host()+"/all-minilm")
@@ -99,7 +99,7 @@ func warmed(t testing.TB, s *ollamatest.Server, c *embed.Cache) embed.Embedder {
 	return embed.Cached(e, c)
 }
 
-// asked are the texts that s was asked for, those of warming apart.
+// asked returns the texts that s embedded, without those of warming up.
 func asked(s *ollamatest.Server) (all [][]string) {
 	for _, req := range s.Embeds() {
 		if texts := req.Input.([]string); texts[0] != "a text" {
@@ -109,7 +109,7 @@ func asked(s *ollamatest.Server) (all [][]string) {
 	return all
 }
 
-func TestCacheAsksForWhatItLacks(t *testing.T) {
+func TestCacheEmbedsMissingTexts(t *testing.T) {
 	t.Parallel()
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	e := warmed(t, s, openCache(t, js))
@@ -123,7 +123,7 @@ func TestCacheAsksForWhatItLacks(t *testing.T) {
 	if diff := cmp.Diff(want, second[1:3]); diff != "" || len(second[3]) != 64 || cmp.Equal(second[0], second[1]) {
 		t.Errorf("vectors (-want +got):\n%s\nand %v", diff, second)
 	}
-	vectors(t, e, embed.Query, "red") // may want another vector than the document
+	vectors(t, e, embed.Query, "red") // a query may have another vector than a document
 	if got := asked(s); len(got) != 3 {
 		t.Errorf("asked for %q, want the query as well", got)
 	}
@@ -132,7 +132,7 @@ func TestCacheAsksForWhatItLacks(t *testing.T) {
 func TestCacheOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	s, dir := serve(t), t.TempDir()
-	texts := make([]string, 1200) // more than a server answers with at a time
+	texts := make([]string, 1200) // more than the server returns in one batch
 	for i := range texts {
 		texts[i] = fmt.Sprintf("text number %d", i)
 	}
@@ -153,11 +153,11 @@ func TestCacheOutlivesTheProcess(t *testing.T) {
 		t.Errorf("query (-want +got):\n%s", diff)
 	}
 	if more := asked(s)[before:]; len(more) > 0 {
-		t.Errorf("asked again for %d texts", len(slices.Concat(more...)))
+		t.Errorf("embedded %d texts again", len(slices.Concat(more...)))
 	}
 }
 
-func TestCacheKeepsWhatWasMadeBeforeAFailure(t *testing.T) {
+func TestCacheKeepsPartialResults(t *testing.T) {
 	t.Parallel()
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	e := warmed(t, s, openCache(t, js))
@@ -177,7 +177,7 @@ func TestCacheKeepsWhatWasMadeBeforeAFailure(t *testing.T) {
 	holds(t, js, 64)
 }
 
-func TestCacheServesWhileTheModelIsAway(t *testing.T) {
+func TestCacheServesWithoutModel(t *testing.T) {
 	t.Parallel()
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	e := warmed(t, s, openCache(t, js))
@@ -189,7 +189,7 @@ func TestCacheServesWhileTheModelIsAway(t *testing.T) {
 	vectors(t, e, embed.Query, "red")
 }
 
-func TestCacheKeepsModelsApart(t *testing.T) {
+func TestCacheSeparatesModels(t *testing.T) {
 	t.Parallel()
 	other := minilm
 	other.Name, other.Digest, other.Dimensions = "other:latest", "71c2081242015f0e", 32
@@ -200,7 +200,7 @@ func TestCacheKeepsModelsApart(t *testing.T) {
 		dimensions int
 	}{{"all-minilm", 64}, {"other", 32}, {"all-minilm?query_prefix=q", 64}} {
 		e := embed.Cached(open(t, s, row.model), c)
-		for range 2 { // the first call tells the space, the second finds the vector
+		for range 2 { // the first call reports the space, the second hits the cache
 			if got := vectors(t, e, embed.Document, "red"); len(got[0]) != row.dimensions {
 				t.Errorf("%s: got %d dimensions, want %d", row.model, len(got[0]), row.dimensions)
 			}
@@ -209,7 +209,7 @@ func TestCacheKeepsModelsApart(t *testing.T) {
 	holds(t, js, 3)
 }
 
-func TestCacheMakesSpoiltVectorsAnew(t *testing.T) {
+func TestCacheReplacesInvalidEntries(t *testing.T) {
 	t.Parallel()
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	e := warmed(t, s, openCache(t, js))
@@ -219,7 +219,7 @@ func TestCacheMakesSpoiltVectorsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, spoilt := range [][]byte{{1, 2, 3}, slices.Repeat([]byte{0xff}, 128)} { // too short; no numbers
+	for i, spoilt := range [][]byte{{1, 2, 3}, slices.Repeat([]byte{0xff}, 128)} { // too short; not finite
 		if _, err := kv.Put(t.Context(), keys[i], spoilt); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestCacheMakesSpoiltVectorsAnew(t *testing.T) {
 	}
 }
 
-func TestCacheThatFailsCostsNoVector(t *testing.T) {
+func TestFailingCacheLosesNoVector(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t, t.TempDir())
 	s, js := serve(t), connect(t, nats)
@@ -250,7 +250,7 @@ func TestCacheThatFailsCostsNoVector(t *testing.T) {
 	}
 }
 
-func TestEqualQueriesAreAskedForOnce(t *testing.T) {
+func TestEqualQueriesShareOneCall(t *testing.T) {
 	t.Parallel()
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	for name, c := range map[string]*embed.Cache{"red": openCache(t, js), "blue": nil} {
@@ -265,7 +265,7 @@ func TestEqualQueriesAreAskedForOnce(t *testing.T) {
 				}
 			})
 		}
-		// Those who come too late for the first find its vectors.
+		// Later callers hit the cache.
 		close(gate)
 		all.Wait()
 		vectors(t, e, embed.Query, "a sentence", name)
@@ -275,8 +275,8 @@ func TestEqualQueriesAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestWhoeverAsksForAllMayLeave: the others then ask again.
-func TestWhoeverAsksForAllMayLeave(t *testing.T) {
+// TestSharedCallSurvivesCancellation: the other callers retry.
+func TestSharedCallSurvivesCancellation(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := warmed(t, s, nil)
@@ -289,14 +289,14 @@ func TestWhoeverAsksForAllMayLeave(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("who leaves: got %v", err)
+			t.Errorf("canceled caller: got %v", err)
 		}
 	})
 	<-reached
 	for range 5 {
 		all.Go(func() {
 			if _, err := e.Embed(t.Context(), embed.Query, []string{"red"}); err != nil {
-				t.Errorf("who stays: got %v", err)
+				t.Errorf("other caller: got %v", err)
 			}
 		})
 	}
@@ -335,7 +335,7 @@ func lexical(t *testing.T) embed.Embedder {
 	return e
 }
 
-func TestCachedLeavesLexicalAlone(t *testing.T) {
+func TestLexicalIsNotCached(t *testing.T) {
 	t.Parallel()
 	e := lexical(t)
 	if got := embed.Cached(e, nil); got != e {
@@ -346,7 +346,7 @@ func TestCachedLeavesLexicalAlone(t *testing.T) {
 	}
 }
 
-func TestCacheOpensWithWhatIsThere(t *testing.T) {
+func TestCacheOpensExistingBucket(t *testing.T) {
 	t.Parallel()
 	js := connect(t, startNATS(t, t.TempDir()))
 	openCache(t, js)
@@ -364,7 +364,7 @@ func TestCacheOpensWithWhatIsThere(t *testing.T) {
 	}
 }
 
-// connectedToNothing has lost its server.
+// connectedToNothing is a connection whose server has stopped.
 func connectedToNothing(t *testing.T) jetstream.JetStream {
 	t.Helper()
 	js := connect(t, startNATS(t, t.TempDir()))

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// cleaning names what clean does. It is part of a space's name: another
-// cleaning makes other vectors.
+// cleaning is the version of clean. It is part of a space's name, because a change
+// changes vectors.
 const cleaning = "clean-1"
 
 var (
@@ -17,21 +17,21 @@ var (
 		"\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u201f", `"`,
 		"\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2015", "-", "\u2212", "-",
 	)
-	// apart are the symbols at which BERT splits words and Ollama does not.
+	// apart are symbols at which BERT splits words and Ollama does not.
 	apart = "$+<=>^|~`"
 )
 
-// maxWord is the longest word, in letters, that BERT looks at. Ollama takes all,
-// in a time that grows with more than the square of the length: 1.4 s for 3,200
-// letters, more than a minute for 6,300, in which no other text has its turn.
+// maxWord is the length in letters beyond which BERT treats a word as unknown.
+// Ollama tokenizes longer ones in more than quadratic time: 1.4 s for 3,200
+// letters, over a minute for 6,300, blocking all other texts.
 const maxWord = 100
 
-// clean makes of text what a model's tokenizer takes as it was trained to. A
-// text without content is empty.
+// clean normalizes text as the model's tokenizer does in training. A text without
+// content becomes empty.
 //
-// What Ollama leaves out for word-piece tokenizers is done here: without it 20
-// of 999 texts had a vector with a cosine below 0.999, down to 0.76, to the one
-// that all-MiniLM-L6-v2 should give; with it, 4.
+// Ollama omits this for WordPiece tokenizers: without it 20 of 999 texts had a
+// vector with a cosine below 0.999 (down to 0.76) to the reference vector of
+// all-MiniLM-L6-v2; with it, 4.
 func clean(text string, wordPiece bool) string {
 	text = strings.ToValidUTF8(text, " ")
 	if wordPiece {
@@ -65,8 +65,8 @@ func clean(text string, wordPiece bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// invisible are the characters of no width and no meaning. Joiners have one:
-// they hold emoji and the letters of some scripts together.
+// invisible are characters without width and meaning. Joiners are kept: they connect
+// emoji and the letters of some scripts.
 func invisible(r rune) bool {
 	switch r {
 	case '\u00ad', '\u200b', '\u2060', '\ufeff':

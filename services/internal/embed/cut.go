@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	// maxBatchBytes bounds a request when texts are long: a batch is computed
-	// as a whole, and lost as a whole.
+	// maxBatchBytes bounds a request with long texts: a batch is computed, and fails,
+	// as a whole.
 	maxBatchBytes = 64 << 10
-	// longToken is more bytes than the tokens of a text have on average.
+	// longToken is an upper bound of the average bytes per token.
 	longToken = 16
-	// shortToken is fewer bytes than the tokens of prose have on average. A
-	// text of more than the window of them is sent by itself, so that its
-	// refusal costs no other text.
+	// shortToken is a lower bound of the average bytes per token in prose. A text with
+	// more than a window of them is sent alone, so that its rejection affects no
+	// other text.
 	shortToken = 3
 )
 
-// job is a text to embed, in the place of its vector.
+// job is a text to embed, stored at the position of its vector.
 type job struct {
 	at   int
 	text string
 }
 
-// batches divides jobs into what is sent in one request each. A window of 0 is
-// not known.
+// batches divides jobs into requests. A window of 0 is unknown.
 func batches(jobs []job, count, window int) (all [][]job) {
 	var next []job
 	size := 0
@@ -51,8 +50,8 @@ func batches(jobs []job, count, window int) (all [][]job) {
 	return all
 }
 
-// within cuts what can not fit into a window of so many tokens: a word is one
-// at least. What is left may still be too long.
+// within truncates words that cannot fit into a window of that many tokens: a word
+// is at least one token. The rest may still be too long.
 func within(text string, window int) string {
 	if window == 0 {
 		return text
@@ -75,13 +74,13 @@ func within(text string, window int) string {
 	return text
 }
 
-// shorter is text without its last tenth.
+// shorter returns text without its last tenth.
 func shorter(text string) string {
 	return atWord(text, len(text)*9/10)
 }
 
-// atWord cuts text before the word that the byte n is in, or within that word
-// when otherwise more than half would be lost.
+// atWord truncates text before the word at byte n, or within that word if otherwise
+// more than half would be lost.
 func atWord(text string, n int) string {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
@@ -95,15 +94,14 @@ func atWord(text string, n int) string {
 	return strings.TrimRightFunc(head, unicode.IsSpace)
 }
 
-// note logs that a text was cut. Vectors are cached, so a document is noted
+// note logs that a text was truncated. Vectors are cached, so a document is logged
 // once.
 func (m *model) note(purpose Purpose, text, kept string) {
 	slog.Warn("text cut to the window of the embedding model",
 		"model", m.name, "bytes", len(text), "kept", len(kept), "text", beginning(purpose, text))
 }
 
-// beginning tells one text from another in a log, where what users ask has no
-// place.
+// beginning identifies a document in a log. Texts of queries are not logged.
 func beginning(purpose Purpose, text string) string {
 	if purpose == Query {
 		return "a query"

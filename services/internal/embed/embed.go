@@ -1,5 +1,5 @@
-// Package embed turns texts into vectors, near to each other when the texts
-// mean the same. Which model makes them is decided by a URL.
+// Package embed turns texts into vectors whose cosine reflects similarity of
+// meaning. A URL selects the model.
 package embed
 
 import (
@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Purpose is what a text is embedded for: some models want to know.
+// Purpose is the use of a text: some models embed queries and documents differently.
 type Purpose int
 
-// A Document is what is looked for, a Query is what looks for it.
+// A Document is searched for, a Query searches.
 const (
 	Document Purpose = iota
 	Query
@@ -19,37 +19,35 @@ const (
 
 // Embedder makes vectors. It may be used concurrently.
 type Embedder interface {
-	// Embed returns one vector of each text, in the order of the texts; they
-	// are not to be modified. On an error there are none: it wraps
-	// [ErrUnavailable], [ErrRefused] or ctx.Err() where one of them is the
-	// reason. A text without content has a vector of zeros. A text that is too
-	// long for the model is cut, and that is logged.
+	// Embed returns one vector per text, in order; callers must not modify them. An
+	// error wraps [ErrUnavailable], [ErrRefused] or ctx.Err() where one of them is
+	// the cause, and comes without vectors. A text without content has a zero
+	// vector. A text longer than the model's window is truncated, which is logged.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
-	// Space describes the vectors that Embed makes.
+	// Space describes the vectors of Embed.
 	Space() Space
-	// Check reports why Embed would fail now, or nil.
+	// Check returns why Embed would fail now, or nil.
 	Check(ctx context.Context) error
 }
 
-// Space tells what vectors are worth. Only vectors of equal spaces can be
-// compared. While a server that was never reached has not told which model it
-// has, there is no name and there are no dimensions; once known, they stay.
+// Space describes a vector space. Only vectors of equal spaces are comparable. Name
+// and Dimensions are zero until the server has reported its model, then constant.
 type Space struct {
-	Name       string // the model that makes the vectors, and how it is asked
+	Name       string // the model and its settings
 	Dimensions int
-	// Lexical vectors count words and parts of words: dimensions are to be
-	// weighted by their rarity, and a cosine says little about relevance.
+	// Lexical vectors count words and n-grams: weight dimensions by rarity; a cosine
+	// alone says little about relevance.
 	Lexical bool
-	// Floor is the best cosine that a query must reach to have an answer.
+	// Floor is the lowest cosine of a relevant best match.
 	Floor float64
 }
 
-// Open returns the embedder that url names:
+// Open returns the embedder at url:
 //
 //	lexical:                               needs no server
 //	ollama://host[:11434]/name[:tag][?…]   a model of an Ollama server
 //
-// ollama+https speaks TLS; without a host it is 127.0.0.1. The settings are
+// ollama+https uses TLS; without a host it is 127.0.0.1. The settings are
 //
 //	floor=0.2            the best cosine that a query must reach, from 0 to 1
 //	query_prefix=…       what is put before a query (default: as the model's family wants it)
@@ -59,10 +57,10 @@ type Space struct {
 //	batch=16             texts a request, at most; a query waits until the batch before it is done
 //	timeout=60s          how long a request for documents may take
 //	query_timeout=2s     how long the vectors of a query may take
-//	keep_alive=1h        how long the model stays loaded after a request; below zero is for ever
+//	keep_alive=1h        how long the model stays loaded after a request; negative: forever
 //
-// A server is not contacted: one that is away is reported by Check, Warm and
-// Embed. Idle connections are closed when ctx ends.
+// The server is not contacted: Check, Warm and Embed report one that is unavailable.
+// Idle connections are closed when ctx ends.
 func Open(ctx context.Context, url string) (Embedder, error) {
 	switch {
 	case url == "lexical:":
@@ -73,16 +71,15 @@ func Open(ctx context.Context, url string) (Embedder, error) {
 	return nil, fmt.Errorf("embedder %q: want lexical: or ollama://host:11434/model", url)
 }
 
-// served is an embedder whose model a server runs.
+// served is an embedder whose model runs on a server.
 type served interface {
 	warm(ctx context.Context) error
 	watch(ctx context.Context)
 }
 
-// Warm loads the model of e, so that the first texts do not wait for it. It
-// returns when the model has made a vector, or with the reason why it cannot,
-// which wraps [ErrUnavailable] or ctx.Err(). Loading a large model may take
-// minutes.
+// Warm loads the model of e, so that the first texts do not wait for it. It returns
+// when the model has embedded a text, or an error that wraps [ErrUnavailable] or
+// ctx.Err(). Loading a large model may take minutes.
 func Warm(ctx context.Context, e Embedder) error {
 	if s, ok := e.(served); ok {
 		return s.warm(ctx)
@@ -90,9 +87,8 @@ func Warm(ctx context.Context, e Embedder) error {
 	return nil
 }
 
-// Watch looks after the server of e until ctx ends. After failures it is Watch
-// that tries whether the server is back, and waits while a model is loaded;
-// meanwhile texts are refused at once. Without it they try by themselves.
+// Watch probes the server of e until ctx ends. After failures the circuit breaker is
+// open: calls fail at once until a probe succeeds. Without Watch, calls probe.
 func Watch(ctx context.Context, e Embedder) {
 	if s, ok := e.(served); ok {
 		s.watch(ctx)

@@ -68,7 +68,7 @@ func TestLexical(t *testing.T) {
 	}
 }
 
-func TestLexicalStopsWithItsContext(t *testing.T) {
+func TestLexicalCancellation(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	e, err := embed.Open(ctx, "lexical:")

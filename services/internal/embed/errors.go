@@ -11,28 +11,26 @@ import (
 	"github.com/ollama/ollama/api"
 )
 
-// ErrUnavailable says that there are no vectors now: the server is away, slow
-// or full, or lacks the model, or has got another one. Asking again later, or
-// after the operator has acted, may succeed.
+// ErrUnavailable is a transient failure: the server is unreachable, slow or
+// overloaded, lacks the model, or has replaced it. A retry may succeed, possibly
+// after the operator has acted.
 var ErrUnavailable = errors.New("embedding model unavailable")
 
-// ErrRefused says that the server does not take a text, or the settings, and
-// will not take them later either.
+// ErrRefused is permanent: the server rejects the text or the settings.
 var ErrRefused = errors.New("refused by the embedding model")
 
-// errTooLong is of a text that does not fit the model's window.
+// errTooLong is returned for a text that exceeds the model's window.
 var errTooLong = fmt.Errorf("%w: too long", ErrRefused)
 
-// errSilent is of a server that took too long.
-var errSilent = fmt.Errorf("%w: no answer", ErrUnavailable)
+// errTimeout is returned when a request timed out.
+var errTimeout = fmt.Errorf("%w: timeout", ErrUnavailable)
 
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, fmt.Sprintf(format, args...))
 }
 
-// explain names the reason of an error of the api package where callers can
-// act on it. What is no status is a network that fails or an answer that is
-// cut.
+// explain classifies an error of the api package. An error without a status is a
+// network failure or a truncated response.
 func explain(err error) error {
 	var refused api.StatusError
 	if !errors.As(err, &refused) {
@@ -50,11 +48,11 @@ func explain(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// isNaN tells a text that some models cannot embed, each time anew
-// (github.com/ollama/ollama issue 9639), from a server that fails.
+// isNaN recognizes a text that a model fails on every time
+// (https://github.com/ollama/ollama/issues/9639), as opposed to a failing server.
 func isNaN(says string) bool { return strings.Contains(says, "unsupported value: NaN") }
 
-// limit bounds f by d. Time that is over because of d is the server's fault.
+// limit runs f with a timeout of d. A timeout caused by d is the server's failure.
 func limit(ctx context.Context, d time.Duration, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -65,7 +63,7 @@ func limit(ctx context.Context, d time.Duration, f func(context.Context) error) 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case bounded.Err() != nil:
-		return fmt.Errorf("%w within %v", errSilent, d)
+		return fmt.Errorf("%w after %v", errTimeout, d)
 	}
 	return err
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/x448/float16"
 )
 
-// encode makes little-endian half-precision numbers of a vector: half of the
-// size, at a cosine of more than 0.9999999 to the vector. It is false for what
-// has numbers that they can not express.
+// encode converts a vector to little-endian half precision, with a cosine above
+// 0.9999999 to the original. It returns false for values outside that range.
 func encode(vector []float32) ([]byte, bool) {
 	data := make([]byte, 0, 2*len(vector))
 	for _, x := range vector {
@@ -21,8 +20,8 @@ func encode(vector []float32) ([]byte, bool) {
 	return data, true
 }
 
-// decode is the inverse of encode. It is false for what is no vector of so
-// many dimensions.
+// decode is the inverse of encode. It returns false for data that is not a vector of
+// that many dimensions.
 func decode(data []byte, dimensions int) ([]float32, bool) {
 	if len(data) != 2*dimensions {
 		return nil, false

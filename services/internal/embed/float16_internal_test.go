@@ -21,7 +21,7 @@ func TestHalfPrecisionIsEnough(t *testing.T) {
 	}
 }
 
-// stored is what the cache returns for vector, at the length of 1.
+// stored returns a vector as the cache does, scaled to unit length.
 func stored(t *testing.T, vector []float32) []float32 {
 	t.Helper()
 	data, ok := encode(vector)
@@ -55,7 +55,7 @@ func product(a, b []float32) (sum float64) {
 	return sum
 }
 
-func TestWhatHalfPrecisionCannotExpress(t *testing.T) {
+func TestHalfPrecisionRange(t *testing.T) {
 	t.Parallel()
 	for _, x := range []float32{70000, float32(math.Inf(1)), float32(math.NaN())} {
 		if _, ok := encode([]float32{x}); ok {

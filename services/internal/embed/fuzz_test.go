@@ -13,9 +13,8 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// FuzzVectors has anything for the answers of an Ollama server, and for what is
-// kept of them: there are vectors of the model's dimensions, or an error that
-// says whom to blame.
+// FuzzVectors returns arbitrary responses of an Ollama server and arbitrary cache
+// entries: the result is vectors of the model's dimensions, or a classified error.
 func FuzzVectors(f *testing.F) {
 	for _, seed := range [][4]string{
 		{`{"model_info":{"general.architecture":"bert","bert.context_length":512,"tokenizer.ggml.model":"bert"},"parameters":"num_ctx 12\n"}`, `{"models":[{"name":"m:latest","digest":"sha256:0123"}]}`, `{"embeddings":[[1,0.5],[0,-1]],"prompt_eval_count":-3}`, "\x00\x3c\x00\x38"},
@@ -39,7 +38,7 @@ func FuzzVectors(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, show, list, vectorsOf, stored []byte, status int) {
 		if status < 200 || status > 599 || status == 500 {
-			return // no status of an answer, or one after which it is waited
+			return // not a status, or one that is retried
 		}
 		anything.says.Store(&saying{show, list, vectorsOf, status})
 		e, err := embed.Open(t.Context(), "ollama://"+strings.TrimPrefix(server.URL, "http://")+"/m?batch=2")
@@ -62,7 +61,7 @@ func FuzzVectors(f *testing.F) {
 	})
 }
 
-// babbler is an Ollama server that answers anything.
+// babbler is an Ollama server with arbitrary responses.
 type babbler struct{ says atomic.Pointer[saying] }
 
 type saying struct {
@@ -81,7 +80,7 @@ func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		var asked bytes.Buffer
 		_, _ = asked.ReadFrom(r.Body)
-		if bytes.Contains(asked.Bytes(), []byte(`"a text"`)) { // the dimensions are asked for
+		if bytes.Contains(asked.Bytes(), []byte(`"a text"`)) { // the request for the dimensions
 			_, _ = w.Write([]byte(`{"embeddings":[[1,2]]}`))
 			return
 		}

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// failuresToOpen in a row, and a server is held to be away.
+	// failuresToOpen is the number of consecutive failures that opens the breaker.
 	failuresToOpen = 3
-	// openFor is how long it is then left alone.
+	// openFor is the time that the breaker stays open before a probe.
 	openFor = 5 * time.Second
-	// hasty callers wait so little that it says nothing about the server.
+	// hasty is a caller's timeout too short to indicate a failed server.
 	hasty = 250 * time.Millisecond
 )
 
-// errHasty is of a call that its caller ended too soon.
-var errHasty = errors.New("the caller did not wait")
+// errCanceled is returned for a call that its caller canceled.
+var errCanceled = errors.New("request canceled")
 
-// guard lets calls through while they succeed. After failures they fail at
-// once, until one that is let through to try succeeds.
+// guard is a circuit breaker: after failures calls fail at once, until a probe
+// succeeds.
 type guard[T any] struct {
 	breaker *gobreaker.CircuitBreaker[T]
 	last    atomic.Pointer[error] // the last failure
@@ -33,25 +33,25 @@ func newGuard[T any]() *guard[T] {
 	return &guard[T]{breaker: gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Timeout:     openFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
-		// A caller who leaves says nothing about the server, one whose time is
-		// over does: the server took it.
-		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, errHasty) },
+		// A canceled call says nothing about the server; an expired deadline counts as a
+		// failure.
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, errCanceled) },
 		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrRefused) },
 	})}
 }
 
-// do calls f, or fails with why the calls before it did.
+// do calls f, or returns the last failure while the breaker is open.
 func (g *guard[T]) do(f func() (T, error)) (T, error) {
 	got, err := g.breaker.Execute(func() (T, error) {
 		began := time.Now()
 		got, err := f()
 		if errors.Is(err, context.DeadlineExceeded) && time.Since(began) < hasty {
-			err = fmt.Errorf("%w: %w", errHasty, err)
+			err = fmt.Errorf("%w: %w", errCanceled, err)
 		}
 		return got, err
 	})
 	switch {
-	case err == nil, errors.Is(err, errHasty):
+	case err == nil, errors.Is(err, errCanceled):
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		err = g.why()
 	case !errors.Is(err, context.Canceled):
@@ -60,10 +60,10 @@ func (g *guard[T]) do(f func() (T, error)) (T, error) {
 	return got, err
 }
 
-// why tells why calls fail at once.
+// why returns the cause of an open breaker.
 func (g *guard[T]) why() error {
 	last := g.last.Load()
-	if last == nil { // the first to try has not come back
+	if last == nil { // the first probe has not returned yet
 		return unavailable("left alone after failures")
 	}
 	return unavailable("left alone after failures, the last: %v", *last)
@@ -71,5 +71,5 @@ func (g *guard[T]) why() error {
 
 func (g *guard[T]) closed() bool { return g.breaker.State() == gobreaker.StateClosed }
 
-// due reports whether a call would be let through to try.
+// due reports whether the next call would be a probe.
 func (g *guard[T]) due() bool { return g.breaker.State() == gobreaker.StateHalfOpen }

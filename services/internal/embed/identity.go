@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// askTimeout bounds questions that a server answers from its files.
+	// askTimeout bounds requests that the server answers from its files.
 	askTimeout = 5 * time.Second
-	// Someone may replace a model under its name. Within this time after it
-	// vectors of the old and of the new one may be taken for the same.
+	// A model may be replaced under its name. For this long, vectors of the old and
+	// the new one may be mixed up.
 	verifyEvery = time.Minute
 )
 
-// identity is what the server says of the model.
+// identity is the server's description of the model.
 type identity struct {
-	digest     string // of the model's manifest; empty: not said
-	window     int    // in tokens, never less than it is; 0: not said
-	wordPiece  bool   // its tokenizer is BERT's
+	digest     string // of the model's manifest; empty: unknown
+	window     int    // in tokens, a lower bound; 0: unknown
+	wordPiece  bool   // whether the tokenizer is BERT's
 	dimensions int
 }
 
-// identify asks the server what model it has. The dimensions are left out:
-// only a vector tells.
+// identify queries the model's identity. The dimensions are known only from a
+// vector.
 func (m *model) identify(ctx context.Context) (*identity, error) {
 	shown, err := m.client.Show(ctx, &api.ShowRequest{Model: m.name})
 	if err != nil {
@@ -53,8 +53,8 @@ func (m *model) identify(ctx context.Context) (*identity, error) {
 	}, nil
 }
 
-// window is the least of what the model was trained for and what is set. A
-// server where nothing is set may take less.
+// window returns the smaller of the trained window and the configured one. A server
+// without a configured one may use less.
 func (s *settings) window(shown *api.ShowResponse) (least int) {
 	arch, _ := shown.ModelInfo["general.architecture"].(string)
 	trained, _ := shown.ModelInfo[arch+".context_length"].(float64)
@@ -70,23 +70,23 @@ func (s *settings) window(shown *api.ShowResponse) (least int) {
 	return least
 }
 
-// parameter finds a number among the lines of a model's parameters.
+// parameter returns a number from the model's parameter lines.
 func parameter(lines, name string) int {
 	for line := range strings.Lines(lines) {
 		if words := strings.Fields(line); len(words) == 2 && words[0] == name {
-			n, _ := strconv.Atoi(words[1]) // no number, no parameter
+			n, _ := strconv.Atoi(words[1]) // invalid: as if absent
 			return n
 		}
 	}
 	return 0
 }
 
-// digest is that of the model's manifest, as the server lists it.
+// digest returns the digest of the model's manifest.
 func (m *model) digest(ctx context.Context) (string, error) {
 	list, err := m.client.List(ctx)
 	var refused api.StatusError
 	if errors.As(err, &refused) && refused.StatusCode == http.StatusNotFound {
-		return "", nil // something that speaks like Ollama, and has no list
+		return "", nil // an Ollama-compatible server without a list of models
 	}
 	if err != nil {
 		return "", explain(err)
@@ -100,7 +100,7 @@ func (m *model) digest(ctx context.Context) (string, error) {
 	return "", unavailable("the server does not have it, ollama pull fetches it")
 }
 
-// verify makes sure that the model is the one that made the vectors so far.
+// verify checks that the server still has the model of the earlier vectors.
 func (m *model) verify(ctx context.Context, id *identity) error {
 	return limit(ctx, askTimeout, func(ctx context.Context) error {
 		digest, err := m.digest(ctx)
@@ -115,7 +115,7 @@ func (m *model) verify(ctx context.Context, id *identity) error {
 	})
 }
 
-// space names all that decides what vectors the model makes.
+// space returns a name of everything that determines the vectors.
 func (m *model) space(id *identity) Space {
 	how := fmt.Sprintf("%s|%q|%d|%d", cleaning, m.prefixes, m.numCtx, m.settings.dimensions)
 	digest := strings.TrimPrefix(id.digest, "sha256:")

@@ -47,7 +47,7 @@ func TestSettingsOfAModel(t *testing.T) {
 	}
 }
 
-func TestSpaceNamesAllThatMakesAVector(t *testing.T) {
+func TestSpaceIdentifiesVectors(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}
 	for _, row := range []struct {
@@ -109,7 +109,7 @@ func TestCheckAndWarm(t *testing.T) {
 	}
 }
 
-func TestAServerThatWasAwayAtFirst(t *testing.T) {
+func TestServerUnavailableAtStart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.SetModels()
@@ -123,7 +123,7 @@ func TestAServerThatWasAwayAtFirst(t *testing.T) {
 	}
 }
 
-func TestAModelThatIsReplaced(t *testing.T) {
+func TestReplacedModel(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := open(t, s, "all-minilm")
@@ -135,7 +135,7 @@ func TestAModelThatIsReplaced(t *testing.T) {
 	if err := e.Check(t.Context()); !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), "replaced") {
 		t.Errorf("check: got %v, want that it was replaced", err)
 	}
-	// A server that failed may have another model when it is back.
+	// A failed server may return with another model.
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{Status: 503} })
 	if _, err := e.Embed(t.Context(), embed.Document, []string{"red"}); err == nil {
 		t.Fatal("a server that fails: got no error")
@@ -149,7 +149,7 @@ func TestAModelThatIsReplaced(t *testing.T) {
 	vectors(t, e, embed.Document, "red")
 }
 
-func TestACallerWhoLeaves(t *testing.T) {
+func TestCanceledCaller(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := open(t, s, "all-minilm")
@@ -159,7 +159,7 @@ func TestACallerWhoLeaves(t *testing.T) {
 		reached <- struct{}{}
 		return ollamatest.Embedding{End: modeltest.Hang}
 	})
-	for range 4 { // more than a server may fail
+	for range 4 { // more than failuresToOpen
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-reached; cancel() }()
 		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.Canceled) || errors.Is(err, embed.ErrUnavailable) {
@@ -170,13 +170,13 @@ func TestACallerWhoLeaves(t *testing.T) {
 	vectors(t, e, embed.Query, "red")
 }
 
-func TestCallersInHaste(t *testing.T) {
+func TestShortTimeouts(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := open(t, s, "all-minilm")
 	vectors(t, e, embed.Query, "red")
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
-	for range 4 { // more than a server may fail
+	for range 4 { // more than failuresToOpen
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, embed.ErrUnavailable) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
@@ -187,7 +187,7 @@ func TestCallersInHaste(t *testing.T) {
 	vectors(t, e, embed.Query, "red")
 }
 
-func TestAServerThatFailsIsLeftAlone(t *testing.T) {
+func TestCircuitBreaker(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := open(t, s, "all-minilm?query_timeout=400ms")
@@ -232,7 +232,7 @@ func TestAServerThatFailsIsLeftAlone(t *testing.T) {
 	vectors(t, e, embed.Query, "red")
 }
 
-func TestFirstCallsAtOnce(t *testing.T) {
+func TestConcurrentFirstCalls(t *testing.T) {
 	t.Parallel()
 	e := open(t, serve(t), "all-minilm")
 	var all sync.WaitGroup
@@ -246,8 +246,8 @@ func TestFirstCallsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestCallersTryByThemselves where nobody watches.
-func TestCallersTryByThemselves(t *testing.T) {
+// TestCallersProbe: calls probe the server when Watch does not run.
+func TestCallersProbe(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.SetModels()

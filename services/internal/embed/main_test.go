@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// logged is what all tests log.
+// logged collects the log of all tests.
 var logged lines
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.all.Write(p)
 }
 
-// with are the lines that contain s.
+// with returns the lines that contain s.
 func (l *lines) with(s string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,13 +14,13 @@ import (
 	"cairn/services/internal/ollamahost"
 )
 
-// model is a model of an Ollama server. Its identity is pinned when it is
-// first known: vectors of another model are never taken for its own.
+// model is a model of an Ollama server. Its identity is pinned when it is first
+// known, so that vectors of another model are never mixed in.
 type model struct {
 	settings
 	client   *api.Client
-	known    atomic.Pointer[identity] // nil before a vector was made
-	verified atomic.Int64             // when, in nanoseconds; 0: is to be verified
+	known    atomic.Pointer[identity] // nil before the first vector
+	verified atomic.Int64             // Unix nanoseconds; 0: verify before the next call
 	guards   [2]*guard[[][]float32]   // by purpose
 	watched  atomic.Bool
 }
@@ -79,12 +79,12 @@ func (m *model) embed(ctx context.Context, purpose Purpose, texts []string) (vec
 		err = m.fill(ctx, purpose, texts, vectors)
 	}
 	if errors.Is(err, ErrUnavailable) {
-		m.verified.Store(0) // what comes back may be another model
+		m.verified.Store(0) // it may return with another model
 	}
 	return vectors, err
 }
 
-// fill puts the vectors of texts into their places.
+// fill stores the vectors of texts at their positions.
 func (m *model) fill(ctx context.Context, purpose Purpose, texts []string, vectors [][]float32) error {
 	id, err := m.identity(ctx)
 	if err != nil {
@@ -107,8 +107,7 @@ func (m *model) fill(ctx context.Context, purpose Purpose, texts []string, vecto
 	return nil
 }
 
-// identity is the model's, asked for when it is not known, verified when that
-// is due.
+// identity returns the model's identity, queried when unknown and verified when due.
 func (m *model) identity(ctx context.Context) (*identity, error) {
 	id := m.known.Load()
 	if id == nil {
@@ -120,7 +119,7 @@ func (m *model) identity(ctx context.Context) (*identity, error) {
 	return id, m.verify(ctx, id)
 }
 
-// meet learns the identity of the model, its dimensions from a first vector.
+// meet queries the model's identity, and its dimensions from a first vector.
 func (m *model) meet(ctx context.Context) (*identity, error) {
 	var id *identity
 	err := limit(ctx, askTimeout, func(ctx context.Context) (err error) {
@@ -151,7 +150,7 @@ func (m *model) meet(ctx context.Context) (*identity, error) {
 	return id, nil
 }
 
-// ask sends one request. It answers with as many vectors as there are inputs.
+// ask sends one request and returns as many vectors as inputs.
 func (m *model) ask(ctx context.Context, inputs []string) ([][]float32, error) {
 	ctx, asked := telemetry.Embed(ctx, telemetry.Model{Provider: "ollama", Name: m.name, Host: m.base.Hostname()})
 	res, err := m.client.Embed(ctx, m.request(inputs))

@@ -21,7 +21,7 @@ var minilm = ollamatest.Info{
 	Capabilities: []ollama.Capability{ollama.CapabilityEmbedding},
 }
 
-// serve runs a server with models, minilm when none are given.
+// serve runs a server with models, by default minilm.
 func serve(t testing.TB, models ...ollamatest.Info) *ollamatest.Server {
 	t.Helper()
 	if len(models) == 0 {
@@ -32,7 +32,7 @@ func serve(t testing.TB, models ...ollamatest.Info) *ollamatest.Server {
 	return s
 }
 
-// open is the model of s that name is, with its settings behind it.
+// open opens the model of s by name, with settings appended.
 func open(t *testing.T, s *ollamatest.Server, name string) embed.Embedder {
 	t.Helper()
 	e, err := embed.Open(t.Context(), "ollama://"+s.Host()+"/"+name)
@@ -51,8 +51,8 @@ func vectors(t testing.TB, e embed.Embedder, purpose embed.Purpose, texts ...str
 	return got
 }
 
-// inputs are the texts of the requests to s, the first apart, which asks for
-// the dimensions.
+// inputs returns the texts of the requests to s, without the first, which queries the
+// dimensions.
 func inputs(s *ollamatest.Server) (all [][]string) {
 	for _, req := range s.Embeds()[1:] {
 		all = append(all, req.Input.([]string))
@@ -73,7 +73,7 @@ func TestOllamaEmbedsInBatches(t *testing.T) {
 	}
 	for _, req := range s.Embeds() {
 		if req.Truncate == nil || *req.Truncate || req.KeepAlive.Duration < 1000*time.Hour || req.Options["num_ctx"] != 12.0 {
-			t.Errorf("request %+v: want it not to cut, to keep the model for ever, with num_ctx", req)
+			t.Errorf("request %+v: want no truncation, an unlimited keep_alive and num_ctx", req)
 		}
 	}
 }
@@ -135,13 +135,13 @@ func TestCleaning(t *testing.T) {
 	}
 }
 
-func TestLongTextsAreCutAndNoted(t *testing.T) {
+func TestLongTextsAreTruncated(t *testing.T) {
 	t.Parallel()
 	long := "indigo " + strings.Repeat("word ", 40)
 	for _, row := range []struct {
 		name       string
-		window     int    // as the model tells; the server's is 12
-		parameters string // as well
+		window     int    // reported by the model; the server's is 12
+		parameters string // reported as well
 		text       string
 		kept       string
 	}{
@@ -175,7 +175,7 @@ func TestLongTextsAreCutAndNoted(t *testing.T) {
 	}
 }
 
-// TestFailures: what a server does to a request for documents.
+// TestFailures covers the failures of a request for documents.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	status := func(code int, text string) ollamatest.Embedding {
@@ -192,7 +192,7 @@ func TestFailures(t *testing.T) {
 		{"a runner that died", status(500, "llama runner process has terminated"), embed.ErrUnavailable, "terminated"},
 		{"a model that went away", status(404, "model 'm' not found"), embed.ErrUnavailable, "ollama pull"},
 		{"a login", status(401, "unauthorized"), embed.ErrUnavailable, ""},
-		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "no answer within 400ms"},
+		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "timeout after 400ms"},
 		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
 		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, those before it had 64"},
@@ -215,7 +215,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestARefusedTextIsNamed(t *testing.T) {
+func TestRejectedTextIsNamed(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.SetEmbedding(func(texts []string) ollamatest.Embedding {
@@ -235,9 +235,9 @@ func TestARefusedTextIsNamed(t *testing.T) {
 	}
 }
 
-// TestATextThatBreaksTheModel is refused, and costs no other text; a model that
-// breaks on all is away.
-func TestATextThatBreaksTheModel(t *testing.T) {
+// TestTextThatBreaksTheModel is rejected without affecting other texts; a model
+// that fails on every text is unavailable.
+func TestTextThatBreaksTheModel(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]ollamatest.Embedding{
 		"a runner that crashes": {Status: 500, Error: "do embedding request: EOF"},
@@ -264,7 +264,7 @@ func TestATextThatBreaksTheModel(t *testing.T) {
 	}
 }
 
-func TestQueriesDoNotWaitLong(t *testing.T) {
+func TestQueryTimeout(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := open(t, s, "all-minilm?query_timeout=400ms")

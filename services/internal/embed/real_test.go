@@ -10,8 +10,8 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// real opens a model of the server at CAIRN_TEST_OLLAMA, an http URL, or skips
-// when the server lacks it. Machines for tests are slow.
+// real opens a model of the Ollama at CAIRN_TEST_OLLAMA, or skips the test when the
+// server lacks it. Test machines are slow.
 func real(t *testing.T, name, settings string) embed.Embedder {
 	t.Helper()
 	url := os.Getenv("CAIRN_TEST_OLLAMA")
@@ -68,7 +68,7 @@ func TestRealVectors(t *testing.T) {
 	})
 }
 
-// TestRealPublishedSimilarities are those of sbert.net for all-MiniLM-L6-v2.
+// TestRealPublishedSimilarities compares with those of sbert.net for all-MiniLM-L6-v2.
 func TestRealPublishedSimilarities(t *testing.T) {
 	t.Parallel()
 	got := vectors(t, real(t, "minilm", ""), embed.Document,
@@ -83,7 +83,7 @@ func TestRealPublishedSimilarities(t *testing.T) {
 	}
 }
 
-// TestRealCleaning compares spellings that mean one thing to BERT.
+// TestRealCleaning compares spellings that BERT normalizes to the same tokens.
 func TestRealCleaning(t *testing.T) {
 	t.Parallel()
 	e := real(t, "minilm", "")
@@ -131,7 +131,7 @@ func TestRealLongTexts(t *testing.T) {
 	})
 }
 
-func TestRealModelsThatCannot(t *testing.T) {
+func TestRealUnsuitableModels(t *testing.T) {
 	t.Parallel()
 	url := strings.TrimPrefix(os.Getenv("CAIRN_TEST_OLLAMA"), "http://")
 	if url == "" {

@@ -10,24 +10,24 @@ import (
 	"github.com/ollama/ollama/api"
 )
 
-// run makes the vectors of one call of Embed.
+// run executes one call of Embed.
 type run struct {
 	*model
 	purpose Purpose
 	id      *identity
-	bound   time.Duration // of one request
+	bound   time.Duration // per request
 	vectors [][]float32
 }
 
 const (
-	// attempts is how often a text is sent on which the model breaks.
+	// attempts is the number of tries for a text that the model fails on.
 	attempts = 3
-	// probeTimeout is enough for most models to be loaded again after that.
+	// probeTimeout suffices for most models to be loaded again.
 	probeTimeout = 15 * time.Second
 )
 
-// do embeds a batch. One text that is refused, or on which the model breaks,
-// fails all of a request: then each is sent alone.
+// do embeds a batch. One rejected text fails the whole request: then each text is
+// sent alone.
 func (r *run) do(ctx context.Context, batch []job) error {
 	if len(batch) == 1 {
 		return r.fit(ctx, batch[0])
@@ -44,14 +44,14 @@ func (r *run) do(ctx context.Context, batch []job) error {
 	return nil
 }
 
-// fit embeds as much of a text as the model takes.
+// fit embeds as much of a text as the model accepts.
 func (r *run) fit(ctx context.Context, j job) error {
 	whole := j.text
 	j.text = within(whole, r.id.window)
 	err := r.send(ctx, []job{j})
 	for again := 1; r.broke(ctx, err); again++ {
 		if again == attempts {
-			return fmt.Errorf("%q: %w: the model fails on it each time: %v", beginning(r.purpose, whole), ErrRefused, err)
+			return fmt.Errorf("%q: %w: the model fails on it every time: %v", beginning(r.purpose, whole), ErrRefused, err)
 		}
 		err = r.send(ctx, []job{j})
 	}
@@ -69,12 +69,12 @@ func (r *run) fit(ctx context.Context, j job) error {
 	return nil
 }
 
-// broke reports whether err is of a text rather than of the server, which
-// embeds a sample. A query does not wait for that.
+// broke reports whether err is caused by the text and not by the server, which still
+// embeds a sample. Queries skip the check.
 func (r *run) broke(ctx context.Context, err error) bool {
 	var status api.StatusError
 	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError && !errors.Is(err, ErrRefused)
-	if r.purpose == Query || !failed && !errors.Is(err, errSilent) {
+	if r.purpose == Query || !failed && !errors.Is(err, errTimeout) {
 		return false
 	}
 	return limit(ctx, min(r.bound, probeTimeout), func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (r *run) broke(ctx context.Context, err error) bool {
 	}) == nil
 }
 
-// send embeds jobs in one request, bounded in time.
+// send embeds jobs in one request with a timeout.
 func (r *run) send(ctx context.Context, jobs []job) error {
 	inputs := make([]string, len(jobs))
 	for i, j := range jobs {

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// Models on a processor are no faster in larger batches, and run one after
-	// the other: a query that comes in between waits for a batch of documents.
+	// defaultBatch: on a CPU larger batches are not faster, and they run one after the
+	// other, so a query waits for the batch before it.
 	defaultBatch = 16
 	// A batch of long documents on a slow machine.
 	defaultTimeout = 60 * time.Second
-	// A search that waits longer is better answered from the words alone.
+	// A slower search is better answered by words alone.
 	defaultQueryTimeout = 2 * time.Second
-	// The server's own 5 minutes would make the first search after a quiet
-	// time wait for the model to be loaded.
+	// The server's default of 5 minutes would make the first search after a pause
+	// wait for loading.
 	defaultKeepAlive = time.Hour
 )
 
-// settings is what a model's URL says.
+// settings are the parameters of a model's URL.
 type settings struct {
 	base         *url.URL
 	name         string // with its tag
 	prefixes     [2]string
 	floor        float64
-	numCtx       int // tokens; 0: the server's own
-	dimensions   int // 0: the model's own
+	numCtx       int // tokens; 0: the server's default
+	dimensions   int // 0: the model's
 	batch        int
 	timeout      time.Duration
 	queryTimeout time.Duration
@@ -82,7 +82,7 @@ func (s *settings) set(key, value string) (err error) {
 		s.queryTimeout, err = lasting(key, value)
 	case "keep_alive":
 		if s.keepAlive, err = time.ParseDuration(value); err != nil {
-			return fmt.Errorf("keep_alive=%s: want a duration such as 1h; below zero is for ever", value)
+			return fmt.Errorf("keep_alive=%s: want a duration such as 1h; negative: forever", value)
 		}
 	default:
 		return fmt.Errorf("setting %q: want floor, query_prefix, document_prefix, num_ctx, dimensions, batch, timeout, query_timeout or keep_alive", key)
@@ -106,9 +106,9 @@ func lasting(key, value string) (time.Duration, error) {
 	return d, nil
 }
 
-// request asks for the vectors of inputs. The options are the same in every
-// request: another num_ctx makes the server load the model anew. What is too
-// long is to be refused, not cut without a word.
+// request returns a request for the vectors of inputs. The options are constant: a
+// different num_ctx makes the server reload the model. Texts that are too long are to
+// be rejected, not truncated silently.
 func (s *settings) request(inputs []string) *api.EmbedRequest {
 	no := false
 	req := &api.EmbedRequest{

@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// Bucket is the name of the KV bucket that keeps vectors.
+	// Bucket is the name of the KV bucket of the vectors.
 	Bucket = bucket.Embeddings
 
 	stream   = bucket.StreamPrefix + Bucket
 	subjects = bucket.SubjectPrefix + Bucket + "."
-	// queriesFor keeps queries, which are many and seldom asked again, from
-	// taking the place of documents.
+	// queriesFor is the TTL of queries, which are many and rarely repeated, so that
+	// they do not displace documents.
 	queriesFor = "168h"
-	// A server answers with at most 1,024 messages.
+	// maxGet is half the server's limit of 1,024 messages per batch get.
 	maxGet = 512
 )
 
-// getTimeouts bound a request to the cache, by purpose: making the vectors
-// takes as long.
+// getTimeouts bound a cache request by purpose; embedding takes as long.
 var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.Millisecond}
 
-// Cache keeps vectors in a JetStream KV bucket, which outlives all processes.
-// It may be used concurrently and needs no closing.
+// Cache stores vectors in a JetStream KV bucket, shared by all processes. It may be
+// used concurrently and needs no closing.
 type Cache struct {
 	nc    *nats.Conn
 	from  string // the subject of direct gets
@@ -66,7 +65,7 @@ func shape(c *jetstream.StreamConfig) {
 	c.PersistMode = jetstream.AsyncPersistMode
 }
 
-// put stores data in a while, or not at all: it can be made again.
+// put stores data asynchronously, without acknowledgement: it can be recomputed.
 func (c *Cache) put(purpose Purpose, key string, data []byte) {
 	msg := nats.NewMsg(subjects + key)
 	msg.Data = data
@@ -76,7 +75,7 @@ func (c *Cache) put(purpose Purpose, key string, data []byte) {
 	_ = c.nc.PublishMsg(msg)
 }
 
-// get returns what there is of keys; of a server that fails, nothing.
+// get returns the entries found; none when the server fails.
 func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[string][]byte {
 	found := map[string][]byte{}
 	if !c.nc.IsConnected() {
@@ -95,7 +94,7 @@ func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[str
 	return found
 }
 
-// fetch asks for the last messages of many subjects at once (ADR-31).
+// fetch gets the last messages of many subjects in one batch (ADR-31).
 func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byte) error {
 	asked := make([]string, len(keys))
 	for i, key := range keys {
@@ -110,7 +109,7 @@ func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byt
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // of a connection that is closed, it is gone
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
 	if err := c.nc.PublishRequest(c.from, inbox, request); err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byt
 		switch status := msg.Header.Get("Status"); status {
 		case "":
 			found[strings.TrimPrefix(msg.Header.Get(jetstream.SubjectHeader), subjects)] = msg.Data
-		case "204", "404": // the end, or nothing there
+		case "204", "404": // end of batch; not found
 			return nil
 		default:
 			return fmt.Errorf("get vectors: %s %s", status, msg.Header.Get("Description"))

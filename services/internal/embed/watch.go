@@ -9,12 +9,12 @@ import (
 const (
 	// loadTimeout bounds the loading of a model from a slow disk.
 	loadTimeout = 5 * time.Minute
-	// watchEvery is how often it is looked whether a try is due.
+	// watchEvery is the interval at which Watch checks whether a probe is due.
 	watchEvery = 500 * time.Millisecond
 )
 
-// Check asks the server whether it has the model, unless calls fail at once.
-// It does not load the model.
+// Check queries whether the server has the model, unless the circuit breaker is
+// open. It does not load the model.
 func (m *model) Check(ctx context.Context) error {
 	err := m.check(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (m *model) warm(ctx context.Context) error {
 	return nil
 }
 
-// load returns when the model has made a vector. A request that is left while
-// it waits stops the loading: this one waits long.
+// load returns when the model has embedded a text. Canceling the request would abort
+// the loading, so the timeout is long.
 func (m *model) load(ctx context.Context) error {
 	return limit(ctx, loadTimeout, func(ctx context.Context) error {
 		id, err := m.identity(ctx)
@@ -73,14 +73,14 @@ func (m *model) watch(ctx context.Context) {
 	}
 }
 
-// try tries what is left alone, when that is due. For queries a server is only
-// back when it is fast enough.
+// try probes the server when a probe is due. For queries it counts as available only
+// when it is fast enough.
 func (m *model) try(ctx context.Context) {
 	for purpose, g := range m.guards {
 		if !g.due() {
 			continue
 		}
-		_, _ = g.do(func() ([][]float32, error) { // the guard keeps the error
+		_, _ = g.do(func() ([][]float32, error) { // the guard stores the error
 			err := m.load(ctx)
 			if err != nil || Purpose(purpose) != Query {
 				return nil, err

@@ -15,17 +15,16 @@ import (
 
 var (
 	english = newEnglish()
-	// Names of operations are words joined by dots and underscores. Keyboards and word
-	// processors disagree on the apostrophe; the stop list knows the first's.
+	// Operation names are words joined by dots and underscores. Typographic
+	// apostrophes are normalized to the ASCII one of the stop list.
 	separators = strings.NewReplacer("_", " ", ".", " ", "\u2019", "'")
-	// The Snowball list leaves out words that may be nouns. In requests they
-	// hardly ever are.
+	// Stop words that the Snowball list omits because they may be nouns, which they
+	// rarely are in requests.
 	furtherStopWords = []string{"can", "just", "now", "will"}
 )
 
-// Words returns the words of text by which search compares: in lower case,
-// without English stop words, stemmed, as often as in the text. A name such as
-// listVLANs counts as itself, list and VLANs.
+// Words returns the search terms of text: lower case, without English stop words,
+// stemmed, with repetitions. A name such as listVLANs yields itself, list and VLANs.
 func Words(text string) []string {
 	tokens := english.Analyze([]byte(Plain(text)))
 	words := make([]string, len(tokens))
@@ -35,8 +34,8 @@ func Words(text string) []string {
 	return words
 }
 
-// Plain returns text as words that any tokenizer takes apart: nothing is joined
-// by dots and underscores, and the parts of joined words follow at the end.
+// Plain returns text in a form that any tokenizer splits alike: without dots and
+// underscores inside words, with the parts of joined words appended.
 func Plain(text string) string {
 	words := strings.Fields(separators.Replace(text))
 	for _, w := range words {
@@ -45,8 +44,7 @@ func Plain(text string) string {
 	return strings.Join(words, " ")
 }
 
-// parts takes DescribeInstances or listVLANs apart where it is joined; nil when
-// it is not.
+// parts splits DescribeInstances or listVLANs at its joints; nil when there are none.
 func parts(word string) (list []string) {
 	start, last := 0, ' '
 	for i, r := range word {
@@ -62,7 +60,7 @@ func parts(word string) (list []string) {
 	return append(list, word[start:])
 }
 
-// StopWords returns the words that Words leaves out, in order.
+// StopWords returns the words that Words omits, in order.
 func StopWords() []string { return slices.Sorted(maps.Keys(stopWords())) }
 
 func stopWords() analysis.TokenMap {

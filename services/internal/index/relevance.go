@@ -34,8 +34,8 @@ func confidence(found []part, space embed.Space) float64 {
 }
 
 // confidence of a part is its best cosine for a model's vectors. For lexical ones
-// it is the mean of the cosine and the share of matched words; without a common
-// word it is 0.
+// it is the geometric mean of the cosine and the share of matched words, which is 0
+// without a common word.
 func (p part) confidence(space embed.Space) float64 {
 	switch {
 	case space.Name == "":
