@@ -127,6 +127,9 @@ func limitsOf(s *jsonschema.Schema) string {
 	if s.MinItems != nil && s.MaxItems != nil {
 		said = append(said, fmt.Sprintf("%d to %d items", *s.MinItems, *s.MaxItems))
 	}
+	if s.MaxProperties != nil {
+		said = append(said, fmt.Sprintf("at most %d members", *s.MaxProperties))
+	}
 	if s.Enum != nil {
 		said = append(said, "one of "+strings.Trim(fmt.Sprint(s.Enum), "[]"))
 	}

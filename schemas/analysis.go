@@ -5,18 +5,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Analysis is a question about an estate.
 type Analysis struct {
-	Query     string         `json:"query" doc:"empty: the latest user message of prompt.m"`
+	Query     string         `json:"query" doc:"empty: the latest user message of prompt.m, to which the same limit applies"`
 	Context   string         `json:"context" doc:"JSON text of the estate"`
 	Target    string         `json:"target" doc:"H; the legacy br is H in broad mode"`
 	Mode      string         `json:"mode,omitzero" doc:"standard (default) or broad"`
 	Prompt    *Prompt        `json:"prompt,omitzero" doc:"the conversation so far"`
-	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed through to the rendering agent"`
+	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed through to the rendering agent; at most 64 KiB of JSON"`
 	ID        string         `json:"id,omitzero" doc:"for log correlation"`
 	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
 	Include   []string       `json:"include,omitempty" doc:"events before done: usage, provenance"`
@@ -31,7 +32,7 @@ type RunKey struct {
 
 // Prompt is a conversation history.
 type Prompt struct {
-	M map[string]Utterance `json:"m" doc:"messages by index, written as a string"`
+	M map[string]Utterance `json:"m" doc:"messages by index, written as a string; at most 256 KiB of text in all"`
 	T string               `json:"t,omitzero" doc:"ISO 8601 start of the conversation"`
 }
 
@@ -53,6 +54,14 @@ const (
 const (
 	OnDisconnectCancel   = "cancel"
 	OnDisconnectContinue = "continue"
+)
+
+// The bounds of a request besides its context, which only the body bounds.
+const (
+	maxProfileBytes    = 64 << 10
+	maxHistoryMessages = 200
+	maxHistoryBytes    = 256 << 10
+	maxIncludes        = 16
 )
 
 // Validate names the fields that are wrong. It also fills in what follows from
@@ -77,12 +86,21 @@ func (a *Analysis) Validate() error {
 	if a.Query == "" {
 		a.Query = lastAsked(history)
 	}
-	if a.Query == "" {
+	switch n := utf8.RuneCountInString(a.Query); {
+	case n == 0:
 		c.fail("query", "required when prompt.m has no user message")
+	case n > maxQuery:
+		c.fail("query", "want at most %d characters, got %d", maxQuery, n)
 	}
 	if a.Context == "" {
 		c.fail("context", "required: the JSON text of the estate, as a string")
 	}
+	if n := len(a.Profile); n > maxProfileBytes {
+		c.fail("profile", "want at most %d bytes of JSON, got %d", maxProfileBytes, n)
+	}
+	c.length("id", a.ID, 0, maxID)
+	c.length("request_id", a.RequestID, 0, maxID)
+	c.atMost("include", len(a.Include), maxIncludes)
 	for _, inc := range a.Include {
 		if inc != EventUsage && inc != EventProvenance {
 			c.fail("include", "want usage or provenance, got %q", inc)
@@ -116,10 +134,20 @@ func (p *Prompt) Said(text string) bool {
 	return false
 }
 
-// check is the messages in order of their index, those that are wrong named in c.
+// check returns the messages in the order of their indexes and adds the invalid
+// ones to c.
 func (p *Prompt) check(c *check) []Utterance {
 	if p == nil {
 		return nil
+	}
+	bytes := 0
+	for _, u := range p.M {
+		bytes += len(u.C)
+	}
+	c.length("prompt.t", p.T, 0, maxID)
+	c.atMost("prompt.m", len(p.M), maxHistoryMessages)
+	if bytes > maxHistoryBytes {
+		c.fail("prompt.m", "want at most %d bytes of text in all messages, got %d", maxHistoryBytes, bytes)
 	}
 	type indexed struct {
 		at int

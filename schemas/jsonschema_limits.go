@@ -30,31 +30,52 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Tag.request_id":       length(1, maxID),
 	"TagKey.request_id":    length(1, maxID),
 	"Tag.flow":             length(0, maxID),
+	"Tag.tags":             members(maxItems, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID)}),
 	"TagWrite.ttl_seconds": between(1, 0),
 
 	"Unregister.kind": oneOfKinds,
 	"Unregister.id":   dotted(1),
 
-	"SkillQuery":                 anyMember("skill_id", "query"),
-	"SkillQuery.skill_id":        orEmpty,
-	"Skill.template_id":          orEmpty,
-	"SkillQuery.top_k":           withDefault(DefaultTopK, between(1, 100)),
-	"SkillQuery.query":           length(0, maxQuery),
-	"SkillQuery.search":          method,
-	"AgentQuery.query":           length(1, maxQuery),
-	"AgentQuery.search":          method,
-	"ToolsQuery.tool_ids":        items(1, maxItems),
-	"ContextQuery.context_types": items(0, maxItems),
-	"ToolClassQuery.tool_class":  length(1, maxID),
-	"ListQuery.limit":            withDefault(DefaultLimit, between(1, 1000)),
-	"Explanation.scope":          enum(ScopeTenant, ScopeGlobal),
+	"SkillQuery":          anyMember("skill_id", "query"),
+	"SkillQuery.skill_id": orEmpty,
+	"Skill.template_id":   orEmpty,
+	"SkillQuery.top_k":    withDefault(DefaultTopK, between(1, 100)),
+	"SkillQuery.query":    length(0, maxQuery),
+	"SkillQuery.search":   method,
+	"AgentQuery.query":    length(1, maxQuery),
+	"AgentQuery.search":   method,
+	"ContextQuery.context_types": func(s *jsonschema.Schema) {
+		items(0, maxItems)(s)
+		length(0, maxID)(s.Items)
+	},
+	"ToolsQuery.tool_ids":       items(1, maxItems),
+	"ToolClassQuery.tool_class": length(1, maxID),
+	"ToolClassQuery.provider":   length(0, maxID),
+	"ListQuery.domain":          length(0, maxID),
+	"ListQuery.provider":        length(0, maxID),
+	"ListQuery.tool_class":      length(0, maxID),
+	"ListQuery.cursor":          length(0, maxCursor),
+	"ListQuery.limit":           withDefault(DefaultLimit, between(1, 1000)),
+	"Explanation.scope":         enum(ScopeTenant, ScopeGlobal),
 
-	"Analysis.context": length(1, 0),
-	"Analysis.target":  enum(TargetH, TargetLegacy),
-	"Analysis.mode":    enum(ModeStandard, ModeBroad),
-	"Analysis.include": func(s *jsonschema.Schema) { enum("usage")(s.Items) },
-	"Prompt.m":         func(s *jsonschema.Schema) { s.PropertyNames = &jsonschema.Schema{Pattern: "^[0-9]+$"} },
-	"Utterance.r":      enum(0, 1),
+	"Analysis.query":      length(0, maxQuery),
+	"Analysis.context":    length(1, 0),
+	"Analysis.target":     enum(TargetH, TargetLegacy),
+	"Analysis.mode":       enum(ModeStandard, ModeBroad),
+	"Analysis.id":         length(0, maxID),
+	"Analysis.request_id": length(0, maxID),
+	"Analysis.include": func(s *jsonschema.Schema) {
+		items(0, maxIncludes)(s)
+		enum(EventUsage, EventProvenance)(s.Items)
+	},
+	"Prompt.m":    members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
+	"Prompt.t":    length(0, maxID),
+	"Utterance.r": enum(0, 1),
+	"Utterance.c": length(0, maxHistoryBytes),
+
+	"capabilities":         items(0, maxItems),
+	"context_descriptions": items(0, maxItems),
+	"example_queries":      items(0, maxItems),
 
 	"SkillPackage.template": isObject,
 	"ToolUse.input":         isObject,
@@ -127,6 +148,11 @@ func between(least, most float64) func(*jsonschema.Schema) {
 
 func items(least, most int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = &least, &most }
+}
+
+// members bounds an object: the number of its members, and their names.
+func members(most int, names *jsonschema.Schema) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MaxProperties, s.PropertyNames = &most, names }
 }
 
 func enum(values ...any) func(*jsonschema.Schema) {

@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,6 +49,22 @@ func validates[T any](t *testing.T) validator {
 func TestSchemaAndValidationAgree(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 256)
+	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+	history := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"%d":{"r":0,"c":"x"}`, i)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	tags := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"%d":0`, i)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	const analysis = `{"query":"q","context":"{}","target":"H",`
 	for name, c := range map[string]struct {
 		validator
 		good, bad []string
@@ -57,7 +74,9 @@ func TestSchemaAndValidationAgree(t *testing.T) {
 			`{"request_id":"` + long + `"}`,
 			`{"request_id":" *>./ ","ttl_seconds":1,"more":true}`,
 			`{"request_id":"r","ttl_seconds":null}`,
+			`{"request_id":"r","tags":` + tags(1000) + `}`, `{"request_id":"r","tags":{"` + long + `":1}}`,
 		}, []string{
+			`{"request_id":"r","tags":` + tags(1001) + `}`, `{"request_id":"r","tags":{"` + long + `x":1}}`,
 			``, `{`, `[]`, `{}`, `"x"`,
 			`{"request_id":""}`, `{"request_id":7}`, `{"request_id":"` + long + `x"}`,
 			`{"request_id":"r","flow":"` + long + `x"}`, `{"request_id":"r","flow":1}`,
@@ -69,7 +88,12 @@ func TestSchemaAndValidationAgree(t *testing.T) {
 			`{"record":{"skill_id":"a.b.c","domain":"a","capabilities":["x"],"tenant_id":null,"other":{"deep":[1]}}}`,
 			`{"record":{"skill_id":"é.b","tenant_id":"t.1","tool_ids":["p.s.o"],"template_id":"t"}}`,
 			`{"record":{"skill_id":"a.b","template_id":""}}`,
+			`{"record":{"skill_id":"a.b","tool_ids":` + list(1000, `"t"`) + `,"capabilities":` + list(1000, `"c"`) + `}}`,
 		}, []string{
+			`{"record":{"skill_id":"a.b","tool_ids":` + list(1001, `"t"`) + `}}`,
+			`{"record":{"skill_id":"a.b","capabilities":` + list(1001, `"c"`) + `}}`,
+			`{"record":{"skill_id":"a.b","context_descriptions":` + list(1001, `"c"`) + `}}`,
+			`{"record":{"skill_id":"a.b","example_queries":` + list(1001, `"q"`) + `}}`,
 			`{}`, `{"record":[]}`, `{"record":{}}`, `{"record":{"skill_id":"ab"}}`, `{"record":{"skill_id":"a..b"}}`,
 			`{"record":{"skill_id":".a"}}`, `{"record":{"skill_id":"a."}}`, `{"record":{"skill_id":"a.b c"}}`,
 			`{"record":{"skill_id":"a.b\n"}}`, `{"record":{"skill_id":"a.\u0000b"}}`, `{"record":{"skill_id":"a.` + long + `"}}`,
@@ -80,9 +104,10 @@ func TestSchemaAndValidationAgree(t *testing.T) {
 		}},
 		"an agent to register": {validates[schemas.RegisterAgent](t), []string{
 			`{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`, `{"agent_data":{"agent_id":"a.b"}}`,
-		}, []string{`{}`, `{"agent_data":{}}`, `{"agent_data":{"agent_id":"a"},"skill_ids":["a b"]}`, `{"agent_data":{"agent_id":"a"},"skill_ids":{}}`}},
+		}, []string{`{"agent_data":{"agent_id":"a"},"skill_ids":` + list(1001, `"s"`) + `}`, `{"agent_data":{"agent_id":"a","capabilities":` + list(1001, `"s"`) + `}}`,
+			`{}`, `{"agent_data":{}}`, `{"agent_data":{"agent_id":"a"},"skill_ids":["a b"]}`, `{"agent_data":{"agent_id":"a"},"skill_ids":{}}`}},
 		"a tool to register": {validates[schemas.RegisterTool](t), []string{`{"tool_data":{"tool_id":"p.s.o","tool_class":"c"}}`},
-			[]string{`{"tool_data":{"tool_id":"p.s"}}`, `{"tool_data":{"tool_id":"p.s."}}`, `{"tool_data":null}`}},
+			[]string{`{"tool_data":{"tool_id":"p.s.o","example_queries":` + list(1001, `"q"`) + `}}`, `{"tool_data":{"tool_id":"p.s"}}`, `{"tool_data":{"tool_id":"p.s."}}`, `{"tool_data":null}`}},
 		"a context builder to register": {validates[schemas.RegisterContextBuilder](t), []string{`{"cb_data":{"context_builder_id":"c"}}`},
 			[]string{`{"cb_data":{"context_builder_id":"c","skill_ids":["."]}}`, `{"cb_data":{}}`}},
 		"a guardrail to register": {validates[schemas.RegisterGuardrail](t), []string{`{"guardrail_data":{"guardrail_id":"g"}}`},
@@ -104,18 +129,27 @@ func TestSchemaAndValidationAgree(t *testing.T) {
 		"an agent to resolve": {validates[schemas.AgentQuery](t), []string{`{"query":"x"}`, `{"query":"x","search":"vector"}`},
 			[]string{`{}`, `{"query":""}`, `{"query":"x","search":"Text"}`, `{"query":"x","tenant_id":"_global"}`}},
 		"the context of a skill": {validates[schemas.ContextQuery](t), []string{`{"skill_id":"a.b","context_types":["x"]}`},
-			[]string{`{"skill_id":"a"}`, `{"skill_id":"a.b","context_types":"x"}`, `{"context_types":[]}`,
-				`{"skill_id":"a.b","context_types":[` + strings.Repeat(`"x",`, 1000) + `"x"]}`}},
+			[]string{`{"skill_id":"a.b","context_types":` + list(1001, `"x"`) + `}`, `{"skill_id":"a.b","context_types":["` + long + `x"]}`, `{"skill_id":"a"}`, `{"skill_id":"a.b","context_types":"x"}`, `{"context_types":[]}`}},
 		"tools by id": {validates[schemas.ToolsQuery](t), []string{`{"tool_ids":["a.b.c","d"]}`},
 			[]string{`{}`, `{"tool_ids":[]}`, `{"tool_ids":[""]}`, `{"tool_ids":["a",7]}`, `{"tool_ids":"a"}`}},
-		"tools of a class": {validates[schemas.ToolClassQuery](t), []string{`{"tool_class":"c d","provider":"p"}`}, []string{`{"tool_class":""}`, `{}`}},
+		"tools of a class": {validates[schemas.ToolClassQuery](t), []string{`{"tool_class":"c d","provider":"p"}`}, []string{`{"tool_class":""}`, `{}`, `{"tool_class":"c","provider":"` + long + `x"}`}},
 		"a page of a listing": {validates[schemas.ListQuery](t), []string{`{}`, `{"limit":1000,"cursor":"x"}`},
-			[]string{`{"limit":0}`, `{"limit":1001}`, `{"tenant_id":"a b"}`}},
+			[]string{`{"domain":"` + long + `x"}`, `{"provider":"` + long + `x"}`, `{"tool_class":"` + long + `x"}`, `{"cursor":"` + strings.Repeat("x", 4097) + `"}`, `{"limit":0}`, `{"limit":1001}`, `{"tenant_id":"a b"}`}},
 		"an analysis": {validates[schemas.Analysis](t), []string{
 			`{"query":"q","context":"{}","target":"H"}`,
 			`{"query":"","context":"x","target":"br","prompt":{"m":{"0":{"r":0,"c":"q"}},"t":"2026-01-01T00:00:00Z"}}`,
 			`{"query":"q","context":"{}","target":"H","mode":"broad","profile":{"a":1},"include":["usage"],"id":"","request_id":""}`,
+			analysis + `"id":"` + long + `","request_id":"` + long + `","include":["usage","provenance"]}`,
+			analysis + `"prompt":{"m":` + history(200) + `}}`,
+			analysis + `"prompt":{"m":{"0":{"r":1,"c":"` + strings.Repeat("x", 256<<10) + `"}}}}`,
+			`{"query":"` + strings.Repeat("é", 10_000) + `","context":"{}","target":"H"}`,
 		}, []string{
+			`{"query":"` + strings.Repeat("é", 10_001) + `","context":"{}","target":"H"}`,
+			analysis + `"id":"` + long + `x"}`, analysis + `"request_id":"` + long + `x"}`,
+			analysis + `"include":` + list(17, `"usage"`) + `}`,
+			analysis + `"prompt":{"m":` + history(201) + `}}`,
+			analysis + `"prompt":{"m":{"0":{"r":1,"c":"` + strings.Repeat("x", 256<<10+1) + `"}}}}`,
+			analysis + `"prompt":{"m":{},"t":"` + long + `x"}}`,
 			`{"query":"q","context":"{}"}`, `{"query":"q","context":"{}","target":"X"}`, `{"query":"q","target":"H"}`,
 			`{"query":"q","context":{},"target":"H"}`, `{"query":"q","context":"","target":"H"}`,
 			`{"query":"q","context":"{}","target":"H","mode":"wide"}`, `{"query":"q","context":"{}","target":"H","include":["x"]}`,

@@ -5,6 +5,9 @@ import "github.com/go-json-experiment/json/jsontext"
 // DefaultLimit is the length of a page when a listing does not say.
 const DefaultLimit = 100
 
+// maxCursor is the longest cursor, in characters: an id and its scope in base64.
+const maxCursor = 4096
+
 // ListQuery asks for a page of active skills or tools, ordered by id.
 type ListQuery struct {
 	TenantID  *string `json:"tenant_id,omitzero" doc:"absent: the global collection alone"`
@@ -19,6 +22,10 @@ type ListQuery struct {
 func (q *ListQuery) Validate() error {
 	var c check
 	c.tenant("tenant_id", q.TenantID)
+	c.length("domain", q.Domain, 0, maxID)
+	c.length("provider", q.Provider, 0, maxID)
+	c.length("tool_class", q.ToolClass, 0, maxID)
+	c.length("cursor", q.Cursor, 0, maxCursor)
 	c.between("limit", q.Limit, 1, 1000)
 	return c.as(ErrMalformed)
 }

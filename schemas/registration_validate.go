@@ -16,6 +16,9 @@ func (r *RegisterSkill) Validate() error {
 	c.ids("record.tool_ids", s.ToolIDs)
 	c.ids("record.guardrail_ids", s.GuardrailIDs)
 	c.optionalID("record.template_id", s.TemplateID)
+	c.atMost("record.capabilities", len(s.Capabilities), maxItems)
+	c.atMost("record.context_descriptions", len(s.ContextDescriptions), maxItems)
+	c.atMost("record.example_queries", len(s.ExampleQueries), maxItems)
 	return c.as(ErrInvalidRegistration)
 }
 
@@ -25,13 +28,18 @@ func (r *RegisterAgent) Validate() error {
 	c := record("agent_data", KindAgent, a.AgentID, a.TenantID)
 	c.ids("agent_data.skill_ids", a.SkillIDs)
 	c.ids("skill_ids", r.SkillIDs)
+	c.atMost("agent_data.capabilities", len(a.Capabilities), maxItems)
+	c.atMost("agent_data.example_queries", len(a.ExampleQueries), maxItems)
 	return c.as(ErrInvalidRegistration)
 }
 
 // Validate names the fields that are wrong.
 func (r *RegisterTool) Validate() error {
 	t := r.ToolData.Fields
-	return record("tool_data", KindTool, t.ToolID, t.TenantID).as(ErrInvalidRegistration)
+	c := record("tool_data", KindTool, t.ToolID, t.TenantID)
+	c.atMost("tool_data.capabilities", len(t.Capabilities), maxItems)
+	c.atMost("tool_data.example_queries", len(t.ExampleQueries), maxItems)
+	return c.as(ErrInvalidRegistration)
 }
 
 // Validate names the fields that are wrong.

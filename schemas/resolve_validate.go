@@ -1,6 +1,9 @@
 package schemas
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // maxQuery is the longest search text, in characters: pages of prose, and far
 // beyond what any embedding model reads.
@@ -34,7 +37,10 @@ func (q *AgentQuery) Validate() error {
 func (q *ContextQuery) Validate() error {
 	c := q.check()
 	c.id("skill_id", q.SkillID, 2)
-	c.count("context_types", q.ContextTypes)
+	c.atMost("context_types", len(q.ContextTypes), maxItems)
+	for i, s := range q.ContextTypes {
+		c.length(fmt.Sprintf("context_types[%d]", i), s, 0, maxID)
+	}
 	return c.as(ErrMalformed)
 }
 
@@ -52,6 +58,7 @@ func (q *ToolsQuery) Validate() error {
 func (q *ToolClassQuery) Validate() error {
 	c := q.check()
 	c.length("tool_class", q.ToolClass, 1, maxID)
+	c.length("provider", q.Provider, 0, maxID)
 	return c.as(ErrMalformed)
 }
 

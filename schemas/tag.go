@@ -22,6 +22,10 @@ func (t *TagWrite) Validate() error {
 	var c check
 	c.length("request_id", t.RequestID, 1, maxID)
 	c.length("flow", t.Flow, 0, maxID)
+	c.atMost("tags", len(t.Tags), maxItems)
+	for name := range t.Tags {
+		c.length("tags."+cut(name), name, 0, maxID)
+	}
 	c.tenant("tenant_id", t.TenantID)
 	if t.TTLSeconds != nil && *t.TTLSeconds < 1 {
 		c.fail("ttl_seconds", "want an integer of at least 1, got %d", *t.TTLSeconds)

@@ -83,16 +83,16 @@ func (c *check) id(field, s string, segments int) {
 	}
 }
 
-// count bounds the length of a list.
-func (c *check) count(field string, list []string) {
-	if len(list) > maxItems {
-		c.fail(field, "want at most %d items, got %d", maxItems, len(list))
+// atMost bounds the number of items of a list or members of an object.
+func (c *check) atMost(field string, n, most int) {
+	if n > most {
+		c.fail(field, "want at most %d items, got %d", most, n)
 	}
 }
 
 // ids checks a list of dotted ids.
 func (c *check) ids(field string, list []string) {
-	if c.count(field, list); len(list) > maxItems {
+	if c.atMost(field, len(list), maxItems); len(list) > maxItems {
 		return
 	}
 	for i, s := range list {
