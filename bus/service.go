@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -137,9 +138,16 @@ func (s *Service) free(e endpoint) {
 // drained: messages that the server had sent are then in a handler.
 const settle = 20 * time.Millisecond
 
+// ErrCutOff says that a drain ended while requests were in flight.
+var ErrCutOff = errors.New("work in flight was cut off at the end of the drain")
+
+// cancelTimeout is how long handlers may run on once they are cancelled.
+const cancelTimeout = 500 * time.Millisecond
+
 // Stop takes no more requests, waits for those in flight until ctx ends, and
-// then cancels the rest. It returns when no handler runs any more. A second
-// Stop waits for the first and answers nil.
+// then cancels the rest: the error wraps ErrCutOff. It returns when no handler
+// runs, and at the latest cancelTimeout after ctx, with handlers that ignore
+// their context still running. A second Stop waits for the first and returns nil.
 func (s *Service) Stop(ctx context.Context) (err error) {
 	s.stop.Do(func() { err = s.drain(ctx) })
 	return err
@@ -150,8 +158,31 @@ func (s *Service) drain(ctx context.Context) error {
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // what the server sent before it knew has arrived
 	}
-	s.idle(ctx)
+	if n := s.idle(ctx); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: %d requests", ErrCutOff, n))
+	}
 	s.end()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.wait()
+	}()
+	select {
+	case <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-ended:
+		return err
+	case <-time.After(cancelTimeout):
+		return errors.Join(err, fmt.Errorf("%w: a handler did not return within %v of its cancellation", ErrCutOff, cancelTimeout))
+	}
+}
+
+// wait returns when no handler runs. No request may be taken meanwhile: the
+// service takes all slots.
+func (s *Service) wait() {
 	s.look.Wait()
 	for _, slots := range []chan struct{}{s.slots, s.beside} {
 		for range cap(slots) {
@@ -160,24 +191,25 @@ func (s *Service) drain(ctx context.Context) error {
 	}
 	s.workers.all.Wait()
 	s.used.Close()
-	return err
 }
 
-// idle returns when no request has been in flight for a while, or ctx ends.
-func (s *Service) idle(ctx context.Context) {
+// idle returns when no request has been in flight for settle, or ctx ends, with
+// the number of requests that are in flight.
+func (s *Service) idle(ctx context.Context) int {
 	tick := time.NewTicker(settle)
 	defer tick.Stop()
 	for quiet := false; ; {
+		var ended bool
 		select {
 		case <-ctx.Done():
-			return
+			ended = true
 		case <-tick.C:
 		}
 		parked, _ := s.parked.Held()
-		idle := parked == 0 && len(s.slots) == 0
-		if idle && quiet {
-			return
+		n := int(parked) + len(s.slots)
+		if ended || n == 0 && quiet {
+			return n
 		}
-		quiet = idle
+		quiet = n == 0
 	}
 }

@@ -3,6 +3,7 @@ package edge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -30,6 +31,7 @@ type front struct {
 	client  *http.Client
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when Serve has returned
+	served  error         // of Serve, once stopped is closed
 }
 
 // open starts an edge on a server of its own.
@@ -60,8 +62,8 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
 	}
 	go func() {
 		defer close(f.stopped)
-		if err := edge.Serve(ctx, config); err != nil {
-			t.Errorf("Serve: %v", err)
+		if f.served = edge.Serve(ctx, config); f.served != nil && !errors.Is(f.served, bus.ErrCutOff) {
+			t.Errorf("Serve: %v", f.served)
 		}
 	}()
 	t.Cleanup(func() {

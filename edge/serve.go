@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,7 +25,7 @@ const (
 	// stop: those that were on their way to a connection that looks idle.
 	leaveTime = 250 * time.Millisecond
 	// endTime is how long streams have, after the drain, to say how they end.
-	endTime = 2 * time.Second
+	endTime = time.Second
 )
 
 // Config is what an edge needs.
@@ -63,7 +64,8 @@ type Config struct {
 }
 
 // Serve answers HTTP requests until ctx ends, then those in flight, and
-// returns nil. An address that cannot be listened on is the error as net has it.
+// returns nil; bus.ErrCutOff when they took longer than the drain. An address
+// that cannot be listened on is the error as net has it.
 func Serve(ctx context.Context, c Config) error {
 	listener := c.Listener
 	if listener == nil {
@@ -109,12 +111,14 @@ func Serve(ctx context.Context, c Config) error {
 		return err
 	case <-ctx.Done():
 	}
+	drained, cancel := context.WithTimeout(context.Background(), c.Drain)
+	defer cancel()
 	time.Sleep(leaveTime)
-	drain(server, c, end)
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
+	err := drain(drained, server, end)
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		return served
 	}
-	return nil
+	return err
 }
 
 // unasked are the connections on which nothing was asked yet. Browsers keep
@@ -136,21 +140,17 @@ func (u *unasked) close() {
 	})
 }
 
-// drain answers what is in flight; what takes longer than it may is told so.
-func drain(server *http.Server, c Config, end context.CancelFunc) {
-	if within(server, c.Drain) {
-		return
+// drain waits for the requests in flight until ctx ends, then ends them: that is
+// bus.ErrCutOff.
+func drain(ctx context.Context, server *http.Server, end context.CancelFunc) error {
+	if server.Shutdown(ctx) == nil {
+		return nil
 	}
-	c.Log.Warn("requests in flight are cut short", "after", c.Drain)
 	end()
-	if !within(server, endTime) {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
 		_ = server.Close() // the connections are going away either way
 	}
-}
-
-// within reports whether the server has shut down in the time.
-func within(server *http.Server, d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
-	return server.Shutdown(ctx) == nil
+	return fmt.Errorf("edge: %w", bus.ErrCutOff)
 }

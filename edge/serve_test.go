@@ -105,6 +105,9 @@ func TestDrainEndsWhatTakesTooLong(t *testing.T) {
 	}
 	<-f.stopped
 	<-ended
+	if !errors.Is(f.served, bus.ErrCutOff) {
+		t.Errorf("Serve returns %v, want %v", f.served, bus.ErrCutOff)
+	}
 }
 
 func TestNATSGoesAndComesBack(t *testing.T) {

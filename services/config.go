@@ -1,6 +1,7 @@
 package services
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -32,7 +33,10 @@ type Config struct {
 	AnalysisMemory int64
 	EstateMemory   int64
 	Drain          time.Duration // how long requests in flight may take at the end
-	Log            *slog.Logger
+	// Cutoff ends the drain before Drain has passed, when it ends; nil: never. Parts
+	// of a process that stop one after the other so share one deadline.
+	Cutoff context.Context
+	Log    *slog.Logger
 }
 
 // Defaults is what runs without any server beside it.

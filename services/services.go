@@ -33,9 +33,9 @@ func Roles() []string { return bus.Services() }
 func Known() []string { return append(Roles(), "render") }
 
 // Run does the work of c.Roles on conn until ctx ends, then answers what is in
-// flight and returns nil. It waits for a NATS server that is away. ready is
-// called once, when all roles serve.
-func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
+// flight and returns nil; bus.ErrCutOff when that took too long. It waits for a
+// NATS server that is away. ready is called once, when all roles serve.
+func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error) {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
 	if len(w.Roles) == 0 {
 		w.Roles = Roles()
@@ -43,7 +43,7 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) error {
 			w.Roles = Known()
 		}
 	}
-	defer w.stop()
+	defer func() { err = errors.Join(err, w.stop()) }()
 	if err := w.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -273,18 +273,36 @@ func (w *wiring) atEnd(f func()) {
 }
 
 // stop drains the services in the order of Known, so that a registration in
-// flight is still confirmed, then closes what they used, last opened first.
-func (w *wiring) stop() {
+// flight is still confirmed, then closes what they used, last opened first. One
+// deadline applies to all; past it the rest stop side by side.
+func (w *wiring) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
 	defer cancel()
+	if w.Cutoff != nil {
+		defer context.AfterFunc(w.Cutoff, cancel)()
+	}
+	var late errgroup.Group
 	for _, role := range Known() {
-		if s := w.services[role]; s != nil {
-			if err := s.Stop(ctx); err != nil {
-				w.Log.Warn("service stopped", "service", role, "err", err)
+		s := w.services[role]
+		if s == nil {
+			continue
+		}
+		stop := func() error {
+			err := s.Stop(ctx)
+			if err != nil {
+				err = fmt.Errorf("service %s: %w", role, err)
 			}
+			return err
+		}
+		if ctx.Err() != nil {
+			late.Go(stop)
+		} else if err := stop(); err != nil {
+			late.Go(func() error { return err })
 		}
 	}
+	err := late.Wait()
 	for _, f := range slices.Backward(w.closers) {
 		f()
 	}
+	return err
 }

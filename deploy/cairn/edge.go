@@ -44,6 +44,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer e.limitDrain(ctx, log)()
 	conn, err := e.open("cairn-edge")
 	if err != nil {
 		return err

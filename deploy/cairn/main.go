@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"cairn/bus"
 )
 
 func main() {
@@ -33,6 +35,10 @@ func init() { cobra.EnableCommandSorting = false }
 // exitInterrupted is what shells say of a program that an interrupt ended.
 const exitInterrupted = 130
 
+// exitCutOff is the exit code when work in flight was cut off at the end of the
+// drain, as that of timeout(1).
+const exitCutOff = 124
+
 // run executes root and answers with the exit code. What went wrong is one line.
 func run(ctx context.Context, root *cobra.Command) int {
 	err := root.ExecuteContext(ctx)
@@ -43,6 +49,9 @@ func run(ctx context.Context, root *cobra.Command) int {
 		return exitInterrupted
 	case !errors.Is(err, errSaid):
 		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", oneLine(err)) // there is nobody else to tell
+	}
+	if errors.Is(err, bus.ErrCutOff) {
+		return exitCutOff
 	}
 	return 1
 }

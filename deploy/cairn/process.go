@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -28,8 +30,29 @@ type process struct {
 func (p *process) flags(f *pflag.FlagSet) {
 	f.TextVar(&p.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged, on stderr: debug, info, warn or error")
 	f.StringVar(&p.format, "log-format", "text", "`FORM` of the log: text or json")
-	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "how long requests in flight may take when the process is told to stop")
+	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "how long requests in flight may take after SIGTERM; then they are cut off, and the exit code is 124")
 	p.observed.flags(f)
+}
+
+// exitTimeout is how long a process may take past its drain to cancel what is in
+// flight and to close.
+const exitTimeout = 1750 * time.Millisecond
+
+// limitDrain exits the process with exitCutOff when it still runs exitTimeout
+// after the drain that begins when ctx ends. The caller calls stop at its end.
+func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()) {
+	returned, stop := context.WithCancel(context.Background())
+	context.AfterFunc(ctx, func() {
+		limit := time.NewTimer(p.drain + exitTimeout)
+		defer limit.Stop()
+		select {
+		case <-returned.Done():
+		case <-limit.C:
+			log.Error("work was cut off: it did not end within the drain", "drain", p.drain)
+			os.Exit(exitCutOff)
+		}
+	})
+	return stop
 }
 
 // logger makes the log, and makes it the default.

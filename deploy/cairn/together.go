@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,12 +14,17 @@ import (
 // together runs the services and the edge, until ctx ends. The edge begins once
 // all services serve, or at once where a cluster may have to be waited for:
 // found returns when it can be worked with; nil: there is none. The edge ends
-// first, so that what it has taken is still answered.
+// first, so that what it has taken is still answered. One drain deadline, which
+// starts when either of them stops, applies to both.
 func together(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, found func(context.Context) error, ready func()) error {
 	serving, leave := context.WithCancel(ctx)
 	defer leave()
 	working, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer rest()
+	var cut func()
+	c.Cutoff, cut = context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer context.AfterFunc(serving, func() { time.AfterFunc(c.Drain, func() { cut(); rest() }) })()
 	var g errgroup.Group
 	up := make(chan struct{})
 	g.Go(func() error {

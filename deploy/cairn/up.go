@@ -79,6 +79,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer u.limitDrain(ctx, log)()
 	settings, err := u.backends.settings(u.process, log)
 	if err != nil {
 		return err

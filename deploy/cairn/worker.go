@@ -59,6 +59,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer w.limitDrain(ctx, log)()
 	settings, err := w.backends.settings(w.process, log)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ var ErrLeft = errors.New("the caller left the loop")
 // The ways in which a message may be incomplete, beside model.ErrEmpty.
 const (
 	ErrCut    = model.IncompleteError("the model's stream ended before its last part")
-	ErrBroken = model.IncompleteError("the model's stream failed before its last part")
+	ErrBroken = model.IncompleteError("the model's server failed")
 )
 
 // TokenLimit is the error for an answer of so many tokens that the server ended
