@@ -24,13 +24,13 @@ func visible(err error) *schemas.Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, context.DeadlineExceeded):
-		return schemas.ErrTimeout
+		return schemas.ErrTimeout.Because("the worker did not finish within the deadline of the request")
 	case errors.Is(err, context.Canceled):
 		return schemas.ErrUnavailable.Because("the worker is stopping")
 	case away(err):
 		return schemas.ErrUnavailable.Because("NATS does not answer the worker")
 	default:
-		return schemas.ErrInternal
+		return schemas.ErrInternal.Because("an unexpected error; the log of the worker has it under the request_id")
 	}
 }
 

@@ -146,7 +146,7 @@ func TestEventTooLargeToSendIsAnErrorWithoutAGap(t *testing.T) {
 			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strings.Repeat("x", 9<<20)}))
 	})
 	events, err := collect(t.Context(), conn, question("{}"))
-	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed"} done{}`
+	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: an unexpected error; the log of the worker has it under the request_id"} done{}`
 	if got := strings.Join(events, " "); got != want || err != nil {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}

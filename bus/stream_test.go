@@ -59,7 +59,7 @@ func TestStream(t *testing.T) {
 		{"a body beyond max_payload", strings.Repeat("x", 10_000_000), `text_delta{"text":"<10000000>"} done{}`, nil},
 		{"an error before the first event is the whole answer", "refuse", "", schemas.ErrAnalysisMalformed},
 		{"a later one is an event, then done", "break",
-			`text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed"} done{}`, nil},
+			`text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: an unexpected error; the log of the worker has it under the request_id"} done{}`, nil},
 		{"a panic", "panic", "", schemas.ErrAnalysisInternal},
 		{"an invalid request", "", "", schemas.ErrAnalysisMalformed},
 	} {
@@ -132,7 +132,7 @@ func TestStreamEndsAtItsTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	events, err := collect(t.Context(), conn, question("{}"))
-	want := `text_delta{"text":"a"} error{"code":"AN-504","message":"analysis timed out"} done{}`
+	want := `text_delta{"text":"a"} error{"code":"AN-504","message":"analysis timed out: the worker did not finish within the deadline of the request"} done{}`
 	if got := strings.Join(events, " "); got != want || err != nil {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}

@@ -219,6 +219,9 @@ func TestHTTPErrors(t *testing.T) {
 			if diff := cmp.Diff(want, e); diff != "" || got.status != c.status {
 				t.Errorf("%d: -want +got\n%s", got.status, diff)
 			}
+			if e.Detail == "" {
+				t.Errorf("no detail: %s", got.body)
+			}
 			if c.field != "" && (len(e.Fields) != 1 || e.Fields[0].Field != c.field) {
 				t.Errorf("named %v, want %s", e.Fields, c.field)
 			}

@@ -117,11 +117,11 @@ func (x *exchange) visible(err error) *schemas.Error {
 	switch {
 	case errors.As(err, &e):
 	case errors.Is(err, context.DeadlineExceeded):
-		e = schemas.ErrTimeout
+		e = schemas.ErrTimeout.Because("the request did not finish within its deadline")
 	case errors.Is(err, context.Canceled) && x.edge.stopped():
 		e = schemas.ErrUnavailable.Because("Cairn is stopping")
 	default:
-		e = schemas.ErrInternal
+		e = schemas.ErrInternal.Because("an unexpected error; the log of the edge has it under the request_id")
 	}
 	if x.route != nil && x.route.say != nil {
 		e = x.route.say(e)

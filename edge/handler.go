@@ -152,14 +152,14 @@ func (x *exchange) dispatch() error {
 	}
 	allowed := x.allowed()
 	if len(allowed) == 0 {
-		return schemas.ErrUnknownPath
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("no route has the path %q; GET /openapi.json lists all", x.r.URL.EscapedPath()))
 	}
 	x.w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
 	if x.r.Method == http.MethodOptions {
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
-	return schemas.ErrMethodNotAllowed
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, x.r.URL.EscapedPath(), strings.Join(allowed, ", ")))
 }
 
 // allowed are the methods that the path of the request has; none when there is

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -124,7 +125,9 @@ func beyondLog(err error) bool {
 }
 
 func notImplemented() action {
-	return action{needs: schemas.RightRead, answer: func(*exchange) error { return schemas.ErrNotImplemented }, invalid: schemas.ErrMalformed}
+	return action{needs: schemas.RightRead, answer: func(x *exchange) error {
+		return schemas.ErrNotImplemented.Because(fmt.Sprintf("%s is reserved by the contract, and this version does not implement it", x.route.path))
+	}, invalid: schemas.ErrMalformed}
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {

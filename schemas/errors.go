@@ -1,7 +1,9 @@
 package schemas
 
 import (
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,7 +51,7 @@ type Error struct {
 	Type      string       `json:"type" doc:"where the error is explained"`
 	Title     string       `json:"title" doc:"what the code means"`
 	Status    int          `json:"status" doc:"the HTTP status"`
-	Detail    string       `json:"detail,omitzero" doc:"what happened this time"`
+	Detail    string       `json:"detail,omitzero" doc:"one sentence on this occurrence: the value that was refused or not found, and what was expected"`
 	Instance  string       `json:"instance,omitzero" doc:"the path that was asked"`
 	Code      string       `json:"code" doc:"the error's stable name"`
 	RequestID string       `json:"request_id,omitzero" doc:"the request, as logs name it"`
@@ -83,10 +85,11 @@ func Declared(code string) *Error { return declared[code] }
 // Error is the code and the message.
 func (e *Error) Error() string { return e.Code + " " + e.Message() }
 
-// Message is the title, the detail and the fields, as one line.
+// Message returns the title, the detail and the fields as one line, without a
+// detail that only counts the fields.
 func (e *Error) Message() string {
 	parts := []string{e.Title}
-	if e.Detail != "" {
+	if e.Detail != "" && (len(e.Fields) == 0 || e.Detail != summary(e.Status, len(e.Fields))) {
 		parts = append(parts, e.Detail)
 	}
 	for _, f := range e.Fields {
@@ -101,21 +104,40 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code
 }
 
-// Because is e with a detail; bytes in it that are no text are replaced.
+// maxDetail bounds a detail, in characters.
+const maxDetail = 1000
+
+// Because returns e with a detail of at most maxDetail characters of valid UTF-8.
 func (e *Error) Because(detail string) *Error {
 	c := *e
-	c.Detail = strings.ToValidUTF8(detail, "\uFFFD")
+	c.Detail = shorten(detail, maxDetail)
 	return &c
 }
 
-// With is e naming the first of the fields that are wrong, in short.
+// With returns e with the first of the invalid fields, each shortened, and a
+// detail that counts them unless e has one.
 func (e *Error) With(fields ...FieldError) *Error {
 	c := *e
 	c.Fields = slices.Clone(c.Fields)
 	for _, f := range fields[:min(len(fields), maxFaults)] {
 		c.Fields = append(c.Fields, FieldError{Field: cut(f.Field), Message: cut(f.Message)})
 	}
+	if c.Detail == "" {
+		c.Detail = summary(c.Status, len(c.Fields))
+	}
 	return &c
+}
+
+// summary is the detail of an error with n invalid fields.
+func summary(status, n int) string {
+	is := "is invalid"
+	if status == http.StatusForbidden {
+		is = "is not allowed"
+	}
+	if n == 1 {
+		return "1 field " + is
+	}
+	return strconv.Itoa(n) + " fields " + strings.Replace(is, "is", "are", 1)
 }
 
 // Analysis is e in the words of the analysis contract: the AN- row with the

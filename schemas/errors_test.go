@@ -28,7 +28,7 @@ func TestErrorBody(t *testing.T) {
 	t.Parallel()
 	e := schemas.ErrMalformed.With(schemas.FieldError{Field: "top_k", Message: "want an integer"})
 	got, err := json.Marshal(e)
-	want := `{"type":"/docs#CE-001","title":"malformed request","status":400,"code":"CE-001",` +
+	want := `{"type":"/docs#CE-001","title":"malformed request","status":400,"detail":"1 field is invalid","code":"CE-001",` +
 		`"errors":[{"field":"top_k","message":"want an integer"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
@@ -62,5 +62,27 @@ func TestErrorsAreShort(t *testing.T) {
 	body, err := json.Marshal(schemas.ErrMalformed.With(fields...))
 	if err != nil || len(body) > 32<<10 || !bytes.Contains(body, []byte("€")) {
 		t.Errorf("%d bytes, %v", len(body), err)
+	}
+}
+
+func TestDetail(t *testing.T) {
+	t.Parallel()
+	field := schemas.FieldError{Field: "f", Message: "m"}
+	for _, c := range []struct {
+		name string
+		err  *schemas.Error
+		want string
+	}{
+		{"one field", schemas.ErrMalformed.With(field), "1 field is invalid"},
+		{"two fields", schemas.ErrMalformed.With(field, field), "2 fields are invalid"},
+		{"fields that are added", schemas.ErrMalformed.Because("so").With(field), "so"},
+		{"a forbidden field", schemas.ErrForbidden.With(field), "1 field is not allowed"},
+		{"in words of the analysis contract", schemas.ErrMalformed.With(field).Analysis(), "1 field is invalid"},
+		{"bytes that are not UTF-8", schemas.ErrMalformed.Because("a\xff"), "a\uFFFD"},
+		{"a long detail", schemas.ErrMalformed.Because(strings.Repeat("€", 100_000)), strings.Repeat("€", 1000) + "…"},
+	} {
+		if c.err.Detail != c.want {
+			t.Errorf("%s: %.80q, want %.80q", c.name, c.err.Detail, c.want)
+		}
 	}
 }

@@ -36,13 +36,17 @@ func (c *check) fail(field, format string, args ...any) {
 	*c = append(*c, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// cut is the beginning of s; bytes in it that are no text are replaced.
-func cut(s string) string {
+// cut returns the first maxShown characters of s.
+func cut(s string) string { return shorten(s, maxShown) }
+
+// shorten returns the first most characters of s; bytes that are not UTF-8 are
+// replaced.
+func shorten(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if utf8.RuneCountInString(s) <= maxShown {
+	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
-	return string([]rune(s)[:maxShown]) + "…"
+	return string([]rune(s)[:most]) + "…"
 }
 
 // as is invalid with the collected fields; nil when nothing is wrong.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -175,6 +176,9 @@ func (a answer) fails(t testing.TB, want string) {
 	slices.Sort(got[1:])
 	if expected := strings.Fields(want); !slices.Equal(got, expected) {
 		t.Errorf("%q, want %q: %s", got, expected, a.body)
+	}
+	if e.Detail == "" || !utf8.ValidString(e.Detail) || len(e.Detail) > 4<<10 {
+		t.Errorf("detail %q, want one sentence: %s", e.Detail, a.body)
 	}
 	if e.Status != a.status || e.Type == "" || e.Title == "" {
 		t.Errorf("type %q, title %q, status %d in an answer with %d", e.Type, e.Title, e.Status, a.status)

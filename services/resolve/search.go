@@ -33,7 +33,7 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return nil, notFound(schemas.ErrSkillNotFound, degraded)
+		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, q.Tenant(), degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.Asking, hits)}
 	for _, h := range hits {
@@ -54,7 +54,7 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 		return schemas.AgentAnswer{}, err
 	}
 	if len(hits) == 0 {
-		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, degraded)
+		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, q.Tenant(), degraded)
 	}
 	best := hits[0]
 	var a schemas.Agent
@@ -113,12 +113,22 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 	return hits
 }
 
-// notFound is err, which says so when something was missing from the search.
-func notFound(err *schemas.Error, degraded string) error {
-	if degraded == "" {
-		return err
+// notFound returns err for a search without hits. Its detail names a degradation,
+// which may be the cause; the query is not repeated.
+func notFound(err *schemas.Error, kind, tenant, degraded string) error {
+	detail := fmt.Sprintf("no active %s %s matches the query", kind, within(tenant))
+	if degraded != "" {
+		detail = fmt.Sprintf("the search was degraded: %s; %s", degraded, detail)
 	}
-	return err.Because("the search was degraded: " + degraded)
+	return err.Because(detail)
+}
+
+// within names the scope of a lookup for the tenant.
+func within(tenant string) string {
+	if tenant == "" {
+		return "in the global collection"
+	}
+	return fmt.Sprintf("in tenant %q or the global collection", tenant)
 }
 
 func explained(who schemas.Asking, hits []found) (e schemas.Explained) {

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -45,7 +46,7 @@ func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schem
 			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
 		if len(builders) == 0 {
-			return schemas.ErrContextBuilderNotFound
+			return schemas.ErrContextBuilderNotFound.Because(missingBuilders(q))
 		}
 		a.ContextBuilders = s.records(builders)
 		a.Explain = s.why.list
@@ -54,11 +55,18 @@ func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schem
 	return a, err
 }
 
+func missingBuilders(q schemas.ContextQuery) string {
+	if len(q.ContextTypes) == 0 {
+		return fmt.Sprintf("the skill %q has no context builder %s", q.SkillID, within(q.Tenant()))
+	}
+	return fmt.Sprintf("the skill %q has no context builder of the context_types %q %s", q.SkillID, q.ContextTypes, within(q.Tenant()))
+}
+
 func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
 	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
 		t, ok := s.template()
 		if !ok {
-			return schemas.ErrTemplateNotFound
+			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template %s", q.SkillID, within(q.Tenant())))
 		}
 		a.Template = s.records([]graph.Reach{t})[0]
 		a.Explain = s.why.list
@@ -89,7 +97,7 @@ func (r *Resolver) ofSkill(ctx context.Context, who schemas.Asking, id string, a
 	defer r.mu.RUnlock()
 	node, ok := r.reader.Find(schemas.KindSkill, who.Tenant(), id)
 	if !ok {
-		return schemas.ErrSkillNotFound
+		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q %s", id, within(who.Tenant())))
 	}
 	return answer(asked{r, who.Tenant(), node, &reasons{wanted: who.Explain}})
 }

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"cairn/schemas"
@@ -35,7 +36,7 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 		why.add(n, "tool_ids")
 	}
 	if len(a.Tools) == 0 {
-		return a, schemas.ErrToolNotFound.Because("none of the tool_ids is registered")
+		return a, schemas.ErrToolNotFound.Because(fmt.Sprintf("none of the tool_ids is registered %s: %q", within(q.Tenant()), a.Missing[:min(len(a.Missing), 5)]))
 	}
 	a.Explain = why.list
 	return a, nil
@@ -64,5 +65,12 @@ func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a s
 			return a, nil
 		}
 	}
-	return a, schemas.ErrToolNotFound.Because("no tool has the class")
+	return a, schemas.ErrToolNotFound.Because(missingClass(q))
+}
+
+func missingClass(q schemas.ToolClassQuery) string {
+	if q.Provider == "" {
+		return fmt.Sprintf("no active tool has the tool_class %q %s", q.ToolClass, within(q.Tenant()))
+	}
+	return fmt.Sprintf("no active tool of the provider %q has the tool_class %q %s", q.Provider, q.ToolClass, within(q.Tenant()))
 }

@@ -43,6 +43,14 @@ func keyOf(tenant *string, id string) key {
 	return key{*tenant, id}
 }
 
+// of names the tenant in an error.
+func (k key) of() string {
+	if k.tenant == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for tenant %q", k.tenant)
+}
+
 // subject is where the record of the key is. Any key has one, and no two the
 // same: it is the id in base64url, behind that of the tenant, if any.
 func (k key) subject() string {
@@ -72,7 +80,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 			return err
 		}
 		if found.alive() {
-			return schemas.ErrTagExists
+			return schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire", k.id, k.of()))
 		}
 		last = found.sequence // a marker, or a record that is not swept yet
 	}
@@ -109,7 +117,7 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 		return tag, err
 	}
 	if !found.alive() {
-		return tag, schemas.ErrTagNotFound
+		return tag, schemas.ErrTagNotFound.Because(fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired", k.id, k.of()))
 	}
 	if err := json.Unmarshal(found.record, &tag); err != nil {
 		return tag, fmt.Errorf("decode tag %q: %w", k.id, err)
