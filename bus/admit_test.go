@@ -55,7 +55,7 @@ func TestStreamAdmitsBySize(t *testing.T) {
 	select {
 	case <-released:
 	case <-time.After(10 * time.Second):
-		t.Error("what was admitted was not released")
+		t.Error("the admitted request was not released")
 	}
 	if len(released) != 0 {
 		t.Error("a refused request was released")
