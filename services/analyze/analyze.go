@@ -63,11 +63,13 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 }
 
 func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {
-	e, done, err := a.estates.open(text, reserved(ctx))
-	if errors.Is(err, schemas.ErrUnavailable) {
+	e, done, err := a.estates.open(ctx, text, reserved(ctx))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, schemas.ErrUnavailable):
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
 	defer done()
@@ -85,7 +87,7 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 			return err
 		}
 	}
-	return l.add(ask)
+	return l.add(ctx, ask)
 }
 
 // explained translates a failure of the model into the caller's error. The

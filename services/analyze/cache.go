@@ -3,12 +3,14 @@ package analyze
 import (
 	"bytes"
 	"container/list"
+	"context"
 	"hash/maphash"
 	"sync"
 
 	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/estate"
+	"cairn/services/internal/lazy"
 )
 
 // cache holds parsed estates: those that runs use, and of the others, which are
@@ -31,12 +33,12 @@ type cache struct {
 // entry is an estate in the cache.
 type entry struct {
 	hash  uint64
-	text  []byte                         // as received
-	parse func() (*estate.Estate, error) // once
-	size  int64                          // 0 until it is parsed
-	users int                            // runs that use it
-	taken reservation                    // while there are users
-	at    *list.Element                  // in unused; nil while there are users
+	text  []byte // as received
+	parse *lazy.Value[*estate.Estate]
+	size  int64         // 0 until it is parsed
+	users int           // runs that use it
+	taken reservation   // while there are users
+	at    *list.Element // in unused; nil while there are users
 }
 
 // newCache returns a cache whose estates count against a budget of bytes, and
@@ -48,8 +50,9 @@ func newCache(budget, most int64) *cache {
 // open returns the estate of a text, which is a JSON string that was checked and
 // must not change. The run's reservation has bodyFactor bytes for each byte of
 // the text, which pass to the estate, or are released when another run holds it.
-// The run calls done when it does not use the estate any more.
-func (c *cache) open(text []byte, run *reservation) (e *estate.Estate, done func(), err error) {
+// The run calls done when it does not use the estate any more. The error may be
+// that of ctx.
+func (c *cache) open(ctx context.Context, text []byte, run *reservation) (e *estate.Estate, done func(), err error) {
 	k := c.enter(c.hash(text), text, run)
 	defer func() {
 		if done == nil { // an error, or a panic of parse
@@ -57,7 +60,7 @@ func (c *cache) open(text []byte, run *reservation) (e *estate.Estate, done func
 			c.leave(k)
 		}
 	}()
-	if e, err = k.parse(); err != nil {
+	if e, err = k.parse.Get(ctx); err != nil {
 		return nil, nil, err
 	}
 	if err := c.settle(k, e); err != nil {
@@ -90,7 +93,7 @@ func (c *cache) enter(hash uint64, text []byte, run *reservation) *entry {
 	if !hit {
 		c.remove(k)
 		k = &entry{hash: hash, text: text}
-		k.parse = sync.OnceValues(func() (*estate.Estate, error) { return estate.Read(estate.Unquote(text)) })
+		k.parse = lazy.New(func(ctx context.Context) (*estate.Estate, error) { return estate.Read(ctx, estate.Unquote(text)) })
 		c.byHash[hash] = k
 	}
 	part := run.split(bodyFactor * int64(len(text)))

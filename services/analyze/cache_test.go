@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,7 +29,7 @@ func tryOpen(c *cache, tenant string, text []byte) (*estate.Estate, func(), erro
 		return nil, nil, errMemory
 	}
 	c.evict()
-	e, done, err := c.open(text, run)
+	e, done, err := c.open(context.Background(), text, run)
 	if err != nil {
 		run.resize(0)
 		return nil, nil, err

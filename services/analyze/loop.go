@@ -162,13 +162,13 @@ func (l *loop) tell(r result) error {
 }
 
 // add sends what the caller wants to know beside the answer.
-func (l *loop) add(ask schemas.Analysis) error {
+func (l *loop) add(ctx context.Context, ask schemas.Analysis) error {
 	if slices.Contains(ask.Include, schemas.EventProvenance) {
 		text := &l.sent
 		if l.silent {
 			text = &l.answer
 		}
-		if err := l.to.Send(schemas.EventProvenance, provenance(text.String(), ask.Query, l.results)); err != nil {
+		if err := l.to.Send(schemas.EventProvenance, provenance(ctx, text.String(), ask.Query, l.results)); err != nil {
 			return err
 		}
 	}

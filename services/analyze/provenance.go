@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 
@@ -33,10 +34,33 @@ func newPlace(call, pointer string) place {
 	return p
 }
 
+// placeIndex is the places of all results.
+type placeIndex struct {
+	all     []place
+	calls   map[string]int     // how many are of a call
+	metrics map[string][]place // those of one metric of a call
+	totals  map[string][]place // the totals of a metric, of all calls
+}
+
+func index(places []place) placeIndex {
+	x := placeIndex{all: places, calls: map[string]int{}, metrics: map[string][]place{}, totals: map[string][]place{}}
+	for _, p := range places {
+		x.calls[p.call]++
+		x.metrics[p.of()] = append(x.metrics[p.of()], p)
+		if p.total {
+			x.totals[p.metric] = append(x.totals[p.metric], p)
+		}
+	}
+	return x
+}
+
+// of names the metric of the place's call.
+func (p place) of() string { return p.call + " " + p.metric }
+
 // provenance says of each figure of the answer from where it came: from a
 // result as it stands there or rounded, from the question and the calls, or
 // from two numbers of one result.
-func provenance(answer, question string, results []result) schemas.Provenance {
+func provenance(ctx context.Context, answer, question string, results []result) schemas.Provenance {
 	var places, samples []place
 	asked := figuresOf(question)
 	for _, r := range results {
@@ -49,21 +73,25 @@ func provenance(answer, question string, results []result) schemas.Provenance {
 	}
 	places = append(places, samples...) // what was computed comes first
 	found := schemas.Provenance{Figures: []schemas.Figure{}}
+	all := index(places)
 	for _, f := range figuresOf(answer) {
-		found.Figures = append(found.Figures, trace(f, places, asked))
+		if ctx.Err() != nil {
+			break
+		}
+		found.Figures = append(found.Figures, trace(f, all, asked))
 	}
 	return found
 }
 
 // trace finds where one figure came from.
-func trace(f figure, places []place, asked []figure) schemas.Figure {
+func trace(f figure, places placeIndex, asked []figure) schemas.Figure {
 	said := schemas.Figure{Text: f.text}
 	if f.percent {
 		said.Text += "%"
 	}
-	switch at := slices.IndexFunc(places, func(p place) bool { return f.says(p.value) }); {
+	switch at := slices.IndexFunc(places.all, func(p place) bool { return f.says(p.value) }); {
 	case at >= 0:
-		said.From, said.Sources = schemas.FromValue, sources(places[at])
+		said.From, said.Sources = schemas.FromValue, sources(places.all[at])
 	case slices.ContainsFunc(asked, f.equals):
 		said.From = schemas.FromQuestion
 	case f.percent:
@@ -87,14 +115,16 @@ func sources(places ...place) []schemas.Source {
 
 // share is a number and the total that the figure is the percentage of: of the
 // same metric and result, or the total of another result.
-func (f figure) share(places []place) []schemas.Source {
-	for _, whole := range places {
+func (f figure) share(places placeIndex) []schemas.Source {
+	for _, whole := range places.all {
 		if !whole.total || whole.value == 0 {
 			continue
 		}
-		for _, part := range places {
-			if part.metric == whole.metric && (part.call == whole.call || part.total) && f.is(part.value/whole.value*100) {
-				return sources(part, whole)
+		for _, parts := range [][]place{places.metrics[whole.of()], places.totals[whole.metric]} {
+			for _, part := range parts {
+				if f.is(part.value / whole.value * 100) {
+					return sources(part, whole)
+				}
 			}
 		}
 	}
@@ -103,17 +133,13 @@ func (f figure) share(places []place) []schemas.Source {
 
 // difference is two numbers of one metric that differ by the figure. That two
 // are equal says something of a total alone: all of it is there.
-func (f figure) difference(places []place) []schemas.Source {
-	numbers := map[string]int{}
-	for _, p := range places {
-		numbers[p.call]++
-	}
-	for _, from := range places {
-		if numbers[from.call] > mostDifferences {
+func (f figure) difference(places placeIndex) []schemas.Source {
+	for _, from := range places.all {
+		if places.calls[from.call] > mostDifferences {
 			continue
 		}
-		for _, less := range places {
-			if less.call == from.call && less.metric == from.metric && f.is(from.value-less.value) &&
+		for _, less := range places.metrics[from.of()] {
+			if f.is(from.value-less.value) &&
 				(from.value > less.value || from.total && !less.total) {
 				return sources(from, less)
 			}

@@ -114,7 +114,7 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 	}
 	switch call.Name {
 	case inspectSchema:
-		result, err = t.inspect(call.Input)
+		result, err = t.inspect(ctx, call.Input)
 	case computeStats:
 		result, err = t.stats(ctx, call.Input)
 	default:
@@ -126,8 +126,13 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 	if err != nil {
 		result = mistake(err)
 	}
-	said, err := json.Marshal(result, json.Deterministic(true))
 	stats, ok := result.(estate.Stats)
+	for n := len(stats.Groups); ok && keyBytes(stats) > room && n > 1; {
+		n /= 2
+		stats = largest(stats, n)
+		result = stats
+	}
+	said, err := json.Marshal(result, json.Deterministic(true))
 	for n := len(stats.Groups) / 2; ok && err == nil && len(said) > room && n > 0; n /= 2 {
 		said, err = json.Marshal(largest(stats, n), json.Deterministic(true))
 	}
@@ -136,6 +141,14 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 			"the result has %d bytes, more than the %d there is room for; filter, or group by a field with fewer or shorter values", len(said), room)})
 	}
 	return said, err
+}
+
+// keyBytes is how many bytes the names of the groups take in the result.
+func keyBytes(s estate.Stats) (n int) {
+	for _, g := range s.Groups {
+		n += len(g.Key)
+	}
+	return n * (1 + len(s.Metrics))
 }
 
 // largest is s with its n largest groups.
@@ -150,14 +163,14 @@ func largest(s estate.Stats, n int) estate.Stats {
 	return s
 }
 
-func (t tools) inspect(input []byte) (any, error) {
+func (t tools) inspect(ctx context.Context, input []byte) (any, error) {
 	var ask struct {
 		DataKey string `json:"data_key"`
 	}
 	if err := arguments(input, &ask); err != nil {
 		return nil, fmt.Errorf("inspect_schema takes {data_key: string}: %w", err)
 	}
-	return t.estate.Inspect(ask.DataKey)
+	return t.estate.Inspect(ctx, ask.DataKey)
 }
 
 func (t tools) stats(ctx context.Context, input []byte) (any, error) {

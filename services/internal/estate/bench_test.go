@@ -87,7 +87,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, err := estate.Read(estate.Unquote(split.Context))
+		e, err := estate.Read(b.Context(), estate.Unquote(split.Context))
 		if err != nil {
 			b.Fatal(err)
 		}

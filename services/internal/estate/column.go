@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"cairn/services/internal/lazy"
 )
 
 // MaxValues is how many distinct values a Column holds; of more, the most
@@ -44,18 +46,22 @@ func (v Value) JSON() json.RawMessage {
 func (v Value) operand() operand { return newOperand(value(v.JSON())) }
 
 // Column returns the values of the field at path. A field that no record has
-// gives a column without values. The error is an *UnknownKeyError. The caller
-// must not change the result.
-func (e *Estate) Column(key, path string) (Column, error) {
+// gives a column without values. The error is an *UnknownKeyError or that of
+// ctx. The caller must not change the result.
+func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 	a, err := e.find(key)
 	if err != nil {
 		return Column{}, err
 	}
-	col, err := e.column(context.Background(), a, path)
+	col, err := e.column(ctx, a, path)
 	if err != nil {
 		return Column{}, err
 	}
-	c := *col.public()
+	public, err := col.public.Get(ctx)
+	if err != nil {
+		return Column{}, err
+	}
+	c := *public
 	c.Path, c.Records, c.Missing = path, len(a.starts), len(a.starts)-c.Missing
 	return c, nil
 }
@@ -74,12 +80,10 @@ type column struct {
 	nulls   int
 	values  []entry
 	codes   []uint32
-	rows    []uint32  // the records that have the codes; nil when they are the first
-	numbers []float64 // of values, NaN where it is none; nil when there are no numbers
-	// What is made when it is asked for first: the column as callers see it,
-	// and the group of each code with the names of the groups.
-	public func() *Column
-	groups func() (of []uint32, keys []string)
+	rows    []uint32             // the records that have the codes; nil when they are the first
+	numbers []float64            // of values, NaN where it is none; nil when there are no numbers
+	public  *lazy.Value[*Column] // the column as callers see it
+	groups  *lazy.Value[labels]
 }
 
 // float is the number as far as a float64 holds it, else NaN.
@@ -93,15 +97,19 @@ func (o operand) float() float64 {
 }
 
 // describe counts; Missing is for the caller to take from all records.
-func (c *column) describe() *Column {
+func (c *column) describe(ctx context.Context) (*Column, error) {
 	public := &Column{Null: c.nulls, Missing: len(c.codes), Values: top(c.values)}
 	var elements dictionary
+	read := 0
 	for _, v := range c.values {
 		switch {
 		case v.scalar():
 			public.Distinct++
 		case v.kind == kindArray:
 			for element := range value(v.text).elements() {
+				if read++; read%checkValues == 0 && ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
 				if element.kind() < kindNull {
 					elements.add(element, v.count)
 				}
@@ -109,7 +117,7 @@ func (c *column) describe() *Column {
 		}
 	}
 	public.Elements = top(elements.list)
-	return public
+	return public, nil
 }
 
 // dense is the code of each of n records. The caller must not change it.

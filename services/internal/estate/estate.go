@@ -20,6 +20,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"cairn/services/internal/lazy"
 )
 
 // BareKey is the key of the array when the whole context is one.
@@ -42,7 +44,7 @@ type Estate struct {
 	cut    bool // there are more arrays than are kept
 	size   int
 
-	profiled sync.Once
+	profiled *lazy.Value[struct{}]
 	left     atomic.Int64 // bytes that columns may yet take
 }
 
@@ -106,6 +108,7 @@ func (e *Estate) adopt(arrays []*array) {
 		}
 	}
 	e.arrays = append(e.arrays, others...)
+	e.profiled = lazy.New(e.makeProfiles)
 	e.left.Store(int64(columnShare(len(e.text))))
 	e.size = cap(e.text) + columnShare(len(e.text))
 	for _, a := range e.arrays {
@@ -197,7 +200,7 @@ func (v value) field(path string) (value, bool) {
 	if v.kind() != kindObject && path == ElementField {
 		return v, true
 	}
-	return v.lookup(path)
+	return v.lookup(path, 0)
 }
 
 // list writes names separated by commas, no more than maxListed of them.

@@ -153,7 +153,7 @@ func TestRepeatedNamesUseUpNoKeys(t *testing.T) {
 func TestUnknownKey(t *testing.T) {
 	t.Parallel()
 	e := parse(t, `{"hosts":[{}],"net":{"vlans":[{}]}}`)
-	_, err := e.Inspect("host")
+	_, err := e.Inspect(t.Context(), "host")
 	var unknown *estate.UnknownKeyError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("error %v, want an unknown key", err)
@@ -166,10 +166,10 @@ func TestUnknownKey(t *testing.T) {
 	if _, err := e.Stats(t.Context(), estate.Query{DataKey: "vlans"}); !errors.As(err, &unknown) {
 		t.Errorf("stats of an unknown key: error %v", err)
 	}
-	if _, err := e.Column("vlans", "id"); !errors.As(err, &unknown) {
+	if _, err := e.Column(t.Context(), "vlans", "id"); !errors.As(err, &unknown) {
 		t.Errorf("column of an unknown key: error %v", err)
 	}
-	if fields := e.Fields("vlans"); fields != nil {
+	if fields := fieldsOf(t, e, "vlans"); fields != nil {
 		t.Errorf("fields of an unknown key: %v", fields)
 	}
 	got, err = json.Marshal(&estate.UnknownKeyError{Key: "a"})
@@ -202,13 +202,13 @@ func TestConcurrentUse(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			if _, err := e.Column("a", "y.z"); err != nil {
+			if _, err := e.Column(t.Context(), "a", "y.z"); err != nil {
 				t.Error(err)
 			}
 			if s, err := e.Stats(t.Context(), estate.Query{DataKey: "b", GroupBy: "nope"}); err != nil || s.Note == "" {
 				t.Errorf("stats %v, error %v", s, err)
 			}
-			if got := len(e.Fields("a")); got != 3 {
+			if got := len(fieldsOf(t, e, "a")); got != 3 {
 				t.Errorf("%d fields, want 3", got)
 			}
 		})
@@ -235,4 +235,14 @@ func TestOutline(t *testing.T) {
 	if got := parse(t, `{"a":1}`).Outline(100); !strings.Contains(got, "no data arrays") {
 		t.Errorf("outline without arrays: %q", got)
 	}
+}
+
+// fieldsOf returns the fields of an array.
+func fieldsOf(t testing.TB, e *estate.Estate, key string) []estate.Field {
+	t.Helper()
+	fields, err := e.Fields(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fields
 }

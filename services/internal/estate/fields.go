@@ -1,6 +1,9 @@
 package estate
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // A Field is one dotted path that records of an array have.
 type Field struct {
@@ -16,14 +19,18 @@ func (f Field) Scalar() bool {
 
 // Fields returns the fields of all records of the array in order of appearance,
 // each object before what is in it; the first 400, fewer in an estate of more
-// than a hundred arrays, and nothing for an unknown key. The caller must not
-// change the result.
-func (e *Estate) Fields(key string) []Field {
+// than a hundred arrays, and nothing for an unknown key. The error is that of
+// ctx. The caller must not change the result.
+func (e *Estate) Fields(ctx context.Context, key string) ([]Field, error) {
 	a := e.byKey[key]
 	if a == nil {
-		return nil
+		return nil, nil
 	}
-	return e.profile(a).fields
+	p, err := e.profile(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return p.fields, nil
 }
 
 func (p *profile) paths() []string {

@@ -1,8 +1,13 @@
 package estate
 
+import "context"
+
 // fieldTree is the names met in the records of an array, each with the places
 // of its values.
 type fieldTree struct {
+	ctx     context.Context
+	err     error // of ctx, once the reading has seen it
+	read    int   // members so far
 	array   *array
 	root    fieldNode
 	bound   int // of nodes
@@ -21,15 +26,26 @@ type fieldNode struct {
 	places
 }
 
-func newFieldTree(a *array, bound int, careful bool) *fieldTree {
-	return &fieldTree{array: a, bound: bound, careful: careful}
+func newFieldTree(ctx context.Context, a *array, bound int, careful bool) *fieldTree {
+	return &fieldTree{ctx: ctx, array: a, bound: bound, careful: careful}
+}
+
+// ended counts what is read, and reports whether ctx has ended.
+func (t *fieldTree) ended() bool {
+	if t.read++; t.read%checkValues == 0 {
+		t.err = t.ctx.Err()
+	}
+	return t.err != nil
 }
 
 // readAll reads the records. It gives up and returns false when a name comes
-// twice and the tree is not careful.
+// twice and the tree is not careful, and when ctx ends.
 func (t *fieldTree) readAll() bool {
 	for element := range t.array.records() {
 		t.record++
+		if t.ended() {
+			return false
+		}
 		if element.kind() == kindObject {
 			if !t.walk(&t.root, element, 0) {
 				return false
@@ -47,9 +63,12 @@ func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
 	next := 0
 	var last map[string]value
 	if t.careful {
-		last = object.last()
+		last = object.last(t.ctx)
 	}
 	for name, member := range object.members() {
+		if t.ended() {
+			return false
+		}
 		if t.careful {
 			var ok bool
 			if member, ok = last[string(name)]; !ok {

@@ -3,6 +3,7 @@ package estate
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"sort"
@@ -71,13 +72,16 @@ func parseCondition(field string, raw json.RawMessage) (*condition, error) {
 }
 
 // narrow keeps of rows those of whose n records the condition holds, in place.
-// Each distinct value is judged once.
-func (c *condition) narrow(rows []uint32, col *column, n int) []uint32 {
+// Each distinct value is judged once. The error is that of ctx.
+func (c *condition) narrow(ctx context.Context, rows []uint32, col *column, n int) ([]uint32, error) {
 	c.asked = len(rows) > 0
 	pass := make([]bool, codeValues+len(col.values))
 	pass[codeMissing] = c.holds(operand{}, false)
 	pass[codeNull] = c.holds(operand{kindNull, NullGroup}, true)
 	for i, v := range col.values {
+		if i%checkValues == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		pass[codeValues+i] = c.holds(v.operand, true)
 	}
 	codes := col.dense(n)
@@ -89,7 +93,7 @@ func (c *condition) narrow(rows []uint32, col *column, n int) []uint32 {
 			kept = append(kept, row)
 		}
 	}
-	return kept
+	return kept, nil
 }
 
 func (c *condition) holds(v operand, ok bool) bool {
@@ -193,7 +197,7 @@ func (o operand) contained(v operand, ok bool) bool {
 		return o.kind == kindString && strings.Contains(v.text, o.text)
 	case v.kind == kindArray:
 		for element := range value(v.text).elements() {
-			if o.equals(newOperand(element), true) {
+			if element.kind() == o.kind && string(element.label()) == o.text {
 				return true
 			}
 		}

@@ -56,7 +56,7 @@ func checkKeys(t *testing.T, e *estate.Estate, want map[string][]any) {
 		if !ok || e.Count(key) != len(records) {
 			t.Fatalf("array %q has %d records, want %d, known %v", key, e.Count(key), len(records), ok)
 		}
-		schema, err := e.Inspect(key)
+		schema, err := e.Inspect(t.Context(), key)
 		if err != nil || !json.Valid(schema.Sample) || schema.Count != len(records) {
 			t.Fatalf("schema %+v, error %v", schema, err)
 		}
@@ -67,9 +67,9 @@ func checkKeys(t *testing.T, e *estate.Estate, want map[string][]any) {
 func checkFields(t *testing.T, e *estate.Estate, key string, records []any) {
 	t.Helper()
 	checkStats(t, e, key, "no.such.field", records)
-	for _, f := range e.Fields(key)[:min(len(e.Fields(key)), 20)] {
+	for _, f := range fieldsOf(t, e, key)[:min(len(fieldsOf(t, e, key)), 20)] {
 		checkStats(t, e, key, f.Path, records)
-		column, err := e.Column(key, f.Path)
+		column, err := e.Column(t.Context(), key, f.Path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -23,9 +24,20 @@ type grouping struct {
 	found  bool     // some record has the field, null or not
 }
 
-// group puts rows into groups by the label of what they have in a column.
-func group(rows []uint32, col *column, n int) grouping {
-	groups, keys := col.groups()
+// labels is the group of each code of a column, and the names of the groups.
+type labels struct {
+	of   []uint32
+	keys []string
+}
+
+// group puts rows into groups by the label of what they have in a column. The
+// error is that of ctx.
+func group(ctx context.Context, rows []uint32, col *column, n int) (grouping, error) {
+	labels, err := col.groups.Get(ctx)
+	if err != nil {
+		return grouping{}, err
+	}
+	groups, keys := labels.of, labels.keys
 	by := grouping{of: make([]uint32, len(rows)), keys: keys, counts: make([]uint32, len(keys))}
 	codes := col.dense(n)
 	empty := uint32(0) // records without a value
@@ -49,20 +61,23 @@ func group(rows []uint32, col *column, n int) grouping {
 		by.labels--
 	}
 	by.found = by.found || int(empty) < len(rows)
-	return by
+	return by, nil
 }
 
 // label gives each code a group, and each group a name: null and missing values
 // go to the first.
-func (c *column) label() (groups []uint32, keys []string) {
-	groups = make([]uint32, codeValues+len(c.values))
-	keys = append(make([]string, 0, 1+len(c.values)), NullGroup)
+func (c *column) label(ctx context.Context) (labels, error) {
+	groups := make([]uint32, codeValues+len(c.values))
+	keys := append(make([]string, 0, 1+len(c.values)), NullGroup)
 	single, known := c.single(), map[string]uint32{}
 	if !single {
 		known = make(map[string]uint32, len(c.values))
 		known[NullGroup] = 0
 	}
 	for i, v := range c.values {
+		if i%checkValues == 0 && ctx.Err() != nil {
+			return labels{}, ctx.Err()
+		}
 		label := v.label()
 		g, ok := uint32(0), label == NullGroup
 		if !single {
@@ -77,18 +92,21 @@ func (c *column) label() (groups []uint32, keys []string) {
 		}
 		groups[codeValues+i] = g
 	}
-	return groups, keys
+	return labels{groups, keys}, nil
 }
 
 // classes is a number for each code, the same for values that are equal, and
-// how many numbers there may be.
-func (c *column) classes() (of []uint32, many int) {
+// how many numbers there may be; not of all values when ctx ends.
+func (c *column) classes(ctx context.Context) (of []uint32, many int) {
 	of = all(codeValues + len(c.values))
 	if c.types&(1<<kindArray|1<<kindObject) == 0 {
 		return of, len(of)
 	}
 	known := map[operand]uint32{}
 	for code := codeValues; code < len(of); code++ {
+		if code%checkValues == 0 && ctx.Err() != nil {
+			break
+		}
 		v := c.values[code-codeValues]
 		same := operand{v.kind, v.label()}
 		if class, ok := known[same]; ok {
@@ -101,8 +119,8 @@ func (c *column) classes() (of []uint32, many int) {
 }
 
 // rank is the most groups that have records, those with the largest figure
-// first, then by key; NaN is last.
-func (by grouping) rank(figures []float64, most int) []uint32 {
+// first, then by key; NaN is last. It is not complete when ctx ends.
+func (by grouping) rank(ctx context.Context, figures []float64, most int) []uint32 {
 	compare := func(g, h uint32) int {
 		x, y := figures[g], figures[h]
 		if x == y || x != x && y != y {
@@ -115,6 +133,9 @@ func (by grouping) rank(figures []float64, most int) []uint32 {
 	}
 	best := worstFirst{compare: compare}
 	for g, many := range by.counts {
+		if g%checkRows == 0 && ctx.Err() != nil {
+			break
+		}
 		if many > 0 {
 			best.offer(uint32(g), most)
 		}

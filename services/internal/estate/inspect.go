@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -20,13 +21,19 @@ const (
 	maxSampleBytes  = 2 << 10
 )
 
-// Inspect describes the array called key. The error is an *UnknownKeyError.
-func (e *Estate) Inspect(key string) (Schema, error) {
+// Inspect describes the array called key. The error is an *UnknownKeyError or
+// that of ctx.
+func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
 	a, err := e.find(key)
 	if err != nil {
 		return Schema{}, err
 	}
-	return Schema{Fields: e.profile(a).bounded(), Count: len(a.starts), Sample: a.sample()}, nil
+	p, err := e.profile(ctx, a)
+	if err != nil {
+		return Schema{}, err
+	}
+	sample := a.sample(ctx)
+	return Schema{Fields: p.bounded(), Count: len(a.starts), Sample: sample}, ctx.Err()
 }
 
 func (p *profile) bounded() []string {
@@ -54,9 +61,9 @@ func (p *profile) mark(n int) string {
 	}
 }
 
-func (a *array) sample() json.RawMessage {
+func (a *array) sample(ctx context.Context) json.RawMessage {
 	for element := range a.records() {
-		s := sampler{left: maxSampleBytes}
+		s := sampler{ctx: ctx, left: maxSampleBytes}
 		switch {
 		case element.kind() == kindObject:
 			s.add(element, 0)
@@ -82,6 +89,7 @@ const (
 // sampler copies a value, cutting what is long and saying so in its place.
 // Past left bytes no further member or element is begun.
 type sampler struct {
+	ctx  context.Context // ends the reading of large objects
 	out  json.RawMessage
 	left int
 }
@@ -108,7 +116,7 @@ func (s *sampler) add(v value, depth int) {
 func (s *sampler) addObject(v value, depth int) {
 	s.out = append(s.out, '{')
 	written, left := 0, 0
-	for name, member := range v.lastMembers() {
+	for name, member := range v.lastMembers(s.ctx) {
 		if left > 0 || s.full() {
 			left++
 			continue

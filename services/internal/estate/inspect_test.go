@@ -34,7 +34,7 @@ func TestInspect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			schema, err := parse(t, c.text).Inspect(estate.BareKey)
+			schema, err := parse(t, c.text).Inspect(t.Context(), estate.BareKey)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestInspectIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			schema, err := parse(t, `[`+record+`]`).Inspect(estate.BareKey)
+			schema, err := parse(t, `[`+record+`]`).Inspect(t.Context(), estate.BareKey)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestFields(t *testing.T) {
 		{Path: "o.b", Types: []string{"string", "boolean"}, Count: 2},
 		{Path: "value", Types: []string{"number"}, Count: 1},
 	}
-	got := e.Fields(estate.BareKey)
+	got := fieldsOf(t, e, estate.BareKey)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
@@ -116,10 +116,10 @@ func TestFieldsAreBounded(t *testing.T) {
 		fmt.Fprintf(&text, `{"f%d":%d},`, i, i)
 	}
 	e := parse(t, `[`+text.String()+`{}]`)
-	if got := len(e.Fields(estate.BareKey)); got != 400 {
+	if got := len(fieldsOf(t, e, estate.BareKey)); got != 400 {
 		t.Errorf("%d fields, want 400", got)
 	}
-	column, err := e.Column(estate.BareKey, "f450")
+	column, err := e.Column(t.Context(), estate.BareKey, "f450")
 	if err != nil || column.Distinct != 1 || column.Missing != 500 {
 		t.Errorf("the column of a field that is not listed: %+v, error %v", column, err)
 	}
@@ -156,7 +156,7 @@ func TestColumn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := parse(t, c.text).Column(estate.BareKey, c.path)
+			got, err := parse(t, c.text).Column(t.Context(), estate.BareKey, c.path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestColumnIsBounded(t *testing.T) {
 	for i := range 12_000 {
 		fmt.Fprintf(&text, `{"a":%d},{"a":11999},`, i)
 	}
-	got, err := parse(t, `[`+text.String()+`{}]`).Column(estate.BareKey, "a")
+	got, err := parse(t, `[`+text.String()+`{}]`).Column(t.Context(), estate.BareKey, "a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,10 +118,14 @@ func spell(negative bool, digits string, point int) []byte {
 // what lies deeper is compared as written. Each level reads all below it again.
 const maxCanonicalDepth = 32
 
+// maxCanonicalBytes is the largest value that is compared by what it means;
+// larger ones are compared as written.
+const maxCanonicalBytes = 64 << 10
+
 // canonical writes an array or object so that equal ones are written the same.
 // The result may be v.
 func canonical(v value) []byte {
-	if v.isCanonical(0) {
+	if len(v) > maxCanonicalBytes || v.isCanonical(0) {
 		return v
 	}
 	return appendCanonical(nil, v, 0)

@@ -1,8 +1,10 @@
 package estate
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,15 +58,16 @@ func parseMetric(name string) (*metric, error) {
 	return nil, fmt.Errorf("metric %q: %s", string(shorten([]byte(name), maxPathBytes)), metricHelp)
 }
 
-// figures computes the metric over rows, of which the field's column is col.
-func (m *metric) figures(rows []uint32, col *column, n int, by grouping) figures {
+// figures computes the metric over rows, of which the field's column is col. They
+// are not complete when ctx ends.
+func (m *metric) figures(ctx context.Context, rows []uint32, col *column, n int, by grouping) figures {
 	if m.field == "" {
 		return figures{count(by), float64(len(rows))}
 	}
 	codes := col.dense(n)
 	m.found = slices.ContainsFunc(rows, func(row uint32) bool { return codes[row] != codeMissing })
 	if m.op == "distinct" {
-		classes, many := col.classes()
+		classes, many := col.classes(ctx)
 		seen, groups := pick(rows, by.of, func(row uint32) (uint32, bool) {
 			code := codes[row]
 			return classes[code], code >= codeValues
@@ -79,7 +82,7 @@ func (m *metric) figures(rows []uint32, col *column, n int, by grouping) figures
 		f := col.numbers[code-codeValues]
 		return f, f == f
 	})
-	return figures{m.reduce(numbers, groups, len(by.keys)), m.reduce(numbers, nil, 1)[0]}
+	return figures{m.reduce(ctx, numbers, groups, len(by.keys)), m.reduce(ctx, numbers, nil, 1)[0]}
 }
 
 // pick collects what value has for the rows, and the groups of those. Without
@@ -149,7 +152,7 @@ func distinct(classes, groups []uint32, n, many int) []float64 {
 }
 
 // reduce makes one number of those in each of n groups, NaN where there is none.
-func (m *metric) reduce(numbers []float64, groups []uint32, n int) []float64 {
+func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32, n int) []float64 {
 	if n == 0 {
 		return nil
 	}
@@ -158,6 +161,9 @@ func (m *metric) reduce(numbers []float64, groups []uint32, n int) []float64 {
 		p := map[string]float64{"p50": 0.5, "p95": 0.95}[m.op]
 		// The parts are sorted on the way: numbers is for others to use, too.
 		for g, part := range split(slices.Clone(numbers), groups, n) {
+			if g%checkRows == 0 && ctx.Err() != nil {
+				break
+			}
 			out[g] = percentile(part, p)
 		}
 		return out
@@ -171,6 +177,9 @@ func (m *metric) reduce(numbers []float64, groups []uint32, n int) []float64 {
 		tallies[g].add(f)
 	}
 	for g := range tallies {
+		if g%checkRows == 0 && ctx.Err() != nil {
+			break
+		}
 		out[g] = tallies[g].value(m.op)
 	}
 	return out
@@ -232,11 +241,12 @@ func percentile(numbers []float64, p float64) float64 {
 }
 
 // nth is the number that comes at place k in order. What comes before it is put
-// before it, what comes after it after it.
+// before it, what comes after it after it. Pivots are random: numbers in an order
+// made to be slow take no longer than others.
 func nth(numbers []float64, k int) float64 {
 	low, high := 0, len(numbers)-1
 	for low < high {
-		pivot := numbers[low+(high-low)/2]
+		pivot := numbers[low+rand.IntN(high-low+1)] // #nosec G404 -- no secret
 		i, j := low, high
 		for i <= j {
 			for numbers[i] < pivot {

@@ -23,7 +23,11 @@ func (e *Estate) note(ctx context.Context, a *array, r *run) (string, error) {
 		notes = append(notes, fmt.Sprintf("no record looked at has the field %q", field))
 	}
 	if len(unknown) > 0 {
-		notes = append(notes, "the fields are "+list(e.profile(a).paths()))
+		p, err := e.profile(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		notes = append(notes, "the fields are "+list(p.paths()))
 	}
 	if r.records > 0 {
 		return strings.Join(notes, "; "), nil
@@ -34,7 +38,11 @@ func (e *Estate) note(ctx context.Context, a *array, r *run) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if n := c.wants.note(c.field, col.public()); n != "" {
+			public, err := col.public.Get(ctx)
+			if err != nil {
+				return "", err
+			}
+			if n := c.wants.note(c.field, public); n != "" {
 				notes = append(notes, n)
 			}
 		}

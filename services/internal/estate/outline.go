@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
@@ -17,20 +18,20 @@ func (e *Estate) Outline(maxBytes int) string {
 		return fit("The context holds no data arrays.", maxBytes)
 	}
 	for _, fields := range outlineFields {
-		if text := e.outline(len(e.arrays), fields); len(text) <= maxBytes {
+		if text := e.outline(len(e.arrays), fields, maxBytes); len(text) <= maxBytes {
 			return text
 		}
 	}
 	low, high := 0, len(e.arrays)-1 // The most lines that fit.
 	for low < high {
 		mid := (low + high + 1) / 2
-		if len(e.outline(mid, 0)) <= maxBytes {
+		if len(e.outline(mid, 0, maxBytes)) <= maxBytes {
 			low = mid
 		} else {
 			high = mid - 1
 		}
 	}
-	return fit(e.outline(low, 0), maxBytes)
+	return fit(e.outline(low, 0, maxBytes), maxBytes)
 }
 
 func fit(text string, maxBytes int) string {
@@ -44,12 +45,19 @@ func fit(text string, maxBytes int) string {
 	return string(shorten([]byte(text), maxBytes-mark))
 }
 
-func (e *Estate) outline(arrays, fields int) string {
+// outline is the text for so many arrays and fields of each; more than maxBytes
+// of it are not completed.
+func (e *Estate) outline(arrays, fields, maxBytes int) string {
 	var b strings.Builder
 	for _, a := range e.arrays[:arrays] {
+		if b.Len() > maxBytes {
+			break
+		}
 		fmt.Fprintf(&b, "%s (%d records)", a.key, len(a.starts))
-		if line := e.profile(a).line(fields); fields > 0 && line != "" {
-			b.WriteString(": " + line)
+		if p, err := e.profile(context.Background(), a); err == nil && fields > 0 {
+			if line := p.line(fields); line != "" {
+				b.WriteString(": " + line)
+			}
 		}
 		b.WriteByte('\n')
 	}

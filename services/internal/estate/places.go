@@ -3,7 +3,8 @@ package estate
 import (
 	"context"
 	"slices"
-	"sync"
+
+	"cairn/services/internal/lazy"
 )
 
 // places is where the records of an array have the values of one field: what it
@@ -46,8 +47,12 @@ func all(n int) []uint32 {
 	return rows
 }
 
-// checkRows is after how many rows it is looked whether they are still wanted.
-const checkRows = 1 << 14
+// The numbers of rows, and of values, after which loops check their context. A
+// value may be as large as the estate.
+const (
+	checkRows   = 1 << 14
+	checkValues = 64
+)
 
 // column returns the column at path. It is read when it is asked for first, and
 // kept while there is room. The error is that of ctx.
@@ -62,7 +67,10 @@ func (e *Estate) column(ctx context.Context, a *array, path string) (*column, er
 		return c, nil
 	}
 	if p == nil {
-		p = a.scan(path)
+		var err error
+		if p, err = a.scan(ctx, path); err != nil {
+			return nil, err
+		}
 	}
 	c, err := a.read(ctx, p)
 	if err != nil {
@@ -95,17 +103,20 @@ func (e *Estate) reserve(size int) bool {
 	return ok
 }
 
-// scan asks each record for the one field.
-func (a *array) scan(path string) *places {
+// scan finds the one field in each record. The error is that of ctx.
+func (a *array) scan(ctx context.Context, path string) (*places, error) {
 	var p places
 	row := 0
 	for record := range a.records() {
+		if row%checkValues == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if v, ok := record.field(path); ok {
 			p.see(a, row, v)
 		}
 		row++
 	}
-	return &p
+	return &p, nil
 }
 
 // read makes the column of the values at p, unless ctx ends.
@@ -113,7 +124,7 @@ func (a *array) read(ctx context.Context, p *places) (*column, error) {
 	var values dictionary
 	codes := make([]uint32, len(p.at))
 	for i, at := range p.at {
-		if i%checkRows == 0 && ctx.Err() != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if v := a.text[at:skip(a.text, int(at))]; v.kind() == kindNull {
@@ -126,10 +137,13 @@ func (a *array) read(ctx context.Context, p *places) (*column, error) {
 	if p.types&(1<<kindNumber) != 0 {
 		c.numbers = make([]float64, len(c.values))
 		for i, v := range c.values {
+			if i%checkRows == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			c.numbers[i] = v.float()
 		}
 	}
-	c.public, c.groups = sync.OnceValue(c.describe), sync.OnceValues(c.label)
+	c.public, c.groups = lazy.New(c.describe), lazy.New(c.label)
 	return c, nil
 }
 

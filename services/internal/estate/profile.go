@@ -2,6 +2,7 @@ package estate
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,15 +28,16 @@ type profile struct {
 const parallelBytes = 256 << 10
 
 // Read is Parse that also reads the fields, which takes as long again: where
-// there are more cores, while the text is being checked.
-func Read(text []byte) (*Estate, error) {
+// there are more cores, while the text is being checked. The error may be that
+// of ctx.
+func Read(ctx context.Context, text []byte) (*Estate, error) {
 	if len(text) < parallelBytes {
 		return Parse(text)
 	}
 	found := make(chan *array, maxTotalFields/maxFields)
 	read := func() {
 		for a := range found {
-			a.tree = readFields(a, maxFields)
+			a.tree = readFields(ctx, a, maxFields)
 		}
 	}
 	var reading sync.WaitGroup
@@ -56,19 +58,23 @@ func Read(text []byte) (*Estate, error) {
 	}
 	reading.Wait()
 	if err == nil {
-		e.profiled.Do(e.makeProfiles)
+		_, err = e.profiled.Get(ctx)
 	}
-	return e, err
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // profile returns the profile of an array. The first call makes those of all
-// arrays, since who asks for one goes on to compare them.
-func (e *Estate) profile(a *array) *profile {
-	e.profiled.Do(e.makeProfiles)
-	return a.profile
+// arrays, since a caller that needs one goes on to compare them.
+func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
+	_, err := e.profiled.Get(ctx)
+	return a.profile, err
 }
 
-func (e *Estate) makeProfiles() {
+// makeProfiles makes the profiles that are missing.
+func (e *Estate) makeProfiles(ctx context.Context) (none struct{}, err error) {
 	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
 		return cmp.Compare(len(b.text), len(a.text))
 	})
@@ -80,30 +86,41 @@ func (e *Estate) makeProfiles() {
 	var wait sync.WaitGroup
 	for range workers {
 		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(bySize); i = int(next.Add(1)) - 1 {
-				bySize[i].profile = e.profileOf(bySize[i])
+			for i := int(next.Add(1)) - 1; i < len(bySize) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if a := bySize[i]; a.profile == nil {
+					a.profile = e.profileOf(ctx, a)
+				}
 			}
 		})
 	}
 	wait.Wait()
+	return none, ctx.Err()
 }
 
-func (e *Estate) profileOf(a *array) *profile {
+// profileOf is the profile of a; nil when ctx ends.
+func (e *Estate) profileOf(ctx context.Context, a *array) *profile {
 	t := a.tree
 	if bound := e.fieldBound(); t == nil || t.bound != bound {
-		t = readFields(a, bound)
+		t = readFields(ctx, a, bound)
 	}
 	a.tree = nil
-	return e.list(t)
+	if t == nil {
+		return nil
+	}
+	return e.list(ctx, t)
 }
 
 // readFields reads the fields of a. Objects in which a name comes twice are
-// rare: they are looked for on the way and read again with care.
-func readFields(a *array, bound int) *fieldTree {
-	t := newFieldTree(a, bound, false)
-	if !t.readAll() {
-		t = newFieldTree(a, bound, true)
+// rare: they are looked for on the way and read again with care. The result is
+// nil when ctx ends.
+func readFields(ctx context.Context, a *array, bound int) *fieldTree {
+	t := newFieldTree(ctx, a, bound, false)
+	if !t.readAll() && t.err == nil {
+		t = newFieldTree(ctx, a, bound, true)
 		t.readAll()
+	}
+	if ctx.Err() != nil {
+		return nil
 	}
 	return t
 }
@@ -126,13 +143,19 @@ func (e *Estate) fieldsSize(a *array) int {
 func columnShare(n int) int { return n + n/2 + 64<<10 }
 
 // list makes the profile of the tree's array, and keeps the places of the
-// values that can be told from the path alone.
-func (e *Estate) list(t *fieldTree) *profile {
+// values that can be told from the path alone; nil when ctx ends.
+func (e *Estate) list(ctx context.Context, t *fieldTree) *profile {
 	a := t.array
-	l := lister{profile: &profile{more: t.more}, records: len(a.starts), at: map[string]int{}, places: map[string]*places{}}
+	l := lister{
+		profile: &profile{more: t.more}, records: len(a.starts),
+		at: map[string]int{}, places: map[string]*places{}, twice: map[string]bool{},
+	}
 	l.list(&t.root, "")
 	for _, path := range l.ambiguous[:min(len(l.ambiguous), maxAmbiguous)] {
-		p := a.scan(path)
+		p, err := a.scan(ctx, path)
+		if err != nil {
+			return nil
+		}
 		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
 		l.places[path] = p
 	}
@@ -162,6 +185,7 @@ type lister struct {
 	at        map[string]int // where in fields a path is
 	places    map[string]*places
 	ambiguous []string
+	twice     map[string]bool // those in ambiguous
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
@@ -177,7 +201,8 @@ func (l *lister) list(n *fieldNode, prefix string) {
 			f := &l.fields[at]
 			f.Types, f.Count = typeNames(p.types|typeBits(f.Types)), min(l.records, f.Count+p.count())
 			delete(l.places, path)
-			if !slices.Contains(l.ambiguous, path) {
+			if !l.twice[path] {
+				l.twice[path] = true
 				l.ambiguous = append(l.ambiguous, path)
 			}
 		default:

@@ -34,7 +34,7 @@ func TestReadIsParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want, wantErr := estate.Parse([]byte(text))
-			got, err := estate.Read([]byte(text))
+			got, err := estate.Read(t.Context(), []byte(text))
 			var syntax *estate.SyntaxError
 			if errors.As(wantErr, &syntax) {
 				if !cmp.Equal(err, wantErr) {
@@ -46,7 +46,7 @@ func TestReadIsParse(t *testing.T) {
 				t.Fatalf("error %v, arrays %q, want %q", err, got.Keys(), want.Keys())
 			}
 			for _, key := range want.Keys() {
-				if diff := cmp.Diff(want.Fields(key), got.Fields(key)); diff != "" {
+				if diff := cmp.Diff(fieldsOf(t, want, key), fieldsOf(t, got, key)); diff != "" {
 					t.Errorf("fields of %s (-want +got):\n%s", key, diff)
 				}
 				q := estate.Query{DataKey: key, GroupBy: "a"}

@@ -172,8 +172,8 @@ func (j judge) checkFields(t *testing.T, e *estate.Estate, key string) {
 		return
 	}
 	got := []string{}
-	for _, f := range e.Fields(key) {
-		c, err := e.Column(key, f.Path)
+	for _, f := range fieldsOf(t, e, key) {
+		c, err := e.Column(t.Context(), key, f.Path)
 		if err != nil || c.Missing != c.Records-c.Null-f.Count {
 			t.Errorf("field %+v, column %+v, error %v", f, c, err)
 		}

@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"context"
 	"encoding/binary"
 	"iter"
 	"math/bits"
@@ -153,9 +154,9 @@ func (v value) members() iter.Seq2[[]byte, value] {
 	}
 }
 
-// lastMembers yields each name once, with its last value.
-func (v value) lastMembers() iter.Seq2[[]byte, value] {
-	last := v.last()
+// lastMembers yields each name once, with its last value; not all when ctx ends.
+func (v value) lastMembers(ctx context.Context) iter.Seq2[[]byte, value] {
+	last := v.last(ctx)
 	return func(yield func([]byte, value) bool) {
 		for name := range v.members() {
 			member, ok := last[string(name)]
@@ -167,19 +168,28 @@ func (v value) lastMembers() iter.Seq2[[]byte, value] {
 	}
 }
 
-// last is the value of each name of the object v, the last one.
-func (v value) last() map[string]value {
+// last is the value of each name of the object v, the last one; not of all when
+// ctx ends.
+func (v value) last(ctx context.Context) map[string]value {
 	last := map[string]value{}
+	read := 0
 	for name, member := range v.members() {
+		if read++; read%checkValues == 0 && ctx.Err() != nil {
+			break
+		}
 		last[string(name)] = member
 	}
 	return last
 }
 
-// lookup finds path in the object v. Dots lead into objects; a name that holds
-// the dots itself goes first.
-func (v value) lookup(path string) (found value, ok bool) {
-	if v.kind() != kindObject {
+// maxPathDepth is how many objects a path leads into: each is read again up to
+// its end.
+const maxPathDepth = 16
+
+// lookup finds path in the object v, depth objects deep. Dots lead into objects;
+// a name that holds the dots itself goes first.
+func (v value) lookup(path string, depth int) (found value, ok bool) {
+	if v.kind() != kindObject || depth > maxPathDepth {
 		return nil, false
 	}
 	var buf [4]step
@@ -196,7 +206,7 @@ func (v value) lookup(path string) (found value, ok bool) {
 		steps = addStep(steps, step{n, member})
 	}
 	for i := 0; !ok && i < len(steps); i++ {
-		found, ok = steps[i].into.lookup(path[steps[i].n+1:])
+		found, ok = steps[i].into.lookup(path[steps[i].n+1:], depth+1)
 	}
 	return found, ok
 }

@@ -73,7 +73,7 @@ func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
 	var result any
 	var err error
 	if call.Name == "inspect_schema" {
-		result, err = c.Estate.Inspect(ask.DataKey)
+		result, err = c.Estate.Inspect(t.Context(), ask.DataKey)
 	} else {
 		result, err = c.Estate.Stats(t.Context(), ask)
 	}

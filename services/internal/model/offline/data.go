@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,41 +14,44 @@ import (
 
 // array is an array of the estate, as far as planning looks at it.
 type array struct {
+	ctx    context.Context // ends the planning
 	key    string
-	parts  []part
-	head   string // the stem of the last word of the key: what a record is
 	fields func() []*field
 }
 
 // field is a field of an array's records.
 type field struct {
 	path   string
-	parts  []part
 	types  []string
 	column func() estate.Column
 }
 
-// openArrays lists the arrays. Fields and columns are read when needed.
-func openArrays(e *estate.Estate) []*array {
+// openArrays lists the arrays. Fields and columns are read when needed, and are
+// empty once ctx has ended.
+func openArrays(ctx context.Context, e *estate.Estate) []*array {
 	var out []*array
 	for _, key := range e.Keys() {
-		words := append([]string{""}, nameWords(key)...)
-		out = append(out, &array{key: key, parts: parts(key), head: stem(words[len(words)-1]), fields: sync.OnceValue(func() []*field {
-			return openFields(e, key)
+		out = append(out, &array{ctx: ctx, key: key, fields: sync.OnceValue(func() []*field { return openFields(ctx, e, key) })})
+	}
+	return out
+}
+
+func openFields(ctx context.Context, e *estate.Estate, key string) []*field {
+	fields, _ := e.Fields(ctx, key) // fails when ctx ends
+	var out []*field
+	for _, f := range fields {
+		out = append(out, &field{f.Path, f.Types, sync.OnceValue(func() estate.Column {
+			c, _ := e.Column(ctx, key, f.Path) // the key is the estate's own: it fails when ctx ends
+			return c
 		})})
 	}
 	return out
 }
 
-func openFields(e *estate.Estate, key string) []*field {
-	var out []*field
-	for _, f := range e.Fields(key) {
-		out = append(out, &field{f.Path, parts(f.Path), f.Types, sync.OnceValue(func() estate.Column {
-			c, _ := e.Column(key, f.Path) // the key is the estate's own
-			return c
-		})})
-	}
-	return out
+// head is the stem of the last word of the key: what a record is.
+func (a *array) head() string {
+	words := append([]string{""}, nameWords(a.key)...)
+	return stem(words[len(words)-1])
 }
 
 // readColumns reads the columns in which values are looked up, on as many cores
@@ -69,7 +73,7 @@ func (f *field) numeric() bool        { return f.has("number") }
 
 // sums says whether numbers of the field can be added up: an id's cannot.
 func (f *field) sums() bool {
-	return f.numeric() && !slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
+	return f.numeric() && !slices.ContainsFunc(parts(f.path), func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
 }
 
 // flag says whether the field is true or false and nothing else.

@@ -172,7 +172,7 @@ func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 	var result any
 	var err error
 	if call.Name == "inspect_schema" {
-		result, err = e.Inspect(q.DataKey)
+		result, err = e.Inspect(tb.Context(), q.DataKey)
 	} else {
 		result, err = e.Stats(tb.Context(), estate.Query{DataKey: q.DataKey, GroupBy: q.GroupBy, Filter: q.Filter, Metrics: q.Metrics})
 	}

@@ -12,6 +12,9 @@ func planTurn(asked []string, arrays []*array, seen string) plan {
 	if i := slices.IndexFunc(arrays, func(a *array) bool { return a.key == seen }); i >= 0 {
 		arrays = arrays[i : i+1]
 	}
+	if len(q) > maxWords {
+		return plan{refuse: "The question has too many words; please ask in fewer."}
+	}
 	p := makePlan(q, arrays)
 	back := refersBack(q)
 	if last == 0 || !back && (p.refuse == "" || len(q) > 7) {
@@ -36,7 +39,7 @@ func refersBack(q []word) bool {
 // amend puts what q says in place of what the plan said of the same fields;
 // false when q says nothing, or what the plan cannot take.
 func (p *plan) amend(q []word) bool {
-	r := readNames(parse(q), p.array).readValues(makeIndex(q))
+	r := readNames(parse(q), p.array, newVocabulary(q)).readValues(makeIndex(q))
 	by, _ := r.target(r.shape.by)
 	var changed plan
 	if r.conditions(&changed, by) != "" || len(r.unexplained()) > 0 {

@@ -43,7 +43,8 @@ type part struct {
 }
 
 // parts cuts a dotted path into words. Parents count less than the last
-// segment, unless that says nothing by itself.
+// segment, unless that says nothing by itself. Of very long names only the last
+// segments have parts.
 func parts(path string) []part {
 	segments := strings.Split(path, ".")
 	var out []part
@@ -51,6 +52,9 @@ func parts(path string) []part {
 	for i := len(segments) - 1; i >= 0; i-- {
 		leaf := !telling && i >= len(segments)-2
 		for _, w := range nameWords(segments[i]) {
+			if len(out) == maxNameWords {
+				return out
+			}
 			p := part{w, stem(w), 1, leaf}
 			switch {
 			case oneOf(w, "type|kind"):
@@ -73,6 +77,9 @@ func parts(path string) []part {
 // stand in any order and, when apart says so, with words of grammar between.
 func nameMatches(q []word, ps []part, apart bool) (out []match) {
 	for i := range q {
+		if len(out) == maxOccurrences {
+			break
+		}
 		if len(out) > 0 && slices.Contains(out[len(out)-1].pos, i) {
 			continue
 		}
@@ -132,12 +139,16 @@ func bestPart(w word, ps []part, used []int) (best int, fit float64) {
 
 // arrayMatches finds where the question names the array, or its records in
 // general. Without the word for what a record is, it says little.
-func (a *array) arrayMatches(q []word) []match {
-	out := nameMatches(q, a.parts, false)
+func (a *array) arrayMatches(q []word, v *vocabulary) []match {
+	var out []match
+	head := ""
+	if v.names(a.key) {
+		out, head = nameMatches(q, parts(a.key), false), a.head()
+	}
 	for i := range out {
 		out[i].role = asArray
 		out[i].score *= 1.25
-		if !slices.ContainsFunc(out[i].pos, func(p int) bool { return alike(q[p].stem, a.head) > 0 }) {
+		if !slices.ContainsFunc(out[i].pos, func(p int) bool { return alike(q[p].stem, head) > 0 }) {
 			out[i].score *= 0.4
 			out[i].whole *= 0.5
 		}
@@ -152,11 +163,18 @@ func (a *array) arrayMatches(q []word) []match {
 
 // fieldMatches finds where the question names fields of the array, and where
 // it gives numbers with them.
-func (a *array) fieldMatches(q []word) []match {
+func (a *array) fieldMatches(q []word, v *vocabulary) []match {
 	var out []match
 	for _, f := range a.fields() {
-		out = append(out, f.opposites(q)...)
-		for _, m := range nameMatches(q, f.parts, true) {
+		if a.ctx.Err() != nil {
+			return nil
+		}
+		if !v.names(f.path) {
+			continue
+		}
+		name := parts(f.path)
+		out = append(out, f.opposites(q, name)...)
+		for _, m := range nameMatches(q, name, true) {
 			m.role, m.field = asField, f
 			if n, ok := withNumber(q, m); ok && f.numeric() {
 				out = append(out, n)
@@ -164,7 +182,7 @@ func (a *array) fieldMatches(q []word) []match {
 			spelt := func(p part) bool {
 				return p.leaf && slices.ContainsFunc(m.pos, func(i int) bool { return q[i].low == p.low })
 			}
-			if f.numeric() && slices.ContainsFunc(f.parts, spelt) {
+			if f.numeric() && slices.ContainsFunc(name, spelt) {
 				m.score += 0.25 // "cpu" is rather cpu_percent than cpus
 			}
 			out = append(out, m)
@@ -175,12 +193,13 @@ func (a *array) fieldMatches(q []word) []match {
 
 // opposites finds words that deny a field that says yes or no, or has lists:
 // "unpatched", "untagged".
-func (f *field) opposites(q []word) []match {
+func (f *field) opposites(q []word, name []part) []match {
 	var out []match
 	for i, w := range q {
 		rest, ok := strings.CutPrefix(strings.TrimPrefix(w.low, "non"), "un")
-		if (ok || rest != w.low) && (f.flag() || f.has("array") || f.textual() && f.column().Distinct == 2) &&
-			slices.ContainsFunc(f.parts, func(p part) bool { return p.leaf && p.stem == stem(rest) }) {
+		if (ok || rest != w.low) && len(out) < maxOccurrences &&
+			slices.ContainsFunc(name, func(p part) bool { return p.leaf && p.stem == stem(rest) }) &&
+			(f.flag() || f.has("array") || f.textual() && f.column().Distinct == 2) {
 			out = append(out, match{role: asField, field: f, pos: []int{i}, score: 1.2, whole: 1, plain: true, denied: true})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"cairn/services/internal/estate"
 )
@@ -52,6 +53,8 @@ func withNumber(q []word, m match) (match, bool) {
 // one there is.
 func (a *array) dateMatches(q []word, named []match) []match {
 	var out []match
+	dated := sync.OnceValue(func() *field { return a.dated(named, false) })
+	datedOrYears := sync.OnceValue(func() *field { return a.dated(named, true) })
 	for i, w := range q {
 		if i == 0 || w.digits() == "" || !isYear(w.low) {
 			continue
@@ -60,7 +63,10 @@ func (a *array) dateMatches(q []word, named []match) []match {
 		for k := i + 1; k < len(q) && q[k].at == w.at && len(m.pos) < 3; k++ {
 			m.pos = append(m.pos, k)
 		}
-		if m.limits, m.field = bounds(q, m.pos, q[i-1].low), a.dated(named, len(m.pos) == 1); m.field != nil && m.limits != nil {
+		if m.limits, m.field = bounds(q, m.pos, q[i-1].low), dated(); len(m.pos) == 1 {
+			m.field = datedOrYears()
+		}
+		if m.field != nil && m.limits != nil {
 			m.score = 1.1*float64(len(m.pos)) + 1.5/float64(len(m.pos)*len(m.pos))
 			out = append(out, m)
 		}
@@ -94,16 +100,17 @@ func bounds(q []word, pos []int, before string) []limit {
 // are named alike.
 func (a *array) dated(named []match, years bool) (best *field) {
 	most := -1.0
+	scores := map[*field]float64{}
+	for _, m := range named {
+		if m.field != nil {
+			scores[m.field] = max(scores[m.field], m.score)
+		}
+	}
 	for _, f := range a.fields() {
 		if !f.dates() && !(years && f.years()) {
 			continue
 		}
-		score := 0.0
-		for _, m := range named {
-			if m.field == f {
-				score = max(score, m.score)
-			}
-		}
+		score := scores[f]
 		if score == most {
 			best = nil
 		} else if score > most {
@@ -115,14 +122,20 @@ func (a *array) dated(named []match, years bool) (best *field) {
 
 // dates says whether the field has dates, which sort as text.
 func (f *field) dates() bool {
+	if !f.textual() {
+		return false
+	}
 	values := f.column().Values
-	return f.textual() && len(values) > 0 && len(values[0].Text) > 6 && values[0].Text[4] == '-' && isYear(values[0].Text[:4])
+	return len(values) > 0 && len(values[0].Text) > 6 && values[0].Text[4] == '-' && isYear(values[0].Text[:4])
 }
 
 // years says whether the field has years and no other numbers.
 func (f *field) years() bool {
+	if !f.numeric() {
+		return false
+	}
 	values := f.column().Values
-	return f.numeric() && len(values) > 0 && !slices.ContainsFunc(values, func(v estate.Value) bool { return !isYear(v.Text) })
+	return len(values) > 0 && !slices.ContainsFunc(values, func(v estate.Value) bool { return !isYear(v.Text) })
 }
 
 func isYear(text string) bool { return len(text) == 4 && text >= "1900" && text <= "2099" }

@@ -5,6 +5,7 @@
 // not understand it refuses. A question goes through the files in this order:
 //
 //	words                   cuts it; lexicon has the words that the rules know
+//	vocabulary              the names that it may speak of, and bounds on the work
 //	grammar                 its shape: what kind of answer, which words ask for it
 //	names, values, numbers  matches: what its words may mean in an array, scored
 //	reading                 the matches that explain it best, of the best array
@@ -48,7 +49,11 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 			yield(model.Part{}, err)
 			return
 		}
-		call, text := next(c)
+		call, text := next(ctx, c)
+		if err := ctx.Err(); err != nil { // the plan is not complete
+			yield(model.Part{}, err)
+			return
+		}
 		if call != nil {
 			if yield(model.Part{Call: call}, nil) {
 				yield(model.Part{Usage: usage(c, string(call.Input))}, nil)
@@ -68,17 +73,18 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 	}
 }
 
-// next decides between a call and the answer.
-func next(c model.Conversation) (*model.Call, string) {
+// next decides between a call and the answer. What it returns when ctx ends is
+// of no use.
+func next(ctx context.Context, c model.Conversation) (*model.Call, string) {
 	asked, seen, results := lastTurn(c.Messages)
 	if len(asked) == 0 || c.Estate == nil {
 		return nil, "There is no question, or no data to ask about."
 	}
-	arrays := openArrays(c.Estate)
+	arrays := openArrays(ctx, c.Estate)
 	if len(arrays) == 0 {
 		return nil, "The data holds no arrays of records."
 	}
-	p := planTurn(asked, arrays, seen)
+	p := planTurn(asked[max(0, len(asked)-maxQuestions):], arrays, seen)
 	calls := p.calls(arrays)
 	if len(results) == len(calls) {
 		return nil, p.answer(arrays, results)

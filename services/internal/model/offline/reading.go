@@ -28,8 +28,12 @@ const (
 // columns is what takes time.
 func read(s *shape, arrays []*array) (best reading, ok bool) {
 	var named []reading
+	v := newVocabulary(s.q)
 	for _, a := range arrays {
-		named = append(named, readNames(s, a))
+		if a.ctx.Err() != nil {
+			return reading{shape: s}, false
+		}
+		named = append(named, readNames(s, a, v))
 	}
 	slices.SortStableFunc(named, func(x, y reading) int { return cmp.Compare(y.score, x.score) })
 	x := makeIndex(s.q)
@@ -45,8 +49,8 @@ func read(s *shape, arrays []*array) (best reading, ok bool) {
 }
 
 // readNames understands by the names of the array and its fields.
-func readNames(s *shape, a *array) reading {
-	return choose(s, a, slices.Concat(a.arrayMatches(s.q), a.fieldMatches(s.q)))
+func readNames(s *shape, a *array, v *vocabulary) reading {
+	return choose(s, a, slices.Concat(a.arrayMatches(s.q, v), a.fieldMatches(s.q, v)))
 }
 
 // readValues understands by names, values, numbers and dates.
@@ -54,6 +58,9 @@ func (r reading) readValues(x *index) reading {
 	every := slices.Concat(r.every, r.array.dateMatches(r.q, r.every))
 	r.array.readColumns()
 	for _, f := range r.array.fields() {
+		if r.array.ctx.Err() != nil {
+			break
+		}
 		every = append(every, f.valueMatches(r.q, x)...)
 	}
 	return choose(r.shape, r.array, every)
@@ -62,14 +69,19 @@ func (r reading) readValues(x *index) reading {
 // choose takes, of all that could be meant, the matches that explain the most.
 func choose(s *shape, a *array, every []match) reading {
 	r := reading{shape: s, array: a, every: every, by: slices.Repeat([]int{-1}, len(s.q))}
-	every = slices.Clone(every)
-	for i := range every {
-		every[i].score += every[i].beside(every) + every[i].asked(s)
+	near := newNeighbours(every)
+	order := make([]*match, 0, len(every))
+	for i, m := range every {
+		if i%checkMatches == 0 && a.ctx.Err() != nil {
+			break
+		}
+		if m.score += near.bonus(m) + m.asked(s); !r.tooWeak(m) {
+			order = append(order, &m)
+		}
 	}
-	every = slices.DeleteFunc(every, r.tooWeak)
-	slices.SortStableFunc(every, func(x, y match) int { return cmp.Compare(y.score, x.score) })
-	for _, m := range every {
-		r.take(m)
+	slices.SortStableFunc(order, func(x, y *match) int { return cmp.Compare(y.score, x.score) })
+	for _, m := range order {
+		r.take(*m)
 	}
 	r.score -= penalty * float64(len(r.unexplained()))
 	for i := s.focus[0]; i < s.focus[1]; i++ {
@@ -113,14 +125,36 @@ func (r reading) tooWeak(m match) bool {
 	return m.role == asArray && m.whole < 0.2
 }
 
-// beside favours a value whose field is named next to it: the "prow-build
-// cluster" is a cluster.
-func (m match) beside(every []match) (bonus float64) {
-	for _, o := range every {
-		if m.role == asValue && o.role == asField && o.field == m.field && o.whole >= 0.5 && o.plain {
-			if d := m.distance(o); d >= 0 && d <= 2 {
-				bonus = max(bonus, 0.4*o.whole)
-			}
+// checkMatches is the number of matches or values after which loops check their
+// context.
+const checkMatches = 1 << 10
+
+// neighbours are the places where a question names fields plainly.
+type neighbours struct{ starts, ends map[neighbour]float64 }
+
+// neighbour is a field whose name starts or ends at a word.
+type neighbour struct {
+	field *field
+	at    int
+}
+
+func newNeighbours(every []match) neighbours {
+	n := neighbours{map[neighbour]float64{}, map[neighbour]float64{}}
+	for _, m := range every {
+		if m.role == asField && m.whole >= 0.5 && m.plain {
+			start, end := neighbour{m.field, m.start()}, neighbour{m.field, m.end()}
+			n.starts[start], n.ends[end] = max(n.starts[start], m.whole), max(n.ends[end], m.whole)
+		}
+	}
+	return n
+}
+
+// bonus favours a value whose field is named at most two words away: the
+// "prow-build cluster" is a cluster.
+func (n neighbours) bonus(m match) (bonus float64) {
+	for d := range 3 {
+		if m.role == asValue {
+			bonus = max(bonus, 0.4*n.starts[neighbour{m.field, m.end() + d}], 0.4*n.ends[neighbour{m.field, m.start() - d}])
 		}
 	}
 	return bonus
@@ -142,14 +176,6 @@ func (m match) asked(s *shape) float64 {
 		return m.whole
 	}
 	return -0.3 * m.score // it would say nothing
-}
-
-// distance is how many words are between the two.
-func (m match) distance(o match) int {
-	if m.start() > o.start() {
-		return m.start() - o.end()
-	}
-	return o.start() - m.end()
 }
 
 // unexplained are the words that carry meaning and that nothing explains.

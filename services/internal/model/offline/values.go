@@ -32,7 +32,9 @@ func makeIndex(q []word) *index {
 			key := plain(text)
 			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
 			if key != "" && !cut && slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop }) {
-				x.runs[key] = append(x.runs[key], span{i, j + 1})
+				if len(x.runs[key]) < maxOccurrences {
+					x.runs[key] = append(x.runs[key], span{i, j + 1})
+				}
 				x.expect(hint(text, false))
 			}
 		}
@@ -167,7 +169,9 @@ func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[int]*ma
 			if partly[i] == nil {
 				partly[i] = &match{role: asValue, field: f, pos: []int{i}, score: 0.5 + 0.3/float64(len(words)), whole: 0.5}
 			}
-			partly[i].values = append(partly[i].values, v)
+			if len(partly[i].values) <= maxMeant { // one more is too many
+				partly[i].values = append(partly[i].values, v)
+			}
 		}
 	}
 }

@@ -1,0 +1,108 @@
+package offline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/services/internal/estate"
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/offline"
+)
+
+// wide is an estate of arrays whose records have many fields, all of whose names
+// begin with the word site.
+func wide(t *testing.T, arrays, fields int) *estate.Estate {
+	t.Helper()
+	var b strings.Builder
+	for a := range arrays {
+		fmt.Fprintf(&b, `,"hosts%d":[{"name":"h"`, a)
+		for f := range fields {
+			fmt.Fprintf(&b, `,"site_f%dx%d":"Oslo"`, a, f)
+		}
+		b.WriteString("}]")
+	}
+	e, err := estate.Read(t.Context(), []byte("{"+b.String()[1:]+"}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// plan returns the planner's first message for a question.
+func plan(ctx context.Context, e *estate.Estate, questions ...string) (text string, err error) {
+	c := model.Conversation{Estate: e}
+	for _, q := range questions {
+		c.Messages = append(c.Messages, model.Message{Role: model.User, Text: q})
+	}
+	for part, err := range offline.New().Next(ctx, c) {
+		if err != nil {
+			return text, err
+		}
+		text += part.Text
+	}
+	return text, nil
+}
+
+// Each of these took minutes when planning compared all matches with each other.
+func TestPlanningIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, say      string
+		arrays, fields int
+		questions      []string
+	}{
+		{"a question of 90 KB", "too many words", 1, 40, []string{"how many hosts in " + strings.Repeat("site ", 18_000)}},
+		{"a word that fits many fields, again and again", "", 20, 400, []string{"how many hosts in " + strings.Repeat("site Oslo ", 120)}},
+		{"many questions that refer back", "", 5, 400, strings.Split(strings.Repeat("and by site Oslo?\n", 199)+"and in Bergen?", "\n")},
+		{"a date, again and again", "", 5, 400, []string{"how many hosts of site " + strings.Repeat("in 2023 ", 100)}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a second is expected
+			defer cancel()
+			text, err := plan(ctx, wide(t, row.arrays, row.fields), row.questions...)
+			if err != nil || !strings.Contains(text, row.say) {
+				t.Errorf("got %.200q, %v, want %q", text, err, row.say)
+			}
+		})
+	}
+}
+
+// ending is a context that ends when its error has been read so many times.
+type ending struct {
+	context.Context
+	reads, most *atomic.Int64
+}
+
+func (e ending) Err() error {
+	if e.reads.Add(1) > e.most.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Planning reads its context at every array and field, and ends with it.
+func TestPlanningEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	const fields = 400
+	e := wide(t, 2, fields)
+	for most := int64(0); ; most += 1 + most/4 {
+		ctx := ending{t.Context(), new(atomic.Int64), new(atomic.Int64)}
+		ctx.most.Store(most)
+		_, err := plan(ctx, e, "how many hosts in site Oslo?")
+		if err == nil {
+			if most < 2*fields {
+				t.Errorf("planning read its context %d times for %d fields", most, 2*fields)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want %v", err, context.Canceled)
+		}
+	}
+}
