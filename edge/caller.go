@@ -30,7 +30,7 @@ func (x *exchange) identify() error {
 	}
 	x.by, x.ctx = by, bus.WithIdentity(x.ctx, by)
 	if wait, err := gate.Admit(by); err != nil {
-		x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+		x.retryAfter(wait)
 		return err
 	}
 	return by.May(x.route.needs)
@@ -38,6 +38,11 @@ func (x *exchange) identify() error {
 
 // recheck is how often it is looked whether who has a stream open is still let in.
 const recheck = 500 * time.Millisecond
+
+// retryAfter announces when the caller may send its next request.
+func (x *exchange) retryAfter(wait time.Duration) {
+	x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+}
 
 // watch cancels, saying why, once the credential of the caller is taken back or
 // has ended. It returns then, or when ctx ends.

@@ -42,6 +42,9 @@ type edge struct {
 	serving  context.Context // until no more is taken
 	silence  time.Duration   // of a stream before a comment
 	trouble  func() (says string, quorum bool)
+
+	checked   *bus.Check[report]   // of /health
+	readiness *bus.Check[[]string] // of /health/ready
 }
 
 func newEdge(serving, stopping context.Context, c Config) *edge {
@@ -59,6 +62,8 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	if e.trouble = c.Trouble; e.trouble == nil {
 		e.trouble = func() (string, bool) { return "", true }
 	}
+	e.checked = bus.NewCheck(healthTime, func(ctx context.Context) report { return newReport(e.health(ctx)) })
+	e.readiness = bus.NewCheck(healthTime, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
 	stream := bus.Analyze
 	if c.AnalyzeTimeout > 0 {
 		stream.Timeout = c.AnalyzeTimeout
@@ -72,6 +77,9 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		methods := []string{r.method}
 		if r.method == http.MethodGet && r.media != mediaEvents {
 			methods = append(methods, http.MethodHead)
+		}
+		if r.open {
+			r.public = newPublic()
 		}
 		e.table[e.mux.Path(r.path).Methods(methods...)] = &r
 		e.methods = append(e.methods, methods...)

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"cairn/bus"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -57,7 +58,8 @@ func (m Monitor) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsPath, exposition)
 	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, m.Ready(r.Context())) })
+	ready := bus.NewCheck(healthTime, m.Ready)
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, ready.Result(r.Context())) })
 	if m.Pprof {
 		mux.Handle("GET /debug/pprof/", profiles())
 	}

@@ -63,9 +63,10 @@ func TestProbes(t *testing.T) {
 			return schemas.Health{Service: name, Status: schemas.StatusDegraded}, nil
 		}))
 	}
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
-		t.Errorf("ready with a worker of some service: %d %s", a.status, a.body)
-	}
+	soon(t, "ready with a worker of some service", 5*time.Second, func() bool {
+		a := f.ask(t, "GET", "/health/ready", nil)
+		return a.status == 200 && a.body == `{"service":"cairn","status":"ok"}`
+	})
 	f.conn.Close()
 	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "NATS is away") {
 		t.Errorf("ready without NATS: %d %s, want 503", a.status, a.body)
@@ -134,7 +135,5 @@ func TestMonitor(t *testing.T) {
 		}
 	}
 	ready.Store(true)
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 200 {
-		t.Errorf("ready: %d %s", a.status, a.body)
-	}
+	soon(t, "ready", 5*time.Second, func() bool { return f.ask(t, "GET", "/health/ready", nil).status == 200 })
 }

@@ -159,8 +159,9 @@ func (r route) failures() []*schemas.Error {
 		list = append(list, schemas.ErrTooLarge)
 	}
 	if !r.open {
-		list = append(list, schemas.ErrUnauthenticated, schemas.ErrForbidden, schemas.ErrTooManyRequests)
+		list = append(list, schemas.ErrUnauthenticated, schemas.ErrForbidden)
 	}
+	list = append(list, schemas.ErrTooManyRequests)
 	if r.subject != "" {
 		list = append(list, schemas.ErrInternal, schemas.ErrUnavailable, schemas.ErrTimeout)
 	}

@@ -19,6 +19,13 @@ func (x *exchange) admitted() error {
 	if x.route.sheds && !x.edge.overload.Open() {
 		return overloaded()
 	}
+	if x.route.public != nil {
+		leave, err := x.enterPublic(x.route.public)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	if err := x.identify(); err != nil {
 		return err
 	}

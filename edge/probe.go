@@ -13,15 +13,14 @@ import (
 	"cairn/schemas"
 )
 
-// Ready says for the want of what no request could be served, one sentence
-// each: NATS, or a worker of any service. With nothing, some can: an edge that
-// steps back because one service has no worker takes all others with it.
+// Ready lists the dependencies without which no request can be served, one
+// sentence each: NATS, or a worker of any service. The list is empty while some
+// service has a worker: an edge that reported itself unready for one service
+// would take all others with it.
 func Ready(ctx context.Context, conn *bus.Conn) []string {
 	if !conn.Connected() {
 		return []string{"NATS is away"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
-	defer cancel()
 	said := make([]string, len(services))
 	var asking sync.WaitGroup
 	for i, name := range services {
@@ -49,7 +48,10 @@ func ready() action {
 		if x.edge.draining() {
 			return []string{"the edge is stopping"}
 		}
-		return Ready(x.ctx, x.edge.conn)
+		if !x.edge.conn.Connected() {
+			return []string{"NATS is away"}
+		}
+		return x.edge.readiness.Result(x.ctx)
 	})
 }
 

@@ -24,6 +24,7 @@ type route struct {
 	summary string
 	errors  []*schemas.Error
 	told    *telemetry.Route
+	public  *public // limits of an open route; set by the edge
 }
 
 // action is what a route does, and what it takes and gives.
@@ -47,15 +48,15 @@ type action struct {
 func (r route) takesBody() bool { return r.request != nil && !r.inURL }
 
 func get(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodGet, path, a, status, summary, errors, telemetry.NewRoute(http.MethodGet, path, status)}
+	return route{http.MethodGet, path, a, status, summary, errors, telemetry.NewRoute(http.MethodGet, path, status), nil}
 }
 
 func post(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodPost, path, a, status, summary, errors, telemetry.NewRoute(http.MethodPost, path, status)}
+	return route{http.MethodPost, path, a, status, summary, errors, telemetry.NewRoute(http.MethodPost, path, status), nil}
 }
 
 func remove(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodDelete, path, a, status, summary, errors, telemetry.NewRoute(http.MethodDelete, path, status)}
+	return route{http.MethodDelete, path, a, status, summary, errors, telemetry.NewRoute(http.MethodDelete, path, status), nil}
 }
 
 // forward asks e with the body of the request.

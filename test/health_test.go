@@ -1,6 +1,7 @@
 package test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ func TestWithoutWorkers(t *testing.T) {
 
 func TestModelAway(t *testing.T) {
 	alone(t, setup{model: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
+		c.awaitHealth(t, `"service":"analyze","status":"degraded"`)
 		c.rows(t, []row{
 			{"a model that is away is no reason for another's answer", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
 			{"the health says so", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
@@ -106,7 +108,24 @@ func TestEmbedderAway(t *testing.T) {
 			{"a record is durable, and searchable later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200, `{"skill_id":"$.a","indexed":false}`, ""},
 			{"by id it is found at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
 			{"and listed", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+		})
+		c.awaitHealth(t, `"service":"register","status":"degraded"`)
+		c.rows(t, []row{
 			{"the health says that search is behind", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
 		})
 	})
+}
+
+// awaitHealth waits until /health contains the text: reports are shared for a while.
+func (c *client) awaitHealth(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		a := c.ask(t, "GET /health", "")
+		if strings.Contains(a.body, text) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("/health never contains %s: %s", text, a.body)
+		}
+	}
 }

@@ -17,20 +17,53 @@ type Limits struct {
 	Streams int     // event streams open at a time; 0: any. Workers count runs (bus.Stream.Runs)
 }
 
-// remembered is how many credentials' rates are kept. One that is pushed out
-// begins anew.
-const remembered = 1 << 16
+// credentials is how many credentials' rates are kept.
+const credentials = 1 << 16
+
+// Rates bounds how often each key may do something: perSecond, and burst at once.
+// It keeps the keys that were used last; one that it has evicted begins with a
+// full burst. It may be used concurrently.
+type Rates struct {
+	perSecond rate.Limit
+	burst     int
+	limiters  *lru.Cache[string, *rate.Limiter]
+}
+
+// NewRates returns rates of at most keys keys.
+func NewRates(perSecond float64, burst, keys int) *Rates {
+	limiters, _ := lru.New[string, *rate.Limiter](keys) // fails for a size below 1
+	return &Rates{rate.Limit(perSecond), burst, limiters}
+}
+
+// Admit counts one event of the key and returns 0, or how long to wait until the
+// key may have another one.
+func (r *Rates) Admit(key string) time.Duration {
+	limiter, ok := r.limiters.Get(key)
+	if !ok {
+		limiter = rate.NewLimiter(r.perSecond, r.burst)
+		if first, exists, _ := r.limiters.PeekOrAdd(key, limiter); exists {
+			limiter = first
+		}
+	}
+	now := time.Now()
+	event := limiter.ReserveN(now, 1)
+	wait := event.DelayFrom(now)
+	if wait > 0 {
+		event.CancelAt(now) // a refused event does not count
+	}
+	return wait
+}
 
 type limiter struct {
 	limits Limits
-	rates  *lru.Cache[string, *rate.Limiter]
+	rates  *Rates
 
 	mu   sync.Mutex
 	open map[string]int // streams, by credential
 }
 
 func newLimiter(l Limits) *limiter {
-	rates, _ := lru.New[string, *rate.Limiter](remembered) // fails for a size below 1
+	rates := NewRates(l.Rate, max(1, int(math.Ceil(l.Rate))), credentials)
 	return &limiter{limits: l, rates: rates, open: map[string]int{}}
 }
 
@@ -40,20 +73,10 @@ func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
 	if by == nil || l.limits.Rate <= 0 {
 		return 0, nil
 	}
-	of, ok := l.rates.Get(by.ID)
-	if !ok {
-		of = rate.NewLimiter(rate.Limit(l.limits.Rate), max(1, int(math.Ceil(l.limits.Rate))))
-		if was, there, _ := l.rates.PeekOrAdd(by.ID, of); there {
-			of = was
-		}
-	}
-	now := time.Now()
-	r := of.ReserveN(now, 1)
-	wait := r.DelayFrom(now)
+	wait := l.rates.Admit(by.ID)
 	if wait == 0 {
 		return 0, nil
 	}
-	r.CancelAt(now) // who is refused has not asked
 	return wait, schemas.ErrTooManyRequests.Because("the credential has no more requests for now")
 }
 

@@ -37,7 +37,7 @@ func Serve(s *bus.Service, d Deps) error {
 	stream.Grace, stream.Runs, stream.Admit = d.Grace, d.Runs, a.admit
 	return errors.Join(
 		stream.ServeBody(s, a.analyze),
-		bus.Health("analyze").ServeBeside(s, a.health),
+		bus.ServeHealth(s, "analyze", a.health),
 	)
 }
 
@@ -105,7 +105,7 @@ func explained(ctx context.Context, err error) error {
 }
 
 // health says whether the model can answer.
-func (a analyzer) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+func (a analyzer) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "analyze", Status: schemas.StatusOK, Version: bus.Version,
 		Backends: map[string]string{"model": a.Model.Name()}}
 	if err := a.Model.Check(ctx); err != nil {

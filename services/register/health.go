@@ -16,7 +16,7 @@ const (
 	healthTime = 650 * time.Millisecond
 )
 
-func (r registry) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+func (r registry) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()

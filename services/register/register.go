@@ -60,7 +60,7 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.RegisterTemplate.Serve(s, r.template),
 		bus.Unregister.Serve(s, r.unregister),
 		bus.Reindex.Serve(s, r.reindex),
-		bus.Health("register").ServeBeside(s, r.health),
+		bus.ServeHealth(s, "register", r.health),
 	)
 }
 

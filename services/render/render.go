@@ -19,11 +19,11 @@ import (
 func Serve(s *bus.Service) error {
 	return errors.Join(
 		bus.Render.Serve(s, render),
-		bus.Health("render").ServeBeside(s, health),
+		bus.ServeHealth(s, "render", health),
 	)
 }
 
-func health(context.Context, schemas.Nothing) (schemas.Health, error) {
+func health(context.Context) (schemas.Health, error) {
 	return schemas.Health{Service: "render", Status: schemas.StatusOK, Version: bus.Version}, nil
 }
 

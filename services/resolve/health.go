@@ -23,7 +23,7 @@ const most = 5
 
 // health answers once records and index have reached the revision that the
 // caller asks for, or refuses; that is how a registration is confirmed.
-func (r *Resolver) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 	stuck, err := r.searchCurrent(ctx)
 	if err != nil {
 		return schemas.Health{}, err

@@ -155,6 +155,6 @@ func (r *Resolver) Serve(s *bus.Service) error {
 		bus.ResolveGuardrail.Serve(s, r.guardrail),
 		bus.ListSkills.Serve(s, r.listSkills),
 		bus.ListTools.Serve(s, r.listTools),
-		bus.Health("resolve").ServeBeside(s, r.health),
+		bus.ServeHealth(s, "resolve", r.health),
 	)
 }

@@ -28,7 +28,7 @@ func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
 		bus.WriteTag.Serve(s, t.write),
 		bus.ReadTag.Serve(s, t.read),
 		bus.DeleteTag.Serve(s, t.delete),
-		bus.Health("tags").ServeBeside(s, t.health),
+		bus.ServeHealth(s, "tags", t.health),
 	)
 }
 
@@ -83,7 +83,7 @@ func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, 
 	})
 }
 
-func (t tags) health(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+func (t tags) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "tags", Status: schemas.StatusOK, Version: bus.Version}
 	full, err := t.store.pressure(ctx)
 	switch {

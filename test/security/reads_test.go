@@ -1,6 +1,7 @@
 package security
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +72,53 @@ func (c *tally) add(status int, body string, err error, wanted ...int) {
 		}
 	}
 	c.other = fmt.Sprintf("%d %.300s %v", status, body, err)
+}
+
+// A flood of the routes that need no credential costs other callers nothing,
+// and no probe from another address is refused.
+func TestHealthFlood(t *testing.T) {
+	t.Parallel()
+	up := cairntest.Up(t)
+	tenant := client(t, "127.0.0.1")
+	register(t, tenant, up.URL(), "a.b.c", 900<<10)
+	flooder, kubelet := client(t, "127.0.0.2"), client(t, "127.0.0.3")
+	var flood, tenants, probes tally
+	var flooding, others sync.WaitGroup
+	var done atomic.Bool
+	for i := range 200 {
+		path := []string{"/health", "/health/ready", "/docs", "/openapi.json"}[i%4]
+		flooding.Go(func() {
+			for !done.Load() {
+				status, body, err := send(flooder, "GET", up.URL()+path, "")
+				flood.add(status, body, err, 200, 429)
+			}
+		})
+	}
+	for range 4 {
+		others.Go(func() {
+			for range 50 {
+				status, body, err := send(tenant, "POST", up.URL()+"/resolve/tool_class", `{"tool_class":"none"}`)
+				tenants.add(status, body, err, 404)
+			}
+		})
+	}
+	others.Go(func() {
+		for range 8 {
+			status, body, err := send(kubelet, "GET", up.URL()+"/health/ready", "")
+			probes.add(status, body, err, 200)
+			time.Sleep(250 * time.Millisecond) // more often than once a second
+		}
+	})
+	others.Wait()
+	done.Store(true)
+	flooding.Wait()
+	t.Logf("flood %v, tenants %v, probes %v", flood.count, tenants.count, probes.count)
+	if tenants.other != "" || probes.other != "" || flood.other != "" {
+		t.Errorf("tenant: %s; probe: %s; flood: %s", tenants.other, probes.other, flood.other)
+	}
+	if flood.count[429] == 0 {
+		t.Error("no request of the flood was refused")
+	}
 }
 
 // Requests for a revision that the catalog has not reached are refused at once,
@@ -139,5 +188,56 @@ func TestUnknownTools(t *testing.T) {
 	t.Logf("one %v; 100 at once %v, %v", one, time.Since(began), answers.count)
 	if answers.other != "" {
 		t.Error(answers.other)
+	}
+}
+
+// What a caller sends is logged in part.
+func TestLogOfLargeFields(t *testing.T) {
+	t.Parallel()
+	up := cairntest.Up(t, "--log-level", "debug")
+	c := client(t, "127.0.0.1")
+	large := strings.Repeat("A", 9<<20)
+	body := fmt.Sprintf(`{"id":%q,"target":"H","query":"how many hosts?","context":"{\"hosts\":[{\"name\":\"a\"}]}"}`, large)
+	if status, answer, err := send(c, "POST", up.URL()+"/api/v1/analyze", body); err != nil || status != 200 {
+		t.Fatalf("%d %.200s %v", status, answer, err)
+	}
+	body = strings.Replace(body, `"context":"{`, `"context":"`, 1) // no JSON: an internal error by contract
+	_, _, _ = send(c, "POST", up.URL()+"/api/v1/analyze", body)
+	log := up.Stderr.String()
+	t.Logf("log of %d bytes", len(log))
+	if len(log) > 64<<10 {
+		t.Errorf("the log has %d bytes", len(log))
+	}
+	if !strings.Contains(log, "(9437184 bytes)") {
+		t.Error("the log does not say how long the id was")
+	}
+}
+
+// Mistakes of callers are no warnings, over HTTP and NATS.
+func TestCallerMistakesAreNoWarnings(t *testing.T) {
+	t.Parallel()
+	up := cairntest.Up(t)
+	c := client(t, "127.0.0.1")
+	before := len(up.Stderr.String())
+	for _, row := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/resolve/skill", `{`, 400},
+		{"POST", "/resolve/skill", `{"skill_id":"no.such"}`, 404},
+		{"POST", "/resolve/tools", `{"tool_ids":[]}`, 400},
+		{"POST", "/register/skill", `{"record":{}}`, 400},
+		{"POST", "/tags/write", string(bytes.Repeat([]byte("a"), 2<<20)), 413},
+		{"POST", "/api/v1/analyze", `{}`, 400},
+		{"GET", "/none", "", 404},
+		{"PUT", "/health", "", 405},
+		{"POST", "/search/playbooks", "", 501},
+	} {
+		if status, body, err := send(c, row.method, up.URL()+row.path, row.body); err != nil || status != row.status {
+			t.Errorf("%s %s: %d %s %v, want %d", row.method, row.path, status, body, err, row.status)
+		}
+	}
+	if grown := up.Stderr.String()[before:]; strings.Contains(grown, "level=WARN") || strings.Contains(grown, "level=ERROR") {
+		t.Errorf("logged: %.2000s", grown)
 	}
 }

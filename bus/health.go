@@ -1,0 +1,85 @@
+package bus
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"cairn/schemas"
+)
+
+const (
+	// checkTTL is how long the result of a health check is shared.
+	checkTTL = 250 * time.Millisecond
+	// checkTimeout bounds a service's health check. It is less than an edge waits,
+	// so that a backend that hangs is reported instead of the service.
+	checkTimeout = 750 * time.Millisecond
+)
+
+// Check shares the results of a health check: it is evaluated once at a time and
+// at most once every 250 ms, however many callers there are. It may be used
+// concurrently.
+type Check[T any] struct {
+	timeout  time.Duration
+	evaluate func(context.Context) T
+	flights  singleflight.Group
+
+	mu     sync.Mutex
+	result T
+	until  time.Time
+}
+
+// NewCheck returns a check that evaluate answers within the timeout.
+func NewCheck[T any](timeout time.Duration, evaluate func(context.Context) T) *Check[T] {
+	return &Check[T]{timeout: timeout, evaluate: evaluate}
+}
+
+// Result returns a result that is at most 250 ms old. The evaluation does not end
+// with ctx, since other callers share it.
+func (c *Check[T]) Result(ctx context.Context) T {
+	if result, ok := c.recent(); ok {
+		return result
+	}
+	shared, _, _ := c.flights.Do("", func() (any, error) {
+		if result, ok := c.recent(); ok { // of a flight that has just landed
+			return result, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+		defer cancel()
+		result := c.evaluate(ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.result, c.until = result, time.Now().Add(checkTTL)
+		return result, nil
+	})
+	result, _ := shared.(T) // fails for a nil interface, whose result it is
+	return result
+}
+
+func (c *Check[T]) recent() (T, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.result, time.Now().Before(c.until)
+}
+
+// ServeHealth answers the health of the service of the name on s, however busy s
+// is. Requests share results (see Check), except those that demand a revision.
+func ServeHealth(s *Service, name string, health func(context.Context) (schemas.Health, error)) error {
+	type result struct {
+		schemas.Health
+		err error
+	}
+	check := NewCheck(checkTimeout, func(ctx context.Context) result {
+		h, err := health(ctx)
+		return result{h, err}
+	})
+	return Health(name).ServeBeside(s, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+		if MinRevision(ctx) > 0 {
+			return health(ctx)
+		}
+		r := check.Result(ctx)
+		return r.Health, r.err
+	})
+}

@@ -1,0 +1,84 @@
+package bus_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+func TestCheckSharesResults(t *testing.T) {
+	t.Parallel()
+	var evaluations atomic.Int32
+	check := bus.NewCheck(time.Minute, func(context.Context) int32 { return evaluations.Add(1) })
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() { check.Result(t.Context()) })
+	}
+	all.Wait()
+	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
+		t.Errorf("%d evaluations for 1,000 callers, want at most %d", evaluations.Load(), most)
+	}
+	for first := evaluations.Load(); check.Result(t.Context()) == first; { // it is evaluated again later
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A caller that has disconnected, or has little time, does not decide the result
+// of the others.
+func TestCheckOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	check := bus.NewCheck(time.Minute, context.Context.Err)
+	if err := check.Result(left); err != nil {
+		t.Errorf("the evaluation ended with its caller: %v", err)
+	}
+	short := bus.NewCheck(time.Millisecond, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	if err := short.Result(t.Context()); err == nil {
+		t.Error("the evaluation has no timeout")
+	}
+}
+
+func TestServeHealthSharesResults(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	var evaluations, demanding atomic.Int32
+	err := bus.ServeHealth(bustest.Service(t, conn, "tags"), "tags", func(ctx context.Context) (schemas.Health, error) {
+		if bus.MinRevision(ctx) > 0 {
+			demanding.Add(1)
+		} else {
+			evaluations.Add(1)
+		}
+		return schemas.Health{Service: "tags"}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			ctx := t.Context()
+			if i < 10 {
+				ctx = bus.WithMinRevision(ctx, 1)
+			}
+			if h, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); err != nil || h.Service != "tags" {
+				t.Errorf("got %+v, %v", h, err)
+			}
+		})
+	}
+	all.Wait()
+	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
+		t.Errorf("%d evaluations for 90 requests, want at most %d", evaluations.Load(), most)
+	}
+	if demanding.Load() < 10 { // a read may be hedged
+		t.Errorf("%d evaluations for 10 requests that demand a revision", demanding.Load())
+	}
+}

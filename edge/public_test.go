@@ -1,0 +1,83 @@
+package edge_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// at is f for a client at another loopback address.
+func (f *front) at(t *testing.T, address string) *front {
+	t.Helper()
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64}
+	t.Cleanup(transport.CloseIdleConnections)
+	other := *f
+	other.client = &http.Client{Transport: transport}
+	return &other
+}
+
+// Many probes are one health check of each service.
+func TestProbesShareOneCheck(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	var checks atomic.Int32
+	must(t, bus.Health("tags").Serve(f.service, func(context.Context, schemas.Nothing) (schemas.Health, error) {
+		checks.Add(1)
+		return schemas.Health{Service: "tags", Status: schemas.StatusOK}, nil
+	}))
+	began := time.Now()
+	for _, path := range []string{"/health", "/health/ready"} {
+		var probes sync.WaitGroup
+		for range 100 {
+			probes.Go(func() { f.ask(t, "GET", path, nil) })
+		}
+		probes.Wait()
+	}
+	// A check that is slow on a busy machine is hedged, as any read is.
+	if most := 5 * (2 + 2*int32(time.Since(began)/(250*time.Millisecond))); checks.Load() > most {
+		t.Errorf("%d checks for 200 probes, want at most %d", checks.Load(), most)
+	}
+}
+
+// A client address that floods one route without a credential is refused there,
+// and no other address, and not on another route.
+func TestPublicRoutesAreRateLimited(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	flooder, kubelet := f.at(t, "127.0.0.2"), f.at(t, "127.0.0.3")
+	for _, path := range []string{"/openapi.json", "/docs", "/health", "/health/ready", "/health/live"} {
+		var refused answer
+		soon(t, path+" refuses a flood", 20*time.Second, func() bool {
+			var flood sync.WaitGroup
+			answers := make([]answer, 300)
+			for i := range answers {
+				flood.Go(func() { answers[i] = flooder.ask(t, "GET", path, nil) })
+			}
+			flood.Wait()
+			for _, a := range answers {
+				if a.status == http.StatusTooManyRequests {
+					refused = a
+				}
+			}
+			return refused.status != 0
+		})
+		if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 1 || refused.problem(t).Code != "CE-008" {
+			t.Errorf("%s: %s, Retry-After %q", path, refused.body, refused.header.Get("Retry-After"))
+		}
+		if a := kubelet.ask(t, "GET", path, nil); a.status == http.StatusTooManyRequests {
+			t.Errorf("%s of another address: %d", path, a.status)
+		}
+	}
+	if a := flooder.ask(t, "GET", "/tags/r", nil); a.status == http.StatusTooManyRequests {
+		t.Errorf("a route with a credential: %d", a.status)
+	}
+}
