@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -55,7 +54,7 @@ func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
 // refuse answers with e, which is what the caller sees of err, under further
 // headers.
 func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error, header nats.Header) {
-	e = s.seen(ctx, r.Subject(), e, err)
+	e = s.report(ctx, r.Subject(), e, err, callerLogs(r, e, header))
 	body, err := json.Marshal(e)
 	if err != nil || s.fits(len(body)) != nil {
 		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
@@ -76,29 +75,54 @@ func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, hea
 	}
 }
 
-// seen is e for the request of ctx. What is not the caller's doing is logged
-// here, once, with all that err says.
-func (s *Service) seen(ctx context.Context, subject string, e *schemas.Error, err error) *schemas.Error {
+// report returns e for the request of ctx and logs err, unless the caller does or
+// another worker has: the faults of this system are logged once, as warnings and
+// errors, and the mistakes of callers for debugging only.
+func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, err error, callerLogs bool) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
 	telemetry.Failed(ctx, c.Status, c.Code)
 	switch {
+	case callerLogs:
+	case mistake(c.Status) || Logged(err):
+		s.log.DebugContext(ctx, "request refused", "subject", subject, "err", err)
 	case c.Status == schemas.ErrUnavailable.Status:
 		s.log.WarnContext(ctx, "request refused", "subject", subject, "err", err)
-	case c.Status >= 500 && c.Status != schemas.ErrNotImplemented.Status:
+	default:
 		s.log.ErrorContext(ctx, "request failed", "subject", subject, "err", err)
 	}
 	return &c
 }
 
+// mistake reports whether an error of the status is the caller's.
+func mistake(status int) bool { return status < 500 || status == schemas.ErrNotImplemented.Status }
+
+// callerLogs reports whether the caller logs the error: a client of this package
+// does when it may still retry elsewhere, and when its own timeout ends at the
+// same moment.
+func callerLogs(r micro.Request, e *schemas.Error, reply nats.Header) bool {
+	client := r.Headers().Get(HeaderSign) != "" || r.Headers().Get(HeaderWindow) != ""
+	return client && (mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
+}
+
+// loggedError is an error that a worker has logged.
+type loggedError struct{ error }
+
+// Unwrap returns the row of the table.
+func (e loggedError) Unwrap() error { return e.error }
+
+// Logged reports whether the worker that err came from has logged it.
+func Logged(err error) bool {
+	var logged loggedError
+	return errors.As(err, &logged)
+}
+
 // recovered, deferred, answers a request whose handler panicked.
 func (s *Service) recovered(ctx context.Context, r micro.Request) {
 	if p := recover(); p != nil {
-		s.fail(ctx, r, panicked(p))
+		s.fail(ctx, r, Recovered(p))
 	}
 }
-
-func panicked(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
 
 func tooLarge(size, most int) error {
 	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, size))
@@ -134,5 +158,9 @@ func readError(msg *nats.Msg) error {
 		return schemas.ErrInternal.Because(msg.Header.Get(micro.ErrorHeader))
 	}
 	e.Type, e.Title, e.Status = row.Type, row.Title, row.Status
-	return &e
+	ownLog := mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || full(msg)
+	if ownLog || e.RequestID == "" { // a worker of another make names no request
+		return &e
+	}
+	return loggedError{&e}
 }

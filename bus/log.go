@@ -2,42 +2,136 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"strings"
 
 	"cairn/bus/telemetry"
 )
 
-// LogHandler is h with the request of each line's context in it, the credential
-// that asked, and the trace: request_id, by, trace_id and span_id. One that has them already is h itself.
+const (
+	// maxLogValue is the longest value of a log line, in bytes.
+	maxLogValue = 1 << 10
+	// maxLogStack is the longest stack trace of a log line, in bytes.
+	maxLogStack = 8 << 10
+)
+
+// LogHandler returns h with the request of each line's context: request_id, by
+// (the credential), trace_id and span_id. It bounds what callers can make a
+// process log: values beyond 1 KiB are cut and end with their length, and repeated
+// warnings and errors are rate-limited (see repeats). A LogHandler is returned as
+// it is.
 func LogHandler(h slog.Handler) slog.Handler {
 	if h, ok := h.(logHandler); ok {
 		return h
 	}
-	return logHandler{h}
+	return logHandler{Handler: h, repeats: newRepeats()}
 }
 
-type logHandler struct{ slog.Handler }
+type logHandler struct {
+	slog.Handler
+	repeats *repeats
+	with    string // attributes of the logger, part of the key of its lines
+}
 
 // Handle implements slog.Handler.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	for _, flood := range h.repeats.ended(r.Time) {
+		line := slog.NewRecord(r.Time, flood.level, "repeated log lines suppressed", r.PC)
+		line.AddAttrs(slog.String("line", flood.message), slog.Int("suppressed", flood.suppressed))
+		if err := flood.handler.Handle(ctx, line); err != nil {
+			return err
+		}
+	}
+	suppressed := 0
+	if r.Level >= slog.LevelWarn {
+		var ok bool
+		if suppressed, ok = h.repeats.admit(h, r); !ok {
+			return nil
+		}
+	}
+	line := slog.NewRecord(r.Time, r.Level, truncate(r.Message, maxLogValue), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		line.AddAttrs(bounded(a))
+		var p *PanicError
+		if err, ok := a.Value.Any().(error); ok && errors.As(err, &p) {
+			line.AddAttrs(slog.String("stack", truncate(string(p.Stack), maxLogStack)))
+		}
+		return true
+	})
+	if suppressed > 0 {
+		line.AddAttrs(slog.Int("suppressed", suppressed))
+	}
 	if id := RequestID(ctx); id != "" {
-		r.AddAttrs(slog.String("request_id", id))
+		line.AddAttrs(slog.String("request_id", id))
 	}
 	if by := Identity(ctx); by != nil {
-		r.AddAttrs(slog.String("by", by.ID))
+		line.AddAttrs(slog.String("by", by.ID))
 	}
 	if trace, span := telemetry.IDs(ctx); trace != "" {
-		r.AddAttrs(slog.String("trace_id", trace), slog.String("span_id", span))
+		line.AddAttrs(slog.String("trace_id", trace), slog.String("span_id", span))
 	}
-	return h.Handler.Handle(ctx, r)
+	return h.Handler.Handle(ctx, line)
 }
 
 // WithAttrs implements slog.Handler.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return logHandler{h.Handler.WithAttrs(attrs)}
+	all := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		all[i] = bounded(a)
+		h.with += "\x00" + all[i].String()
+	}
+	h.Handler = h.Handler.WithAttrs(all)
+	return h
 }
 
 // WithGroup implements slog.Handler.
 func (h logHandler) WithGroup(name string) slog.Handler {
-	return logHandler{h.Handler.WithGroup(name)}
+	h.Handler = h.Handler.WithGroup(name)
+	return h
 }
+
+// bounded returns a with its value cut to maxLogValue bytes.
+func bounded(a slog.Attr) slog.Attr {
+	a.Value = a.Value.Resolve()
+	switch a.Value.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(truncate(a.Value.String(), maxLogValue))
+	case slog.KindGroup:
+		group := a.Value.Group()
+		all := make([]slog.Attr, len(group))
+		for i, member := range group {
+			all[i] = bounded(member)
+		}
+		a.Value = slog.GroupValue(all...)
+	case slog.KindAny:
+		if text := fmt.Sprintf("%+v", a.Value.Any()); len(text) > maxLogValue {
+			a.Value = slog.StringValue(truncate(text, maxLogValue))
+		}
+	default: // of a fixed size
+	}
+	return a
+}
+
+// truncate returns s, or its first most bytes and its length.
+func truncate(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
+}
+
+// PanicError is a recovered panic. LogHandler logs its stack.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Recovered returns the panic of the value as an error. Call it in the deferred
+// function that recovers it.
+func Recovered(value any) error { return &PanicError{value, debug.Stack()} }
+
+// Error implements error.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

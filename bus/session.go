@@ -87,7 +87,7 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	w.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			err = Recovered(p)
 		}
 	}()
 	if err := w.arrived(ctx); err != nil {
@@ -116,7 +116,7 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 		svc.refuse(ctx, r, s.row(err), err, header)
 		return
 	default:
-		e := svc.seen(ctx, s.Subject, s.row(err), err)
+		e := svc.report(ctx, s.Subject, s.row(err), err, false)
 		err = errors.Join(
 			w.send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
 			w.send(schemas.EventDone, schemas.Nothing{}))

@@ -131,10 +131,12 @@ func (x *exchange) visible(err error) *schemas.Error {
 	return &c
 }
 
-// log says how the exchange went, in one line.
+// log logs the exchange in one line: faults of this system that no worker has
+// logged as warnings and errors, all else for debugging.
 func (x *exchange) log(began time.Time) {
 	level := slog.LevelDebug
 	switch {
+	case bus.Logged(x.err):
 	case x.status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case x.status > http.StatusInternalServerError && x.status != http.StatusNotImplemented:
@@ -146,6 +148,9 @@ func (x *exchange) log(began time.Time) {
 	said := []slog.Attr{
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.EscapedPath()),
 		slog.Int("status", x.status), slog.Duration("took", time.Since(began)),
+	}
+	if x.route != nil {
+		said = append(said, slog.String("route", x.route.path))
 	}
 	if x.err != nil {
 		said = append(said, slog.Any("err", x.err))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -132,10 +131,10 @@ func (x *exchange) handle() {
 		case p == http.ErrAbortHandler:
 			panic(p)
 		case p != nil && x.status != 0: // too late for another answer
-			x.edge.log.ErrorContext(x.ctx, "panic", "err", fmt.Sprintf("%v\n%s", p, debug.Stack()))
+			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))
 			panic(http.ErrAbortHandler)
 		case p != nil:
-			x.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			x.fail(bus.Recovered(p))
 		}
 	}()
 	if err := x.dispatch(); err != nil {
