@@ -141,7 +141,7 @@ func (e *eval) say(r evaluation, out io.Writer) error {
 // progress shows people how far something is.
 func progress(errOut io.Writer, what string, n int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(errOut),
+		progressbar.OptionSetWriter(unescaped(errOut)),
 		progressbar.OptionSetVisibility(terminal(errOut)),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),

@@ -131,8 +131,7 @@ func (p *reader) aside(text string) error {
 	if err := p.endLine(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(p.errOut, dimmed(p.errOut, text))
-	return err
+	return writeDimmed(p.errOut, text)
 }
 
 func (p *reader) endLine() error {

@@ -41,6 +41,8 @@ const exitCutOff = 124
 
 // run executes root and answers with the exit code. What went wrong is one line.
 func run(ctx context.Context, root *cobra.Command) int {
+	root.SetOut(screenOn(root.OutOrStdout()))
+	root.SetErr(screenOn(root.ErrOrStderr()))
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:

@@ -40,16 +40,18 @@ func writeLine(w io.Writer, v any) error {
 
 // terminal reports whether a person reads w.
 func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := unescaped(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// dimmed is text that stands back on a terminal, and plain text elsewhere.
-func dimmed(w io.Writer, text string) string {
-	if !terminal(w) || os.Getenv("NO_COLOR") != "" {
-		return text
+// writeDimmed writes a line, in faint characters on a terminal.
+func writeDimmed(w io.Writer, text string) error {
+	text = escapedLine(text)
+	if terminal(w) && os.Getenv("NO_COLOR") == "" {
+		text = "\x1b[2m" + text + "\x1b[0m"
 	}
-	return "\x1b[2m" + text + "\x1b[0m"
+	_, err := fmt.Fprintln(unescaped(w), text)
+	return err
 }
 
 // table is text in columns, for people.
@@ -67,6 +69,9 @@ func newTable(out io.Writer) *table {
 
 // row adds a line. A line of one cell does not widen any column.
 func (t *table) row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = escapedLine(cell)
+	}
 	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer takes all
 }
 

@@ -99,7 +99,7 @@ func (r *register) settle(ctx context.Context, records []record, errOut io.Write
 		return nil, err
 	}
 	bar := progressbar.NewOptions(len(records),
-		progressbar.OptionSetWriter(errOut),
+		progressbar.OptionSetWriter(unescaped(errOut)),
 		progressbar.OptionSetVisibility(terminal(errOut)),
 		progressbar.OptionSetDescription("registering"),
 		progressbar.OptionShowCount(),

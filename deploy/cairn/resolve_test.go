@@ -36,7 +36,7 @@ func TestResolve(t *testing.T) {
 		{"a query", []string{"machines without security patches"}, 0, "Find hosts that miss security patches"},
 		{"an id", []string{"network.path_trace"}, 0, "└─ guard.no_secrets"},
 		{"where parts came from", []string{"storage.volume_capacity", "--tenant", "acme", "--explain"}, 0, "[global, via builds_domain]"},
-		{"an id that is unknown", []string{"cook.bread"}, 1, "cairn: CE-031 skill not found: \"cook.bread\" was taken as the id"},
+		{"an id that is unknown", []string{"cook.bread"}, 1, "cairn: CE-031 skill not found: no skill \"cook.bread\" in the global collection: \"cook.bread\" was taken as the id"},
 		{"an id that is a query", []string{"--query", "storage.volume"}, 0, "storage.volume_capacity"},
 		{"a query that is an id", []string{"--skill", "volumes"}, 1, "skill_id: want at least 2 segments"},
 		{"an agent", []string{"--agent", "why is a connection blocked"}, 0, "ops.network_agent"},

@@ -57,7 +57,9 @@ func newRefusal(r record, err error) refusal {
 	var e *schemas.Error
 	if errors.As(err, &e) {
 		f.Code, f.Fields = e.Code, e.Fields
-		f.Message = joined(e.Title, e.Detail)
+		if f.Message = e.Title; len(e.Fields) == 0 { // which say more than their number
+			f.Message = joined(e.Title, e.Detail)
+		}
 	}
 	return f
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// screen is the only writer of commands. It writes control and bidi characters as
+// escapes such as \u001b, so that texts of records, estates, models and servers
+// cannot move the cursor, write to the clipboard or reorder what is shown. In JSON
+// such an escape is the same character. Line breaks and tabs pass. It may be used
+// concurrently.
+type screen struct {
+	io.Writer
+	mu   sync.Mutex
+	rest []byte // the beginning of a character that the last Write ended in
+}
+
+func screenOn(w io.Writer) *screen {
+	if s, ok := w.(*screen); ok {
+		return s
+	}
+	return &screen{Writer: w}
+}
+
+// Write implements io.Writer.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := append(s.rest, p...)
+	whole := len(text)
+	for i := max(0, whole-utf8.UTFMax+1); i < whole; i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			whole = i
+			break
+		}
+	}
+	s.rest = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(s.Writer, escaped(string(text[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// escaped returns the text without control characters other than line breaks and
+// tabs, and without bidi characters.
+func escaped(text string) string { return escape(text, false) }
+
+// escapedLine is escaped for a text that must stay on its line, and in its column.
+func escapedLine(text string) string { return escape(text, true) }
+
+func escape(text string, line bool) string {
+	unsafe := func(r rune) bool {
+		if r == '\n' || r == '\t' {
+			return line
+		}
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if strings.IndexFunc(text, unsafe) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unsafe(r) {
+			_, _ = fmt.Fprintf(&b, `\u%04x`, r) // a builder takes all
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// unescaped is the writer below, for sequences of the program itself.
+func unescaped(w io.Writer) io.Writer {
+	if s, ok := w.(*screen); ok {
+		return s.Writer
+	}
+	return w
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestScreen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"plain text", "a é 🦊\tb\nc", "a é 🦊\tb\nc"},
+		{"a sequence of the terminal", "\x1b]52;c;ZXZpbA==\x07", `\u001b]52;c;ZXZpbA==\u0007`},
+		{"a return of the carriage", "bad\rgood", `bad\u000dgood`},
+		{"C1 controls", "\u009b31m", `\u009b31m`},
+		{"bidi characters", "\u202eevil\u2066\u200f", `\u202eevil\u2066\u200f`},
+		{"separators of lines", "a\u2028b", `a\u2028b`},
+		{"bytes that are not UTF-8", "a\xff\xfe", "a\uFFFD"},
+	} {
+		var whole, apart bytes.Buffer
+		_, _ = screenOn(&whole).Write([]byte(c.text))
+		s := screenOn(&apart)
+		for i := range len(c.text) {
+			_, _ = s.Write([]byte(c.text[i : i+1])) // a buffer takes all
+		}
+		if whole.String() != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, whole.String(), c.want)
+		}
+		if apart.String() != c.want && c.name != "bytes that are not UTF-8" {
+			t.Errorf("%s, byte by byte: got %q, want %q", c.name, apart.String(), c.want)
+		}
+	}
+	if got := escapedLine("a\nb\tc"); got != `a\u000ab\u0009c` {
+		t.Errorf("on one line: %q", got)
+	}
+}
+
+// evil is a text that would clear the terminal, set its title, and reverse what
+// follows; evilJSON is it within JSON, where the C1 and bidi characters are raw.
+const (
+	evil     = "\x1b[2J\x1b]0;owned\x07\r\u009b31m\u202eevil"
+	evilJSON = `\u001b[2J\u001b]0;owned\u0007\r` + "\u009b31m\u202eevil"
+)
+
+// TestCommandsEscapeTexts drives every command that prints texts against a server
+// whose every text is hostile.
+func TestCommandsEscapeTexts(t *testing.T) {
+	t.Parallel()
+	answers := map[string]string{
+		"/health":             `{"service":"cairn","status":"degraded","version":"$","services":[{"service":"$","status":"ok","backends":{"model":"$"},"degraded":["$"]}],"degraded":["$"]}`,
+		"/resolve/skill":      `{"skills":[{"skill_id":"a.$","purpose":"$","score":1}],"degraded":"$"}`,
+		"/resolve/agent":      `{"agent_id":"$","capabilities":["$"],"owned_skill_ids":["$"],"score":1}`,
+		"/resolve/tools":      `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}],"missing":[]}`,
+		"/resolve/tool_class": `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}]}`,
+		"/register/reindex":   `{"fingerprint":"$","revision":1}`,
+		"/register/skill":     `{"type":"$","title":"$","status":400,"detail":"$","code":"CE-061","errors":[{"field":"$","message":"$"}]}`,
+		"/api/v1/analyze": `event: tool_use` + "\n" + `data: {"tool_call_id":"1","name":"$","input":{"data_key":"$"}}` + "\n\n" +
+			`event: tool_result` + "\n" + `data: {"tool_call_id":"1","result":{"$":"$"}}` + "\n\n" +
+			`event: text_delta` + "\n" + `data: {"text":"$"}` + "\n\n" +
+			`event: direct_response` + "\n" + `data: {"text":"$","reason":"$"}` + "\n\n" +
+			`event: error` + "\n" + `data: {"code":"AN-500","message":"$"}` + "\n\n" + "event: done\ndata: {}\n\n",
+	}
+	serve := func(status int) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := answers[r.URL.Path]
+			if r.URL.Path == "/register/skill" {
+				w.WriteHeader(http.StatusBadRequest)
+			} else if status != http.StatusOK {
+				w.WriteHeader(status)
+				answer = answers["/register/skill"]
+			}
+			_, _ = io.WriteString(w, strings.ReplaceAll(answer, "$", evilJSON))
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, evil) // no error body
+	}))
+	t.Cleanup(stranger.Close)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	records := file("records.json", `{"skill_id":"a.b","purpose":"`+evilJSON+`"}`)
+	unknown := file("unknown.json", `{"`+evilJSON+`":1}`)
+	broken := file("broken.json", "{\""+evil)
+	estate := file("estate.json", `{"hosts":[{"name":"`+evilJSON+`"}]}`)
+	commands := [][]string{
+		{"status"}, {"resolve", "a query"}, {"resolve", "a.b"}, {"resolve", "--agent", "q"}, {"resolve", "--tool", "a.b.c"}, {"resolve", "--tool-class", "c"},
+		{"reindex"}, {"register", records}, {"register", unknown}, {"register", broken}, {"register", "--dry-run", records, unknown},
+		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"resolve", "--explain", "q"},
+	}
+	for _, url := range []string{serve(http.StatusOK), serve(http.StatusBadRequest), stranger.URL} {
+		for _, args := range commands {
+			for _, more := range [][]string{nil, {"--json"}} {
+				args := append(append(args[:len(args):len(args)], more...), "--url", url)
+				got := do(t, "", args...)
+				for _, r := range got.out + got.err {
+					if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+						t.Errorf("cairn %q writes %U: %q", args, r, got.out+got.err)
+						break
+					}
+				}
+			}
+		}
+	}
+	if got := do(t, "", "status", "--url", "http://"+evil); strings.ContainsAny(got.err, "\x1b\r\u202e") {
+		t.Errorf("an error text: %q", got.err)
+	}
+}
