@@ -2,6 +2,10 @@ package test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -50,3 +54,51 @@ func TestInterfaceDescribesItself(t *testing.T) {
 		c.ask(t, "GET /docs/absent", "").expect(t, 404, "CE-004", "")
 	})
 }
+
+// TestPromisesHaveTests looks for each test that .github/SECURITY.md names.
+func TestPromisesHaveTests(t *testing.T) {
+	t.Parallel()
+	policy, err := os.ReadFile("../.github/SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := map[string]bool{}
+	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testFunction.FindAllSubmatch(text, -1) {
+			defined[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(policy)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 4 || strings.Contains(line, "---") || strings.Contains(line, "| promise |") {
+			continue
+		}
+		rows++
+		names := testName.FindAllString(cells[2], -1)
+		if len(names) == 0 {
+			t.Errorf("no test: %s", line)
+		}
+		for _, name := range names {
+			if !defined[name] {
+				t.Errorf("there is no %s, by which%s", name, cells[1])
+			}
+		}
+	}
+	if rows < 10 {
+		t.Errorf("%d promises are read, want the whole table", rows)
+	}
+}
+
+var (
+	testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	testName     = regexp.MustCompile(`\bTest\w+`)
+)
