@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,36 +64,42 @@ func TestParkedRequestsAreBoundedPerTenant(t *testing.T) {
 	of := func(tenant string) context.Context {
 		return bus.WithIdentity(t.Context(), &schemas.Identity{ID: tenant, Role: schemas.RoleReader, Tenants: []string{tenant}})
 	}
+	var released atomic.Bool
+	// The one slot of the service is taken until a moment after an answer.
+	call := func(ctx context.Context) (err error) {
+		for first := true; first || errors.Is(err, schemas.ErrUnavailable) && !released.Load(); first = false {
+			_, err = bus.ResolveAgent.Call(ctx, conn, schemas.AgentQuery{Query: "wait"})
+		}
+		return err
+	}
 	var all sync.WaitGroup
-	refused := make(chan error, 4096)
+	refused := make(chan struct{}, 4096)
 	accepted := 0
-	for range 1000 {
+	for full := false; !full && accepted < 1024; {
 		all.Go(func() {
-			_, err := bus.ResolveAgent.Call(of("acme"), conn, schemas.AgentQuery{Query: "wait"})
-			if errors.Is(err, schemas.ErrTooManyRequests) {
-				refused <- err
+			if errors.Is(call(of("acme")), schemas.ErrTooManyRequests) {
+				refused <- struct{}{}
 			}
 		})
-		// One after the other: the service has one slot.
 		select {
 		case <-parked:
 			accepted++
 		case <-refused:
-		case <-time.After(10 * time.Second):
+			full = true
+		case <-time.After(20 * time.Second):
 			t.Fatal("a request neither parks nor is refused")
 		}
 	}
 	if accepted < 500 || accepted > 900 {
 		t.Errorf("%d requests of one tenant are parked, want most of 1,024", accepted)
 	}
-	all.Go(func() {
-		_, _ = bus.ResolveAgent.Call(of("globex"), conn, schemas.AgentQuery{Query: "wait"})
-	})
+	all.Go(func() { _ = call(of("globex")) })
 	select {
 	case <-parked:
-	case <-time.After(10 * time.Second):
+	case <-time.After(20 * time.Second):
 		t.Error("a request of another tenant is not parked")
 	}
+	released.Store(true)
 	release()
 	all.Wait()
 }
