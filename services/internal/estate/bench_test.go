@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/estate/estatetest"
 )
 
 func BenchmarkParse(b *testing.B) {
-	text := readEstate(b, "limit")
+	text := estatetest.Read(b, "limit")
 	b.Run("estate", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()
@@ -34,7 +35,7 @@ func BenchmarkParse(b *testing.B) {
 func requestBody(tb testing.TB) []byte {
 	tb.Helper()
 	body, err := json.Marshal(map[string]string{
-		"query": "how many vulnerabilities?", "target": "H", "context": string(readEstate(tb, "limit")),
+		"query": "how many vulnerabilities?", "target": "H", "context": string(estatetest.Read(tb, "limit")),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -99,7 +100,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 }
 
 func BenchmarkTools(b *testing.B) {
-	text := readEstate(b, "limit")
+	text := estatetest.Read(b, "limit")
 	e, err := estate.Parse(text)
 	if err != nil {
 		b.Fatal(err)
@@ -126,4 +127,31 @@ func BenchmarkTools(b *testing.B) {
 			e.Outline(8 << 10)
 		}
 	})
+}
+
+// BenchmarkCalls measures calls of every kind on the estate once it is read.
+func BenchmarkCalls(b *testing.B) {
+	e := parse(b, string(estatetest.Read(b, "limit-text")))
+	e.Outline(1 << 10) // reads all columns
+	for _, asked := range []string{
+		`{"data_key":"product_versions","group_by":"product"}`,
+		`{"data_key":"product_versions","group_by":"version"}`,
+		`{"data_key":"product_versions","group_by":"product","metrics":["distinct:version","distinct:date"]}`,
+		`{"data_key":"product_versions","filter":{"version":{"contains":"1"},"date":{"gte":"2020"}}}`,
+		`{"data_key":"product_versions","filter":{"version":{"in":["1.0","2.0"]}},"group_by":"date"}`,
+		`{"data_key":"gcp_machine_types","group_by":"zone","metrics":["p95:memory_gb","p50:cpus","avg:cpus","max:cpus"]}`,
+		`{"data_key":"gcp_machine_types","filter":{"memory_gb":{"gt":16},"series":{"ne":"n2"}},"metrics":["sum:cpus"]}`,
+		`{"data_key":"ec2_instance_types","group_by":"memory.type","filter":{"cpu":{"exists":true}}}`,
+		`{"data_key":"aws_endpoints","group_by":"variants"}`,
+		`{"data_key":"vulnerabilities","filter":{"cwes":{"contains":"CWE-59"}},"group_by":"vendorProject"}`,
+	} {
+		b.Run(asked, func(b *testing.B) {
+			q := query(b, asked)
+			for b.Loop() {
+				if _, err := e.Stats(b.Context(), q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

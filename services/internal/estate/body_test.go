@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/estate/estatetest"
 )
 
 // textOf is what the context says.
@@ -97,7 +98,7 @@ func TestSplitBodyRefuses(t *testing.T) {
 func TestSplitBodyOfEstates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"small", "medium", "large", "limit"} {
-		text := readEstate(t, name)
+		text := estatetest.Read(t, name)
 		body, err := json.Marshal(map[string]string{"context": string(text), "query": "q"})
 		if err != nil {
 			t.Fatal(err)

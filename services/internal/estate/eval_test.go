@@ -3,12 +3,10 @@ package estate_test
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,40 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/estate/estatetest"
 )
-
-// evalFolder is where the evaluation data lies; tests that need it skip
-// without it.
-func evalFolder(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("CAIRN_EVAL")
-	if folder == "" {
-		t.Skip("CAIRN_EVAL names no folder of evaluation data")
-	}
-	return filepath.Join(folder, "estates")
-}
-
-func readEstate(t testing.TB, name string) []byte {
-	t.Helper()
-	path := filepath.Join(evalFolder(t), name+".json")
-	if text, err := os.ReadFile(path); err == nil {
-		return text
-	}
-	file, err := os.Open(path + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(unzipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 type question struct {
 	ID     string
@@ -72,7 +38,7 @@ type expected struct {
 
 func TestStatsQuestions(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(filepath.Join(evalFolder(t), "questions-dev.jsonl"))
+	file, err := os.Open(filepath.Join(estatetest.Folder(t), "questions-dev.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +56,7 @@ func TestStatsQuestions(t *testing.T) {
 			continue
 		}
 		if estates[q.Estate] == nil {
-			if estates[q.Estate], err = estate.Parse(readEstate(t, q.Estate)); err != nil {
+			if estates[q.Estate], err = estate.Parse(estatetest.Read(t, q.Estate)); err != nil {
 				t.Fatal(err)
 			}
 		}

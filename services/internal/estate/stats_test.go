@@ -3,8 +3,11 @@ package estate_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/estate"
 )
@@ -253,5 +256,36 @@ func TestStatsNotes(t *testing.T) {
 	}
 	if s, err := parse(t, `[]`).Stats(t.Context(), query(t, `{"group_by":"x"}`)); err != nil || s.Note != "" {
 		t.Errorf("an empty array: note %q, error %v", s.Note, err)
+	}
+}
+
+// TestStatsTruncated compares results that are limited to n groups with the
+// first n groups of the whole result.
+func TestStatsTruncated(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		records := make([]string, 60)
+		for i := range records {
+			records[i] = fmt.Sprintf(`{"group":"g%d","n":%d}`, random.IntN(12), random.IntN(5))
+		}
+		e := parse(t, "["+strings.Join(records, ",")+"]")
+		q := query(t, `{"group_by":"group","metrics":["sum:n"]}`)
+		whole, err := e.Stats(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= len(whole.Groups)+1; n++ {
+			got, err := e.StatsUpTo(t.Context(), q, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(whole.Groups[:min(n, len(whole.Groups))], got.Groups); diff != "" {
+				t.Errorf("seed %d, %d groups (-whole +limited):\n%s", seed, n, diff)
+			}
+			if want := n < len(whole.Groups); got.Truncated != want || got.GroupCount != whole.GroupCount {
+				t.Errorf("seed %d, %d groups: truncated %v of %d, want %v of %d", seed, n, got.Truncated, got.GroupCount, want, whole.GroupCount)
+			}
+		}
 	}
 }

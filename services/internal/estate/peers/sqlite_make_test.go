@@ -1,6 +1,4 @@
-//go:build !race
-
-package estate_test
+package peers_test
 
 import (
 	"fmt"

@@ -1,6 +1,4 @@
-//go:build !race
-
-package estate_test
+package peers_test
 
 import (
 	"bufio"
@@ -17,6 +15,7 @@ import (
 	"time"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/estate/estatetest"
 )
 
 // peersQuery is what the peers are asked for in their own words.
@@ -26,7 +25,7 @@ var peersQuery = estate.Query{DataKey: "product_versions", GroupBy: "product"}
 // records of one array by a field with what others need for it. sonic only
 // checks the text, which is less.
 func BenchmarkParseAndGroup(b *testing.B) {
-	text := readEstate(b, "limit-text")
+	text := estatetest.Read(b, "limit-text")
 	file := filepath.Join(b.TempDir(), "estate.json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		b.Fatal(err)
@@ -53,7 +52,7 @@ func BenchmarkParseAndGroup(b *testing.B) {
 
 // BenchmarkGroup compares the same count over what has been read before.
 func BenchmarkGroup(b *testing.B) {
-	text := readEstate(b, "limit-text")
+	text := estatetest.Read(b, "limit-text")
 	file := filepath.Join(b.TempDir(), "estate.json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		b.Fatal(err)
@@ -72,33 +71,6 @@ func BenchmarkGroup(b *testing.B) {
 	})
 	for _, kind := range []string{"polars", "duckdb"} {
 		b.Run(kind, func(b *testing.B) { compare(b, timed(cairn), pythonPeer(b, kind+"-cached", file)) })
-	}
-}
-
-// BenchmarkCalls measures calls of every kind on the estate once it is read.
-func BenchmarkCalls(b *testing.B) {
-	e := parse(b, string(readEstate(b, "limit-text")))
-	e.Outline(1 << 10) // reads all columns
-	for _, asked := range []string{
-		`{"data_key":"product_versions","group_by":"product"}`,
-		`{"data_key":"product_versions","group_by":"version"}`,
-		`{"data_key":"product_versions","group_by":"product","metrics":["distinct:version","distinct:date"]}`,
-		`{"data_key":"product_versions","filter":{"version":{"contains":"1"},"date":{"gte":"2020"}}}`,
-		`{"data_key":"product_versions","filter":{"version":{"in":["1.0","2.0"]}},"group_by":"date"}`,
-		`{"data_key":"gcp_machine_types","group_by":"zone","metrics":["p95:memory_gb","p50:cpus","avg:cpus","max:cpus"]}`,
-		`{"data_key":"gcp_machine_types","filter":{"memory_gb":{"gt":16},"series":{"ne":"n2"}},"metrics":["sum:cpus"]}`,
-		`{"data_key":"ec2_instance_types","group_by":"memory.type","filter":{"cpu":{"exists":true}}}`,
-		`{"data_key":"aws_endpoints","group_by":"variants"}`,
-		`{"data_key":"vulnerabilities","filter":{"cwes":{"contains":"CWE-59"}},"group_by":"vendorProject"}`,
-	} {
-		b.Run(asked, func(b *testing.B) {
-			q := query(b, asked)
-			for b.Loop() {
-				if _, err := e.Stats(b.Context(), q); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
 
