@@ -56,7 +56,7 @@ var outside = []struct {
 	{"the graph's store is an affair of the graph", "github.com/cayleygraph/", []string{"services/internal/graph"}},
 	{"words are an affair of the index and its embedder", "github.com/blevesearch/bleve/", []string{"services/internal/index", "services/internal/embed"}},
 	{"Ollama is an affair of models and embedders", "github.com/ollama/", []string{"services/internal/model/ollama", "services/internal/model/ollamatest", "services/internal/embed", "services/internal/ollamahost"}},
-	{"endpoints like OpenAI's are an affair of their model", "github.com/openai/", []string{"services/internal/model/openai"}},
+	{"only clients of event streams import go-sse", "github.com/tmaxmax/go-sse", []string{"services/internal/model/openai", "deploy/cairn"}},
 	{"Elasticsearch is an affair of the index", "github.com/elastic/", []string{"services/internal/index"}},
 	{"the edge and the command line speak to NATS through the bus", "github.com/nats-io/nats.go", []string{"bus", "services/tags", "services/internal"}},
 	{"the embedded server is an affair of the bus", "github.com/nats-io/nats-server/", []string{"bus"}},
