@@ -7,6 +7,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/services/internal/quota"
 )
 
 // Config says which services run and with which backends. Every backend is a
@@ -22,11 +23,15 @@ type Config struct {
 	// TagMemory keeps tags off the disk: they end with the NATS server.
 	TagMemory bool
 	// TagSync has each tag on disk before it is acknowledged.
-	TagSync     bool
-	Copies      bucket.Copies // which NATS servers keep each record and tag; without Storage, the limit of the NATS account applies
-	Slots       int           // requests at a time, per service
-	Grace       time.Duration // how long an analysis goes on when nobody listens
-	StreamLimit int           // analyses in progress that one credential may have at a worker; 0: any number
+	TagSync bool
+	// TenantTags and TenantRecords are the most that each tenant may store, the
+	// global scope being one; 0: any number.
+	TenantTags    quota.Use
+	TenantRecords quota.Use
+	Copies        bucket.Copies // which NATS servers keep each record and tag; without Storage, the limit of the NATS account applies
+	Slots         int           // requests at a time, per service
+	Grace         time.Duration // how long an analysis goes on when nobody listens
+	StreamLimit   int           // analyses in progress that one credential may have at a worker; 0: any number
 	// AnalysisMemory bounds the bytes that all analyses of a worker hold, and
 	// EstateMemory those of estates cached for the next question, in memory that
 	// no analysis has reserved.
@@ -45,6 +50,8 @@ func Defaults() Config {
 		Index:          "embedded:",
 		Embed:          "lexical:",
 		Model:          "offline:",
+		TenantTags:     quota.Use{Count: 5_000_000, Bytes: 2 << 30},
+		TenantRecords:  quota.Use{Count: 1_000_000, Bytes: 4 << 30},
 		TagTTL:         30 * time.Minute,
 		Slots:          1024,
 		AnalysisMemory: 1 << 30,

@@ -19,6 +19,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
+	"cairn/services/internal/quota"
 	"cairn/services/register"
 	"cairn/services/render"
 	"cairn/services/resolve"
@@ -146,10 +147,14 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 }
 
 func (w *wiring) tags(ctx context.Context) error {
-	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{Copies: w.Copies, Memory: w.TagMemory, Sync: w.TagSync})
+	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{
+		Copies: w.Copies, Memory: w.TagMemory, Sync: w.TagSync,
+		Limit: quota.Limit{Use: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
+	})
 	if err != nil {
 		return err
 	}
+	w.atEnd(store.Close)
 	return w.run("tags", w.Slots, func(s *bus.Service) error { return tags.Serve(s, store, w.TagTTL) })
 }
 
@@ -158,7 +163,14 @@ func (w *wiring) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deps := register.Deps{Catalog: log, Visible: register.Confirmed(w.conn), Pressure: w.pressure}
+	usage, err := register.OpenUsage(ctx, log, quota.Limit{
+		Use: w.TenantRecords, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size",
+	})
+	if err != nil {
+		return err
+	}
+	w.atEnd(usage.Close)
+	deps := register.Deps{Catalog: log, Usage: usage, Visible: register.Confirmed(w.conn), Pressure: w.pressure}
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err

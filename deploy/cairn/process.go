@@ -81,6 +81,8 @@ type backends struct {
 	analyses int // MiB
 	estates  int // MiB
 	storage  int // MiB, of all buckets on each NATS server
+	// MiB of each tenant
+	tenantTags, tenantRecords int64
 }
 
 func (b *backends) flags(f *pflag.FlagSet) {
@@ -93,6 +95,10 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
 	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
 	f.BoolVar(&c.TagSync, "tag-sync", c.TagSync, "sync each tag to disk before it is acknowledged, so that it outlives a power loss; like --tag-memory fixed when the first tag worker creates the bucket")
+	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count, "`TAGS` that each tenant may hold, the global scope being a tenant of its own; one more is answered 429; 0: any number")
+	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "`MIB` of tags that each tenant may hold; 0: any number")
+	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count, "`RECORDS` that each tenant may hold, the global scope being a tenant of its own; one more is answered 429; 0: any number")
+	f.Int64Var(&b.tenantRecords, "tenant-records-size", c.TenantRecords.Bytes>>20, "`MIB` of records that each tenant may hold; 0: any number")
 	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0, "`MIB` that all analyses may take at a time, divided among tenants: what they upload, parse and hold; one beyond that is answered 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT), of 4 GiB where there is none")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "how long an analysis goes on when nobody listens, so that its caller can come back")
@@ -114,6 +120,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	c.AnalysisMemory, c.EstateMemory = memoryShare(b.analyses, 4), int64(b.estates)<<20
 	c.Log, c.Drain = log, p.drain
 	c.Copies.Storage.Bytes = int64(b.storage) << 20
+	c.TenantTags.Bytes, c.TenantRecords.Bytes = b.tenantTags<<20, b.tenantRecords<<20
 	if c.TagMemory && c.TagSync {
 		return c, errors.New("--tag-memory and --tag-sync: want one of them at most")
 	}
@@ -125,6 +132,10 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		atLeast("estate-memory", b.estates, 0),
 		atLeast("replicas", c.Copies.Replicas, 0),
 		atLeast("storage-limit", b.storage, 0),
+		atLeast("tenant-tags", c.TenantTags.Count, 0),
+		atLeast("tenant-tags-size", b.tenantTags, 0),
+		atLeast("tenant-records", c.TenantRecords.Count, 0),
+		atLeast("tenant-records-size", b.tenantRecords, 0),
 		atLeast("tag-ttl", c.TagTTL, time.Second),
 		atLeast("drain", p.drain, 0),
 	)

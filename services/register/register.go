@@ -38,6 +38,9 @@ func Confirmed(conn *bus.Conn) Visible {
 type Deps struct {
 	Catalog *catalog.Catalog
 	Visible Visible
+	// Usage limits what each tenant stores; nil: nothing is limited. Closed by the
+	// caller, after the service.
+	Usage *Usage
 	// Pressure describes the buckets that are nearly full, for the health; nil:
 	// they are not watched.
 	Pressure func(context.Context) ([]string, error)
@@ -50,7 +53,7 @@ type Deps struct {
 // Where a record is not confirmed to be visible in time, the answer says that
 // it is not indexed yet.
 func Serve(s *bus.Service, d Deps) error {
-	r := registry{d.Catalog, d.Visible, d.Pressure, d.Projector}
+	r := registry{d.Catalog, d.Visible, d.Usage, d.Pressure, d.Projector}
 	return errors.Join(
 		bus.RegisterSkill.Serve(s, r.skill),
 		bus.RegisterAgent.Serve(s, r.agent),
@@ -67,6 +70,7 @@ func Serve(s *bus.Service, d Deps) error {
 type registry struct {
 	catalog   *catalog.Catalog
 	visible   Visible
+	usage     *Usage
 	pressure  func(context.Context) ([]string, error)
 	projector *projection.Projector
 }
@@ -75,7 +79,12 @@ type registry struct {
 func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (schemas.Registered, error) {
 	var revision uint64
 	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+		done, err := r.usage.reserve(ctx, key, record)
+		if err != nil {
+			return err
+		}
 		revision, err = r.catalog.Put(ctx, key, record)
+		done(revision)
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/services/internal/quota"
 )
 
 const (
@@ -26,9 +27,12 @@ type Settings struct {
 	// fixed when it is created. One that is created in a cluster always syncs as its
 	// servers do.
 	Sync bool
+	// Limit is what each tenant may store; the zero value is no limit.
+	Limit quota.Limit
 }
 
-// Open creates the bucket, or brings one that exists up to date.
+// Open creates the bucket, or brings one that exists up to date. The caller closes
+// the store.
 func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
 	s, err := bucket.Open(ctx, js, Bucket, settings.Copies, settings.shape)
 	if err != nil {
@@ -41,7 +45,11 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	if err != nil {
 		return nil, err
 	}
-	return &Store{js, s, bucket.NewReader(js, Bucket, s), flush}, nil
+	count, err := openUsage(ctx, js, s, settings.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{js, s, bucket.NewReader(js, Bucket, s), flush, count}, nil
 }
 
 // shape is what the bucket has of its own.

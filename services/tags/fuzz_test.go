@@ -32,6 +32,7 @@ func FuzzTag(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.Cleanup(store.Close)
 	if err := tags.Serve(bustest.Fragile(f, conn, "tags"), store, tags.DefaultTTL); err != nil {
 		f.Fatal(err)
 	}

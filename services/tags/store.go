@@ -25,13 +25,17 @@ const (
 )
 
 // Store keeps records in a KV bucket in which each key has a time to live. It
-// may be used concurrently and needs no closing.
+// may be used concurrently.
 type Store struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	reader *bucket.Reader
 	flush  *bucket.Flusher // nil: an acknowledged message is written
+	usage  *usage
 }
+
+// Close ends the count of tags.
+func (s *Store) Close() { s.usage.close() }
 
 // key names a record: what one tenant writes is not in the way of another.
 type key struct{ tenant, id string }
@@ -61,12 +65,30 @@ func (k key) subject() string {
 	return subjects + base64.RawURLEncoding.EncodeToString([]byte(k.tenant)) + "." + id
 }
 
-// create stores tag for ttl, or answers ErrTagExists. It is one round trip,
-// unless something is or was there.
+// create stores tag for ttl, or answers ErrTagExists, or ErrTooManyRequests when
+// the tenant is at its limit. It is one round trip, unless something is or was
+// there.
 func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Duration) error {
 	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
+	until, size := time.Now().Add(ttl), len(msg.Subject)+len(msg.Data)
+	if exceeded := s.usage.reserve(k.tenant, size, until); exceeded != nil {
+		found, err := s.last(ctx, k)
+		if err == nil && found.alive() {
+			return schemas.ErrTagExists
+		}
+		return exceeded
+	}
+	err := s.write(ctx, k, msg)
+	var refused *jetstream.APIError
+	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &refused) { // after other errors it may be stored
+		s.usage.release(k.tenant, size, until)
+	}
+	return err
+}
+
+func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 	for last := uint64(0); ; {
 		err := s.publish(ctx, msg, last)
 		if err == nil {
@@ -125,18 +147,29 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 	return tag, nil
 }
 
-// delete puts a marker in the record's place, which soon expires itself.
+// delete puts a marker in the record's place, which soon expires itself. Where
+// there is no record nothing is written.
 func (s *Store) delete(ctx context.Context, k key) error {
 	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
-	_, err := s.js.PublishMsg(ctx, msg)
-	if bucket.Full(err) { // a purge needs no room for a marker
-		err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()))
+	for {
+		found, err := s.last(ctx, k)
+		if err != nil || !found.alive() {
+			return err
+		}
+		err = s.publish(ctx, msg, found.sequence)
+		if bucket.Full(err) { // a purge needs no room for a marker
+			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()))
+		}
+		if bucket.Outdated(err) {
+			continue
+		}
+		if err == nil {
+			s.usage.release(k.tenant, len(k.subject())+len(found.record), found.deadline)
+			err = s.flush.Flush(ctx)
+		}
+		return wrap(err, "delete", k)
 	}
-	if err == nil {
-		err = s.flush.Flush(ctx)
-	}
-	return wrap(err, "delete", k)
 }
 
 // pressure describes the bucket if it is nearly full.

@@ -32,6 +32,7 @@ func serveWith(t testing.TB, conn *bus.Conn, settings tags.Settings, ttl time.Du
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(store.Close)
 	if err := tags.Serve(bustest.Service(t, conn, "tags"), store, ttl); err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +132,15 @@ func TestSyncedTags(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			js := bustest.Open(t).JetStream()
-			if _, err := tags.Open(t.Context(), js, row.made); err != nil {
+			made, err := tags.Open(t.Context(), js, row.made)
+			if err != nil {
 				t.Fatal(err)
 			}
-			_, err := tags.Open(t.Context(), js, row.asked)
+			made.Close()
+			asked, err := tags.Open(t.Context(), js, row.asked)
+			if err == nil {
+				asked.Close()
+			}
 			if row.refused {
 				if err == nil {
 					t.Error("want it refused")

@@ -1,0 +1,64 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/bucket"
+)
+
+// Size is a revision of the log without its record.
+type Size struct {
+	Key      Key
+	Bytes    int64 // of key and record; 0 when Removed
+	Revision uint64
+	Removed  bool
+}
+
+// Sizes calls apply for each record of the log, from its beginning and then as it
+// grows, until stop, which waits for the last call. Messages that are no records
+// have a zero Key. Calls do not overlap, and revisions ascend.
+func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (stop func(), err error) {
+	var consumer jetstream.Consumer
+	err = bucket.Await(ctx, c.js, "read the sizes of the catalog", func() error {
+		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true, InactiveThreshold: time.Minute})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	consuming, err := consumer.Consume(func(msg jetstream.Msg) {
+		if size, err := sizeOf(msg); err == nil {
+			apply(size)
+		}
+	}, jetstream.PullHeartbeat(heartbeat))
+	if err != nil {
+		return nil, fmt.Errorf("read the sizes of the catalog: %w", err)
+	}
+	return func() {
+		consuming.Stop()
+		<-consuming.Closed()
+	}, nil
+}
+
+func sizeOf(msg jetstream.Msg) (Size, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return Size{}, err
+	}
+	size := Size{Revision: meta.Sequence.Stream, Removed: bucket.Removes(msg.Headers())}
+	encoded := strings.TrimPrefix(msg.Subject(), subjects)
+	if key, err := ParseKey(encoded); err == nil {
+		size.Key = key
+	}
+	if !size.Removed {
+		bytes, _ := strconv.ParseInt(msg.Headers().Get("Nats-Msg-Size"), 10, 64) // the server sets it
+		size.Bytes = bytes + int64(len(encoded))
+	}
+	return size, nil
+}

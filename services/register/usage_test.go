@@ -1,0 +1,104 @@
+package register_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/quota"
+	"cairn/services/register"
+)
+
+// serveLimited starts a registration worker that lets each tenant store so much.
+func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
+	t.Helper()
+	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage, err := register.OpenUsage(t.Context(), c, quota.Limit{Use: most, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(usage.Close)
+	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn), Usage: usage}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tool registers a tool of the tenant; empty: the global scope.
+func tool(t *testing.T, conn *bus.Conn, tenant, id, description string) error {
+	t.Helper()
+	owner := ""
+	if tenant != "" {
+		owner = fmt.Sprintf(`,"tenant_id":%q`, tenant)
+	}
+	_, err := bus.RegisterTool.Forward(t.Context(), conn, fmt.Appendf(nil, `{"tool_data":{"tool_id":"p.s.%s","description":%q%s}}`, id, description, owner))
+	return err
+}
+
+func wantExceeded(t *testing.T, err error, want string) {
+	t.Helper()
+	if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %v: %s", err, schemas.ErrTooManyRequests, want)
+	}
+}
+
+func TestRecordsOfATenantAreLimited(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	serveLimited(t, conn, quota.Use{Count: 2})
+	for _, tenant := range []string{"", "acme"} {
+		for n := range 2 {
+			if err := tool(t, conn, tenant, fmt.Sprint(n), ""); err != nil {
+				t.Fatalf("record %d of %q: %v", n, tenant, err)
+			}
+		}
+	}
+	wantExceeded(t, tool(t, conn, "acme", "more", ""), "tenant acme holds 2 of 2 records; delete records or raise --tenant-records")
+	wantExceeded(t, tool(t, conn, "", "more", ""), "the global scope holds 2 of 2 records")
+	if err := tool(t, conn, "other", "more", ""); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	if err := tool(t, conn, "acme", "1", "replaced"); err != nil {
+		t.Errorf("replace a record at the limit: %v", err)
+	}
+
+	serveLimited(t, bustest.Dial(t, server), quota.Use{Count: 2}) // a worker that starts later
+	for n := range 10 {                                           // either worker
+		wantExceeded(t, tool(t, conn, "acme", fmt.Sprint("more", n), ""), "holds 2 of 2")
+	}
+	for n := range 10 { // a delete by one worker counts at once for the other
+		acme := "acme"
+		if _, err := bus.Unregister.Call(t.Context(), conn, schemas.Unregister{Kind: schemas.KindTool, ID: "p.s.1", TenantID: &acme}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tool(t, conn, "acme", "1", ""); err != nil {
+			t.Errorf("after delete %d: %v", n, err)
+		}
+	}
+	wantExceeded(t, tool(t, conn, "acme", "more", ""), "holds 2 of 2")
+}
+
+func TestBytesOfRecordsAreLimited(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serveLimited(t, conn, quota.Use{Bytes: 1000})
+	if err := tool(t, conn, "acme", "one", strings.Repeat("x", 700)); err != nil {
+		t.Fatal(err)
+	}
+	wantExceeded(t, tool(t, conn, "acme", "two", strings.Repeat("x", 700)), "of 1000 bytes of records")
+	wantExceeded(t, tool(t, conn, "acme", "one", strings.Repeat("x", 1100)), "of 1000 bytes of records")
+	if err := tool(t, conn, "acme", "one", strings.Repeat("x", 100)); err != nil {
+		t.Errorf("a smaller record in its place: %v", err)
+	}
+	if err := tool(t, conn, "acme", "two", strings.Repeat("x", 600)); err != nil {
+		t.Errorf("in the room that this has made: %v", err)
+	}
+}

@@ -1,0 +1,275 @@
+package tags
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"cairn/services/internal/quota"
+)
+
+const (
+	// heldSubject carries the changes that tag workers announce to each other.
+	heldSubject = "cairn.held.tags"
+	// announceInterval is how often changes are announced that are not urgent.
+	announceInterval = 100 * time.Millisecond
+	// scanTimeout bounds the wait for the next message of a scan.
+	scanTimeout = time.Second
+)
+
+// usage counts the tags of each tenant, so that a write needs no request for it.
+// A worker counts its own writes and deletes, and announces them to the others
+// every announceInterval, or at once for a tenant that uses more than half of its
+// limit. So N workers together exceed a limit at most by the writes that are in
+// flight at the same moment, or by those of announceInterval where they take a
+// tenant from half of its limit to all of it. At its start a worker counts the
+// bucket. A lost announcement is corrected when the tags of it expire.
+type usage struct {
+	limit   quota.Limit
+	nc      *nats.Conn
+	worker  string
+	sub     *nats.Subscription
+	end     chan struct{}
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	held  map[string]quota.Use
+	ends  map[int64]map[string]quota.Use // by the second in which the tags have expired
+	swept int64                          // the second up to which ends is empty
+	news  map[int64]map[string]quota.Use // not announced
+}
+
+// change is what has changed of a tenant's tags that expire in the same second.
+type change struct {
+	Tenant string    `json:"tenant"`
+	Ends   int64     `json:"ends"`
+	Use    quota.Use `json:"use"`
+}
+
+type announcement struct {
+	Worker  string   `json:"worker"`
+	Changes []change `json:"changes"`
+}
+
+// openUsage counts the bucket and follows the other workers until close.
+func openUsage(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, limit quota.Limit) (*usage, error) {
+	u := &usage{
+		limit: limit, nc: js.Conn(), worker: nuid.Next(), end: make(chan struct{}),
+		held: map[string]quota.Use{}, ends: map[int64]map[string]quota.Use{}, news: map[int64]map[string]quota.Use{},
+		swept: time.Now().Unix(),
+	}
+	if err := u.scan(ctx, s); err != nil {
+		return nil, fmt.Errorf("count the tags: %w", err)
+	}
+	var err error
+	if u.sub, err = u.nc.Subscribe(heldSubject, u.receive); err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", heldSubject, err)
+	}
+	u.running.Go(u.run)
+	return u, nil
+}
+
+func (u *usage) close() {
+	_ = u.sub.Unsubscribe() // of a connection that is closed, it has ended
+	close(u.end)
+	u.running.Wait()
+}
+
+// run announces what is not urgent.
+func (u *usage) run() {
+	tick := time.NewTicker(announceInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			u.announce()
+		case <-u.end:
+			u.announce()
+			return
+		}
+	}
+}
+
+// scan counts the tags in the bucket, by their headers.
+func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
+	info, err := s.Info(ctx)
+	if err != nil || info.State.Msgs == 0 {
+		return err
+	}
+	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true, InactiveThreshold: time.Minute})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextMaxWait(scanTimeout))
+		if errors.Is(err, nats.ErrTimeout) {
+			if info, err := consumer.Info(ctx); err == nil && info.NumPending == 0 {
+				return nil // the last tags have expired meanwhile
+			}
+		}
+		if err != nil {
+			return err
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		if tenant, use, ends := counted(msg.Subject(), msg.Headers(), meta.Timestamp); ends > 0 {
+			u.add(tenant, ends, use)
+		}
+		if meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// counted is what a stored message counts; ends is 0 for one that is no tag.
+func counted(subject string, header nats.Header, stored time.Time) (tenant string, use quota.Use, ends int64) {
+	key := strings.TrimPrefix(subject, subjects)
+	ttl, err := time.ParseDuration(header.Get(jetstream.MsgTTLHeader))
+	if err != nil || strings.HasPrefix(key, "=") || header.Get("KV-Operation") != "" {
+		return "", use, 0
+	}
+	if first, _, two := strings.Cut(key, "."); two {
+		text, err := base64.RawURLEncoding.DecodeString(first)
+		if err != nil {
+			return "", use, 0
+		}
+		tenant = string(text)
+	}
+	size, err := strconv.ParseInt(header.Get("Nats-Msg-Size"), 10, 64)
+	if err != nil {
+		return "", use, 0
+	}
+	return tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, second(stored.Add(ttl))
+}
+
+// second is the one in which a tag has expired whose time ends at t.
+func second(t time.Time) int64 { return t.Unix() + 1 }
+
+// reserve counts a tag that is about to be written, or returns the error that
+// refuses it.
+func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
+	use := quota.Use{Count: 1, Bytes: int64(bytes)}
+	u.mu.Lock()
+	u.sweep(time.Now().Unix())
+	err := u.limit.Check(tenant, u.held[tenant], use)
+	if err == nil {
+		u.count(tenant, second(until), use)
+	}
+	urgent := err == nil && u.limit.Near(u.held[tenant])
+	u.mu.Unlock()
+	if urgent {
+		u.announce()
+	}
+	return err
+}
+
+// release takes back a tag that was deleted or not written.
+func (u *usage) release(tenant string, bytes int, until time.Time) {
+	u.mu.Lock()
+	urgent := u.limit.Near(u.held[tenant])
+	u.count(tenant, second(until), quota.Use{Count: -1, Bytes: -int64(bytes)})
+	u.mu.Unlock()
+	if urgent {
+		u.announce()
+	}
+}
+
+// count is add for a change of this worker. The caller holds mu.
+func (u *usage) count(tenant string, ends int64, use quota.Use) {
+	u.add(tenant, ends, use)
+	merge(u.news, tenant, ends, use)
+}
+
+// add applies a change. The caller holds mu, or is the only one that has u.
+func (u *usage) add(tenant string, ends int64, use quota.Use) {
+	if ends <= u.swept {
+		return
+	}
+	merge(u.ends, tenant, ends, use)
+	u.set(tenant, use, 1)
+}
+
+func (u *usage) set(tenant string, use quota.Use, sign int64) {
+	held := u.held[tenant]
+	held = quota.Use{Count: held.Count + sign*use.Count, Bytes: held.Bytes + sign*use.Bytes}
+	if held == (quota.Use{}) {
+		delete(u.held, tenant)
+		return
+	}
+	u.held[tenant] = held
+}
+
+func merge(into map[int64]map[string]quota.Use, tenant string, ends int64, use quota.Use) {
+	tenants := into[ends]
+	if tenants == nil {
+		tenants = map[string]quota.Use{}
+		into[ends] = tenants
+	}
+	sum := tenants[tenant]
+	tenants[tenant] = quota.Use{Count: sum.Count + use.Count, Bytes: sum.Bytes + use.Bytes}
+}
+
+// sweep forgets tags that have expired. The caller holds mu.
+func (u *usage) sweep(now int64) {
+	for ; u.swept < now; u.swept++ {
+		for tenant, use := range u.ends[u.swept+1] {
+			u.set(tenant, use, -1)
+		}
+		delete(u.ends, u.swept+1)
+	}
+}
+
+// announce sends the changes of this worker to the others.
+func (u *usage) announce() {
+	u.mu.Lock()
+	news := u.news
+	u.news = map[int64]map[string]quota.Use{}
+	u.sweep(time.Now().Unix())
+	u.mu.Unlock()
+	a := announcement{Worker: u.worker}
+	for ends, tenants := range news {
+		for tenant, use := range tenants {
+			if use != (quota.Use{}) {
+				a.Changes = append(a.Changes, change{tenant, ends, use})
+			}
+		}
+	}
+	if len(a.Changes) == 0 {
+		return
+	}
+	body, err := json.Marshal(a)
+	if err == nil {
+		_ = u.nc.Publish(heldSubject, body) // of a connection that is closed; the others correct it by expiry
+	}
+}
+
+// receive applies the changes of another worker.
+func (u *usage) receive(msg *nats.Msg) {
+	var a announcement
+	if json.Unmarshal(msg.Data, &a) != nil || a.Worker == u.worker {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sweep(time.Now().Unix())
+	for _, c := range a.Changes {
+		u.add(c.Tenant, c.Ends, c.Use)
+	}
+}

@@ -1,0 +1,152 @@
+package tags_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/quota"
+	"cairn/services/tags"
+)
+
+func limited(count, bytes int64) tags.Settings {
+	return tags.Settings{Limit: quota.Limit{
+		Use: quota.Use{Count: count, Bytes: bytes}, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size",
+	}}
+}
+
+// writeFor writes a tag of the tenant; empty: the global scope.
+func (c client) writeFor(tenant, id string, seconds int) error {
+	w := schemas.TagWrite{Tag: tag(id, "one"), TTLSeconds: &seconds}
+	if tenant != "" {
+		w.TenantID = &tenant
+	}
+	_, err := bus.WriteTag.Call(c.t.Context(), c.conn, w)
+	return err
+}
+
+func TestTagsOfATenantAreLimited(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	serveWith(t, conn, limited(3, 0), tags.DefaultTTL)
+	c := client{t, conn}
+	for _, tenant := range []string{"", "acme"} {
+		for n := range 3 {
+			if err := c.writeFor(tenant, fmt.Sprint(n), 600); err != nil {
+				t.Fatalf("tag %d of %q: %v", n, tenant, err)
+			}
+		}
+	}
+	exceeded := func(c client, tenant, want string) {
+		t.Helper()
+		err := c.writeFor(tenant, "more", 600)
+		if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), want) {
+			t.Errorf("one more of %q: got %v, want %v: %s", tenant, err, schemas.ErrTooManyRequests, want)
+		}
+	}
+	exceeded(c, "acme", "tenant acme holds 3 of 3 tags; delete tags or raise --tenant-tags")
+	exceeded(c, "", "the global scope holds 3 of 3 tags")
+	if err := c.writeFor("acme", "0", 600); !errors.Is(err, schemas.ErrTagExists) {
+		t.Errorf("an existing tag at the limit: got %v, want %v", err, schemas.ErrTagExists)
+	}
+	if err := c.writeFor("other", "more", 600); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+
+	late := client{t, bustest.Dial(t, server)} // a worker that starts later
+	serveWith(t, late.conn, limited(3, 0), tags.DefaultTTL)
+	for range 10 { // either worker
+		exceeded(c, "acme", "holds 3 of 3")
+	}
+	if err := c.delete("0"); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, 5*time.Second, func() bool { return c.writeFor("", "more", 600) == nil })
+	for range 10 {
+		if err := c.writeFor("", "even more", 600); !errors.Is(err, schemas.ErrTooManyRequests) {
+			t.Errorf("after one delete and one write: got %v, want %v", err, schemas.ErrTooManyRequests)
+		}
+	}
+}
+
+func TestBytesOfATenantAreLimited(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	serveWith(t, conn, limited(0, 250), tags.DefaultTTL)
+	c := client{t, conn}
+	if err := c.writeFor("acme", "one", 600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.writeFor("acme", "two", 600); err != nil {
+		t.Fatal(err)
+	}
+	err := c.writeFor("acme", "three", 600)
+	if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), "of 250 bytes of tags") {
+		t.Errorf("got %v, want %v and the bytes", err, schemas.ErrTooManyRequests)
+	}
+}
+
+// TestExpiredTagsAreNotCounted includes tags that were written before the worker
+// started.
+func TestExpiredTagsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	store, err := tags.Open(t.Context(), conn.JetStream(), limited(2, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := bustest.Service(t, conn, "tags")
+	if err := tags.Serve(service, store, tags.DefaultTTL); err != nil {
+		t.Fatal(err)
+	}
+	c := client{t, bustest.Dial(t, server)}
+	for n := range 2 {
+		if err := c.writeFor("acme", fmt.Sprint(n), 4); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := service.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	serveWith(t, bustest.Dial(t, server), limited(2, 0), tags.DefaultTTL)
+	if err := c.writeFor("acme", "third", 600); !errors.Is(err, schemas.ErrTooManyRequests) {
+		t.Errorf("after a restart: got %v, want %v", err, schemas.ErrTooManyRequests)
+	}
+	waitUntil(t, 20*time.Second, func() bool { return c.writeFor("acme", "third", 600) == nil })
+}
+
+// TestLimitHoldsForSeveralWorkers has two workers take concurrent writes: the
+// limit is exceeded at most by those that are in flight at the same moment.
+func TestLimitHoldsForSeveralWorkers(t *testing.T) {
+	t.Parallel()
+	const limit, writers = 200, 16
+	server, conn := bustest.Start(t)
+	serveWith(t, conn, limited(limit, 0), tags.DefaultTTL)
+	serveWith(t, bustest.Dial(t, server), limited(limit, 0), tags.DefaultTTL)
+	var written atomic.Int64
+	var writing sync.WaitGroup
+	for writer := range writers {
+		writing.Go(func() {
+			for n := range 50 {
+				switch err := (client{t, conn}).writeFor("acme", fmt.Sprintf("%d-%d", writer, n), 600); {
+				case err == nil:
+					written.Add(1)
+				case !errors.Is(err, schemas.ErrTooManyRequests):
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	if got := written.Load(); got < limit || got > limit+limit/2 {
+		t.Errorf("%d tags were written, want %d and at most a few more", got, limit)
+	}
+}
