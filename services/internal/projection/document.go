@@ -12,8 +12,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// document is the searchable side of a record of an indexed kind. Where it
-// changes, index.textVersion is to be raised, for what is indexed to change too.
+// document returns the searchable part of a record. A change here requires a higher
+// index.textVersion, so that records are indexed again.
 func document(c catalog.Change) (index.Document, error) {
 	var (
 		d   index.Document
@@ -70,17 +70,17 @@ func toolDocument(record []byte) (index.Document, error) {
 	}, err
 }
 
-// sentences joins what is not empty.
+// sentences joins the non-empty texts.
 func sentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ". ")
 }
 
-// separates reports whether an id's words meet at r. An id is the title of a
-// record that has neither name nor purpose.
+// separates reports whether words of an id meet at r. An id is the title of a record
+// with neither name nor purpose.
 func separates(r rune) bool { return strings.ContainsRune("._-/:", r) }
 
-// Changes is what the changes of the log mean to an index. A record that
-// cannot be read is not to be found, nor is what it replaced.
+// Changes converts log entries to index changes. An unreadable record is removed from
+// the index together with the version it replaced.
 func Changes(log []catalog.Change) []index.Change {
 	var documents []index.Change
 	for _, c := range log {
@@ -98,7 +98,7 @@ func Changes(log []catalog.Change) []index.Change {
 	return documents
 }
 
-// searched reports whether records of the kind are searched for.
+// searched reports whether records of the kind are searchable.
 func searched(kind string) bool {
 	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
 }

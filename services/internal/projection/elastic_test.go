@@ -17,9 +17,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// TestRealIndexHasAllRecords runs on the server that CAIRN_TEST_ELASTICSEARCH
-// names: two workers, each with a connection of its own, and one of them leaves
-// in the middle.
+// TestRealIndexHasAllRecords needs a server at CAIRN_TEST_ELASTICSEARCH. Two workers
+// with connections of their own share the work; one stops in the middle.
 func TestRealIndexHasAllRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,8 +57,7 @@ func TestRealIndexHasAllRecords(t *testing.T) {
 	}
 }
 
-// BenchmarkRealVisible is how long a record that comes alone takes to be
-// visible.
+// BenchmarkRealVisible measures the time until a single record is visible.
 func BenchmarkRealVisible(b *testing.B) {
 	w := newWorld(b)
 	w.index = openReal
@@ -70,7 +68,7 @@ func BenchmarkRealVisible(b *testing.B) {
 	}
 }
 
-// openReal is an index of its own on the server, gone after the test.
+// openReal opens an index of the test's own, deleted afterwards.
 func openReal(w *world) index.Migrator {
 	w.t.Helper()
 	server := strings.TrimSuffix(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
@@ -110,7 +108,7 @@ func ask(t testing.TB, method, url string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Close = true // no connection outlives the test
+	req.Close = true // goleak: keep no connection
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-func TestLostIndexIsFilledAnew(t *testing.T) {
+func TestLostIndexIsRebuilt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.projector()
@@ -27,7 +27,7 @@ func TestLostIndexIsFilledAnew(t *testing.T) {
 	w.visible(p, last)
 }
 
-func TestLostIndexIsNotKnownToHaveAnything(t *testing.T) {
+func TestLostIndexResetsProgress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.projector()
@@ -35,7 +35,7 @@ func TestLostIndexIsNotKnownToHaveAnything(t *testing.T) {
 	w.visible(p, first)
 	release := make(chan struct{})
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {
-		if w.server.isLost() { // which the worker is to find out
+		if w.server.isLost() { // the worker has to detect it
 			return nil
 		}
 		return blocked(release)(ctx, batch)
@@ -54,9 +54,9 @@ func TestLostIndexIsNotKnownToHaveAnything(t *testing.T) {
 	}
 }
 
-// TestIndexLostBeforeItIsLiveIsFilledAnew has nothing written to the index any
-// more when it is lost: only its promotion tells.
-func TestIndexLostBeforeItIsLiveIsFilledAnew(t *testing.T) {
+// TestIndexLostBeforePromotion loses the index after the last write, so that only the
+// promotion can detect it.
+func TestIndexLostBeforePromotion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.server.live = "before"
@@ -79,7 +79,7 @@ func TestIndexLostBeforeItIsLiveIsFilledAnew(t *testing.T) {
 	w.eventually("the record is found", func() bool { return w.found("word") == "net.one" })
 }
 
-func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
+func TestGenerationIsPromotedWhenComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.server.live = "before"
@@ -91,9 +91,9 @@ func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
 		last = w.put(fmt.Sprintf("net.s%d", i), "word")
 	}
 	p, second := w.projector(), w.projector()
-	w.eventually("the worker says that the index is filled", func() bool {
+	w.eventually("the worker reports that the index is being rebuilt", func() bool {
 		err := p.Visible(t.Context(), last)
-		return err != nil && strings.Contains(err.Error(), "filled")
+		return err != nil && strings.Contains(err.Error(), "rebuilt")
 	})
 	close(block)
 	w.eventually("the generation is live", func() bool {
@@ -111,9 +111,9 @@ func TestGenerationIsPromotedWhenItIsFull(t *testing.T) {
 	}
 }
 
-// TestModelsDoNotTakeTurns has another worker, with another model, promote what
-// it has filled. What this one has made live before, it does not again.
-func TestModelsDoNotTakeTurns(t *testing.T) {
+// TestModelsDoNotAlternate has a worker with another model promote its generation;
+// this one must not promote again.
+func TestModelsDoNotAlternate(t *testing.T) {
 	t.Parallel()
 	for name, records := range map[string]int{"with a record": 1, "with none": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestEmptyGenerationIsLiveAtOnce(t *testing.T) {
 	w.server.live = "of another catalog"
 	began := time.Now()
 	p := w.projector()
-	if took := time.Since(began); took > 4*time.Second { // it waits 5 s for an index that says nothing
+	if took := time.Since(began); took > 4*time.Second { // Open waits 5 s for an unresponsive index
 		t.Errorf("the start took %v, want it to end when the index has answered", took)
 	}
 	if _, wrong := p.Status(t.Context()); len(wrong) > 0 {
@@ -161,7 +161,7 @@ func TestEmptyGenerationIsLiveAtOnce(t *testing.T) {
 	}
 }
 
-func TestReindexAppliesAllAnew(t *testing.T) {
+func TestReindexRebuilds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const records = 40

@@ -1,6 +1,15 @@
-// Package projection makes the catalog searchable. Changes tells an index what
-// the log means to it; a Projector brings the log into an index that outlives
-// the process, together with those of all other registration workers.
+// Package projection makes the catalog searchable. Changes converts log entries to
+// index changes; a Projector applies the log to a shared index, together with the
+// projectors of all other register workers.
+//
+//	starting ──bind──► filling ──all applied, Promote──► live
+//	    ▲                 │                               │
+//	    └── generation changed or lost (checked every minute, and on error) ──┘
+//
+// All projectors of a generation read one durable JetStream consumer. A message is
+// acknowledged when its change is in the index or quarantined; on failure it is
+// redelivered, to any projector. Applying a change repeatedly is harmless: the index
+// keeps the highest revision.
 package projection
 
 import (
@@ -23,62 +32,61 @@ import (
 )
 
 const (
-	// A backend that fails is tried again after a moment, then less often.
+	// Retry intervals of a failing backend.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
-	// firstAnswer is how long a start waits for an index that says nothing.
+	// firstAnswer is how long Open waits for the index.
 	firstAnswer = 5 * time.Second
-	// lookEvery is how often the index is asked whether it is still the same.
+	// lookEvery is the interval at which the generation is checked.
 	lookEvery = time.Minute
-	// measureEvery is how often it is counted how far the index is behind.
+	// measureEvery is the interval at which the lag is measured.
 	measureEvery = 5 * time.Second
 )
 
-// Deps are what a projector works with.
+// Deps are the dependencies of a projector.
 type Deps struct {
 	Conn    *bus.Conn
 	Catalog *catalog.Catalog
 	Index   index.Migrator // closed by the caller, after the projector
-	Copies  bucket.Copies  // of what is set aside
-	// AckWait is how long changes wait for a worker that was killed, before
-	// another one takes them; 0: 30 s.
+	Copies  bucket.Copies  // of the quarantine
+	// AckWait is the time after which the changes of a killed worker are
+	// redelivered; 0: 30 s.
 	AckWait time.Duration
 	Log     *slog.Logger
 }
 
-// Projector applies the log to an index. All projectors of an index share the
-// work, and each knows what the others have applied. It may be used
-// concurrently.
+// Projector applies the log to an index, sharing the work with all other projectors
+// of the index. It may be used concurrently.
 type Projector struct {
 	deps  Deps
-	aside *aside
-	seen  *seen
+	quarantine *quarantine
+	progress  *progress
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	deaf    func() // ends the listening to other projectors
+	unsubscribe    func() // ends the subscription to other projectors
 
 	mu     sync.Mutex
-	target *target   // nil until the index has answered
-	asked  time.Time // when the consumer was asked how far it is
+	target *target   // nil until the index has responded
+	asked  time.Time // when the consumer's state was queried last
 
-	promoted string // the generation that was promoted last, by the one who runs
+	promoted string // generation promoted last; used by run only
 }
 
-// Open starts to apply the log, as soon as the index answers: it need not be
-// there yet, and is waited for only a moment. The caller closes the projector.
+// Open starts applying the log. It waits briefly for the index, which need not be
+// reachable yet. The caller closes the projector.
 func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	if deps.AckWait == 0 {
 		deps.AckWait = ackWait
 	}
-	p := &Projector{deps: deps, seen: newSeen()}
+	p := &Projector{deps: deps, progress: newProgress()}
 	var err error
-	if p.aside, err = openAside(ctx, deps.Conn.JetStream(), deps.Copies); err != nil {
+	if p.quarantine, err = openQuarantine(ctx, deps.Conn.JetStream(), deps.Copies); err != nil {
 		return nil, err
 	}
-	if p.deaf, err = bus.Projected.Subscribe(deps.Conn, p.seen.hear); err != nil {
-		p.aside.close()
-		return nil, fmt.Errorf("listen to other projectors: %w", err)
+	if p.unsubscribe, err = bus.Projected.Subscribe(deps.Conn, p.progress.receive); err != nil {
+		p.quarantine.close()
+		return nil, fmt.Errorf("subscribe to other projectors: %w", err)
 	}
 	running, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -86,21 +94,21 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	p.running.Go(func() { p.measure(running) })
 	waiting, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()
-	p.seen.begun(waiting)
+	p.progress.begun(waiting)
 	return p, nil
 }
 
-// Close returns when nothing runs any more. What was not applied is left to
-// other projectors, or to the next one.
+// Close stops the projector and waits for it. Changes not applied are left to other
+// projectors, or to the next start.
 func (p *Projector) Close() {
 	p.stop()
 	p.running.Wait()
-	p.deaf()
-	p.aside.close()
+	p.unsubscribe()
+	p.quarantine.close()
 }
 
-// run applies the log until ctx ends. It starts afresh when the consumer or
-// the index is not what it was.
+// run applies the log until ctx ends. It rebinds when the consumer or the generation
+// has changed.
 func (p *Projector) run(ctx context.Context) {
 	wait := retries()
 	for {
@@ -109,7 +117,7 @@ func (p *Projector) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.deps.Log.Info("the index is looked at afresh", "why", err)
+		p.deps.Log.Info("restarting the projection", "reason", err)
 		if time.Since(began) > lastRetry {
 			wait.Reset()
 		}
@@ -121,7 +129,7 @@ func (p *Projector) run(ctx context.Context) {
 	}
 }
 
-// measure counts every so often how far the index is behind, until ctx ends.
+// measure records the lag of the index periodically until ctx ends.
 func (p *Projector) measure(ctx context.Context) {
 	tick := time.NewTicker(measureEvery)
 	defer tick.Stop()
@@ -137,7 +145,7 @@ func (p *Projector) measure(ctx context.Context) {
 	}
 }
 
-// project applies the log to the index as it is now.
+// project applies the log to the current generation.
 func (p *Projector) project(ctx context.Context) error {
 	t, err := persist(ctx, p, "find the index", func() (*target, error) { return p.bind(ctx) })
 	if err != nil {
@@ -163,7 +171,7 @@ func (p *Projector) project(ctx context.Context) error {
 	return group.Wait()
 }
 
-// collect is what is to be applied next; nothing, after a while without any.
+// collect returns the next batch; none after an idle period.
 func (p *Projector) collect(ctx context.Context, t *target, w work) ([]jetstream.Msg, error) {
 	if err := p.look(ctx, t); err != nil {
 		return nil, err
@@ -180,7 +188,7 @@ func (p *Projector) collect(ctx context.Context, t *target, w work) ([]jetstream
 	return messages, nil
 }
 
-// wait returns when there is something to apply, or after a while.
+// wait waits for a batch, up to the idle period.
 func (p *Projector) wait(ctx context.Context, t *target) ([]jetstream.Msg, error) {
 	if err := p.drained(ctx, t); err != nil {
 		return nil, err
@@ -188,7 +196,7 @@ func (p *Projector) wait(ctx context.Context, t *target) ([]jetstream.Msg, error
 	return t.next(ctx)
 }
 
-// look makes sure, now and then, that the index is the one that is written to.
+// look checks periodically that the generation is still the one written to.
 func (p *Projector) look(ctx context.Context, t *target) error {
 	if time.Since(t.looked) < lookEvery {
 		return nil
@@ -196,19 +204,19 @@ func (p *Projector) look(ctx context.Context, t *target) error {
 	t.looked = time.Now()
 	name, err := p.deps.Index.Generation(ctx)
 	if err != nil {
-		return ctx.Err() // who applies finds out
+		return ctx.Err() // applying reports it
 	}
 	if name != t.generation {
 		return fmt.Errorf("%w: generation %s", index.ErrLost, t.generation)
 	}
 	if status, err := p.deps.Index.Status(ctx); err == nil {
-		p.seen.aim(t.generation, status.Live == status.Fingerprint)
+		p.progress.aim(t.generation, status.Live == status.Fingerprint)
 	}
 	return ctx.Err()
 }
 
-// persist tries again until it succeeds, ctx ends, or the index is lost.
-// Meanwhile nobody waits for what is to be applied.
+// persist retries until success, the end of ctx, or the loss of the index. Meanwhile
+// the progress is marked as stuck, so that nothing waits for it.
 func persist[T any](ctx context.Context, p *Projector, what string, try func() (T, error)) (T, error) {
 	done, err := backoff.Retry(ctx, func() (T, error) {
 		done, err := try()
@@ -217,18 +225,18 @@ func persist[T any](ctx context.Context, p *Projector, what string, try func() (
 		}
 		return done, err
 	}, backoff.WithBackOff(retries()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
-		if ctx.Err() == nil && p.seen.stick(err) {
-			p.deps.Log.Warn("the index is behind", "attempted", what, "err", err)
+		if ctx.Err() == nil && p.progress.stick(err) {
+			p.deps.Log.Warn("the index lags behind", "operation", what, "err", err)
 		}
 	}))
-	if err == nil && p.seen.stick(nil) {
-		p.deps.Log.Info("the index takes changes again")
+	if err == nil && p.progress.stick(nil) {
+		p.deps.Log.Info("the index accepts changes again")
 	}
 	return done, err
 }
 
 func retries() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff() // with jitter
+	b := backoff.NewExponentialBackOff() // jittered
 	b.InitialInterval, b.MaxInterval = firstRetry, lastRetry
 	return b
 }

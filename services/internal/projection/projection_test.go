@@ -13,7 +13,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-func TestARevisionIsVisibleToAllWorkers(t *testing.T) {
+func TestRevisionIsVisibleToAllWorkers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	workers := []interface {
@@ -33,7 +33,7 @@ func TestARevisionIsVisibleToAllWorkers(t *testing.T) {
 	}
 }
 
-func TestARevisionIsVisibleWhileAnEarlierOneIsAtWork(t *testing.T) {
+func TestRevisionIsVisibleWhileAnEarlierOneIsInProgress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	began, release := make(chan struct{}, 16), make(chan struct{})
@@ -48,7 +48,7 @@ func TestARevisionIsVisibleWhileAnEarlierOneIsAtWork(t *testing.T) {
 	w.visible(a, slow)
 }
 
-func TestWhatNobodyTellsOfIsVisible(t *testing.T) {
+func TestUnannouncedRevisionIsVisible(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.put("net.old", "old")
@@ -57,7 +57,7 @@ func TestWhatNobodyTellsOfIsVisible(t *testing.T) {
 	replaced := w.put("net.a", "first")
 	last := w.put("net.a", "second")
 	w.server.fail(nil)
-	p := w.projector() // has heard of none of them
+	p := w.projector() // has received no announcement of them
 	for name, revision := range map[string]uint64{
 		"applied before the worker began": old, "replaced before it was applied": replaced, "the last": last,
 		"no record was removed": w.remove("net.never"),
@@ -69,13 +69,13 @@ func TestWhatNobodyTellsOfIsVisible(t *testing.T) {
 	}
 }
 
-func TestTwoWorkersApplyAllInSpiteOfFailures(t *testing.T) {
+func TestTwoWorkersApplyAllDespiteFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var calls atomic.Int64
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {
 		if n := calls.Add(1); n%3 == 0 && len(batch) > 0 {
-			// Half of a bulk was taken; then the connection broke.
+			// Half of the bulk was applied before the connection broke.
 			w.server.mu.Lock()
 			defer w.server.mu.Unlock()
 			return errors.Join(errAway, w.server.ix.Apply(ctx, batch[len(batch)/2:]))
@@ -123,7 +123,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	killed, conn := w.projectorOn(bustest.Dial(t, w.nats))
 	revision := w.put("net.a", "precious")
 	<-began
-	conn.Close() // no word comes from it any more
+	conn.Close() // no more announcements
 	killed.Close()
 	w.server.fail(nil)
 	w.visible(w.projector(), revision)
@@ -132,10 +132,10 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	}
 }
 
-func TestStoppedWorkerHandsOverAtOnce(t *testing.T) {
+func TestStoppedWorkerRequeues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = time.Hour
+	w.timeout = time.Hour
 	p, _ := w.projectorOn(bustest.Dial(t, w.nats))
 	w.visible(p, w.put("net.a", "first"))
 	w.server.fail(away)
@@ -146,7 +146,7 @@ func TestStoppedWorkerHandsOverAtOnce(t *testing.T) {
 	w.visible(w.projector(), revision)
 }
 
-func TestAwayIndexIsNotWaitedFor(t *testing.T) {
+func TestUnavailableIndexDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.server.fail(away)
@@ -175,10 +175,10 @@ func TestAwayIndexIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestRecordsThatComeOneByOneAreAppliedTogether(t *testing.T) {
+func TestSingleRecordsAreBatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = time.Minute
+	w.timeout = time.Minute
 	began, release := make(chan struct{}, 16), make(chan struct{})
 	w.server.fail(held("slow", began, release))
 	p := w.projector()
@@ -197,12 +197,12 @@ func TestRecordsThatComeOneByOneAreAppliedTogether(t *testing.T) {
 	}
 }
 
-// TestLargeRecordsAreAppliedInSmallBatches has a first batch at work, for which
-// a batch that is not full waits.
+// TestLargeRecordsAreAppliedInSmallBatches has a first batch in progress, for which a
+// partial batch waits.
 func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = time.Minute
+	w.timeout = time.Minute
 	began, full := make(chan struct{}, 16), make(chan int, 16)
 	hold := held("slow", began, nil)
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {
@@ -231,7 +231,7 @@ func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 	}
 }
 
-// stuck reports whether the worker says that nothing is applied now.
+// stuck reports whether the worker reports that nothing is applied.
 func stuck(t testing.TB, p interface {
 	Visible(context.Context, uint64) error
 }) bool {
@@ -240,7 +240,7 @@ func stuck(t testing.TB, p interface {
 	return errors.Is(p.Visible(ctx, 1<<40), index.ErrUnavailable)
 }
 
-func TestOtherWorkersKnowOfAFailure(t *testing.T) {
+func TestFailureIsAnnounced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, b := w.projector(), w.projector()
@@ -258,12 +258,12 @@ func TestOtherWorkersKnowOfAFailure(t *testing.T) {
 	}
 }
 
-func TestChangesAtWorkAreNotGivenToAnother(t *testing.T) {
+func TestBatchInProgressIsNotRedelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = 600 * time.Millisecond
+	w.timeout = 600 * time.Millisecond
 	release, tried := make(chan struct{}), atomic.Int64{}
-	time.AfterFunc(4*w.patience, func() { close(release) })
+	time.AfterFunc(4*w.timeout, func() { close(release) })
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {
 		if len(batch) > 0 {
 			tried.Add(1)

@@ -20,20 +20,20 @@ import (
 	"cairn/services/internal/projection"
 )
 
-// server is an index in memory that behaves as one on a server: it outlives
-// those who use it, and fails when it is told to.
+// server is a fake of a shared index in memory: it outlives its clients and fails on
+// demand.
 type server struct {
 	t testing.TB
 
 	mu       sync.Mutex
 	ix       index.Index
-	name     string                                                // of the generation
-	live     string                                                // that is searched
-	lost     bool                                                  // and nobody has asked for the generation since
-	fault    func(ctx context.Context, batch []index.Change) error // before a batch is applied
-	applied  map[uint64]int                                        // how often, by revision
+	name     string                                                // of the newest generation
+	live     string                                                // the searched generation
+	lost     bool                                                  // and the generation was not queried since
+	fault    func(ctx context.Context, batch []index.Change) error // called before a batch is applied
+	applied  map[uint64]int                                        // number of times, by revision
 	batches  int
-	promoted map[string]int // documents applied when it was, by generation
+	promoted map[string]int // number of documents at promotion, by generation
 }
 
 func newServer(t testing.TB) *server {
@@ -53,7 +53,7 @@ func (s *server) empty() {
 	s.applied = map[uint64]int{}
 }
 
-// fail has fault decide about all that is asked; nil: nothing fails.
+// fail installs a fault for all requests; nil: none.
 func (s *server) fail(fault func(ctx context.Context, batch []index.Change) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +152,7 @@ func (s *server) promote(ctx context.Context, name string) error {
 	return nil
 }
 
-// client is the server as one projector sees it: of the generation that it
-// asked for last.
+// client is one projector's view of the server: the generation it queried last.
 type client struct {
 	*server
 	name string
@@ -179,7 +178,7 @@ func (s *server) Status(ctx context.Context) (index.Status, error) {
 
 func (s *server) Check(ctx context.Context) error { return s.ask(ctx, nil) }
 
-// lose empties the server, as one that begins with a new disk.
+// lose empties the server, as after the loss of its disk.
 func (s *server) lose(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,24 +186,24 @@ func (s *server) lose(name string) {
 	s.name, s.live, s.lost = name, name, true
 }
 
-// isLost reports whether it is, and nobody knows.
+// isLost reports whether it is lost and undetected.
 func (s *server) isLost() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost
 }
 
-// world is a catalog and the server of an index.
+// world is a catalog with a fake index server.
 type world struct {
 	t        testing.TB
 	nats     *bus.Server
 	conn     *bus.Conn
 	log      *catalog.Catalog
 	server   *server
-	index    func(*world) index.Migrator // opens one for a projector
+	index    func(*world) index.Migrator // opens an index client for a projector
 	opened   []index.Migrator
 	prefix   string        // of real indices
-	patience time.Duration // until a silent worker's changes go to another
+	timeout time.Duration // AckWait of the projectors
 }
 
 func newWorld(t testing.TB) *world {
@@ -214,12 +213,12 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, nats: nats, conn: conn, log: log, server: newServer(t), patience: time.Second}
+	w := &world{t: t, nats: nats, conn: conn, log: log, server: newServer(t), timeout: time.Second}
 	w.index = func(w *world) index.Migrator { return &client{server: w.server} }
 	return w
 }
 
-// projector starts one with a connection of its own.
+// projector starts a projector with a connection of its own.
 func (w *world) projector() *projection.Projector {
 	w.t.Helper()
 	p, _ := w.projectorOn(bustest.Dial(w.t, w.nats))
@@ -236,7 +235,7 @@ func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
 	ix := w.index(w)
 	w.opened = append(w.opened, ix)
 	p, err := projection.Open(w.t.Context(), projection.Deps{
-		Conn: conn, Catalog: log, Index: ix, AckWait: w.patience, Log: slog.New(slog.DiscardHandler),
+		Conn: conn, Catalog: log, Index: ix, AckWait: w.timeout, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -246,7 +245,7 @@ func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
 
 func key(id string) catalog.Key { return catalog.Key{Kind: schemas.KindSkill, ID: id} }
 
-// put registers a skill whose purpose is the words.
+// put registers a skill with the words as its purpose.
 func (w *world) put(id, words string) uint64 {
 	w.t.Helper()
 	return w.putRecord(id, fmt.Sprintf(`{"skill_id":%q,"purpose":%q}`, id, words))
@@ -270,7 +269,7 @@ func (w *world) remove(id string) uint64 {
 	return revision
 }
 
-// found is the best hit for the words; nothing where there is none.
+// found returns the best hit for the words; empty when there is none.
 func (w *world) found(words string) string {
 	w.t.Helper()
 	r, err := w.server.Search(w.t.Context(), index.Query{Kind: schemas.KindSkill, Text: words, TopK: 1})
@@ -283,7 +282,7 @@ func (w *world) found(words string) string {
 	return r.Hits[0].ID
 }
 
-// visible waits long for the revision.
+// visible waits for the revision.
 func (w *world) visible(p *projection.Projector, revision uint64) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
@@ -293,7 +292,7 @@ func (w *world) visible(p *projection.Projector, revision uint64) {
 	}
 }
 
-// eventually waits for a fact that nobody tells of.
+// eventually polls a condition without a notification.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	late := time.After(20 * time.Second)
@@ -308,7 +307,7 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// drained waits until all of the log was applied.
+// drained waits until the whole log was applied.
 func (w *world) drained(p *projection.Projector) {
 	w.t.Helper()
 	w.eventually("nothing is pending", func() bool {
@@ -317,7 +316,7 @@ func (w *world) drained(p *projection.Projector) {
 	})
 }
 
-// blocked lets no batch through until the channel is closed.
+// blocked delays all batches until the channel is closed.
 func blocked(until <-chan struct{}) func(context.Context, []index.Change) error {
 	return func(ctx context.Context, batch []index.Change) error {
 		if len(batch) == 0 {
@@ -332,7 +331,7 @@ func blocked(until <-chan struct{}) func(context.Context, []index.Change) error 
 	}
 }
 
-// held is blocked for batches with the word in a title, and tells of each.
+// held delays batches with the word in a title and signals each.
 func held(word string, began chan<- struct{}, until <-chan struct{}) func(context.Context, []index.Change) error {
 	return func(ctx context.Context, batch []index.Change) error {
 		if len(titled(batch, word)) == 0 {
@@ -343,7 +342,7 @@ func held(word string, began chan<- struct{}, until <-chan struct{}) func(contex
 	}
 }
 
-// titled are the changes with the word in their title.
+// titled returns the changes with the word in their title.
 func titled(batch []index.Change, word string) []index.Change {
 	var some []index.Change
 	for _, c := range batch {
@@ -354,7 +353,7 @@ func titled(batch []index.Change, word string) []index.Change {
 	return some
 }
 
-// refused is the error of an index that never takes the changes; nil for none.
+// refused returns the error of an index that rejects the changes; nil for none.
 func refused(poison []index.Change) error {
 	if len(poison) == 0 {
 		return nil

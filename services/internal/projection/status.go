@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// askEvery is how often, at most, the consumer is asked how far it is.
+	// askEvery is the shortest interval between queries of the consumer's state.
 	askEvery = 100 * time.Millisecond
-	// named is how many of the records set aside are told of.
-	named = 10
+	// maxListed is the number of quarantined records that Status lists.
+	maxListed = 10
 )
 
-// Visible returns nil once searches see the catalog's revision. It returns at
-// once, and says why, when that will not be so soon; else when ctx ends.
+// Visible returns nil once searches include the catalog's revision, or at once an
+// error that says why that will take long, or the error of ctx.
 func (p *Projector) Visible(ctx context.Context, revision uint64) error {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
-		open, err := p.seen.verdict(revision)
+		open, err := p.progress.verdict(revision)
 		if open == nil {
 			return err
 		}
 		select {
 		case <-open:
 		case <-tick.C:
-			// A revision that was followed by another one is never applied,
-			// and nobody tells of it; nor of one of long ago.
+			// A superseded revision is never applied nor announced, and announcements
+			// are not repeated: the consumer's state covers both.
 			p.ask(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -42,7 +42,7 @@ func (p *Projector) Visible(ctx context.Context, revision uint64) error {
 	}
 }
 
-// ask asks how far all projectors together are, unless someone just has.
+// ask queries the progress of all projectors, at most every askEvery.
 func (p *Projector) ask(ctx context.Context) {
 	p.mu.Lock()
 	t, due := p.target, time.Since(p.asked) >= askEvery
@@ -54,32 +54,32 @@ func (p *Projector) ask(ctx context.Context) {
 		return
 	}
 	if info, err := t.consumer.Info(ctx); err == nil {
-		p.seen.reach(t.generation, reached(info))
+		p.progress.reach(t.generation, reached(info))
 	}
 }
 
-// Status is how the index is, and what is wrong with it, one sentence each.
+// Status returns the state of the index and one sentence per problem.
 func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string) {
-	lag := p.lag(ctx) // before an index that is silent has used up the time
+	lag := p.lag(ctx) // first, as an unresponsive index uses up the deadline
 	s, wrong := Status(ctx, p.deps.Index)
 	s.Lag = lag
-	if why := p.seen.why(); why != nil && len(wrong) == 0 {
+	if why := p.progress.why(); why != nil && len(wrong) == 0 {
 		wrong = []string{why.Error()}
 	}
 	for i, sentence := range wrong {
 		wrong[i] = "new records become searchable later: " + sentence
 	}
-	if s.Aside, s.AsideRecords = p.aside.list(named); s.Aside > 0 {
+	if s.Aside, s.AsideRecords = p.quarantine.list(maxListed); s.Aside > 0 {
 		var keys []string
 		for _, r := range s.AsideRecords {
 			keys = append(keys, r.Key)
 		}
-		wrong = append(wrong, fmt.Sprintf("the index refuses %d records, such as %s", s.Aside, strings.Join(keys, ", ")))
+		wrong = append(wrong, fmt.Sprintf("the index rejected %d records, such as %s", s.Aside, strings.Join(keys, ", ")))
 	}
 	return s, wrong
 }
 
-// lag is how many changes of the log are not applied yet; nil: it is not known.
+// lag returns the number of unapplied changes; nil: unknown.
 func (p *Projector) lag(ctx context.Context) *uint64 {
 	t := p.aimed()
 	if t == nil {
@@ -94,7 +94,7 @@ func (p *Projector) lag(ctx context.Context) *uint64 {
 	return &lag
 }
 
-// Status is how an index is, as far as its server says, and what is wrong.
+// Status returns the state of an index as its server reports it, and its problems.
 func Status(ctx context.Context, m index.Migrator) (*schemas.IndexStatus, []string) {
 	var s index.Status
 	both, ctx := errgroup.WithContext(ctx)

@@ -16,42 +16,41 @@ import (
 	"cairn/services/internal/index"
 )
 
-// take applies messages as one batch, however long that takes, and
-// acknowledges them. What the index never takes is set aside. On an error none
-// are acknowledged: they come again, here or elsewhere.
+// take applies messages as one batch, retrying as long as needed, and acknowledges
+// them. Rejected records are quarantined. On an error no message is acknowledged,
+// and all are redelivered.
 func (p *Projector) take(ctx context.Context, generation string, messages []jetstream.Msg) error {
 	if len(messages) == 0 {
 		return nil
 	}
 	changes := read(messages)
 	release := keep(messages, p.deps.AckWait/3)
-	told := false
+	announced := false
 	refused, err := persist(ctx, p, "apply changes", func() (map[uint64]string, error) {
 		refused, err := p.apply(ctx, changes)
-		if err != nil && !told && ctx.Err() == nil {
-			told = true
-			p.tell(schemas.Projected{Generation: generation, Failed: revisions(changes, nil, false)})
+		if err != nil && !announced && ctx.Err() == nil {
+			announced = true
+			p.announce(schemas.Projected{Generation: generation, Failed: revisions(changes, nil, false)})
 		}
 		return refused, err
 	})
 	release()
 	if err != nil {
-		giveBack(messages)
+		requeue(messages)
 		return err
 	}
-	p.tell(schemas.Projected{
+	p.announce(schemas.Projected{
 		Generation: generation,
 		Revisions:  revisions(changes, refused, false),
 		Failed:     revisions(changes, refused, true),
 	})
 	for _, m := range messages {
-		_ = m.Ack() // one that is lost comes again, which is harmless
+		_ = m.Ack() // a lost ack causes a harmless redelivery
 	}
 	return nil
 }
 
-// read is what the messages tell of. Those that tell of no record have only a
-// revision.
+// read decodes the messages. A message that is no record yields a revision only.
 func read(messages []jetstream.Msg) []catalog.Change {
 	var changes []catalog.Change
 	for _, m := range messages {
@@ -62,7 +61,7 @@ func read(messages []jetstream.Msg) []catalog.Change {
 	return changes
 }
 
-// size is the mean size of the messages.
+// size returns the mean size of the messages.
 func size(messages []jetstream.Msg) int {
 	sum := 0
 	for _, m := range messages {
@@ -71,7 +70,7 @@ func size(messages []jetstream.Msg) int {
 	return sum / len(messages)
 }
 
-// revisions are those of the changes that were refused, or of all others.
+// revisions returns the revisions of the rejected changes, or of all others.
 func revisions(changes []catalog.Change, refused map[uint64]string, wanted bool) (list []uint64) {
 	for _, c := range changes {
 		if _, ok := refused[c.Revision]; ok == wanted {
@@ -81,8 +80,7 @@ func revisions(changes []catalog.Change, refused map[uint64]string, wanted bool)
 	return list
 }
 
-// keep tells the server every so often that the messages are at work, until
-// release is called.
+// keep extends the ack deadline of the messages until release is called.
 func keep(messages []jetstream.Msg, every time.Duration) (release func()) {
 	done := make(chan struct{})
 	var working sync.WaitGroup
@@ -96,7 +94,7 @@ func keep(messages []jetstream.Msg, every time.Duration) (release func()) {
 			case <-tick.C:
 			}
 			for _, m := range messages {
-				_ = m.InProgress() // one that is lost is made up for by the next
+				_ = m.InProgress() // a lost message is followed by the next
 			}
 		}
 	})
@@ -106,16 +104,16 @@ func keep(messages []jetstream.Msg, every time.Duration) (release func()) {
 	}
 }
 
-// giveBack lets another worker have the messages, in a moment: at once they
-// might come to what this one has asked for last, and reads no more.
-func giveBack(messages []jetstream.Msg) {
+// requeue requeues the messages after a delay: at once they could be delivered to
+// a pull request of this worker that it no longer reads.
+func requeue(messages []jetstream.Msg) {
 	for _, m := range messages {
-		_ = m.NakWithDelay(firstRetry) // one that is lost comes again later
+		_ = m.NakWithDelay(firstRetry) // a lost message is redelivered after AckWait
 	}
 }
 
-// apply applies the changes and answers with the reasons for those that the
-// index never takes, by revision, which it has set aside.
+// apply applies the changes, quarantines the rejected ones, and returns their reasons
+// by revision.
 func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[uint64]string, error) {
 	refused, err := p.put(ctx, Changes(changes))
 	if err != nil {
@@ -128,13 +126,13 @@ func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[ui
 	for _, c := range changes {
 		reason, bad := reasons[c.Revision]
 		if err := p.settle(ctx, c, reason, bad); err != nil {
-			return nil, fmt.Errorf("set aside %s: %w", c.Key, err)
+			return nil, fmt.Errorf("quarantine %s: %w", c.Key, err)
 		}
 	}
 	return reasons, nil
 }
 
-// put applies documents. Where the embedder refuses a text, halves find which.
+// put applies documents, and bisects a batch in which the embedder rejects a text.
 func (p *Projector) put(ctx context.Context, documents []index.Change) ([]index.RefusedChange, error) {
 	if len(documents) == 0 {
 		return nil, nil
@@ -158,22 +156,22 @@ func (p *Projector) put(ctx context.Context, documents []index.Change) ([]index.
 	return append(first, second...), err
 }
 
-// settle notes what became of a change.
+// settle updates the quarantine after a change.
 func (p *Projector) settle(ctx context.Context, c catalog.Change, reason string, bad bool) error {
 	if !bad {
-		return p.aside.forget(ctx, c.Key.String(), c.Revision)
+		return p.quarantine.forget(ctx, c.Key.String(), c.Revision)
 	}
-	p.deps.Log.Warn("the index refuses a record, which is set aside", "key", c.Key, "revision", c.Revision, "reason", reason)
-	err := p.aside.put(ctx, schemas.AsideRecord{
+	p.deps.Log.Warn("the index rejected a record, which is quarantined", "key", c.Key, "revision", c.Revision, "reason", reason)
+	err := p.quarantine.put(ctx, schemas.AsideRecord{
 		Key: c.Key.String(), Reason: reason, Revision: c.Revision, At: time.Now().UTC().Format(time.RFC3339),
 	})
 	if err != nil {
 		return err
 	}
-	// A newer revision may have been applied by someone who did not know yet.
+	// A projector that did not know of the quarantine may have applied a newer revision.
 	newest, err := p.deps.Catalog.Get(ctx, c.Key)
 	if errors.Is(err, catalog.ErrNotFound) && !c.Removed || err == nil && newest.Revision > c.Revision {
-		return p.aside.forget(ctx, c.Key.String(), c.Revision)
+		return p.quarantine.forget(ctx, c.Key.String(), c.Revision)
 	}
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
@@ -181,8 +179,8 @@ func (p *Projector) settle(ctx context.Context, c catalog.Change, reason string,
 	return err
 }
 
-// tell says what has come of revisions, here and to all other workers.
-func (p *Projector) tell(news schemas.Projected) {
-	p.seen.hear(news)
-	_ = bus.Projected.Publish(p.deps.Conn, news) // who does not hear it asks the consumer
+// tell announces the outcome of revisions, here and to all other workers.
+func (p *Projector) announce(news schemas.Projected) {
+	p.progress.receive(news)
+	_ = bus.Projected.Publish(p.deps.Conn, news) // a lost announcement is covered by querying the consumer
 }

@@ -15,37 +15,36 @@ import (
 
 const (
 	ackWait = 30 * time.Second
-	// maxCount and maxBytes bound what is applied at once. Bytes are reckoned
-	// by the records before.
+	// maxCount and maxBytes bound a batch. Bytes are estimated from the size of
+	// earlier records.
 	maxCount = 256
 	maxBytes = 8 << 20
-	// largeRecord is what a record may be, in bytes, before the first was read.
+	// largeRecord is the assumed size of a record before the first one.
 	largeRecord = 1 << 20
-	// maxPending is full batches of 32 workers.
+	// maxPending is full batches for 32 workers.
 	maxPending = 32 * maxCount
-	// unused is how long a consumer stays that no worker reads: whoever comes
-	// back later than that fills his index from the beginning.
+	// unused is the inactivity after which the server deletes a consumer; a
+	// generation used after that is filled from the beginning.
 	unused = 7 * 24 * time.Hour
-	// idle is how long a worker waits for changes before it looks around;
-	// filling is the same while a generation is not live yet.
+	// idle is how long a worker waits for changes between checks; filling is the same
+	// while a generation is not live yet.
 	idle    = 5 * time.Second
 	filling = 100 * time.Millisecond
-	// lookAgain is how often a group that is not full looks for more.
+	// lookAgain is the interval at which a partial batch is extended.
 	lookAgain = 5 * time.Millisecond
 )
 
-// target is what a projector writes to, and the consumer that all projectors
-// of it read.
+// target is the generation that a projector writes to, with its shared consumer.
 type target struct {
 	generation string
 	consumer   jetstream.Consumer
-	live       bool      // searches read it, when that was last asked
-	promoted   bool      // by this projector, which does so once
-	looked     time.Time // when the index was asked for its generation
-	size       int       // of a record, in bytes, as the last ones were; at first as of large ones
+	live       bool      // whether searches read it, when last checked
+	promoted   bool      // by this projector, which promotes once
+	looked     time.Time // when the generation was last checked
+	size       int       // mean size of the last records, in bytes; initially largeRecord
 }
 
-// bind finds the generation to write to and its consumer.
+// bind opens the current generation and its consumer.
 func (p *Projector) bind(ctx context.Context) (*target, error) {
 	name, err := p.deps.Index.Generation(ctx)
 	if err != nil {
@@ -70,22 +69,22 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 	p.mu.Lock()
 	p.target = t
 	p.mu.Unlock()
-	// Where nothing is to be applied, the start does not say that something is.
+	// An empty backlog is promoted before the generation is announced as filling.
 	if err := p.drained(ctx, t); err != nil {
 		return nil, err
 	}
-	p.seen.aim(name, t.live)
+	p.progress.aim(name, t.live)
 	return t, nil
 }
 
 func durable(generation string) string { return "index-" + generation }
 
-// consumer is the one of a generation; a new one begins with the first record.
+// consumer opens the generation's consumer; a new one starts at the first record.
 func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.Consumer, error) {
 	c, err := p.deps.Conn.JetStream().CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
 		Durable:           durable(generation),
-		Description:       "what the index has not got yet",
-		DeliverPolicy:     jetstream.DeliverAllPolicy, // the stream has one message of each record
+		Description:       "changes not applied to the index",
+		DeliverPolicy:     jetstream.DeliverAllPolicy, // the stream has one message per record
 		AckPolicy:         jetstream.AckExplicitPolicy,
 		AckWait:           p.deps.AckWait,
 		MaxAckPending:     maxPending,
@@ -97,21 +96,21 @@ func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.
 	return c, nil
 }
 
-// room is how many messages to ask for.
+// room returns the number of messages to fetch.
 func (t *target) room() int { return max(1, min(maxCount, maxBytes/max(t.size, 1))) }
 
-// available is up to most of what can be applied now, without waiting.
+// available returns up to most messages without waiting.
 func (t *target) available(most int) ([]jetstream.Msg, error) {
 	return collect(t.consumer.FetchNoWait(most))
 }
 
-// next waits a while for something to apply.
+// next waits for messages, up to the idle period.
 func (t *target) next(ctx context.Context) ([]jetstream.Msg, error) {
-	patience := filling
+	timeout := filling
 	if t.promoted {
-		patience = idle
+		timeout = idle
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	first, err := collect(t.consumer.Fetch(1, jetstream.FetchContext(waiting)))
 	if err != nil && waiting.Err() != nil {
@@ -122,14 +121,13 @@ func (t *target) next(ctx context.Context) ([]jetstream.Msg, error) {
 	}
 	more, err := t.available(t.room() - 1)
 	if err != nil {
-		return first, nil // asked again soon
+		return first, nil // the next call retries
 	}
 	return append(first, more...), nil
 }
 
-// fill adds to the group what comes until it is full, or none other is at
-// work: an index takes many changes in little more time than one. It ends
-// before the server would have others apply what waits here.
+// fill extends the batch until it is full or no other batch is in progress: an index
+// applies many changes in little more time than one. It ends before AckWait expires.
 func (t *target) fill(ctx context.Context, group []jetstream.Msg, w work, end time.Time) []jetstream.Msg {
 	for w.busy() && len(group) < t.room() && time.Now().Before(end) {
 		select {
@@ -140,7 +138,7 @@ func (t *target) fill(ctx context.Context, group []jetstream.Msg, w work, end ti
 		}
 		more, err := t.available(t.room() - len(group))
 		if err != nil {
-			return group // asked again soon
+			return group // the next call retries
 		}
 		group = append(group, more...)
 	}
@@ -161,32 +159,32 @@ func collect(batch jetstream.MessageBatch, err error) ([]jetstream.Msg, error) {
 	return all, nil
 }
 
-// drained promotes the generation when nothing is left to be applied by any
-// worker. A projector does so once: two with different models would take turns.
+// drained promotes the generation when no worker has anything left to apply. A
+// projector promotes once: two with different models would alternate.
 func (p *Projector) drained(ctx context.Context, t *target) error {
 	info, err := t.consumer.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("ask consumer %s: %w", durable(t.generation), err)
+		return fmt.Errorf("query consumer %s: %w", durable(t.generation), err)
 	}
-	p.seen.reach(t.generation, reached(info))
+	p.progress.reach(t.generation, reached(info))
 	if t.promoted || info.NumPending > 0 || info.NumAckPending > 0 {
 		return nil
 	}
 	err = p.deps.Index.Promote(ctx)
 	if err == nil {
 		t.promoted, t.live, p.promoted = true, true, t.generation
-		p.seen.aim(t.generation, t.live)
+		p.progress.aim(t.generation, t.live)
 	}
 	if errors.Is(err, index.ErrLost) {
 		return err
 	}
-	if err != nil && ctx.Err() == nil && p.seen.stick(err) {
+	if err != nil && ctx.Err() == nil && p.progress.stick(err) {
 		p.deps.Log.Warn("the index is not live yet", "generation", t.generation, "err", err)
 	}
 	return nil
 }
 
-// reached is the revision up to which all of the log was applied.
+// reached returns the revision up to which the whole log was applied.
 func reached(info *jetstream.ConsumerInfo) uint64 {
 	if info.NumPending == 0 && info.NumAckPending == 0 {
 		return info.Delivered.Stream
@@ -194,12 +192,12 @@ func reached(info *jetstream.ConsumerInfo) uint64 {
 	return info.AckFloor.Stream
 }
 
-// Reindex has a new generation filled by all projectors together, and then
-// searched. Searches read the old one meanwhile.
+// Reindex starts a new generation, which all projectors fill together and which then
+// replaces the live one.
 func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
 	t := p.aimed()
 	if t == nil {
-		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not answered yet")
+		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not responded yet")
 	}
 	name, err := p.deps.Index.Renew(ctx)
 	if errors.Is(err, index.ErrUnavailable) {
@@ -212,13 +210,13 @@ func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
 	if err != nil {
 		return schemas.Reindexed{}, err
 	}
-	if name != t.generation { // who reads the old one finds out what is to be read
+	if name != t.generation { // a projector that still reads it rebinds
 		err := p.deps.Conn.JetStream().DeleteConsumer(ctx, catalog.Stream, durable(t.generation))
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return schemas.Reindexed{}, fmt.Errorf("delete consumer %s: %w", durable(t.generation), err)
 		}
 	}
-	info := consumer.CachedInfo() // others may have begun already
+	info := consumer.CachedInfo() // other projectors may have started
 	return schemas.Reindexed{Generation: name, Records: info.Delivered.Consumer + info.NumPending}, nil
 }
 

@@ -2,21 +2,21 @@ package projection
 
 import "context"
 
-// atOnce is how many groups of changes are at work: while the index takes one,
-// the next is embedded.
+// atOnce is the number of batches in progress: while the index applies one, the next
+// is embedded.
 const atOnce = 2
 
-// work is what is being applied.
+// work counts the batches in progress.
 type work struct {
-	groups chan struct{} // as many as are at work, and the one that is collected
-	ended  chan struct{} // has something when one has ended since it was looked at
+	groups chan struct{} // one element per batch in progress or being collected
+	ended  chan struct{} // signals that a batch has ended
 }
 
 func newWork() work {
 	return work{make(chan struct{}, atOnce), make(chan struct{}, 1)}
 }
 
-// begin waits until another group may be collected.
+// begin waits until another batch may be collected.
 func (w work) begin(ctx context.Context) error {
 	select {
 	case w.groups <- struct{}{}:
@@ -26,7 +26,7 @@ func (w work) begin(ctx context.Context) error {
 	}
 }
 
-// end says that a group is at work no more.
+// end ends a batch.
 func (w work) end() {
 	<-w.groups
 	select {
@@ -35,5 +35,5 @@ func (w work) end() {
 	}
 }
 
-// busy reports whether one is at work, beside the one that is collected.
+// busy reports whether a batch is in progress besides the one being collected.
 func (w work) busy() bool { return len(w.groups) > 1 }

@@ -12,7 +12,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-func TestPoisonIsSetAside(t *testing.T) {
+func TestRejectedRecordsAreQuarantined(t *testing.T) {
 	t.Parallel()
 	refuse := map[string]func(poison []index.Change) error{
 		"by the index":    refused,
@@ -62,7 +62,7 @@ func testPoison(t *testing.T, w *world) {
 	}
 	w.visible(p, w.put("net.bad", "healed"))
 	w.remove("net.other")
-	w.eventually("nothing is set aside", func() bool {
+	w.eventually("nothing is set quarantine", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
 		return a.Aside == 0 && b.Aside == 0
@@ -72,7 +72,7 @@ func testPoison(t *testing.T, w *world) {
 	}
 }
 
-func TestPoisonThatWasReplacedIsNotSetAside(t *testing.T) {
+func TestSupersededRecordIsNotQuarantined(t *testing.T) {
 	t.Parallel()
 	replace := map[string]func(*world) uint64{
 		"by another record": func(w *world) uint64 { return w.put("net.bad", "healed") },
@@ -93,7 +93,7 @@ func TestPoisonThatWasReplacedIsNotSetAside(t *testing.T) {
 			w.visible(p, replaced(w))
 			close(release)
 			w.drained(p)
-			w.eventually("nothing is set aside", func() bool {
+			w.eventually("nothing is set quarantine", func() bool {
 				s, _ := p.Status(t.Context())
 				return s.Aside == 0
 			})
@@ -101,17 +101,17 @@ func TestPoisonThatWasReplacedIsNotSetAside(t *testing.T) {
 	}
 }
 
-func TestPoisonStaysAsideWhateverBecomesOfAnOlderRevision(t *testing.T) {
+func TestOlderRevisionDoesNotReleaseQuarantine(t *testing.T) {
 	t.Parallel()
 	for name, older := range map[string]string{"it is applied": "slow", "it is refused": "slow poison"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testPoisonStaysAside(t, older)
+			testStaysQuarantined(t, older)
 		})
 	}
 }
 
-func testPoisonStaysAside(t *testing.T, older string) {
+func testStaysQuarantined(t *testing.T, older string) {
 	w := newWorld(t)
 	began, release := make(chan struct{}, 16), make(chan struct{})
 	hold := held("slow", began, release)
@@ -122,7 +122,7 @@ func testPoisonStaysAside(t *testing.T, older string) {
 	w.put("net.bad", older)
 	<-began
 	bad := w.put("net.bad", "poison")
-	w.eventually("the poison is set aside", func() bool {
+	w.eventually("the poison is set quarantine", func() bool {
 		s, _ := p.Status(t.Context())
 		return s.Aside == 1
 	})
@@ -130,6 +130,6 @@ func testPoisonStaysAside(t *testing.T, older string) {
 	w.drained(p)
 	fresh := w.projector() // knows what was written, and no more
 	if s, _ := fresh.Status(t.Context()); s.Aside != 1 || s.AsideRecords[0].Revision != bad {
-		t.Errorf("got %+v set aside, want revision %d", s.AsideRecords, bad)
+		t.Errorf("got %+v set quarantine, want revision %d", s.AsideRecords, bad)
 	}
 }

@@ -1,0 +1,171 @@
+package projection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/bucket"
+	"cairn/bus/telemetry"
+	"cairn/schemas"
+)
+
+// Bucket is the name of the KV bucket of quarantined records.
+const Bucket = bucket.Aside
+
+// quarantine holds the records that the index rejected permanently, by catalog key,
+// shared by all workers.
+type quarantine struct {
+	kv      jetstream.KeyValue
+	watcher jetstream.KeyWatcher
+	watched sync.WaitGroup
+	end     chan struct{}
+
+	mu    sync.Mutex
+	known map[string]schemas.AsideRecord
+}
+
+func openQuarantine(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*quarantine, error) {
+	kv, err := bucket.OpenKV(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+		c.Description = "records that the index rejects"
+		c.AllowDirect = true // workers watch it and write with compare-and-set
+	})
+	if err != nil {
+		return nil, err
+	}
+	q := &quarantine{kv: kv, end: make(chan struct{}), known: map[string]schemas.AsideRecord{}}
+	// The watch outlives ctx; close ends it.
+	if q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx)); err != nil {
+		return nil, fmt.Errorf("watch bucket %s: %w", Bucket, err)
+	}
+	telemetry.RecordsAside("index", 0)
+	loaded := make(chan struct{})
+	q.watched.Go(func() { q.watch(sync.OnceFunc(func() { close(loaded) })) })
+	select {
+	case <-loaded:
+		return q, nil
+	case <-ctx.Done():
+		q.close()
+		return nil, fmt.Errorf("read bucket %s: %w", Bucket, ctx.Err())
+	}
+}
+
+func (q *quarantine) close() {
+	close(q.end)
+	_ = q.watcher.Stop() // fails only on a closed connection
+	q.watched.Wait()
+}
+
+// watch follows the bucket. It calls loaded after the initial entries, or at its end.
+func (q *quarantine) watch(loaded func()) {
+	defer loaded()
+	for {
+		select {
+		case entry, ok := <-q.watcher.Updates():
+			switch {
+			case !ok:
+				return
+			case entry == nil:
+				loaded()
+			default:
+				q.learn(entry)
+			}
+		case <-q.end:
+			return
+		}
+	}
+}
+
+func (q *quarantine) learn(entry jetstream.KeyValueEntry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var record schemas.AsideRecord
+	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &record) != nil {
+		delete(q.known, entry.Key())
+	} else {
+		q.known[entry.Key()] = record
+	}
+	q.count()
+}
+
+// count updates the metric. The caller holds mu.
+func (q *quarantine) count() { telemetry.RecordsAside("index", len(q.known)) }
+
+// put quarantines the record, unless a newer revision of it is quarantined.
+func (q *quarantine) put(ctx context.Context, record schemas.AsideRecord) error {
+	value, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	for {
+		entry, err := q.kv.Get(ctx, record.Key)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			_, err = q.kv.Create(ctx, record.Key, value)
+		case err != nil:
+			return err
+		default:
+			q.learn(entry)
+			if q.has(record.Key) > record.Revision {
+				return nil
+			}
+			_, err = q.kv.Update(ctx, record.Key, value, entry.Revision())
+		}
+		if bucket.Outdated(err) {
+			continue // concurrent update by another worker
+		}
+		if err == nil {
+			q.note(record)
+		}
+		return err
+	}
+}
+
+// has returns the quarantined revision of the key; 0: none.
+func (q *quarantine) has(key string) uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.known[key].Revision
+}
+
+func (q *quarantine) note(record schemas.AsideRecord) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.known[record.Key] = record
+	q.count()
+}
+
+// forget releases the key if the quarantined revision is not newer.
+func (q *quarantine) forget(ctx context.Context, key string, revision uint64) error {
+	if held := q.has(key); held == 0 || held > revision {
+		return nil
+	}
+	if err := q.kv.Delete(ctx, key); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.known[key].Revision <= revision {
+		delete(q.known, key)
+		q.count()
+	}
+	return nil
+}
+
+// list returns the number of records and the oldest of them, up to most.
+func (q *quarantine) list(most int) (int, []schemas.AsideRecord) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all []schemas.AsideRecord
+	for _, record := range q.known {
+		all = append(all, record)
+	}
+	slices.SortFunc(all, func(a, b schemas.AsideRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	return len(all), all[:min(most, len(all))]
+}
