@@ -7,15 +7,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificates are those that this process shows. When they end is asked at each
-// scrape: their files may be new.
-type certificates struct{ ends sync.Map } // func() time.Time, by what shows it
+// certificates are the TLS certificates in use. Expiry is read at each scrape, as
+// files may be replaced.
+type certificates struct{ ends sync.Map } // func() time.Time, by server
 
-// shown are those of this process.
+// shown are the certificates of this process.
 var shown certificates
 
-// Certificate has it told when the certificate ends that this process shows as
-// an http or a nats server. Of several, the last one is told.
+// Certificate exports the expiry of the certificate of the process's http or nats
+// server. A later call for the same server replaces the earlier one.
 func Certificate(of string, ends func() time.Time) { shown.ends.Store(of, ends) }
 
 // Describe implements prometheus.Collector.

@@ -6,23 +6,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Standing is how a node sees its cluster.
+// Standing is a node's view of its cluster.
 type Standing struct {
-	Nodes, Wanted int  // that are connected, and that there are to be
-	Quorum        bool // something can be kept
-	Behind        int  // copies on this node that are not current
+	Nodes, Wanted int  // connected nodes, and configured nodes
+	Quorum        bool // whether writes are possible
+	Behind        int  // replicas on this node that are not current
 }
 
-// cluster is that of this process, if it is a node of one. How it stands is
-// asked at each scrape.
+// cluster collects the standing of this process, if it is a node, at each scrape.
 type cluster struct {
 	ask atomic.Pointer[func() Standing]
 }
 
 var standing cluster
 
-// Cluster has it told how the node stands that this process is. Of several,
-// the last one is told.
+// Cluster exports the standing of the node in this process. A later call replaces an
+// earlier one.
 func Cluster(ask func() Standing) { standing.ask.Store(&ask) }
 
 // Describe implements prometheus.Collector.

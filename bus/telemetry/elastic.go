@@ -9,8 +9,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Search begins the span of a request to Elasticsearch, whose type is called
-// like the operation.
+// Search starts the span of a request to Elasticsearch, named after the operation.
 func Search(ctx context.Context, request any, host string) (context.Context, Span) {
 	if tracing.Load() == nil {
 		return ctx, Span{}
@@ -23,7 +22,7 @@ func Search(ctx context.Context, request any, host string) (context.Context, Spa
 	return ctx, s
 }
 
-// Searched ends the span with the HTTP status of the answer; 0: none came.
+// Searched ends the span with the HTTP status of the response; 0: none.
 func (s Span) Searched(status int) {
 	if s.span == nil {
 		return

@@ -16,11 +16,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Trace sends spans to the collector that the environment names, as
-// OpenTelemetry has it: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and
-// the others. Without one there are no spans. flush sends what is left, as long
-// as its ctx lets it, and ends the tracing. service is the process's name unless
-// OTEL_SERVICE_NAME is another.
+// Trace exports spans as the OpenTelemetry environment variables say
+// (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and the others); without an
+// endpoint there are none. flush exports the remaining spans within its ctx and ends
+// tracing. service is the service name unless OTEL_SERVICE_NAME is set.
 func Trace(ctx context.Context, service, version string, log *slog.Logger) (flush func(context.Context), err error) {
 	if !wanted() {
 		return func(context.Context) {}, nil
@@ -51,7 +50,7 @@ func Trace(ctx context.Context, service, version string, log *slog.Logger) (flus
 	}, nil
 }
 
-// wanted reports whether the environment names a collector.
+// wanted reports whether the environment configures a collector.
 func wanted() bool {
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
@@ -59,8 +58,7 @@ func wanted() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// obedient reports whether the sampler, as OpenTelemetry has it, lets callers
-// decide: all whose names say so, and the one that is used when none is named.
+// obedient reports whether the configured sampler is parent-based, as the default is.
 func obedient() bool {
 	sampler := os.Getenv("OTEL_TRACES_SAMPLER")
 	return sampler == "" || strings.HasPrefix(sampler, "parentbased_")
@@ -73,15 +71,15 @@ func protocol() string {
 	return os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")
 }
 
-// exporter says once that the collector is away, and once that it is back.
+// exporter logs once when the collector becomes unavailable, and once on its return.
 type exporter struct {
 	sdk.SpanExporter
 	log  *slog.Logger
 	away atomic.Bool
 }
 
-// ExportSpans implements sdk.SpanExporter. It never fails: a batch more or less
-// is nobody's error.
+// ExportSpans implements sdk.SpanExporter. It never fails: lost spans affect no
+// request.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	switch {

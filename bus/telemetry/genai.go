@@ -11,11 +11,11 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Model is what is told of a language model: never its URL, which may have a
+// Model identifies a language model in telemetry, without its URL, which may contain a
 // password.
 type Model struct{ Provider, Name, Host string }
 
-// ModelOf is the model that a URL names: ollama://host/name, openai://host/name,
+// ModelOf returns the model that a URL names: ollama://host/name, openai://host/name or
 // offline:.
 func ModelOf(rawURL string) Model {
 	u, err := url.Parse(rawURL)
@@ -34,7 +34,7 @@ type Inference struct {
 	chats bool
 }
 
-// Chat begins a request for the model's next message; the caller ends it.
+// Chat starts a request for the model's next message; the caller ends it.
 func Chat(ctx context.Context, m Model) (context.Context, Inference) {
 	ctx, s := start(ctx, asClient, "chat", m.Name, false)
 	if s.span != nil {
@@ -42,11 +42,11 @@ func Chat(ctx context.Context, m Model) (context.Context, Inference) {
 		s.of(m)
 	}
 	i := Inference{m, s, time.Now(), true}
-	i.Tokens(0, 0) // counted from nothing
+	i.Tokens(0, 0) // initialize the counters
 	return ctx, i
 }
 
-// Embed begins a request for vectors; the caller ends it.
+// Embed starts a request for vectors; the caller ends it.
 func Embed(ctx context.Context, m Model) (context.Context, Inference) {
 	ctx, s := start(ctx, asClient, "embeddings", m.Name, false)
 	if s.span != nil {
@@ -56,7 +56,7 @@ func Embed(ctx context.Context, m Model) (context.Context, Inference) {
 	return ctx, Inference{m, s, time.Now(), false}
 }
 
-// of notes the model.
+// of sets the model attributes.
 func (s Span) of(m Model) {
 	s.set(semconv.GenAIProviderNameKey.String(m.Provider), semconv.GenAIRequestModel(m.Name))
 	if m.Host != "" {
@@ -64,7 +64,7 @@ func (s Span) of(m Model) {
 	}
 }
 
-// Tokens notes what the model read and wrote; what is below zero is not counted.
+// Tokens counts the model's input and output tokens; negative values are ignored.
 func (i Inference) Tokens(input, output int) {
 	input, output = max(0, input), max(0, output)
 	modelTokens.WithLabelValues(i.model.Name, "input").Add(float64(input))
@@ -74,7 +74,7 @@ func (i Inference) Tokens(input, output int) {
 	}
 }
 
-// End ends the request; err is why it failed.
+// End ends the request with its error, if any.
 func (i Inference) End(err error) {
 	outcome := "ok"
 	switch {
@@ -90,7 +90,7 @@ func (i Inference) End(err error) {
 	i.span.End()
 }
 
-// ToolCall begins a model's call of a tool that there is; the caller calls end.
+// ToolCall starts a model's call of a known tool; the caller calls end.
 func ToolCall(ctx context.Context, tool, callID string) (_ context.Context, end func()) {
 	began := time.Now()
 	ctx, s := start(ctx, asInternal, "execute_tool", tool, false)

@@ -9,26 +9,24 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Route is what is told of the requests to a route.
+// Route holds the metrics of a route.
 type Route struct {
 	method, path string
 	outcomes
 }
 
-// NewRoute begins to tell of a route, whose path is a template, by the status
-// of its success.
+// NewRoute registers a route, whose path is a template, with the status of its success.
 func NewRoute(method, path string, status int) *Route {
 	return &Route{method, path, outcomesOf(httpDuration, status, prometheus.Labels{"method": method, "route": path})}
 }
 
-// Elsewhere is for requests to where no route is: what clients make up is told
-// to them alone.
+// Elsewhere counts requests to unknown paths, so that clients cannot create labels.
 var Elsewhere = NewRoute("other", "none", 404)
 
 // Count counts a request to the route.
 func (r *Route) Count(status int, took time.Duration) { r.observe(status, took) }
 
-// Serve begins the span of a request to the route.
+// Serve starts the span of a request to the route.
 func (r *Route) Serve(ctx context.Context, tls bool) (context.Context, Span) {
 	ctx, s := start(ctx, asServer, r.method, r.path, true)
 	if s.span == nil {
@@ -42,10 +40,10 @@ func (r *Route) Serve(ctx context.Context, tls bool) (context.Context, Span) {
 	return ctx, s
 }
 
-// serverError is the least status that is not the doing of the caller.
+// serverError is the lowest status that is the server's fault.
 const serverError = 500
 
-// Responded notes the status of the answer; those of the server are errors.
+// Responded sets the status of the response; server errors mark the span as failed.
 func (s Span) Responded(status int) {
 	if s.span == nil {
 		return

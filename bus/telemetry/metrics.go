@@ -7,35 +7,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Every metric there is, besides those of Go and of the process.
+// All metrics, except those of the Go runtime and the process.
 var (
-	buildInfo = gauge("build_info", "Always 1; the labels say which build runs.", "version", "goversion")
+	buildInfo = gauge("build_info", "Always 1; labels identify the build.", "version", "goversion")
 
 	httpDuration = durations("http_request_duration_seconds", "HTTP requests by their whole duration; streams count until their end.", "method", "route", "status")
-	httpRefused  = counter("http_refused_total", "Requests that an edge refused, since there was no processor time left.").WithLabelValues()
-	httpStreams  = gauge("http_streams_open", "Event streams that the edge is sending.").WithLabelValues()
+	httpRefused  = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
+	httpStreams  = gauge("http_streams_open", "Open event streams.").WithLabelValues()
 
 	natsDuration  = durations("nats_request_duration_seconds", "Requests that a worker took, by their whole duration; status is that of HTTP.", "subject", "status")
-	natsUnheard   = counter("nats_no_responders_total", "Requests that no worker was there to take.", "subject")
-	natsRefused   = counter("nats_refused_total", "Requests that a worker refused, which was full or had no processor time left; the caller asks others.", "subject")
-	natsConnected = gauge("nats_connections", "Connections to NATS of this process that are up.").WithLabelValues()
-	natsWanted    = gauge("nats_connections_wanted", "Connections to NATS that this process wants.").WithLabelValues()
+	natsUnheard   = counter("nats_no_responders_total", "Requests without responders.", "subject")
+	natsRefused   = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.", "subject")
+	natsConnected = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
+	natsWanted    = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
 	firstEvent    = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
 
-	inFlight = gauge("service_requests_in_flight", "Requests that a service is at.", "service")
-	slots    = gauge("service_slots", "Requests that a service takes at a time.", "service")
+	inFlight = gauge("service_requests_in_flight", "Requests in flight.", "service")
+	slots    = gauge("service_slots", "Concurrency limit of the service.", "service")
 
-	catalogRevision = gauge("catalog_revision", "The catalog revision up to which this process knows of it.", "of")
-	indexLag        = gauge("index_lag_changes", "Changes of the catalog that search does not see yet.", "index")
-	recordsAside    = gauge("records_aside", "Records that are set aside: unreadable, or refused by the index.", "by")
+	catalogRevision = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
+	indexLag        = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
+	recordsAside    = gauge("records_aside", "Quarantined records: unreadable, or rejected by the index.", "by")
 	circuitState    = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
 
 	modelDuration = durations("model_request_duration_seconds", "Requests to language models, until the end of their message.", "model", "outcome")
-	modelTokens   = counter("model_tokens_total", "Tokens that language models read and wrote.", "model", "type")
+	modelTokens   = counter("model_tokens_total", "Tokens processed by language models.", "model", "type")
 	toolDuration  = durations("tool_duration_seconds", "Calls of tools by a model.", "tool")
 
-	estateAsked = counter("estate_cache_requests_total", "Questions about estates, by whether the estate was parsed already.", "result")
-	estateBytes = gauge("estate_cache_bytes", "What parsed estates take.").WithLabelValues()
+	estateAsked = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
+	estateBytes = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 
 	certificateEnd = described("certificate_not_after_timestamp_seconds", "When the certificate ends that this process shows, in seconds since 1970.", "of")
 
@@ -44,7 +44,7 @@ var (
 	clusterQuorum = described("cluster_quorum", "1 when enough nodes are connected for something to be kept, else 0.")
 	clusterBehind = described("cluster_copies_behind", "Copies of streams and consumers on this node that are not current.")
 
-	exportFailures = counter("trace_export_failures_total", "Batches of spans that the collector did not take.").WithLabelValues()
+	exportFailures = counter("trace_export_failures_total", "Batches of spans that could not be exported.").WithLabelValues()
 )
 
 // outcomes is a histogram of durations by status, for all that has the same
@@ -68,7 +68,7 @@ func (o *outcomes) observe(status int, took time.Duration) {
 	o.others.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// Streaming counts a stream that an edge sends, until end.
+// Streaming counts a stream that an edge sends, until end is called.
 func Streaming() (end func()) {
 	httpStreams.Inc()
 	return httpStreams.Dec
@@ -77,36 +77,36 @@ func Streaming() (end func()) {
 // HTTPRefused counts a request that an edge had no processor time for.
 func HTTPRefused() { httpRefused.Inc() }
 
-// Unheard counts a request that no worker was there to take.
+// Unheard counts a request without responders.
 func Unheard(subject string) { natsUnheard.WithLabelValues(subject).Inc() }
 
-// Connection counts a connection to NATS that is wanted, or, with -1, no longer.
+// Connection adds to the number of configured NATS connections; -1 removes one.
 func Connection(n int) { natsWanted.Add(float64(n)) }
 
-// Connected counts a connection to NATS that is up, or, with -1, no longer.
+// Connected adds to the number of established NATS connections; -1 removes one.
 func Connected(n int) { natsConnected.Add(float64(n)) }
 
-// CatalogRevision notes how far a part of the process knows the catalog: the
-// edge from answers, resolve from the log.
+// CatalogRevision sets the watermark of a part of the process: that of an edge comes
+// from replies, that of resolve from the log.
 func CatalogRevision(of string, revision uint64) {
 	catalogRevision.WithLabelValues(of).Set(float64(revision))
 }
 
-// IndexLag notes how many changes an index is behind the catalog.
+// IndexLag sets the number of changes by which an index lags behind the catalog.
 func IndexLag(index string, changes uint64) {
 	indexLag.WithLabelValues(index).Set(float64(changes))
 }
 
-// RecordsAside notes how many records are set aside by a part of Cairn.
+// RecordsAside sets the number of records that a part of Cairn has quarantined.
 func RecordsAside(by string, n int) { recordsAside.WithLabelValues(by).Set(float64(n)) }
 
-// CircuitState notes the state of a backend's circuit breaker: 0 closed, 1
-// half open, 2 open.
+// CircuitState sets the state of a backend's circuit breaker: 0 closed, 1 half open,
+// 2 open.
 func CircuitState(backend string, state int) {
 	circuitState.WithLabelValues(backend).Set(float64(state))
 }
 
-// EstateAsked counts a question about an estate; hit: it was parsed already.
+// EstateAsked counts a lookup in the estate cache; hit: it was cached.
 func EstateAsked(hit bool) {
 	result := "miss"
 	if hit {
@@ -115,28 +115,28 @@ func EstateAsked(hit bool) {
 	estateAsked.WithLabelValues(result).Inc()
 }
 
-// EstateBytes notes that parsed estates take so many bytes more, or less.
+// EstateBytes adds to the size of cached estates, in bytes.
 func EstateBytes(n int) { estateBytes.Add(float64(n)) }
 
-// Slots are the requests that a service takes at a time.
+// Slots counts the requests in flight of a service.
 type Slots struct {
 	used prometheus.Gauge
 	all  prometheus.Gauge
 	most int
 }
 
-// NewSlots notes that a service takes most requests at a time.
+// NewSlots registers a service with its concurrency limit.
 func NewSlots(service string, most int) Slots {
 	s := Slots{inFlight.WithLabelValues(service), slots.WithLabelValues(service), most}
 	s.all.Add(float64(most))
 	return s
 }
 
-// Take notes that a request has begun.
+// Take counts the start of a request.
 func (s Slots) Take() { s.used.Inc() }
 
-// Free notes that a request has ended.
+// Free counts the end of a request.
 func (s Slots) Free() { s.used.Dec() }
 
-// Close notes that the service takes no more.
+// Close unregisters the service.
 func (s Slots) Close() { s.all.Sub(float64(s.most)) }

@@ -8,9 +8,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Ask begins the span of a request on a subject, in whose trace it is; it begins no
-// trace. Kinds are those of a client and its server rather than of producer and
-// consumer, since the caller waits for the answer.
+// Ask starts the span of a request to a subject within the caller's trace, if any. The
+// kinds are client and server, not producer and consumer, because the caller waits.
 func Ask(ctx context.Context, subject string) (context.Context, Span) {
 	ctx, s := start(ctx, asClient, "send", subject, false)
 	if s.span != nil {
@@ -22,31 +21,30 @@ func Ask(ctx context.Context, subject string) (context.Context, Span) {
 
 var messagingNATS = semconv.MessagingSystemKey.String("nats")
 
-// Answered notes what became of the request: the status of an error, else 0.
+// Answered sets the outcome of the request: the status of an error, else 0.
 func (s Span) Answered(status int, code string) {
 	if s.span != nil && status >= serverError {
 		s.fail(code)
 	}
 }
 
-// Subject is what is told of the requests on a subject that a worker takes.
+// Subject holds the metrics of a subject on its worker.
 type Subject struct {
 	name string
 	root bool
 	outcomes
 }
 
-// NewSubject begins to tell of a subject. With root, a request of no trace
-// begins one.
+// NewSubject registers a subject. With root, a request without a trace starts one.
 func NewSubject(name string, root bool) *Subject {
-	natsRefused.WithLabelValues(name) // counted from nothing
+	natsRefused.WithLabelValues(name) // initialize the counter
 	return &Subject{name, root, outcomesOf(natsDuration, 200, prometheus.Labels{"subject": name})}
 }
 
-// Refused counts a request that a full worker refused.
+// Refused counts a request that the worker refused.
 func (s *Subject) Refused() { natsRefused.WithLabelValues(s.name).Inc() }
 
-// Work is a request that a worker is at: its span, and what is counted of it.
+// Work is the span and the metrics of a request on its worker.
 type Work struct {
 	of     *Subject
 	began  time.Time
@@ -57,7 +55,7 @@ type Work struct {
 
 type workKey struct{}
 
-// Begin begins the work at a request on the subject; the caller ends it.
+// Begin starts the work for a request; the caller ends it.
 func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context, *Work) {
 	w := &Work{of: s, began: time.Now(), status: 200}
 	ctx, w.span = start(ctx, asServer, "process", s.name, s.root)
@@ -78,18 +76,18 @@ func (w *Work) End() {
 	w.span.End()
 }
 
-// Failed notes the error that the work of ctx ended with, by its HTTP status.
-// It is not called concurrently.
+// Failed sets the error of the work in ctx by its HTTP status. It must not be called
+// concurrently.
 func Failed(ctx context.Context, status int, code string) {
 	if w, ok := ctx.Value(workKey{}).(*Work); ok {
 		w.status, w.code = status, code
 	}
 }
 
-// StatusLeft is the status of a request whose caller did not wait.
+// StatusLeft is the status of a request whose caller disconnected.
 const StatusLeft = 499
 
-// FirstEvent notes that the work of ctx, a stream, has sent its first event.
+// FirstEvent records that the stream in ctx has sent its first event.
 func FirstEvent(ctx context.Context) {
 	if w, ok := ctx.Value(workKey{}).(*Work); ok {
 		firstEvent.WithLabelValues(w.of.name).Observe(time.Since(w.began).Seconds())

@@ -1,8 +1,7 @@
-// Package telemetry is what Cairn tells of itself: metrics for Prometheus, and
-// traces in the words of OpenTelemetry. Nothing of ours is imported, so that
-// everything can use it. All names and conventions stand here; who measures
-// only says what happened. No content of a request, no tenant and no path ever
-// gets into either.
+// Package telemetry defines Cairn's metrics (Prometheus) and traces (OpenTelemetry). It
+// imports no other package of this module, so that all can use it. Names and
+// conventions are here only. No content of a request, no tenant and no path is ever
+// exported.
 package telemetry
 
 import (
@@ -19,18 +18,18 @@ func init() {
 	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &shown, &standing)
 }
 
-// Build says which version runs.
+// Build exports the running version.
 func Build(version string) {
 	buildInfo.Reset()
 	buildInfo.WithLabelValues(version, runtime.Version()).Set(1)
 }
 
-// seconds are the buckets of all durations: from a record that is in memory to
-// the longest answer of a model.
+// seconds are the buckets of all durations, from reads in memory to the longest answer
+// of a model.
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
-// durations is a histogram in the buckets above. It has no native ones: they
-// cost as much again as all else that is counted of a request.
+// durations is a histogram with the buckets above. Native histograms would double the
+// cost of the metrics of a request.
 func durations(name, help string, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "cairn", Name: name, Help: help, Buckets: seconds,
@@ -51,7 +50,7 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return g
 }
 
-// described is a gauge whose value is asked for at each scrape.
+// described is a gauge that is evaluated at each scrape.
 func described(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cairn_"+name, help, labels, nil)
 }

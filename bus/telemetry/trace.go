@@ -7,28 +7,28 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
-	semconv "go.opentelemetry.io/otel/semconv/v1.41.0" // the last with the conventions of generative AI
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0" // the last version with the generative AI conventions
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracing makes the spans; nil: nobody wants any.
+// tracing creates the spans; nil: tracing is off.
 var tracing atomic.Pointer[maker]
 
 type maker struct {
 	trace.Tracer
-	// obedient says that callers decide whether their traces are recorded.
+	// obedient: the callers' sampling decisions apply.
 	obedient bool
 }
 
-// The headers of W3C Trace Context, as NATS clients write them.
+// Headers of W3C Trace Context in the canonical form of NATS clients.
 const (
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"
 )
 
-// Continue is ctx within the trace that a caller names in its headers; ctx
-// itself when it names none. It holds without tracing as well: what is asked
-// further, and logged, is then of the caller's trace.
+// Continue returns ctx within the trace of the caller's headers, or ctx itself without
+// one. It works without tracing, so that logs and further requests belong to the
+// caller's trace.
 func Continue(ctx context.Context, traceparent, tracestate string) context.Context {
 	if traceparent == "" {
 		return ctx
@@ -36,14 +36,14 @@ func Continue(ctx context.Context, traceparent, tracestate string) context.Conte
 	return propagation.TraceContext{}.Extract(ctx, headers{traceparent, tracestate})
 }
 
-// Carry sets the headers that name ctx's trace; none when it has none.
+// Carry sets the headers of ctx's trace, if any.
 func Carry(ctx context.Context, set func(key, value string)) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		propagation.TraceContext{}.Inject(ctx, setter(set))
 	}
 }
 
-// headers is a carrier that is only read.
+// headers is a read-only carrier.
 type headers struct{ parent, state string }
 
 func (h headers) Get(key string) string {
@@ -59,14 +59,14 @@ func (h headers) Get(key string) string {
 func (h headers) Set(string, string) {}
 func (h headers) Keys() []string     { return []string{HeaderTraceParent, HeaderTraceState} }
 
-// setter is a carrier that is only written to.
+// setter is a write-only carrier.
 type setter func(key, value string)
 
 func (s setter) Get(string) string     { return "" }
 func (s setter) Set(key, value string) { s(key, value) }
 func (s setter) Keys() []string        { return nil }
 
-// IDs are the trace and the span that ctx is in; empty: in none.
+// IDs returns the trace and span IDs of ctx; empty when there are none.
 func IDs(ctx context.Context) (traceID, spanID string) {
 	at := trace.SpanContextFromContext(ctx)
 	if !at.IsValid() {
@@ -75,21 +75,19 @@ func IDs(ctx context.Context) (traceID, spanID string) {
 	return at.TraceID().String(), at.SpanID().String()
 }
 
-// Span is a piece of work within a trace. The zero Span is none, and all its
-// methods do nothing.
+// Span is an operation within a trace. The methods of the zero Span do nothing.
 type Span struct{ span trace.Span }
 
-// The kinds of spans, made once.
+// Span kinds, allocated once.
 var (
 	asServer   = trace.WithSpanKind(trace.SpanKindServer)
 	asClient   = trace.WithSpanKind(trace.SpanKindClient)
 	asInternal = trace.WithSpanKind(trace.SpanKindInternal)
 )
 
-// start begins a span called "operation target", and is ctx within it. There is
-// none when nobody traces, or when this trace is not to be recorded: then a
-// sampler has said so, and need not be asked again. With root, work outside of
-// any trace begins one.
+// start starts a span named "operation target" and returns ctx within it. There is no
+// span when tracing is off or the trace is not sampled. With root, work outside a trace
+// starts one.
 func start(ctx context.Context, kind trace.SpanStartOption, operation, target string, root bool) (context.Context, Span) {
 	t := tracing.Load()
 	if t == nil {
@@ -101,26 +99,26 @@ func start(ctx context.Context, kind trace.SpanStartOption, operation, target st
 	}
 	ctx, span := t.Start(ctx, operation+" "+target, kind)
 	if !span.IsRecording() {
-		return ctx, Span{} // ctx tells those behind that they need not record
+		return ctx, Span{} // propagates the sampling decision
 	}
 	return ctx, Span{span}
 }
 
-// set gives the span attributes.
+// set sets attributes of the span.
 func (s Span) set(list ...attribute.KeyValue) {
 	if s.span != nil {
 		s.span.SetAttributes(list...)
 	}
 }
 
-// RequestID notes which request, as logs name it, the span is of.
+// RequestID sets the request id, as in the logs.
 func (s Span) RequestID(id string) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.String("cairn.request_id", id))
 	}
 }
 
-// fail notes the kind of an error; its text could quote the customer.
+// fail sets the type of an error; its text could quote the customer.
 func (s Span) fail(kind string) {
 	if s.span != nil {
 		s.span.SetAttributes(semconv.ErrorTypeKey.String(kind))

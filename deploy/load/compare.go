@@ -10,19 +10,19 @@ import (
 	"github.com/aclements/go-moremath/stats"
 )
 
-// Difference is a figure of an operation in two results.
+// Difference is one figure of an operation in two results.
 type Difference struct {
 	Operation string
 	Figure    string
 	Before    float64
 	After     float64
-	// Verdict is better or worse when the difference is beyond noise, "~" when it
-	// is not, "?" when there is too little to tell, and "" when it was measured at
-	// another rate, which was found.
+	// Verdict is better or worse when the difference is significant, "~" when it is
+	// not, "?" when there are too few samples, and "" for figures at different rates
+	// of a search for the highest rate.
 	Verdict string
 }
 
-// The verdicts.
+// Verdicts.
 const (
 	Better  = "better"
 	Worse   = "worse"
@@ -32,23 +32,22 @@ const (
 )
 
 const (
-	// leastSlots is how many slots tell something.
+	// leastSlots is the minimum number of slots for a verdict.
 	leastSlots = 5
-	// doubt is the probability with which chance alone makes such a difference,
-	// below which it is beyond noise.
+	// doubt is the significance level.
 	doubt = 0.01
-	// small is the relative difference that is never beyond noise: runs differ by
-	// more than what varies within each.
+	// small is the relative difference that is never significant: runs vary more than
+	// the slots within one.
 	small = 0.05
 )
 
-// figure is something to compare: of the whole, and of a slot.
+// figure is a value to compare, in the whole run and per slot.
 type figure struct {
 	name   string
 	whole  func(*Measured) float64
 	slot   func(*Slot) float64
-	larger bool // is better
-	least  int  // latencies in a slot that it takes to tell
+	larger bool // whether larger is better
+	least  int  // minimum number of latencies in a slot
 }
 
 var figures = []figure{
@@ -65,11 +64,11 @@ func percentile(name string, percent float64, least int) figure {
 	return figure{name, func(m *Measured) float64 { return m.Latency.At(percent) }, func(s *Slot) float64 { return s.Latency.At(percent) }, false, least}
 }
 
-// Compare is the figures of all operations of two results, in their order.
-// Beyond noise is what a Mann-Whitney test over the slots says is no chance, and
-// what is more than 5%; it knows nothing of what differs from one run to the next
-// on the same machine. Results of different loads are an error, but for the time
-// that these were put; where the rate was found, it may differ, and is then all
+// Compare returns the figures of all operations of two results, in order. A difference
+// is significant by a Mann-Whitney test over the slots and above 5 %; variation between
+// runs on the same machine is not accounted for. Results of different loads are an
+// error, except for their times; results of a search for the highest rate may differ
+// in the rate, and only the rate is judged.
 // that is judged.
 func Compare(before, after *Result) ([]Difference, error) {
 	if err := sameLoad(before, after); err != nil {
@@ -90,8 +89,8 @@ func Compare(before, after *Result) ([]Difference, error) {
 	return list, nil
 }
 
-// sameLoad is an error that says in what the loads differ; nil: in nothing.
-// What an earlier file does not say does not count.
+// sameLoad returns an error that names the differences between the loads; nil: none.
+// Fields that an older file lacks are ignored.
 func sameLoad(before, after *Result) error {
 	var list []string
 	differ := func(what string, b, a any) { list = append(list, fmt.Sprintf("%s: %v and %v", what, b, a)) }
@@ -110,14 +109,14 @@ func sameLoad(before, after *Result) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return errors.New("different loads tell nothing of each other: " + strings.Join(list, "; "))
+	return errors.New("results of different loads are not comparable: " + strings.Join(list, "; "))
 }
 
 func sameShare(b, a *Measured) bool {
 	return b.Operation == a.Operation && (b.Share == a.Share || b.Share == 0 || a.Share == 0)
 }
 
-// mix is the operations with their shares.
+// mix returns the operations with their shares.
 func (r *Result) mix() string {
 	var list []string
 	for _, m := range r.Operations {
@@ -130,7 +129,7 @@ func (r *Result) mix() string {
 	return strings.Join(list, ", ")
 }
 
-// planned is the rate that was asked for.
+// planned returns the configured rate.
 func (r *Result) planned() string {
 	if len(r.Steps) > 0 {
 		return "the highest within " + r.Bounds
@@ -146,7 +145,7 @@ func (f figure) verdict(before, after *Measured) string {
 	was, is := f.whole(before), f.whole(after)
 	test, err := stats.MannWhitneyUTest(b, a, stats.LocationDiffers)
 	if err != nil || test.P >= doubt || math.Abs(is-was) <= small*max(was, is) {
-		return Same // an error says that all are equal
+		return Same // the test fails when all samples are equal
 	}
 	if (is > was) == f.larger {
 		return Better
@@ -154,7 +153,7 @@ func (f figure) verdict(before, after *Measured) string {
 	return Worse
 }
 
-// samples are the figure in each slot that is whole and has enough to tell.
+// samples returns the figure for each complete slot with enough latencies.
 func (f figure) samples(m *Measured) (list []float64) {
 	for _, s := range m.Slots {
 		if s.At+s.Length <= m.Seconds+1e-9 && s.Count > 0 && s.Latency.Count() >= f.least {

@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// Environment is where a measurement was made.
+// Environment describes where a measurement was made.
 type Environment struct {
 	URL      string            `json:"url"`
 	Version  string            `json:"version"`            // of the service
 	Backends map[string]string `json:"backends,omitempty"` // of the service
-	Client   string            `json:"client"`             // version of who measured
-	System   string            `json:"system"`             // of the client, as are the following
+	Client   string            `json:"client"`             // version of the client
+	System   string            `json:"system"`             // of the client, like the fields below
 	CPUs     int               `json:"cpus"`
-	// Load is the load average of a minute before the measurement began: how
-	// busy the machine was with other things; absent where nobody says.
+	// Load is the load average over the minute before the measurement; absent where
+	// unknown.
 	Load *float64 `json:"load,omitzero"`
 }
 
-// Here is the environment as far as this machine tells it.
+// Here returns the environment of this machine.
 func Here() Environment {
 	e := Environment{System: runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version(), CPUs: runtime.NumCPU()}
 	text, _ := os.ReadFile("/proc/loadavg") // absent on other systems

@@ -7,38 +7,37 @@ import (
 	"time"
 )
 
-// Bounds are what every operation must keep for a rate to be borne.
+// Bounds are the limits that every operation must meet at a rate.
 type Bounds struct {
-	P99    time.Duration // that the latency of 99% may not exceed
-	Errors float64       // share of the requests that may fail
-	Step   time.Duration // how long each rate is tried
+	P99    time.Duration // highest 99th percentile
+	Errors float64       // highest share of failed requests
+	Step   time.Duration // duration of each rate
 }
 
 func (b Bounds) String() string { return fmt.Sprintf("p99 %v and %.2g%% errors", b.P99, 100*b.Errors) }
 
-// Step is a rate that was tried.
+// Step is the result of one rate.
 type Step struct {
 	Rate   float64 `json:"rate"`
 	P99    float64 `json:"p99_ms"` // of the slowest operation
-	Errors float64 `json:"errors"` // share, of the operation with most
+	Errors float64 `json:"errors"` // share, of the operation with the most
 	Held   bool    `json:"held"`
 }
 
 const (
-	firstRate = 50   // a second
-	precision = 1.05 // between a rate that holds and one that does not
-	lowest    = 1    // a second
+	firstRate = 50   // per second
+	precision = 1.05 // ratio of a failing rate to a passing one
+	lowest    = 1    // per second
 	stepGrace = 2 * time.Second
 	stepWarm  = 500 * time.Millisecond
-	// restTime is what follows a rate that was too much, for who sheds load goes on
-	// to refuse for a while (a Cairn until nobody was refused for 5 s).
+	// restTime follows a rate that was too high: load shedding continues for some
+	// seconds after it.
 	restTime = 6 * time.Second
 )
 
-// Highest finds the highest rate that is borne within b: it doubles the rate
-// until it is not, halves the distance until that is small, and puts the load
-// at that rate as p says, and at less while that does not hold for so long. It
-// calls each after each rate it tried.
+// Highest finds the highest rate within b: it doubles the rate until it fails, bisects,
+// then runs p at the rate found, lowering it while it fails. It calls each after every
+// rate.
 func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	var steps []Step
 	try := func(rate float64, p Plan) (*Result, bool) {
@@ -76,7 +75,7 @@ func rest(ctx context.Context) {
 	}
 }
 
-// search is the highest rate that holds, nearly, or the lowest.
+// search returns the approximate highest rate, or the lowest one.
 func search(ctx context.Context, holds func(rate float64) bool) float64 {
 	good, bad := 0., float64(firstRate)
 	for ctx.Err() == nil && holds(bad) {
@@ -99,7 +98,7 @@ func search(ctx context.Context, holds func(rate float64) bool) float64 {
 	return max(good, lowest)
 }
 
-// judge says whether r keeps the bounds.
+// judge reports whether r is within the bounds.
 func (b Bounds) judge(r *Result) Step {
 	s := Step{Rate: r.Rate}
 	for _, m := range r.Operations {

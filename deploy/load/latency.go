@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// longest is the longest latency that is told from longer ones.
+	// longest is the upper end of the histogram.
 	longest = 10 * time.Minute
-	// fine and coarse are the digits to which latencies are told apart, in the
-	// whole and in a slot.
+	// fine and coarse are the significant digits of the whole run and of a slot.
 	fine, coarse = 3, 2
 )
 
@@ -24,23 +23,22 @@ func newLatency(digits int) *Latency {
 }
 
 func (l *Latency) add(d time.Duration) {
-	_ = l.histogram.RecordValue(min(max(d, time.Microsecond), longest).Microseconds()) // it is within range
+	_ = l.histogram.RecordValue(min(max(d, time.Microsecond), longest).Microseconds()) // always within range
 }
 
-// Count is how many latencies there are.
+// Count returns the number of latencies.
 func (l *Latency) Count() int { return int(l.histogram.TotalCount()) }
 
-// At is the latency, in milliseconds, that the percentage of all do not exceed;
-// 0 when there is none.
+// At returns a percentile in milliseconds; 0 without latencies.
 func (l *Latency) At(percent float64) float64 {
 	return float64(l.histogram.ValueAtPercentile(percent)) / 1000
 }
 
-// Max is the largest, in milliseconds.
+// Max returns the maximum in milliseconds.
 func (l *Latency) Max() float64 { return l.At(100) }
 
-// latencyJSON is a Latency as it is written: the histogram as all tools of
-// HdrHistogram read it, in microseconds, and figures for who has none.
+// latencyJSON is the JSON form of Latency: the HdrHistogram in its standard encoding,
+// in microseconds, and common percentiles.
 type latencyJSON struct {
 	Count     int     `json:"count"`
 	P50       float64 `json:"p50_ms"`
@@ -51,7 +49,7 @@ type latencyJSON struct {
 	Histogram string  `json:"hdr_histogram_us"`
 }
 
-// MarshalJSON writes figures, and the histogram.
+// MarshalJSON writes the histogram and its percentiles.
 func (l *Latency) MarshalJSON() ([]byte, error) {
 	text, err := l.histogram.EncodeV2()
 	if err != nil {
@@ -60,7 +58,7 @@ func (l *Latency) MarshalJSON() ([]byte, error) {
 	return json.Marshal(latencyJSON{l.Count(), l.At(50), l.At(90), l.At(99), l.At(99.9), l.Max(), string(text)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, of which the histogram counts.
+// UnmarshalJSON reads the histogram and ignores the percentiles.
 func (l *Latency) UnmarshalJSON(text []byte) error {
 	var is latencyJSON
 	if err := json.Unmarshal(text, &is); err != nil {

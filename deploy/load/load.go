@@ -1,8 +1,8 @@
-// Package load puts a service under load, and measures how it bears it.
+// Package load generates load on a service and measures its latency.
 //
-// The load is open: requests have a schedule, and the latency of each is
-// counted from when it should have been sent. Who waits because the service
-// stalls is so counted with all of the waiting (no coordinated omission).
+// The load is open-loop: requests are scheduled at a fixed rate, and latency counts from
+// the scheduled time, so that stalls of the service are measured in full (no coordinated
+// omission).
 package load
 
 import (
@@ -13,44 +13,43 @@ import (
 	"time"
 )
 
-// Operation is a kind of request.
+// Operation is a type of request.
 type Operation struct {
 	Name   string
-	Share  float64 // of all requests, beside the shares of the other operations
-	Stream bool    // whose first event is measured, too
-	// Do sends a request and returns when it is answered; n counts all requests.
-	// It is called by many at once, and returns soon once ctx has ended.
+	Share  float64 // weight among all operations
+	Stream bool    // whether the first event is measured too
+	// Do sends a request and waits for the response; n counts all requests. It is
+	// called concurrently and must return soon after ctx ends.
 	Do func(ctx context.Context, n int) Answer
 }
 
-// Answer says how a request went.
+// Answer is the outcome of a request.
 type Answer struct {
-	// Err is why it was not answered as it should be, beginning with its HTTP
-	// status where there is one, such as "503 CE-011"; empty: it was.
+	// Err is the failure, beginning with the HTTP status if there is one, such as
+	// "503 CE-011"; empty: success.
 	Err string
-	// First is when a stream said the first word; zero: it is no stream.
+	// First is the time of a stream's first event; zero: not a stream.
 	First time.Time
 }
 
-// The errors of requests that got no answer at all. Their latency counts: they
-// took at least as long.
+// Errors of requests without a response. Their latency counts as a lower bound.
 const (
 	TimedOut = "timed out"
 	NotSent  = "not sent" // all connections were busy until the end
 )
 
-// Plan is the load to put.
+// Plan is a load.
 type Plan struct {
 	Operations  []Operation
-	Rate        float64       // requests a second, all operations together
-	Warm        time.Duration // at the beginning, that is not measured
-	For         time.Duration // that is measured
-	Grace       time.Duration // after it, for what is late or in flight
-	Connections int           // requests in flight, at most
+	Rate        float64       // requests per second over all operations
+	Warm        time.Duration // warm-up, not measured
+	For         time.Duration // measured duration
+	Grace       time.Duration // after it, for outstanding requests
+	Connections int           // maximum number of requests in flight
 }
 
-// Run puts the load, and returns when all is answered, or the grace has passed,
-// or ctx has ended; then what was measured so far is returned as Interrupted.
+// Run generates the load and returns when all requests are answered, the grace period
+// has passed, or ctx has ended; the result is then marked Interrupted.
 func (p Plan) Run(ctx context.Context) *Result {
 	began := time.Now()
 	r := &run{
@@ -70,29 +69,28 @@ func (p Plan) Run(ctx context.Context) *Result {
 	return r.result(ctx)
 }
 
-// ringsLate is by how much a timer may ring late. That is no waiting for the
-// service, and does not count.
+// ringsLate is the tolerated lateness of a timer.
 const ringsLate = 2 * time.Millisecond
 
-// lateBy is how much later than intended a request is sent when it had to wait
-// for a connection, or for who sends it; less is what timers take.
+// lateBy is the delay after which a request counts as sent late, by lack of a
+// connection or by a slow client.
 const lateBy = 10 * time.Millisecond
 
-// run is a plan being carried out.
+// run is a plan in progress.
 type run struct {
 	Plan
 	begin, from, end time.Time
 	pick             picker
 	to               []*recorder
-	next             atomic.Int64 // request that nobody has taken yet
+	next             atomic.Int64 // next request of the schedule
 	sent             atomic.Int64
-	behind, slipped  atomic.Int64 // of them, sent late: by the connections, by who sends
+	behind, slipped  atomic.Int64 // sent late, for lack of a connection or by a slow client
 }
 
-// work is what one connection does: it takes the next request, waits until that
-// is due, and sends it; or at once, when that has passed.
+// work runs one connection: it takes the next request and sends it when it is due, or
+// at once if that has passed.
 func (r *run) work(whole, bounded context.Context) {
-	slip := time.Since(r.begin) // by how much who sends is late here
+	slip := time.Since(r.begin) // delay caused by the client itself
 	for {
 		n := int(r.next.Add(1) - 1)
 		due := r.begin.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
@@ -108,7 +106,7 @@ func (r *run) work(whole, bounded context.Context) {
 		if waited {
 			slip = late
 		}
-		slip = min(slip, late) // without it, this connection had been free as much sooner
+		slip = min(slip, late) // without it this connection would have been free earlier
 		if waited && late <= ringsLate {
 			due = sent
 		}
@@ -117,7 +115,7 @@ func (r *run) work(whole, bounded context.Context) {
 			a = to.do(bounded, n)
 		}
 		if whole.Err() != nil && a.Err != "" {
-			return // it failed since it was interrupted
+			return // it failed because of the interruption
 		}
 		if !measured {
 			continue
@@ -133,7 +131,7 @@ func (r *run) work(whole, bounded context.Context) {
 	}
 }
 
-// until waits for the time, and reports whether it came before ctx ended.
+// until waits for the time and reports whether it came before ctx ended.
 func until(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {
@@ -149,8 +147,8 @@ func until(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// picker chooses the operation of each request by the shares, evenly in time
-// and the same in each run.
+// picker selects the operation of each request by share, evenly in time and
+// reproducibly.
 type picker struct{ upTo []float64 }
 
 func newPicker(operations []Operation) picker {
@@ -163,12 +161,12 @@ func newPicker(operations []Operation) picker {
 	return p
 }
 
-// sum is that of all shares.
+// sum returns the total of all shares.
 func (p picker) sum() float64 { return p.upTo[len(p.upTo)-1] }
 
 func (p picker) at(n int) int {
 	last := len(p.upTo) - 1
-	_, place := math.Modf(float64(n) * math.Phi) // these never cluster
+	_, place := math.Modf(float64(n) * math.Phi) // a low-discrepancy sequence
 	for i, upTo := range p.upTo {
 		if place*p.sum() < upTo {
 			return i

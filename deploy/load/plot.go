@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// plot is a chart of lines, in the words of SVG.
+// plot is a line chart in SVG.
 type plot struct {
 	Title  string
 	XName  string
@@ -21,7 +21,7 @@ type tick struct {
 	Text string
 }
 
-// line is what one operation does.
+// line is the curve of one operation.
 type line struct {
 	Name   string
 	Color  int
@@ -29,13 +29,13 @@ type line struct {
 	Points string
 }
 
-// The place of a plot's lines on its canvas, which is 720 × 300.
+// Plot area on the 720 × 300 canvas.
 const (
 	left, right = 64., 704.
 	above, base = 16., 260.
 )
 
-// curve is a line in the units of the data.
+// curve is a line in data units.
 type curve struct {
 	name  string
 	color int
@@ -43,10 +43,10 @@ type curve struct {
 	x, y  []float64
 }
 
-// scale brings values to the canvas.
+// scale maps values to the canvas.
 type scale struct {
 	from, to   float64 // values
-	start, end float64 // places
+	start, end float64 // coordinates
 	log        bool
 }
 
@@ -70,14 +70,14 @@ func newPlot(title, xName string, x, y scale, xTicks, yTicks []tick, curves []cu
 	for _, c := range curves {
 		var points strings.Builder
 		for i := range c.x {
-			_, _ = fmt.Fprintf(&points, "%.1f,%.1f ", x.at(c.x[i]), y.at(c.y[i])) // a builder takes all
+			_, _ = fmt.Fprintf(&points, "%.1f,%.1f ", x.at(c.x[i]), y.at(c.y[i])) // a strings.Builder never fails
 		}
 		p.Lines = append(p.Lines, line{c.name, c.color, c.thin, strings.TrimSpace(points.String())})
 	}
 	return p
 }
 
-// logScale is a scale in decades around the curves' values, with its ticks.
+// logScale returns a logarithmic scale around the curves' values, with ticks.
 func logScale(curves []curve) (scale, []tick) {
 	least, most := math.Inf(1), 0.
 	for _, c := range curves {
@@ -101,7 +101,7 @@ func logScale(curves []curve) (scale, []tick) {
 	return scale{math.Pow(10, from), math.Pow(10, to), base, above, true}, ticks
 }
 
-// linear is a scale from 0 to most, with its ticks.
+// linear returns a scale from 0 to most, with ticks.
 func linear(most, start, end float64, unit string) (scale, []tick) {
 	step := math.Pow(10, math.Floor(math.Log10(most)))
 	for most/step < 4 {

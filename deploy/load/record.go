@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// slots is into how many parts the time of a measurement is cut.
+	// slots is the number of parts of a measurement.
 	slots = 30
-	// shortestSlot is how short these may get.
+	// shortestSlot is the minimum length of a slot.
 	shortestSlot = 100 * time.Millisecond
 )
 
-// recorder takes the answers to the requests of one operation.
+// recorder collects the answers to the requests of one operation.
 type recorder struct {
 	do   func(context.Context, int) Answer
 	slot time.Duration
 
 	mu    sync.Mutex
 	whole *Measured
-	first *Measured // until the first event, of streams; else nil
+	first *Measured // until the first event of a stream; nil for others
 }
 
 func newRecorder(o Operation, length time.Duration) *recorder {
@@ -33,7 +33,7 @@ func newRecorder(o Operation, length time.Duration) *recorder {
 	return r
 }
 
-// add takes the answer to a request that was due at an offset.
+// add records the answer to a request that was scheduled at an offset.
 func (r *recorder) add(offset time.Duration, due, done time.Time, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,7 @@ func (r *recorder) add(offset time.Duration, due, done time.Time, a Answer) {
 	}
 }
 
-// measured is what was recorded, for as long as it took.
+// measured returns the measurement over the elapsed time.
 func (r *recorder) measured(took time.Duration) []*Measured {
 	list := []*Measured{r.whole}
 	if r.first != nil {

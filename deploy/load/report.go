@@ -17,10 +17,10 @@ var report = template.Must(template.New("report").Funcs(template.FuncMap{
 	"percent": func(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) },
 }).Parse(reportText))
 
-// colors is how many lines have a colour of their own.
+// colors is the number of distinct line colors.
 const colors = 8
 
-// WriteHTML writes r as a page that needs nothing else.
+// WriteHTML writes r as a self-contained page.
 func (r *Result) WriteHTML(w io.Writer) error {
 	return report.Execute(w, struct {
 		*Result
@@ -37,7 +37,7 @@ func (r *Result) plots() []plot {
 	return list
 }
 
-// nines is where a percentage stands when each nine takes the same room.
+// nines maps a percentile to an axis on which each nine has equal width.
 func nines(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
 func (r *Result) byPercentile() plot {

@@ -8,46 +8,45 @@ import (
 	"time"
 )
 
-// Format is the version of Result as JSON. A reader of another one refuses it.
+// Format is the version of Result as JSON. Other versions are rejected.
 const Format = 1
 
-// Result is how a service bore a load.
+// Result is the measurement of a service under a load.
 type Result struct {
 	Format      int         `json:"format"`
-	Name        string      `json:"name"` // of what was asked; the caller's to say
+	Name        string      `json:"name"` // set by the caller
 	Began       time.Time   `json:"began"`
-	Rate        float64     `json:"rate"` // requests a second, as planned
+	Rate        float64     `json:"rate"` // configured requests per second
 	Seconds     float64     `json:"seconds"`
 	Warm        float64     `json:"warm_seconds"`
 	Connections int         `json:"connections"`
-	Records     int         `json:"records,omitzero"` // among which it was asked; the caller's to say
+	Records     int         `json:"records,omitzero"` // size of the catalog; set by the caller
 	Interrupted bool        `json:"interrupted,omitzero"`
-	Late        float64     `json:"late"`             // share of the requests that were sent late, since no connection was free
-	Slipped     float64     `json:"slipped,omitzero"` // share that was sent late for no such reason: who sends was late
-	Environment Environment `json:"environment"`      // the caller's to say
-	Operations  []*Measured `json:"operations"`       // where there are several, all of them together come last
-	Bounds      string      `json:"bounds,omitempty"` // within which the rate was found
-	Steps       []Step      `json:"steps,omitempty"`  // by which the rate was found
-	Notes       []string    `json:"notes,omitempty"`  // the caller's to say
+	Late        float64     `json:"late"`             // share of requests sent late for lack of a connection
+	Slipped     float64     `json:"slipped,omitzero"` // share of requests sent late by a slow client
+	Environment Environment `json:"environment"`      // set by the caller
+	Operations  []*Measured `json:"operations"`       // the sum of all is last when there are several
+	Bounds      string      `json:"bounds,omitempty"` // of a search for the highest rate
+	Steps       []Step      `json:"steps,omitempty"`  // of a search for the highest rate
+	Notes       []string    `json:"notes,omitempty"`  // set by the caller
 }
 
-// Measured is how requests of an operation went.
+// Measured is the measurement of an operation.
 type Measured struct {
 	Operation string         `json:"operation"`
-	Share     float64        `json:"share,omitzero"` // of all requests, as planned. An earlier file has none
+	Share     float64        `json:"share,omitzero"` // configured weight; absent in older files
 	Count     int            `json:"count"`
 	Seconds   float64        `json:"seconds"`
 	Errors    map[string]int `json:"errors,omitempty"`
-	// Latency is of those that were answered as they should be, and of those
-	// that got no answer in time.
+	// Latency covers successful requests and those without a response in time.
 	Latency *Latency `json:"latency"`
-	// Refusals is the latency of those that were refused. An earlier file has none.
+	// Refusals is the latency of refused requests; absent in older files.
 	Refusals *Latency `json:"refusals,omitzero"`
-	// Slots are parts of the time, in their order, by when a request was due.
+	// Slots are consecutive parts of the time, by the scheduled time of a request.
 	Slots []*Slot `json:"slots"`
 }
 
-// Slot is how requests went that were due in a part of the time.
+// Slot is the measurement of one part of the time.
 type Slot struct {
 	At      float64  `json:"at_seconds"`
 	Length  float64  `json:"seconds"`
@@ -81,10 +80,10 @@ func (m *Measured) add(slot int, took time.Duration, wrong string) {
 	}
 }
 
-// refusal reports whether an error says that the service was full (HTTP 503).
+// refusal reports whether an error is load shedding (HTTP 503).
 func refusal(wrong string) bool { return strings.HasPrefix(wrong, "503") }
 
-// Failed is how many requests were not answered as they should be.
+// Failed returns the number of failed requests.
 func (m *Measured) Failed() (n int) {
 	for _, of := range m.Errors {
 		n += of
@@ -92,11 +91,10 @@ func (m *Measured) Failed() (n int) {
 	return n
 }
 
-// FailedShare is the share of the requests that were not answered as they
-// should be; 0 when there was none.
+// FailedShare returns the share of failed requests; 0 without requests.
 func (m *Measured) FailedShare() float64 { return float64(m.Failed()) / float64(max(m.Count, 1)) }
 
-// Refused is how many were refused.
+// Refused returns the number of refused requests.
 func (m *Measured) Refused() (n int) {
 	for code, of := range m.Errors {
 		if refusal(code) {
@@ -106,7 +104,7 @@ func (m *Measured) Refused() (n int) {
 	return n
 }
 
-// Rate is how many were answered a second, as they should be.
+// Rate returns the successful requests per second.
 func (m *Measured) Rate() float64 {
 	if m.Seconds == 0 {
 		return 0
@@ -114,8 +112,8 @@ func (m *Measured) Rate() float64 {
 	return float64(m.Count-m.Failed()) / m.Seconds
 }
 
-// Merge is the measurements of the same time together, such as of several
-// operations, under a name.
+// Merge combines concurrent measurements, such as those of several operations, under a
+// name.
 func Merge(name string, list ...*Measured) *Measured {
 	whole := newMeasured(name, 0, 0)
 	for _, m := range list {
@@ -139,7 +137,7 @@ func Merge(name string, list ...*Measured) *Measured {
 	return whole
 }
 
-// result is what the run has measured.
+// result returns the measurement of the run.
 func (r *run) result(ctx context.Context) *Result {
 	took := min(time.Since(r.from), r.For)
 	if ctx.Err() == nil {
@@ -166,7 +164,7 @@ func (r *run) result(ctx context.Context) *Result {
 	return res
 }
 
-// Codes are the errors, those that came most first.
+// Codes returns the errors, most frequent first.
 func (m *Measured) Codes() []string {
 	return slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(m.Errors))), func(a, b string) int { return m.Errors[b] - m.Errors[a] })
 }
