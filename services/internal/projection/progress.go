@@ -14,8 +14,8 @@ import (
 const remembered = 1 << 14
 
 var (
-	errFilling = errors.New("the index is being rebuilt, or other workers use another model")
-	errNoResponse  = errors.New("the index has not responded yet")
+	errFilling    = errors.New("the index is being rebuilt, or other workers use another model")
+	errNoResponse = errors.New("the index has not responded yet")
 )
 
 // progress is the knowledge of which revisions are searchable: a watermark and the

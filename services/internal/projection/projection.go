@@ -58,13 +58,13 @@ type Deps struct {
 // Projector applies the log to an index, sharing the work with all other projectors
 // of the index. It may be used concurrently.
 type Projector struct {
-	deps  Deps
+	deps       Deps
 	quarantine *quarantine
-	progress  *progress
+	progress   *progress
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
-	unsubscribe    func() // ends the subscription to other projectors
+	stop        context.CancelFunc
+	running     sync.WaitGroup
+	unsubscribe func() // ends the subscription to other projectors
 
 	mu     sync.Mutex
 	target *target   // nil until the index has responded

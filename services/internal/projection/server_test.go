@@ -195,14 +195,14 @@ func (s *server) isLost() bool {
 
 // world is a catalog with a fake index server.
 type world struct {
-	t        testing.TB
-	nats     *bus.Server
-	conn     *bus.Conn
-	log      *catalog.Catalog
-	server   *server
-	index    func(*world) index.Migrator // opens an index client for a projector
-	opened   []index.Migrator
-	prefix   string        // of real indices
+	t       testing.TB
+	nats    *bus.Server
+	conn    *bus.Conn
+	log     *catalog.Catalog
+	server  *server
+	index   func(*world) index.Migrator // opens an index client for a projector
+	opened  []index.Migrator
+	prefix  string        // of real indices
 	timeout time.Duration // AckWait of the projectors
 }
 
