@@ -94,22 +94,21 @@ func readReply(msg *nats.Msg) (Reply, error) {
 // Serve answers the endpoint's requests with handle until s stops. Requests
 // are handled concurrently.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, s.slots, s.door.Enter, s.door.Leave}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.gate}, e.handler(s, handle))
 }
 
 // ServeBeside is Serve for requests that must be answered however busy the
 // service is: they have slots of their own.
 func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, s.beside, always, nothing}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.beside}, e.handler(s, handle))
 }
 
-func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, micro.Request) {
-	return func(ctx context.Context, r micro.Request) {
-		defer s.recovered(ctx, r)
+func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
+	return func(ctx context.Context, r request) {
+		defer s.recovered(ctx, r.Request)
 		defer s.signs(r.Headers().Get, r.Reply()).stop()
-		ctx, by, err := admit(ctx, r.Headers().Get, e.Needs)
-		if err != nil {
-			s.fail(ctx, r, err)
+		if r.denied != nil {
+			s.fail(ctx, r, r.denied)
 			return
 		}
 		if len(r.Data()) > MaxBody {
@@ -118,10 +117,15 @@ func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req
 		}
 		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
 		if err == nil {
-			err = by.Admit(e.Needs, &req)
+			err = r.by.Admit(e.Needs, &req)
 		}
 		if err != nil {
 			s.fail(ctx, r, err)
+			return
+		}
+		if !r.slot.Account(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
+			err := busy(e.Subject)
+			s.refuse(ctx, r.Request, err, err, nats.Header{HeaderBusy: {"1"}})
 			return
 		}
 		res, err := handle(ctx, req)
@@ -129,7 +133,7 @@ func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req
 			s.fail(ctx, r, err)
 			return
 		}
-		s.answer(ctx, r, res)
+		s.answer(ctx, r.Request, res)
 	}
 }
 

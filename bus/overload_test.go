@@ -5,14 +5,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/bus/overload"
 	"cairn/schemas"
 )
 
-// TestOverloadIsRefused has a worker without processor time, which only the
-// package itself can have at will.
+// TestOverloadIsRefused has a worker whose only slot is taken, and one more for
+// probes.
 func TestOverloadIsRefused(t *testing.T) {
 	t.Parallel()
 	server, err := StartServer(t.TempDir(), "")
@@ -30,10 +29,9 @@ func TestOverloadIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = service.Stop(t.Context()) }()
-	service.door = overload.New(0)
-	for service.door.Enter() {
-		service.door.Look(time.Hour)
-	}
+	service.gate.Close()
+	service.gate = overload.New(1)
+	held := service.gate.Admit("")
 	err = DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) { return schemas.Nothing{}, nil })
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +56,7 @@ func TestOverloadIsRefused(t *testing.T) {
 	if _, err := Health("tags").Call(t.Context(), conn, schemas.Nothing{}); err != nil {
 		t.Errorf("a probe: %v", err)
 	}
-	service.door.Leave()
+	held.Close()
 	if _, err := DeleteTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "a"}); err != nil {
 		t.Errorf("with time for one: %v", err)
 	}

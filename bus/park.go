@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"cairn/bus/overload"
 	"cairn/schemas"
 )
 
@@ -19,16 +20,9 @@ type leaseKey struct{}
 
 // lease is the slot of a request in its service.
 type lease struct {
-	service  *Service
-	endpoint endpoint
-	held     bool
-}
-
-func (l *lease) release() {
-	if l.held {
-		l.service.free(l.endpoint)
-		l.held = false
-	}
+	service *Service
+	slot    *overload.Slot
+	subject string
 }
 
 // Park calls wait while the request of ctx holds no slot of its service, and
@@ -47,13 +41,13 @@ func Park(ctx context.Context, wait func(context.Context) error) error {
 		return fmt.Errorf("%w: %w", ErrNotParked, schemas.ErrTooManyRequests.Because("too many requests of the tenant wait"))
 	}
 	defer s.parked.Release(key, 1)
-	l.release()
+	l.slot.Close()
 	err := wait(ctx)
 	if err != nil {
 		return err // answered without a slot
 	}
-	if l.held = s.take(l.endpoint); !l.held {
-		return fmt.Errorf("%w: %w", ErrNotParked, busy(l.endpoint.subject))
+	if !l.slot.Reopen(ctx) {
+		return fmt.Errorf("%w: %w", ErrNotParked, busy(l.subject))
 	}
 	return nil
 }

@@ -26,11 +26,10 @@ type Service struct {
 	conn  *Conn
 	micro micro.Service
 	log   *slog.Logger
-	slots chan struct{}
+	gate  *overload.Gate
 	used  telemetry.Slots
-	door  *overload.Gate
-	// beside are for the few requests that are answered however busy the rest is.
-	beside  chan struct{}
+	// beside admits the few requests that are answered however busy the rest is.
+	beside  *overload.Gate
 	parked  *admission.Pool // requests that wait without a slot
 	workers *workers
 	ctx     context.Context // of the requests in flight
@@ -39,26 +38,22 @@ type Service struct {
 	stop    sync.Once
 }
 
-// patience is how long all must be late before requests are refused: longer
-// than that of an edge, which in the same process is to refuse first.
-const patience = 3 * time.Second
-
-// Start makes the service known on c under name. It handles at most slots
-// requests at a time, and fewer while the process has no processor time left;
-// beyond that it answers "unavailable" at once. The caller stops it.
+// Start makes the service known on c under name. It admits at most slots
+// requests at a time, divided among tenants (ShareKey); one more is refused at
+// once as unavailable. While the processors are busy fewer of them run, and the
+// others wait in the queues of their tenants. The caller stops it.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	m, err := micro.AddService(c.nc, micro.Config{Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name})
 	if err != nil {
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	door := overload.New(patience)
 	s := &Service{
 		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
-		slots: make(chan struct{}, slots), used: telemetry.NewSlots(name, slots), beside: make(chan struct{}, besideSlots),
-		parked: admission.NewPool(parkedRequests), door: door, workers: newWorkers(), ctx: ctx, end: end,
+		gate: overload.New(slots), used: telemetry.NewSlots(name, slots), beside: overload.New(besideSlots),
+		parked: admission.NewPool(parkedRequests), workers: newWorkers(), ctx: ctx, end: end,
 	}
-	s.look.Go(func() { door.Run(ctx) })
+	s.look.Go(func() { s.gate.Run(ctx) })
 	return s, nil
 }
 
@@ -71,37 +66,43 @@ type endpoint struct {
 	subject string
 	timeout time.Duration
 	row     func(error) *schemas.Error // what callers see of an error
-	slots   chan struct{}
-	enter   func() bool // whether there is processor time
-	leave   func()      // after enter
+	needs   schemas.Right
+	gate    *overload.Gate
 }
 
-func always() bool { return true }
-
-func nothing() {}
+// request is a request that was admitted.
+type request struct {
+	micro.Request
+	slot   *overload.Slot
+	by     *schemas.Identity
+	denied error // why the caller may not make it; nil: it may
+}
 
 // add runs each request in its own goroutine while a slot is free. It never
 // blocks: a micro endpoint runs its handlers one after the other.
-func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) error {
-	told := telemetry.NewSubject(e.subject, e.slots == s.slots) // what is asked beside begins no trace: probes
+func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
+	told := telemetry.NewSubject(e.subject, e.gate == s.gate) // what is asked beside begins no trace: probes
 	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
-		if !s.take(e) {
+		ctx, by, denied := admit(ctx, r.Headers().Get, e.needs)
+		slot := e.gate.Admit(ShareKey(by, nil))
+		if slot == nil {
 			told.Refused()
 			err := busy(e.subject)
 			s.refuse(ctx, r, e.row(err), err, nats.Header{HeaderBusy: {"1"}})
 			cancel()
 			return
 		}
-		slot := &lease{service: s, endpoint: e, held: true}
-		ctx = context.WithValue(ctx, leaseKey{}, slot)
+		ctx = context.WithValue(ctx, leaseKey{}, &lease{s, slot, e.subject})
+		s.used.Take()
 		s.workers.do(s.ctx, func() {
-			defer slot.release()
+			defer s.used.Free()
+			defer slot.Close()
 			defer cancel()
 			ctx, work := told.Begin(ctx, RequestID(ctx))
 			defer work.End()
-			handle(ctx, r)
+			handle(ctx, request{r, slot, by, denied})
 		})
 	}), micro.WithEndpointSubject(e.subject))
 	if err != nil {
@@ -111,27 +112,6 @@ func (s *Service) add(e endpoint, handle func(context.Context, micro.Request)) e
 		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
 	}
 	return nil
-}
-
-// take reports whether there is a slot, and processor time; free gives it back.
-func (s *Service) take(e endpoint) bool {
-	if !e.enter() {
-		return false
-	}
-	select {
-	case e.slots <- struct{}{}:
-		s.used.Take()
-		return true
-	default:
-		e.leave()
-		return false
-	}
-}
-
-func (s *Service) free(e endpoint) {
-	<-e.slots
-	s.used.Free()
-	e.leave()
 }
 
 // settle is how long the service must have been idle before it counts as
@@ -180,13 +160,14 @@ func (s *Service) drain(ctx context.Context) error {
 	}
 }
 
-// wait returns when no handler runs. No request may be taken meanwhile: the
-// service takes all slots.
+// wait returns when no handler runs. It closes the gates, so no request is
+// admitted meanwhile.
 func (s *Service) wait() {
 	s.look.Wait()
-	for _, slots := range []chan struct{}{s.slots, s.beside} {
-		for range cap(slots) {
-			slots <- struct{}{}
+	for _, gate := range []*overload.Gate{s.gate, s.beside} {
+		gate.Close()
+		for gate.Used() > 0 {
+			time.Sleep(time.Millisecond)
 		}
 	}
 	s.workers.all.Wait()
@@ -205,8 +186,7 @@ func (s *Service) idle(ctx context.Context) int {
 			ended = true
 		case <-tick.C:
 		}
-		parked, _ := s.parked.Held()
-		n := int(parked) + len(s.slots)
+		n := int(s.parked.Used() + s.gate.Used())
 		if ended || n == 0 && quiet {
 			return n
 		}

@@ -43,15 +43,15 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 // ServeBody is Serve for a handle that reads the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
-	return svc.add(endpoint{s.Subject, s.Timeout, s.row, svc.slots, svc.door.Open, nothing}, func(ctx context.Context, r micro.Request) {
+	return svc.add(endpoint{s.Subject, s.Timeout, s.row, s.Needs, svc.gate}, func(ctx context.Context, r request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		w := s.session(ctx, svc.conn, r, cancel)
 		defer w.close()
-		ctx, by, err := admit(ctx, r.Headers().Get, s.Needs)
+		err := r.denied
 		if err == nil {
 			var release func()
-			if release, err = runs.acquire(by); err == nil {
+			if release, err = runs.acquire(r.by); err == nil {
 				defer release()
 			}
 		}

@@ -62,14 +62,6 @@ func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// enter counts a stream of the caller until the answer is called.
-func (x *exchange) enter() (leave func(), err error) {
-	if x.edge.gate == nil {
-		return func() {}, nil
-	}
-	return x.edge.gate.Enter(x.by)
-}
-
 // sees reports whether the caller may know what concerns all tenants.
 func (x *exchange) sees() bool {
 	if x.edge.gate == nil {

@@ -34,6 +34,7 @@ type edge struct {
 	origins  *http.CrossOriginProtection
 	gate     *access.Gate // nil: everybody may come in
 	overload *overload.Gate
+	streams  *admission.Pool
 	hosts    hosts
 	bodies   *admission.Pool // bytes of request bodies
 	revision atomic.Uint64   // the highest of the catalog that an answer named
@@ -49,7 +50,8 @@ type edge struct {
 func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
-		overload: cmp.Or(c.Overload, overload.New(patience)),
+		overload: cmp.Or(c.Overload, overload.New(maxRequests)),
+		streams:  admission.NewPool(maxStreams),
 		hosts:    newHosts(c.Hosts),
 		bodies:   admission.NewPool(cmp.Or(c.BodyMemory, defaultBodyMemory)),
 		silence:  cmp.Or(c.KeepAlive, keepAlive),

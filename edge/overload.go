@@ -1,24 +1,33 @@
 package edge
 
 import (
+	"context"
+	"math/rand/v2"
 	"time"
 
+	"cairn/bus"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
-// patience is how long all must be late before requests are refused; what is
-// late for less catches up.
-const patience = time.Second
+const (
+	// maxRequests is the number of requests that an edge has in flight, running or
+	// queued, and maxStreams that of open event streams. Both are divided among
+	// tenants.
+	maxRequests = 1024
+	maxStreams  = 4096
+	// queueTimeout is how long a request waits until it may run.
+	queueTimeout = time.Second
+	// refusalDelay is how long a refused client waits on average.
+	refusalDelay = time.Second
+)
 
-var errOverload = schemas.ErrUnavailable.Because("more is asked than there is processor time for")
+var errOverload = schemas.ErrUnavailable.Because("the edge is busy with as many requests of the tenant as it may have")
 
-// admitted runs the action of the route while there is processor time. The caller
-// is identified before its body is read.
+// admitted runs the action of the route. The caller is identified before its
+// body is read.
 func (x *exchange) admitted() error {
-	if x.route.sheds && !x.edge.overload.Open() {
-		return overloaded()
-	}
 	if x.route.public != nil {
 		leave, err := x.enterPublic(x.route.public)
 		if err != nil {
@@ -35,7 +44,53 @@ func (x *exchange) admitted() error {
 	return x.route.answer(x)
 }
 
-func overloaded() error {
+// start admits a request of the caller's tenant and waits until it may run. The
+// caller closes the slot. Without authentication all callers are one tenant here:
+// an edge does not decode requests, and a worker divides its slots by their
+// tenant_id.
+func (x *exchange) start() (*overload.Slot, error) {
+	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
+	if slot == nil {
+		return nil, x.overloaded()
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, queueTimeout)
+	defer cancel()
+	if slot.Start(ctx) {
+		return slot, nil
+	}
+	slot.Close()
+	if err := x.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, x.overloaded()
+}
+
+// overloaded refuses the request. The refusal is delayed: a client that ignores
+// Retry-After would otherwise use the processors with refusals.
+func (x *exchange) overloaded() error {
 	telemetry.HTTPRefused()
+	delay := time.NewTimer(refusalDelay/2 + rand.N(refusalDelay))
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-x.ctx.Done():
+	}
 	return errOverload
+}
+
+// enterStream counts an event stream of the caller until leave is called.
+func (x *exchange) enterStream() (leave func(), err error) {
+	tenant := bus.ShareKey(x.by, nil)
+	if !x.edge.streams.Acquire(tenant, 1) {
+		return nil, x.overloaded()
+	}
+	if x.edge.gate == nil {
+		return func() { x.edge.streams.Release(tenant, 1) }, nil
+	}
+	left, err := x.edge.gate.Enter(x.by)
+	if err != nil {
+		x.edge.streams.Release(tenant, 1)
+		return nil, err
+	}
+	return func() { left(); x.edge.streams.Release(tenant, 1) }, nil
 }

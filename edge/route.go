@@ -38,7 +38,6 @@ type action struct {
 	media   string         // of the reply; empty: JSON
 	inURL   bool           // the request is in the path and the query
 	fresh   bool           // the answer has seen what was written before
-	sheds   bool           // refused while processor time is short
 	invalid *schemas.Error // for a request that cannot be read
 	// say puts an error in the words of the route's contract; nil: as it is.
 	say func(*schemas.Error) *schemas.Error
@@ -132,17 +131,18 @@ func notImplemented() action {
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{sheds: true, needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
 // relay sends the request to e and answers with the reply. Only from here on does
 // it count as a request in flight: a client that is slow to send its body takes no
 // place of another's.
 func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) error {
-	if !x.edge.overload.Enter() {
-		return overloaded()
+	slot, err := x.start()
+	if err != nil {
+		return err
 	}
-	defer x.edge.overload.Leave()
+	defer slot.Close()
 	reply, err := e.Forward(x.ctx, x.edge.conn, body)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func resume[Req any](s bus.Stream[Req]) action {
 		if err != nil {
 			return err
 		}
-		leave, err := x.enter()
+		leave, err := x.enterStream()
 		if err != nil {
 			return err
 		}

@@ -35,9 +35,9 @@ const (
 // events answers with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		sheds: true, needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
+		needs: s.Needs, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
-			leave, err := x.enter()
+			leave, err := x.enterStream()
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"context"
 	"maps"
 	"sync"
 )
@@ -17,30 +18,39 @@ import (
 const threshold = 4
 
 // Pool is a weighted semaphore that is divided among tenants. The unit is the
-// caller's: requests, runs or bytes. It never blocks. It may be used concurrently.
+// caller's: requests, runs or bytes. It may be used concurrently.
 type Pool struct {
 	mu       sync.Mutex
 	capacity int64
 	held     int64
-	tenants  map[string]int64 // what each tenant holds; absent: nothing
+	tenants  map[string]int64   // what each tenant holds; absent: nothing
+	queues   map[string][]*wait // of the tenants that wait, first come first
+}
+
+// wait is a call of Wait that was not granted yet.
+type wait struct {
+	n       int64
+	granted chan struct{} // closed with mu held
 }
 
 // NewPool returns an empty pool of the given capacity.
 func NewPool(capacity int64) *Pool {
-	return &Pool{capacity: capacity, tenants: map[string]int64{}}
+	return &Pool{capacity: capacity, tenants: map[string]int64{}, queues: map[string][]*wait{}}
 }
 
 // Acquire takes n units for the tenant and reports whether they were granted.
-// The caller returns them with Release. A tenant that holds nothing gets any n
-// that fits; one that holds some gets up to threshold times the free capacity.
+// It does not block. The caller returns them with Release. A tenant that holds
+// nothing gets any n that fits; one that holds some gets up to threshold times
+// the free capacity. A tenant for which a Wait is pending gets nothing.
 func (p *Pool) Acquire(tenant string, n int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	free := p.capacity - p.held
-	if n > free {
-		return false
-	}
-	if mine := p.tenants[tenant]; mine > 0 && mine+n > threshold*(free-n) {
+	return len(p.queues[tenant]) == 0 && p.acquire(tenant, n)
+}
+
+func (p *Pool) acquire(tenant string, n int64) bool {
+	free := p.capacity - p.held - n
+	if free < 0 || !p.fits(tenant, n, free) {
 		return false
 	}
 	p.held += n
@@ -48,22 +58,129 @@ func (p *Pool) Acquire(tenant string, n int64) bool {
 	return true
 }
 
-// Release returns n units that Acquire granted to the tenant.
+// fits reports whether the tenant may hold n more units when free ones remain.
+func (p *Pool) fits(tenant string, n, free int64) bool {
+	mine := p.tenants[tenant]
+	return mine == 0 || mine+n <= threshold*free
+}
+
+// Wait is Acquire that waits until the units are granted or ctx ends, whose
+// error it returns then. Units that become free go to the tenant that holds the
+// least of those that wait, and there in the order of the calls. The caller
+// bounds how many calls wait.
+func (p *Pool) Wait(ctx context.Context, tenant string, n int64) error {
+	p.mu.Lock()
+	if len(p.queues[tenant]) == 0 && p.acquire(tenant, n) {
+		p.mu.Unlock()
+		return nil
+	}
+	w := &wait{n, make(chan struct{})}
+	p.queues[tenant] = append(p.queues[tenant], w)
+	p.mu.Unlock()
+	select {
+	case <-w.granted:
+		return nil
+	case <-ctx.Done():
+		return p.abandon(ctx, tenant, w)
+	}
+}
+
+// abandon removes a wait whose ctx has ended, unless it was granted meanwhile.
+func (p *Pool) abandon(ctx context.Context, tenant string, w *wait) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.queues[tenant] {
+		if other == w {
+			p.dequeue(tenant, i)
+			p.grant() // the next one may want less
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (p *Pool) dequeue(tenant string, i int) {
+	queue := p.queues[tenant]
+	copy(queue[i:], queue[i+1:])
+	queue[len(queue)-1] = nil
+	if p.queues[tenant] = queue[:len(queue)-1]; len(queue) == 1 {
+		delete(p.queues, tenant)
+	}
+}
+
+// grant gives what is free to those that wait.
+func (p *Pool) grant() {
+	for len(p.queues) > 0 {
+		least, found := "", false
+		for tenant := range p.queues {
+			if !found || p.tenants[tenant] < p.tenants[least] {
+				least, found = tenant, true
+			}
+		}
+		first := p.queues[least][0]
+		if !p.acquire(least, first.n) {
+			return
+		}
+		p.dequeue(least, 0)
+		close(first.granted)
+	}
+}
+
+// Release returns n units that were granted to the tenant.
 func (p *Pool) Release(tenant string, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held -= n
-	if p.tenants[tenant] -= n; p.tenants[tenant] == 0 {
+	p.give(tenant, -n)
+	p.grant()
+}
+
+func (p *Pool) give(tenant string, n int64) {
+	if p.tenants[tenant] += n; p.tenants[tenant] == 0 {
 		delete(p.tenants, tenant)
 	}
 }
 
-// Resize changes the capacity. What is held stays held, and nothing more is
-// granted until it fits.
+// Move makes n units of one tenant those of another, and reports whether the
+// other may hold them by the rule of Acquire.
+func (p *Pool) Move(from, to string, n int64) bool {
+	if from == to {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.fits(to, n, p.capacity-p.held) {
+		return false
+	}
+	p.give(from, -n)
+	p.give(to, n)
+	return true
+}
+
+// Resize changes the capacity. Units that are held stay held, and no more are
+// granted until they fit.
 func (p *Pool) Resize(capacity int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.capacity = capacity
+	p.grant()
+}
+
+// Used returns the units that are held in all.
+func (p *Pool) Used() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held
+}
+
+// Queued returns how many calls of Wait are pending.
+func (p *Pool) Queued() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, queue := range p.queues {
+		n += len(queue)
+	}
+	return n
 }
 
 // Held returns the units that are held, in all and by tenant.

@@ -1,6 +1,9 @@
 package admission_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"testing"
 
 	"cairn/bus/admission"
@@ -52,5 +55,66 @@ func TestPoolNeverExceedsCapacity(t *testing.T) {
 	}
 	if total, tenants := p.Held(); total != 0 || len(tenants) != 0 {
 		t.Errorf("an empty pool holds %d for %v", total, tenants)
+	}
+}
+
+func TestWaitingTenantThatHoldsTheLeastIsNext(t *testing.T) {
+	t.Parallel()
+	p := admission.NewPool(5)
+	if got := acquireAll(p, "noisy", 1); got != 4 {
+		t.Fatalf("got %d of 5, want 4", got)
+	}
+	if !p.Acquire("quiet", 1) {
+		t.Fatal("a tenant that holds nothing was refused")
+	}
+	granted := make(chan string)
+	for _, tenant := range []string{"noisy", "third"} {
+		go func() {
+			if p.Wait(t.Context(), tenant, 1) == nil {
+				granted <- tenant
+			}
+		}()
+	}
+	for p.Queued() < 2 {
+		runtime.Gosched()
+	}
+	p.Release("noisy", 1)
+	if got := <-granted; got != "third" {
+		t.Errorf("the unit went to %s, want third, which holds nothing", got)
+	}
+	p.Release("noisy", 3)
+	if got := <-granted; got != "noisy" {
+		t.Errorf("the unit went to %s, want noisy", got)
+	}
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	p := admission.NewPool(1)
+	p.Acquire("a", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Wait(ctx, "b", 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	p.Release("a", 1)
+	if held, queued := p.Used(), p.Queued(); held != 0 || queued != 0 {
+		t.Errorf("an abandoned wait left %d units held, %d queued", held, queued)
+	}
+}
+
+func TestMoveKeepsToTheShare(t *testing.T) {
+	t.Parallel()
+	p := admission.NewPool(10)
+	for range 8 {
+		if !p.Acquire("", 1) || !p.Move("", "noisy", 1) {
+			t.Fatal("a unit within the share was refused")
+		}
+	}
+	if !p.Acquire("", 1) || p.Move("", "noisy", 1) || !p.Move("", "quiet", 1) {
+		t.Error("want a unit beyond the share of one tenant refused, and granted to another")
+	}
+	if _, tenants := p.Held(); tenants["noisy"] != 8 || tenants["quiet"] != 1 || tenants[""] != 0 {
+		t.Errorf("got %v", tenants)
 	}
 }

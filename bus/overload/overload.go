@@ -1,115 +1,148 @@
-// Package overload refuses what a process could only answer late, since it has
-// no processor time left. Queues would grow otherwise, until all answers are of
-// requests that nobody waits for any more.
+// Package overload limits how many requests a process runs at once, by how late
+// its goroutines are run, and divides that limit among tenants. It keeps the
+// queue of the Go scheduler short, which knows no tenants: requests wait in
+// queues of their tenants instead, for a bounded time and in bounded number.
 package overload
 
 import (
 	"context"
 	"math"
 	"runtime"
-	"sync/atomic"
 	"time"
+
+	"cairn/bus/admission"
 )
 
 const (
-	// tolerated is how late 99% of the goroutines may come to run that could. A
-	// request needs some ten of them, through an edge and a worker, and takes
-	// about 30 ms then (BenchmarkSoak).
-	tolerated = 8 * time.Millisecond
-	// each is how often it is looked.
-	each = 100 * time.Millisecond
-	// least is how many requests are let in at a time, for each processor, however
-	// late all is: enough that none is idle, and that few callers are never refused.
-	least = 64
-	// less and more are by what the limit changes from one look to the next.
-	less, more = 0.8, 1.1
-	// calm is how many looks without a refusal end the limit.
-	calm = 50
+	// tolerated is how late 99 % of the goroutines may be run. A request needs some
+	// ten of them, through an edge and a worker.
+	tolerated = 4 * time.Millisecond
+	// interval is how often the limit is adjusted.
+	interval = 50 * time.Millisecond
+	// minRunning is the lowest limit, for each processor: enough that requests that
+	// wait for a disk or for NATS leave none idle.
+	minRunning = 16
+	// decrease and increase are the factors by which the limit changes.
+	decrease, increase = 0.5, 1.1
+	// calm is how many intervals without a queue end the limit.
+	calm = 100
 )
 
-// Gate lets requests in while there is processor time, any number of them. Once
-// goroutines wait too long to be run it lets in ever fewer at a time, and more
-// again when they do not: the additive increase and multiplicative decrease of
-// TCP, with the waiting of goroutines for the loss of packets, as CockroachDB's
-// admission control has it. What waits for something else than a processor
-// (a disk, a backend, a model) is never a reason. It may be used concurrently.
+// Gate admits requests. At most capacity requests are admitted at once, and of
+// these as many run as leave goroutines on time; the others wait. Both are
+// divided among tenants by an [admission.Pool]. The limit follows the lateness
+// of goroutines as the window of TCP follows the loss of packets, as it does in
+// CockroachDB's admission control: requests that wait for a backend do not lower
+// it. A Gate may be used concurrently.
 type Gate struct {
-	patience int // by how many more looks all must have been late than not, to begin
-	limit    atomic.Int64
-	in       atomic.Int64
-	refused  atomic.Bool // since the last look
-	bad      int         // by how many more looks all was late than not, at most patience
-	good     int         // looks in a row at which nothing was refused
+	capacity int64
+	admitted *admission.Pool
+	running  *admission.Pool
+	limit    int64 // of running
+	quiet    int   // intervals in a row without a queue
 }
 
-// New is a gate that begins to refuse when all has been late for longer than not,
-// by patience, to a tenth of a second. Run keeps it up to date.
-func New(patience time.Duration) *Gate {
-	g := &Gate{patience: int(patience / each)}
-	g.limit.Store(math.MaxInt64)
-	return g
+// New returns a gate without a limit but its capacity. Run adjusts the limit.
+func New(capacity int) *Gate {
+	n := int64(capacity)
+	return &Gate{capacity: n, admitted: admission.NewPool(n), running: admission.NewPool(n), limit: n}
 }
 
-// Run looks how late this process is, again and again until ctx ends.
+// Run adjusts the limit until ctx ends.
 func (g *Gate) Run(ctx context.Context) {
 	var l lateness
 	l.take()
-	tick := time.NewTicker(each)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			g.Look(l.take())
+			g.Adjust(l.take())
 		}
 	}
 }
 
-// Look takes note of how late goroutines were since the last look. Run calls
-// it; nobody else does meanwhile.
-func (g *Gate) Look(late time.Duration) {
-	isLate := late > tolerated
-	if isLate {
-		g.bad = min(g.bad+1, g.patience)
-	} else {
-		g.bad = max(g.bad-1, 0)
+// Adjust sets the limit for the next interval, given how late goroutines were in
+// the last one. Run calls it; it must not be called concurrently.
+func (g *Gate) Adjust(late time.Duration) {
+	running, queued := g.running.Used(), g.running.Queued() > 0
+	if g.quiet++; queued {
+		g.quiet = 0
 	}
-	limit, refused := g.limit.Load(), g.refused.Swap(false)
-	if g.good++; refused {
-		g.good = 0
+	switch {
+	case late > tolerated:
+		least := min(int64(minRunning*runtime.GOMAXPROCS(0)), g.capacity)
+		g.limit = max(int64(decrease*float64(min(g.limit, running))), least)
+	case queued:
+		g.limit = min(int64(math.Ceil(increase*float64(g.limit))), g.capacity)
+	case g.quiet >= calm:
+		g.limit = g.capacity
 	}
-	switch limited := limit != math.MaxInt64; {
-	case isLate && (limited || g.bad == g.patience):
-		floor := least * runtime.GOMAXPROCS(0)
-		limit = max(int64(less*float64(min(limit, g.in.Load()))), int64(floor))
-	case limited && g.good >= calm:
-		limit = math.MaxInt64
-	case limited && refused:
-		limit = int64(more*float64(limit)) + 1
-	}
-	g.limit.Store(limit)
+	g.running.Resize(g.limit)
 }
 
-// Enter reports whether one more may come in; who may leaves by Leave.
-func (g *Gate) Enter() bool {
-	if g.in.Add(1) <= g.limit.Load() {
-		return true
+// Admit returns a slot for a request of the tenant; nil when the gate is full or
+// the tenant has its share. It does not block. The caller closes the slot.
+func (g *Gate) Admit(tenant string) *Slot {
+	if !g.admitted.Acquire(tenant, 1) {
+		return nil
 	}
-	g.Leave()
-	g.refused.Store(true)
-	return false
+	return &Slot{gate: g, tenant: tenant, open: true}
 }
 
-// Leave ends what Enter began.
-func (g *Gate) Leave() { g.in.Add(-1) }
+// Close admits no more requests.
+func (g *Gate) Close() { g.admitted.Resize(0) }
 
-// Open reports whether one more may come in that does not count: it lasts, and
-// needs little.
-func (g *Gate) Open() bool {
-	if !g.Enter() {
+// Used returns how many slots are open.
+func (g *Gate) Used() int64 { return g.admitted.Used() }
+
+// Slot is the admission of one request. It must not be used concurrently.
+type Slot struct {
+	gate    *Gate
+	tenant  string
+	open    bool
+	running bool
+}
+
+// Account makes the slot one of the tenant, and reports whether its share allows
+// that. It is called before Start.
+func (s *Slot) Account(tenant string) bool {
+	if !s.gate.admitted.Move(s.tenant, tenant, 1) {
 		return false
 	}
-	g.Leave()
+	s.tenant = tenant
 	return true
+}
+
+// Start waits until the request may run, and reports whether it may: not when
+// ctx has ended. Stop ends it.
+func (s *Slot) Start(ctx context.Context) bool {
+	s.running = s.gate.running.Wait(ctx, s.tenant, 1) == nil
+	return s.running
+}
+
+// Stop ends what Start began, if it did.
+func (s *Slot) Stop() {
+	if s.running {
+		s.running = false
+		s.gate.running.Release(s.tenant, 1)
+	}
+}
+
+// Close gives the slot back. Closing it again has no effect.
+func (s *Slot) Close() {
+	s.Stop()
+	if s.open {
+		s.open = false
+		s.gate.admitted.Release(s.tenant, 1)
+	}
+}
+
+// Reopen admits and starts a request whose slot was closed meanwhile, and reports
+// whether that was possible.
+func (s *Slot) Reopen(ctx context.Context) bool {
+	s.open = s.gate.admitted.Acquire(s.tenant, 1)
+	return s.open && s.Start(ctx)
 }

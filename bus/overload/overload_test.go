@@ -14,130 +14,127 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const (
-	patience = 3 // looks
-	late     = time.Second
-)
+const late = time.Second
 
-func gate() *overload.Gate { return overload.New(patience * 100 * time.Millisecond) }
-
-// enter lets n in, and is how many could.
-func enter(g *overload.Gate, n int) (entered int) {
+// admit returns as many slots as the tenant gets, at most n.
+func admit(g *overload.Gate, tenant string, n int) (slots []*overload.Slot) {
 	for range n {
-		if g.Enter() {
-			entered++
-		}
-	}
-	return entered
-}
-
-func leave(g *overload.Gate, n int) {
-	for range n {
-		g.Leave()
-	}
-}
-
-// look looks n times.
-func look(g *overload.Gate, n int, late time.Duration) {
-	for range n {
-		g.Look(late)
-	}
-}
-
-func TestAllMayComeInWhenNothingIsLate(t *testing.T) {
-	t.Parallel()
-	g := gate()
-	look(g, 100, 0)
-	if got := enter(g, 100_000); got != 100_000 {
-		t.Errorf("got %d of 100,000 in", got)
-	}
-}
-
-func TestShortLatenessIsBorne(t *testing.T) {
-	t.Parallel()
-	g := gate()
-	enter(g, 1000)
-	for range 100 {
-		look(g, patience-1, late)
-		look(g, patience-1, 0)
-	}
-	if !g.Enter() {
-		t.Error("refused, though all was never late for long")
-	}
-}
-
-func TestFewerMayComeInTheLongerAllIsLate(t *testing.T) {
-	t.Parallel()
-	g := gate()
-	enter(g, 1000)
-	look(g, patience, late)
-	if g.Enter() || g.Open() {
-		t.Error("let in, though all was late for long")
-	}
-	leave(g, 1000)
-	first := enter(g, 1000)
-	if first >= 1000 || first < 700 {
-		t.Errorf("got %d in of 1,000 at first", first)
-	}
-	look(g, 100, late)
-	leave(g, first)
-	if at, least := enter(g, 1000), min(1000, 64*runtime.GOMAXPROCS(0)); at != least {
-		t.Errorf("got %d in at the end, want %d: no processor is to be idle", at, least)
-	}
-}
-
-func TestMoreMayComeInWhenAllIsWellAgain(t *testing.T) {
-	t.Parallel()
-	g := gate()
-	enter(g, 1000)
-	look(g, 100, late)
-	leave(g, 1000)
-	looks := 0
-	for ; looks < 100; looks++ {
-		in := enter(g, 1000)
-		leave(g, in)
-		if in == 1000 {
+		s := g.Admit(tenant)
+		if s == nil {
 			break
 		}
-		g.Look(0)
+		slots = append(slots, s)
 	}
-	if looks > 60 {
-		t.Errorf("it took %d looks", looks)
-	}
+	return slots
 }
 
-func TestLimitEndsWhenNobodyMeetsIt(t *testing.T) {
-	t.Parallel()
-	g := gate()
-	enter(g, 1000)
-	look(g, 100, late)
-	leave(g, 1000)
-	look(g, 100, 0)
-	if got := enter(g, 1000); got != 1000 {
-		t.Errorf("got %d of 1,000 in", got)
-	}
+// started reports whether the slot may run without waiting.
+func started(t *testing.T, s *overload.Slot) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return s.Start(ctx)
 }
 
-func TestWhatOnlyOpensTakesNoRoom(t *testing.T) {
-	t.Parallel()
-	g := gate()
-	look(g, patience, late)
-	for range 1000 {
-		if !g.Open() {
-			t.Fatal("refused, though nobody is in")
+func running(t *testing.T, slots []*overload.Slot) (n int) {
+	t.Helper()
+	for _, s := range slots {
+		if started(t, s) {
+			n++
 		}
 	}
+	return n
 }
 
-// TestBusyProcessIsLate has more to do than there are processors.
-func TestBusyProcessIsLate(t *testing.T) {
+func TestGateDividesItsCapacity(t *testing.T) {
 	t.Parallel()
-	g := gate()
+	g := overload.New(1000)
+	if got := len(admit(g, "noisy", 1000)); got != 800 {
+		t.Errorf("a tenant that is alone got %d of 1000 slots, want 800", got)
+	}
+	quiet := admit(g, "quiet", 10)
+	if len(quiet) != 10 || running(t, quiet) != 10 {
+		t.Error("another tenant did not get slots, or could not run")
+	}
+}
+
+func TestUnboundRequestCountsAgainstTheTenantItNames(t *testing.T) {
+	t.Parallel()
+	g := overload.New(10)
+	for i := range 8 {
+		if s := g.Admit(""); s == nil || !s.Account("noisy") {
+			t.Fatalf("request %d of a tenant within its share was refused", i+1)
+		}
+	}
+	if s := g.Admit(""); s == nil || s.Account("noisy") {
+		t.Error("a tenant beyond its share got a slot")
+	} else if !s.Account("quiet") {
+		t.Error("another tenant got no slot")
+	}
+}
+
+func TestLimitDependsOnTheLatenessOfGoroutines(t *testing.T) {
+	t.Parallel()
+	g := overload.New(1000)
+	g.Adjust(0)
+	slots := admit(g, "noisy", 800)
+	if got := running(t, slots); got != 800 {
+		t.Errorf("%d of 800 run while nothing is late, want all", got)
+	}
+	for range 100 {
+		g.Adjust(late)
+	}
+	for _, s := range slots {
+		s.Stop()
+	}
+	if got, most := running(t, slots), 16*runtime.GOMAXPROCS(0); got < 1 || got >= most {
+		t.Errorf("%d of one tenant run while goroutines are late, want 1 to %d", got, most-1)
+	}
+	if quiet := g.Admit("quiet"); quiet == nil || !started(t, quiet) {
+		t.Error("a request of another tenant has to wait")
+	}
+	for _, s := range slots {
+		s.Stop()
+	}
+	for range 200 {
+		g.Adjust(0)
+	}
+	if got := running(t, slots); got != 800-1 && got != 800 {
+		t.Errorf("%d of 800 run after the overload, want all", got)
+	}
+}
+
+func TestQueuedRequestRunsWhenAnotherEnds(t *testing.T) {
+	t.Parallel()
+	g := overload.New(1)
+	g.Adjust(late)
+	first := g.Admit("a")
+	if !first.Start(t.Context()) {
+		t.Fatal("the only request may not run")
+	}
+	first.Stop()
+	if !first.Start(t.Context()) {
+		t.Error("a request may not run though none does")
+	}
+	first.Close()
+	if g.Used() != 0 {
+		t.Error("a gate without slots is not idle")
+	}
+	g.Close()
+	if g.Admit("a") != nil {
+		t.Error("a closed gate admitted a request")
+	}
+}
+
+// TestBusyProcessIsLimited has more goroutines than there are processors.
+func TestBusyProcessIsLimited(t *testing.T) {
+	t.Parallel()
+	g := overload.New(1000)
 	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { g.Run(ctx) })
+	var working sync.WaitGroup
+	working.Go(func() { g.Run(ctx) })
 	for range 32 * runtime.GOMAXPROCS(0) {
-		running.Go(func() {
+		working.Go(func() {
 			for ctx.Err() == nil {
 				for began := time.Now(); time.Since(began) < time.Millisecond; { // work
 				}
@@ -145,15 +142,23 @@ func TestBusyProcessIsLate(t *testing.T) {
 			}
 		})
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	enter(g, 100_000)
-	for g.Enter() && time.Now().Before(deadline) {
+	slots := admit(g, "a", 800)
+	limited := false
+	for deadline := time.Now().Add(20 * time.Second); !limited && time.Now().Before(deadline); {
+		for _, s := range slots {
+			if !started(t, s) {
+				limited = true
+				break
+			}
+		}
+		for _, s := range slots {
+			s.Stop()
+		}
 		runtime.Gosched()
 	}
-	refused := !g.Enter()
 	stop()
-	running.Wait()
-	if !refused {
-		t.Error("all were let in")
+	working.Wait()
+	if !limited {
+		t.Error("all requests may run at once")
 	}
 }

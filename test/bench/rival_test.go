@@ -46,7 +46,7 @@ func runRival(name string) int {
 	kind, where, _ := strings.Cut(name, " ")
 	serve := map[string]func(context.Context, string) error{
 		"echo": serveEcho, "redis": serveRedis,
-		"floor": serveFloor, "nats": serveNATS, "cairn": serveCairn,
+		"attack": runAttack, "floor": serveFloor, "nats": serveNATS, "cairn": serveCairn,
 		"node": serveNode,
 	}[kind]
 	if err := serve(ctx, where); err != nil {

@@ -2,6 +2,7 @@ package security
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -133,6 +134,76 @@ func TestHangingUpDoesNotBypassTheStreamLimit(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("after the runs have ended: got %d %s", status, text)
+		}
+	}
+}
+
+func TestTenantThatHoldsRunsDoesNotBlockOthers(t *testing.T) {
+	t.Parallel()
+	model, release := holdingModel(t)
+	defer release() // the process drains before it stops
+	p := cairntest.Up(t, "--auth", "keys", "--model", model, "--slots", "64", "--analysis-memory", "64")
+	noisy, quiet := newCaller(t, p, "acme", "analyst"), newCaller(t, p, "globex", "analyst")
+	refused := false
+	for range 200 {
+		status, header, hangUp := noisy.hold(t)
+		t.Cleanup(hangUp)
+		if refused = status != http.StatusOK; refused {
+			if status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests || header.Get("Retry-After") == "" {
+				t.Errorf("a tenant beyond its share: got %d, want 503 or 429 with Retry-After", status)
+			}
+			break
+		}
+	}
+	if !refused {
+		t.Error("one tenant holds 200 runs, and none was refused")
+	}
+	for i := range 3 {
+		status, _, hangUp := quiet.hold(t)
+		t.Cleanup(hangUp)
+		if status != http.StatusOK {
+			t.Errorf("run %d of another tenant: got %d, want 200", i+1, status)
+		}
+	}
+}
+
+func TestTenantThatHoldsSlotsDoesNotBlockOthers(t *testing.T) {
+	t.Parallel()
+	const slots = 16
+	arrived, released := make(chan struct{}, 10*slots), make(chan struct{})
+	embedder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- struct{}{}
+		select {
+		case <-released:
+		case <-r.Context().Done():
+		}
+		http.Error(w, `{"error":"released"}`, http.StatusInternalServerError)
+	}))
+	defer embedder.Close()
+	defer close(released)
+	p := cairntest.Up(t, "--auth", "keys", "--slots", fmt.Sprint(slots), "--embed", "ollama://"+strings.TrimPrefix(embedder.URL, "http://")+"/slow")
+	noisy, quiet := newCaller(t, p, "acme", "registrar"), newCaller(t, p, "globex", "registrar")
+	statuses := make(chan int, 10*slots)
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	for i := range 10 * slots {
+		sending.Go(func() {
+			status, _ := noisy.status(t, "POST", "/resolve/skill", fmt.Sprintf(`{"query":"slow search %d"}`, i))
+			statuses <- status
+		})
+	}
+	select {
+	case status := <-statuses:
+		if status != http.StatusServiceUnavailable {
+			t.Errorf("a search beyond the share of its tenant: got %d, want 503", status)
+		}
+	case <-time.After(deadline):
+		t.Error("one tenant holds every slot, and nothing was refused")
+	}
+	for i := range 20 {
+		if status, text := quiet.status(t, "POST", "/resolve/tools", `{"tool_ids":["a.b.c"]}`); status != http.StatusNotFound {
+			t.Fatalf("request %d of another tenant: got %d %s, want 404 for a tool that does not exist", i+1, status, text)
 		}
 	}
 }
