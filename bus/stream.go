@@ -124,6 +124,8 @@ func (s Stream[Req]) say(err error) error {
 		return err
 	case errors.Is(err, ErrUnheard):
 		return fmt.Errorf("%w: %w", ErrUnheard, s.row(e))
+	case Logged(err):
+		return loggedError{s.row(e)}
 	default:
 		return s.row(e)
 	}

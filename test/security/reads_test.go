@@ -206,6 +206,12 @@ func TestLogOfLargeFields(t *testing.T) {
 		t.Errorf("a context that is no JSON: %d %.200s %v, want 500", status, answer, err)
 	}
 	log := up.Stderr.String()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log, "status=500") && time.Now().Before(deadline); log = up.Stderr.String() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if got := strings.Count(log, "level=ERROR"); got != 1 {
+		t.Errorf("the one failure is logged %d times", got)
+	}
 	t.Logf("log of %d bytes", len(log))
 	if len(log) > 64<<10 {
 		t.Errorf("the log has %d bytes", len(log))
