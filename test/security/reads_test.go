@@ -121,36 +121,44 @@ func TestHealthFlood(t *testing.T) {
 	}
 }
 
-// Requests for a revision that the catalog has not reached are refused at once,
-// hold up nobody else, and leave the log small.
+// A flood of requests for a revision that the catalog has not reached is refused
+// at once, costs another tenant no answer, and leaves the log small.
 func TestMinRevisionFlood(t *testing.T) {
 	t.Parallel()
-	up := cairntest.Up(t)
+	up := cairntest.Up(t, "--auth", "keys")
 	c := client(t, "127.0.0.1")
-	register(t, c, up.URL(), "a.b.c", 10)
+	flooder := "Bearer " + makeKey(t, up, "--role", "reader", "--tenant", "acme")
+	tenant := "Bearer " + makeKey(t, up, "--role", "registrar", "--tenant", "globex")
+	if status, body, err := send(c, "POST", up.URL()+"/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`, "Authorization", tenant); err != nil || status != 200 {
+		t.Fatalf("register: %d %s %v", status, body, err)
+	}
 	before := len(up.Stderr.String())
 	var flood, others tally
 	var all sync.WaitGroup
 	for range 1100 {
 		all.Go(func() {
-			status, body, err := send(c, "POST", up.URL()+"/resolve/tools", `{"tool_ids":["a.b.c"]}`, "Cairn-Min-Revision", "9999999999")
+			status, body, err := send(c, "POST", up.URL()+"/resolve/tools", `{"tool_ids":["a.b.c"]}`,
+				"Cairn-Min-Revision", "9999999999", "Authorization", flooder)
 			if status == 400 && !strings.Contains(body, "Cairn-Min-Revision") {
 				err = fmt.Errorf("the error does not name the header")
 				status = 0
 			}
-			flood.add(status, body, err, 400)
+			flood.add(status, body, err, 400, 503) // 503: more at once than one tenant may have
 		})
 	}
 	for range 4 {
 		all.Go(func() {
 			for range 50 {
-				status, body, err := send(c, "POST", up.URL()+"/resolve/tools", `{"tool_ids":["a.b.c"]}`)
+				status, body, err := send(c, "POST", up.URL()+"/resolve/tools", `{"tool_ids":["a.b.c"]}`, "Authorization", tenant)
 				others.add(status, body, err, 200)
 			}
 		})
 	}
 	all.Wait()
 	t.Logf("flood %v, others %v, log %d bytes", flood.count, others.count, len(up.Stderr.String())-before)
+	if flood.count[400] < 500 {
+		t.Errorf("%d of 1,100 requests are refused for their revision, want most", flood.count[400])
+	}
 	if flood.other != "" || others.other != "" {
 		t.Errorf("flood: %s; others: %s", flood.other, others.other)
 	}
