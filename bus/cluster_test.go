@@ -227,7 +227,7 @@ func (n *nodes) alone(i int, count int) {
 	}
 	defer conn.Close()
 	kv := bucketOf(n.t, conn, 1)
-	if _, err := bucket.Open(soon(n.t), conn.JetStream(), "ours", bucket.Copies{}, func(*jetstream.StreamConfig) {}); err != nil {
+	if _, err := bucket.Setup(soon(n.t), conn.JetStream(), "ours", bucket.Copies{}, func(*jetstream.StreamConfig) {}); err != nil {
 		n.t.Fatal(err)
 	}
 	for i := range count {

@@ -27,6 +27,7 @@ type Conn struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream
 	inbox inbox
+	reads *Conn // nil: the connection itself
 
 	mu   sync.Mutex
 	away context.Context // ends when the connection is lost; a new one per connection
@@ -140,6 +141,21 @@ func (c *Conn) WaitConnected(ctx context.Context) error {
 // JetStream is the server's JetStream, for the services that keep things there.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
+// ReadOver has API keys and the events of runs read over r, a connection of a
+// user who may do nothing else, and in whose account no stream exists: JetStream
+// replies to any subject that a request names, so the user of an edge needs an
+// account for its requests to JetStream in which that is harmless. c closes r.
+// It is called before c is used.
+func (c *Conn) ReadOver(r *Conn) { c.reads = r }
+
+// Reader returns the connection that ReadOver set, or else c.
+func (c *Conn) Reader() *Conn {
+	if c.reads == nil {
+		return c
+	}
+	return c.reads
+}
+
 // Closed is closed when the connection has ended for good.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
@@ -151,6 +167,9 @@ func (c *Conn) URL() string { return c.nc.ConnectedUrlRedacted() }
 
 // Close sends what is buffered and ends the connection.
 func (c *Conn) Close() {
+	if c.reads != nil {
+		c.reads.Close()
+	}
 	if c.nc.IsConnected() {
 		_ = c.nc.FlushTimeout(time.Second) // the connection is going away either way
 	}

@@ -94,13 +94,13 @@ func readReply(msg *nats.Msg) (Reply, error) {
 // Serve answers the endpoint's requests with handle until s stops. Requests
 // are handled concurrently.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.gate}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.gate, nil}, e.handler(s, handle))
 }
 
 // ServeBeside is Serve for requests that must be answered however busy the
 // service is: they have slots of their own.
 func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.beside}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.beside, nil}, e.handler(s, handle))
 }
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {

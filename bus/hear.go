@@ -115,8 +115,11 @@ func (l *listener) arriving() (*nats.Msg, error) {
 // answered notes where the worker is that took the request, and sends it what
 // is left of the body.
 func (l *listener) answered(control string) error {
-	if control == "" || l.control != "" {
+	switch {
+	case control == "" || l.control != "":
 		return nil
+	case !isInbox(control) && (l.kept == nil || control != l.kept.run):
+		return schemas.ErrUnavailable.Because("the worker named a control subject that is not an inbox")
 	}
 	l.control = control
 	l.request = nil // it may be large

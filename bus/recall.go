@@ -63,19 +63,20 @@ func (r *recall) next(ctx context.Context) (e Event, ok bool, err error) {
 func (r *recall) fetch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, recallTime)
 	defer cancel()
-	sub, err := r.conn.nc.SubscribeSync(r.conn.nc.NewInbox())
+	nc := r.conn.Reader().nc
+	sub, err := nc.SubscribeSync(nc.NewInbox())
 	if err != nil {
 		return transportError(r.run, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
 	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":%d}`, r.at, r.run+keptToken, recallBatch)
-	if err := r.conn.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, sub.Subject, []byte(ask)); err != nil {
+	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, sub.Subject, []byte(ask)); err != nil {
 		return transportError(r.run, err)
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
 		if errors.Is(err, nats.ErrNoResponders) {
-			return schemas.ErrUnavailable.Because("JetStream does not keep what is said")
+			return schemas.ErrUnavailable.Because("no stream retains the events of runs: run cairn setup")
 		}
 		if err != nil {
 			return transportError(r.run, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 )
@@ -21,10 +21,12 @@ import (
 // anything is a question.
 var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
 
-// keep has the events of runs kept until the test ends.
-func keep(t *testing.T, conn *bus.Conn) {
+// keep creates the stream that retains the events of runs.
+func keep(t testing.TB, conn *bus.Conn) {
 	t.Helper()
-	t.Cleanup(bus.Analyze.Keep(conn, 1, slog.New(slog.DiscardHandler)))
+	if err := bus.Analyze.Setup(t.Context(), conn, bucket.Copies{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // resumed is what Resume says of the run, as collect has it.
@@ -267,9 +269,9 @@ func TestStopIsHeardByAll(t *testing.T) {
 	}
 }
 
-// A server that has started anew has forgotten the runs, and is told to keep
-// the next ones.
-func TestKeepingOutlivesTheServer(t *testing.T) {
+// A server that belongs to no cluster loses the events of runs with its process.
+// Those of later runs are retained after the next setup.
+func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	t.Parallel()
 	server, conn, again := restartable(t)
 	keep(t, conn)
@@ -305,6 +307,7 @@ func TestKeepingOutlivesTheServer(t *testing.T) {
 	defer cancel()
 	for err := error(schemas.ErrUnavailable); err != nil && ctx.Err() == nil; {
 		_ = conn.WaitConnected(ctx)
+		keep(t, conn)
 		run := bus.NewRun()
 		for _, err = range bus.Analyze.Run(ctx, conn, run, anything) {
 			continue
@@ -314,7 +317,7 @@ func TestKeepingOutlivesTheServer(t *testing.T) {
 		}
 	}
 	if ctx.Err() != nil {
-		t.Error("no run can be resumed after the server was started anew")
+		t.Error("no run can be resumed after the restart of the server")
 	}
 	for _, run := range []string{before, broken} {
 		if _, err := resumed(ctx, conn, run, 0); !errors.Is(err, schemas.ErrRunNotFound) {
@@ -330,7 +333,7 @@ func TestRunIsNotKept(t *testing.T) {
 	serve(t, bustest.Dial(t, server), many)
 	run := bus.NewRun()
 	listen(t, conn, run, 0)
-	if _, err := resumed(t.Context(), conn, run, 1); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "does not keep") {
+	if _, err := resumed(t.Context(), conn, run, 1); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "no stream retains") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -68,6 +68,13 @@ type endpoint struct {
 	row     func(error) *schemas.Error // what callers see of an error
 	needs   schemas.Right
 	gate    *overload.Gate
+	events  func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
+}
+
+// answers reports whether the endpoint may publish to the reply subject of a
+// request. A request without one is handled, and its answer discarded.
+func (e endpoint) answers(reply string) bool {
+	return reply == "" || isInbox(reply) || e.events != nil && e.events(reply)
 }
 
 // request is a request that was admitted.
@@ -84,6 +91,10 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 	told := telemetry.NewSubject(e.subject, e.gate == s.gate) // what is asked beside begins no trace: probes
 	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+		if !e.answers(r.Reply()) {
+			s.log.Warn("request ignored: the reply subject is not an inbox", "subject", e.subject, "reply", r.Reply())
+			return
+		}
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
 		ctx, by, denied := admit(ctx, r.Headers().Get, e.needs)
 		slot := e.gate.Admit(ShareKey(by, nil))

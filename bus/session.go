@@ -43,7 +43,11 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 // ServeBody is Serve for a handle that reads the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
-	return svc.add(endpoint{s.Subject, s.Timeout, s.row, s.Needs, svc.gate}, func(ctx context.Context, r request) {
+	ofRun := func(reply string) bool {
+		_, ok := s.runOf(reply)
+		return ok
+	}
+	return svc.add(endpoint{s.Subject, s.Timeout, s.row, s.Needs, svc.gate, ofRun}, func(ctx context.Context, r request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		w := s.session(ctx, svc.conn, r, cancel)
@@ -199,7 +203,7 @@ func (w *session) told(msg *nats.Msg) {
 			w.cancel(err)
 		}
 	}
-	if msg.Reply != "" {
+	if isInbox(msg.Reply) {
 		said := strconv.FormatUint(w.sent(), 10)
 		_ = w.conn.nc.Publish(msg.Reply, []byte(said)) // who asked and is not told asks again
 	}

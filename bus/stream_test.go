@@ -108,7 +108,7 @@ func TestStreamStopsWhenNobodyListens(t *testing.T) {
 		}
 		return ctx.Err()
 	})
-	if err := nc.PublishRequest(bus.Analyze.Subject, "nobody.here", anything); err != nil {
+	if err := nc.PublishRequest(bus.Analyze.Subject, "_INBOX.nobody", anything); err != nil {
 		t.Fatal(err)
 	}
 	select {

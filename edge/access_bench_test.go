@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
 	"cairn/edge"
@@ -26,7 +27,7 @@ import (
 func BenchmarkAuthentication(b *testing.B) {
 	server, conn := onTCP(b)
 	stub(b, bustest.Service(b, bustest.Dial(b, server), "stub"))
-	store, err := keys.Open(b.Context(), conn, 0)
+	store, err := keys.Setup(b.Context(), conn, bucket.Copies{})
 	must(b, err)
 	_, key, err := store.Create(b.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
 	must(b, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/keys"
 	"cairn/bus/overload"
 	"cairn/edge"
@@ -83,7 +84,7 @@ func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.BodyMemory, c.Access = 4<<20, access.Config{Keys: true} })
 	storeTags(t, f)
-	store, err := keys.Open(t.Context(), f.conn, 0)
+	store, err := keys.Setup(t.Context(), f.conn, bucket.Copies{})
 	must(t, err)
 	bearer := func(tenant string) string {
 		_, key, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{tenant}})

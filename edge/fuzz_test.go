@@ -2,7 +2,6 @@ package edge_test
 
 import (
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 )
 
 // FuzzEvents has anything for a worker, and anything kept of a run: a client is
@@ -26,7 +26,9 @@ func FuzzEvents(f *testing.F) {
 		f.Add(seed[0], seed[1], []byte(seed[2]), []byte(seed[3]), seed[4])
 	}
 	at := open(f)
-	f.Cleanup(bus.Analyze.Keep(at.conn, 1, slog.New(slog.DiscardHandler)))
+	if err := bus.Analyze.Setup(f.Context(), at.conn, bucket.Copies{}); err != nil {
+		f.Fatal(err)
+	}
 	nc := at.conn.JetStream().Conn()
 	worker := make(chan []*nats.Msg, 1)
 	sub, err := nc.Subscribe(bus.Analyze.Subject, func(asked *nats.Msg) {

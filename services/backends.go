@@ -62,12 +62,12 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if err != nil {
 		return search{}, err
 	}
-	if !e.Space().Lexical {
-		e = embed.Cached(e, w.vectors(ctx))
-	}
 	log, err := w.log(ctx)
 	if err != nil {
 		return search{}, err
+	}
+	if !e.Space().Lexical {
+		e = embed.Cached(e, w.vectors(ctx))
 	}
 	ix, err := index.Open(w.Index, e, log.ID())
 	if err != nil {
@@ -83,7 +83,7 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 
 // vectors is the cache of the embedder; nil when there is no room for one.
 func (w *wiring) vectors(ctx context.Context) *embed.Cache {
-	cache, err := embed.OpenCache(ctx, w.conn.JetStream(), w.Copies)
+	cache, err := embed.OpenCache(ctx, w.conn.JetStream())
 	if err != nil {
 		w.Log.Warn("vectors are not cached", "err", err)
 		return nil

@@ -35,7 +35,8 @@ func Known() []string { return append(Roles(), "render") }
 
 // Run does the work of c.Roles on conn until ctx ends, then answers what is in
 // flight and returns nil; bus.ErrCutOff when that took too long. It waits for a
-// NATS server that is away. ready is called once, when all roles serve.
+// NATS server that is away, and for the streams that Setup creates. ready is called
+// once, when all roles serve.
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error) {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
 	if len(w.Roles) == 0 {
@@ -95,12 +96,6 @@ func (w *wiring) start(ctx context.Context) error {
 	if err := w.conn.WaitConnected(ctx); err != nil {
 		return err
 	}
-	if w.Copies.Storage.Bytes == 0 {
-		var err error
-		if w.Copies.Storage, err = w.findStorage(ctx); err != nil {
-			return err
-		}
-	}
 	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
 		w.Log.Warn("NATS takes smaller messages than records and answers may be: large ones are refused", "max_payload", most, "wanted", 2*bus.MaxBody)
 	}
@@ -114,19 +109,6 @@ func (w *wiring) start(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
-}
-
-// findStorage reads the storage limit of the NATS account.
-func (w *wiring) findStorage(ctx context.Context) (s bucket.Storage, err error) {
-	js := w.conn.JetStream()
-	err = bucket.Await(ctx, js, "find the storage limit", func() error {
-		s, err = bucket.FindStorage(ctx, js, w.Copies.Replicas)
-		return err
-	})
-	if s.Initial {
-		w.Log.Info("the NATS account has no storage limit; buckets without one get a share of the default", "default", s.Bytes)
-	}
-	return s, err
 }
 
 // serve brings up one role. What it asks for is taken in before the service is
@@ -148,7 +130,6 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 
 func (w *wiring) tags(ctx context.Context) error {
 	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{
-		Copies: w.Copies, Memory: w.TagMemory, Sync: w.TagSync,
 		Limit: quota.Limit{Use: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
 	})
 	if err != nil {
@@ -183,7 +164,7 @@ func (w *wiring) register(ctx context.Context) error {
 // pressure describes the buckets of the registration, and the storage as a whole,
 // that are nearly full.
 func (w *wiring) pressure(ctx context.Context) ([]string, error) {
-	return bucket.Pressures(ctx, w.conn.JetStream(), w.Copies, bucket.Catalog, bucket.Aside, bucket.Keys)
+	return bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Copies(), bucket.Catalog, bucket.Aside, bucket.Keys)
 }
 
 // projector brings the log into the index that all workers share.
@@ -193,7 +174,7 @@ func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projecti
 		return nil, err
 	}
 	p, err := projection.Open(ctx, projection.Deps{
-		Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Copies: w.Copies, Log: w.Log,
+		Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Log: w.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -229,7 +210,9 @@ func (w *wiring) analyze(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.atEnd(bus.Analyze.Keep(w.conn, w.Copies.Replicas, w.Log))
+	if err := bus.Analyze.Bind(ctx, w.conn); err != nil {
+		return err
+	}
 	return w.run("analyze", w.Slots, func(s *bus.Service) error {
 		return analyze.Serve(s, analyze.Deps{
 			Conn: w.conn, Model: m, Render: w.Render, Memory: w.AnalysisMemory, EstateMemory: w.EstateMemory, Grace: w.Grace, Runs: w.StreamLimit, Log: w.Log,
@@ -240,7 +223,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 // log is the catalog, opened once for all roles of the process.
 func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
 	w.once.Do(func() {
-		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream(), w.Copies); w.opened == nil {
+		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream()); w.opened == nil {
 			w.watch(ctx)
 		}
 	})

@@ -36,7 +36,7 @@ func (s *system) withKeys(do func(context.Context, *keys.Store) error) error {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
-	store, err := keys.Open(ctx, conn, 0)
+	store, err := keys.Open(ctx, conn)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (s *system) revive() error {
 		return err
 	}
 	s.server = server
-	return nil
+	return s.setup()
 }
 
 // serverOf starts the NATS server of a system.
@@ -63,6 +63,10 @@ func serverOf(c setup) (*system, error) {
 		return nil, err
 	}
 	s := &system{server: server, nats: server.URL(), data: c.data}
+	if err := s.setup(); err != nil {
+		server.Stop()
+		return nil, err
+	}
 	if c.keys {
 		if s.key, err = s.mint(schemas.RoleAdmin); err != nil {
 			server.Stop()
@@ -70,6 +74,20 @@ func serverOf(c setup) (*system, error) {
 		}
 	}
 	return s, nil
+}
+
+// setup creates the streams, as cairn up and cairn setup do.
+func (s *system) setup() error {
+	conn, err := s.server.Open("test-setup")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	defer cancel()
+	c := services.Defaults()
+	c.Log = slog.New(slog.DiscardHandler)
+	return services.Setup(ctx, conn, conn, c)
 }
 
 // connect is from inside this process, as cairn up does, or over TCP.

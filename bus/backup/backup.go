@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus"
 	"cairn/bus/bucket"
 )
 
@@ -80,6 +82,14 @@ func (e entry) data() []byte {
 }
 
 func stream(name string) string { return bucket.StreamPrefix + name }
+
+// jetStream returns the JetStream of the account that holds the bucket.
+func jetStream(name string, conn, keys *bus.Conn) jetstream.JetStream {
+	if name == bucket.Keys {
+		return keys.JetStream()
+	}
+	return conn.JetStream()
+}
 
 func subject(name, key string) string { return bucket.SubjectPrefix + name + "." + key }
 

@@ -29,7 +29,7 @@ import (
 // open makes a bucket as the parts of Cairn do.
 func open(t *testing.T, conn *bus.Conn, name string) jetstream.Stream {
 	t.Helper()
-	s, err := bucket.Open(t.Context(), conn.JetStream(), name, bucket.Copies{}, func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
+	s, err := bucket.Setup(t.Context(), conn.JetStream(), name, bucket.Copies{}, func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func filled(t *testing.T) *bus.Conn {
 func saved(t *testing.T, conn *bus.Conn) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	s, err := backup.Save(t.Context(), conn, &file)
+	s, err := backup.Save(t.Context(), conn, conn, &file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func restored(t *testing.T, conn *bus.Conn, file []byte) (backup.Summary, error)
 	t.Helper()
 	c, err := backup.Check(bytes.NewReader(file))
 	if err == nil {
-		err = c.Restore(t.Context(), conn, 0)
+		err = c.Restore(t.Context(), conn, conn, 0)
 	}
 	return c.Summary, err
 }
@@ -301,7 +301,7 @@ func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 	}
 	put(t, from, "keys.another", `{"id":"another"}`)
 	write(saved(t, from))
-	if err := checked.Restore(t.Context(), bustest.Open(t), 0); !errors.Is(err, backup.ErrDamaged) {
+	if err := checked.Restore(t.Context(), bustest.Open(t), bustest.Open(t), 0); !errors.Is(err, backup.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -346,7 +346,7 @@ func TestWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	open(t, conn, "keys")
-	if _, err := backup.Save(t.Context(), conn, io.Discard); !errors.Is(err, backup.ErrNothing) || !strings.Contains(err.Error(), "KV_catalog") {
+	if _, err := backup.Save(t.Context(), conn, conn, io.Discard); !errors.Is(err, backup.ErrNothing) || !strings.Contains(err.Error(), "KV_catalog") {
 		t.Errorf("save: %v", err)
 	}
 	file := backup.Sealed([]byte(`{"cairn_backup":1,"buckets":[{"name":"keys","config":{}}]}` + "\n"))

@@ -42,7 +42,7 @@ func TestRestoreKeepsAsManyCopies(t *testing.T) {
 	conn := startCluster(t)
 	for attempt := error(context.Canceled); attempt != nil; {
 		brief, done := context.WithTimeout(ctx, 2*time.Second) // nobody answers before there is a leader
-		_, attempt = bucket.OpenKV(brief, conn.JetStream(), bucket.Keys, bucket.Copies{Replicas: 3}, func(*jetstream.StreamConfig) {})
+		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Copies{Replicas: 3}, func(*jetstream.StreamConfig) {})
 		done()
 		if ctx.Err() != nil {
 			t.Fatal(attempt)
@@ -51,7 +51,7 @@ func TestRestoreKeepsAsManyCopies(t *testing.T) {
 	open(t, conn, bucket.Catalog)
 	put(t, conn, "keys.a", "v")
 	var file bytes.Buffer
-	if _, err := backup.Save(ctx, conn, &file); err != nil {
+	if _, err := backup.Save(ctx, conn, conn, &file); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{bucket.Keys, bucket.Catalog} {
@@ -67,11 +67,15 @@ func TestRestoreKeepsAsManyCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checked.Restore(ctx, to.conn, 0); err != nil {
+		if err := checked.Restore(ctx, to.conn, to.conn, 0); err != nil {
 			t.Fatal(err)
 		}
-		if is := bucket.Like(ctx, to.conn.JetStream(), bucket.Keys).Replicas; is != to.copies {
-			t.Errorf("%d copies, want %d", is, to.copies)
+		s, err := to.conn.JetStream().Stream(ctx, bucket.StreamPrefix+bucket.Keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.CachedInfo().Config.Replicas; got != to.copies {
+			t.Errorf("got %d copies, want %d", got, to.copies)
 		}
 	}
 }

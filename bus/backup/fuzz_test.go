@@ -55,11 +55,11 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Restore(t.Context(), conn, 0); err != nil {
+	if err := s.Restore(t.Context(), conn, conn, 0); err != nil {
 		t.Fatalf("what was found whole is not restored: %v", err)
 	}
 	var again bytes.Buffer
-	now, err := backup.Save(t.Context(), conn, &again)
+	now, err := backup.Save(t.Context(), conn, conn, &again)
 	if err != nil || now.Entries["catalog"] > s.Entries["catalog"] || now.Entries["keys"] > s.Entries["keys"] || now.Revision < s.Revision && now.Entries["catalog"] > 0 {
 		t.Errorf("restored %+v, and then saved %+v, %v", s.End, now.End, err)
 	}

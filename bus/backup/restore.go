@@ -20,18 +20,19 @@ import (
 // ahead is how many messages are sent before the first is acknowledged.
 const ahead = 512
 
-// Restore brings the backup to conn's server, each value kept by so many servers
+// Restore brings the backup to the account of conn, and its API keys to that of
+// keys, each value kept by so many servers
 // (0: as buckets that exist are, else as in the backup, or by as many as there
 // are, which the log says). Nothing is changed unless all its
 // buckets are empty or absent.
 //
 // Records keep the order of their revisions, and get new ones, all larger than
 // those of the backup. Workers take them as they take registrations.
-func (c Checked) Restore(ctx context.Context, conn *bus.Conn, replicas int) error {
+func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int) error {
 	if _, err := c.from.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	r := &restoring{js: conn.JetStream(), last: map[string]uint64{}, moved: map[string]revisions{}}
+	r := &restoring{conn: conn, keys: keys, last: map[string]uint64{}, moved: map[string]revisions{}}
 	for _, b := range c.Buckets {
 		if err := r.empty(ctx, b.Name); err != nil {
 			return err
@@ -57,7 +58,8 @@ func (c Checked) Restore(ctx context.Context, conn *bus.Conn, replicas int) erro
 
 // restoring is a backup that is being brought back.
 type restoring struct {
-	js    jetstream.JetStream
+	conn  *bus.Conn
+	keys  *bus.Conn
 	last  map[string]uint64 // sequence of each bucket's stream
 	sent  []jetstream.PubAckFuture
 	moved map[string]revisions // of the catalog's keys
@@ -66,9 +68,11 @@ type restoring struct {
 // revisions are those of a record, in the backup and now.
 type revisions struct{ was, is uint64 }
 
+func (r *restoring) js(name string) jetstream.JetStream { return jetStream(name, r.conn, r.keys) }
+
 // empty says whether there is nothing in the bucket, or no bucket.
 func (r *restoring) empty(ctx context.Context, name string) error {
-	s, err := r.js.Stream(ctx, stream(name))
+	s, err := r.js(name).Stream(ctx, stream(name))
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil
@@ -84,7 +88,7 @@ func (r *restoring) empty(ctx context.Context, name string) error {
 // after the revisions of the backup: readers who have seen those wait for no
 // revision that never comes.
 func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision uint64) error {
-	s, err := r.js.Stream(ctx, stream(b.Name))
+	s, err := r.js(b.Name).Stream(ctx, stream(b.Name))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		var c jetstream.StreamConfig
 		if err := stdjson.Unmarshal(b.Config, &c); err != nil {
@@ -92,7 +96,7 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 		}
 		c.Name, c.Subjects, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, nil
 		bucket.Identify(&c) // it is another one
-		s, err = r.create(ctx, c, replicas)
+		s, err = create(ctx, r.js(b.Name), c, replicas)
 	}
 	if err != nil {
 		return err
@@ -110,13 +114,13 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 
 // create makes the stream, on so many servers; 0: on as many as c says, or as
 // there are.
-func (r *restoring) create(ctx context.Context, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
+func create(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
 	was := max(1, c.Replicas)
 	if c.Replicas = was; replicas > 0 {
 		c.Replicas = replicas
 	}
 	for {
-		s, err := r.js.CreateStream(ctx, c)
+		s, err := js.CreateStream(ctx, c)
 		if replicas > 0 || c.Replicas == 1 || !bucket.TooFew(err) {
 			if err == nil && replicas == 0 && c.Replicas < was {
 				slog.Warn("there are fewer NATS servers than the backup was kept by", "stream", c.Name, "kept by", c.Replicas, "was kept by", was)
@@ -138,7 +142,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 			return nil
 		}
 	}
-	future, err := r.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequence(r.last[e.Bucket]))
+	future, err := r.js(e.Bucket).PublishMsgAsync(msg, jetstream.WithExpectLastSequence(r.last[e.Bucket]))
 	if err != nil {
 		return err
 	}

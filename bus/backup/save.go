@@ -23,14 +23,14 @@ const quiet = 2 * time.Second
 // a few milliseconds.
 const lull = time.Minute
 
-// Save writes a backup of what conn's server keeps to w, while it is read and
-// written as usual. Each bucket is as it was at one moment: no write is in it
+// Save writes a backup of what is kept in the account of conn, and of the API keys
+// in that of keys, to w, while they are read and written as usual. Each bucket is as it was at one moment: no write is in it
 // without all that came before. A server without a catalog is ErrNothing.
-func Save(ctx context.Context, conn *bus.Conn, w io.Writer) (Summary, error) {
+func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream
 	for _, name := range buckets {
-		s, err := conn.JetStream().Stream(ctx, stream(name))
+		s, err := jetStream(name, conn, keys).Stream(ctx, stream(name))
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			if name == bucket.Catalog {
 				return Summary{}, fmt.Errorf("the NATS server has %w: there is no stream %s", ErrNothing, stream(name))

@@ -30,21 +30,42 @@ type Copies struct {
 	Storage  Storage  // of all buckets together, on each server
 }
 
-// Open creates the bucket's stream, or brings one that exists up to date.
-// shape adds what this bucket has of its own to the stream of a KV bucket
-// (ADR-8). While the servers of a cluster are too few to answer, or to keep so
-// many copies, it waits, until ctx ends.
-func Open(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
-	err = Await(ctx, js, "open bucket "+name, func() error {
-		s, err = open(ctx, js, name, copies, shape)
+// ErrNoStream is the error for a stream that no operator has created yet.
+var ErrNoStream = errors.New("does not exist: run cairn setup")
+
+// Bind returns the stream of the bucket, which Setup has created. Until the stream
+// exists, and its cluster has a leader, it waits, until ctx ends.
+func Bind(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	return BindStream(ctx, js, stream(name))
+}
+
+// BindStream is Bind for a stream that is no bucket.
+func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jetstream.Stream, err error) {
+	err = Await(ctx, js, "open stream "+name, func() error {
+		s, err = js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("stream %s %w", name, ErrNoStream)
+		}
 		return err
 	})
 	return s, err
 }
 
-// OpenKV is Open, for who reads and writes in the words of the client library.
-func OpenKV(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.KeyValue, error) {
-	if _, err := Open(ctx, js, name, copies, shape); err != nil {
+// Setup creates the bucket's stream, or upgrades the configuration of one that
+// exists. shape adds what this bucket has of its own to the stream of a KV bucket
+// (ADR-8). While the servers of a cluster are too few to answer, or to keep so
+// many copies, it waits, until ctx ends.
+func Setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
+	err = Await(ctx, js, "set up bucket "+name, func() error {
+		s, err = setup(ctx, js, name, copies, shape)
+		return err
+	})
+	return s, err
+}
+
+// OpenKV is Bind with the KV interface of the client library.
+func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream.KeyValue, error) {
+	if _, err := Bind(ctx, js, name); err != nil {
 		return nil, err
 	}
 	kv, err := js.KeyValue(ctx, name)
@@ -54,8 +75,8 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string, copies Cop
 	return kv, nil
 }
 
-// Await does what is said again while a cluster is not ready for it, until ctx
-// ends, and tells the log.
+// Await retries do while a cluster is not ready for it or a stream is missing,
+// until ctx ends, and logs the reason.
 func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
 	for said := (time.Time{}); ; {
 		err := do()
@@ -63,12 +84,12 @@ func Await(ctx context.Context, js jetstream.JetStream, what string, do func() e
 			return nil
 		}
 		err = fmt.Errorf("%s: %w", what, err)
-		if !unready(js, err) || ctx.Err() != nil {
+		if !errors.Is(err, ErrNoStream) && !unready(js, err) || ctx.Err() != nil {
 			return err
 		}
 		if time.Since(said) > saidEvery {
 			said = time.Now()
-			slog.Warn("waiting for the NATS cluster", "err", err)
+			slog.Warn("waiting for NATS", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,7 +133,7 @@ func TooFew(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
 }
 
-func open(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
+func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{
 		Name:              stream(name),
 		Subjects:          []string{SubjectPrefix + name + ".>"},
@@ -136,7 +157,7 @@ func open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return s, tooSmall(err, c)
 		}
-		return open(ctx, js, name, copies, shape) // another has just made it, with an ID of its own
+		return setup(ctx, js, name, copies, shape) // another has just made it, with an ID of its own
 	case err != nil:
 		return nil, err
 	default:
@@ -151,20 +172,6 @@ func open(ctx context.Context, js jetstream.JetStream, name string, copies Copie
 		}
 		return updated, err
 	}
-}
-
-// Like is how the bucket of the name is kept; the zero value when there is none.
-func Like(ctx context.Context, js jetstream.JetStream, name string) Copies {
-	s, err := js.Stream(ctx, stream(name))
-	if err != nil {
-		return Copies{} // what matters fails again when the copies are made
-	}
-	c := s.CachedInfo().Config
-	copies := Copies{Replicas: c.Replicas}
-	if c.Placement != nil {
-		copies.Cluster, copies.Tags = c.Placement.Cluster, c.Placement.Tags
-	}
-	return copies
 }
 
 func stream(name string) string { return StreamPrefix + name }

@@ -35,7 +35,7 @@ func TestMadeAtOnce(t *testing.T) {
 }
 
 func openID(t *testing.T, js jetstream.JetStream) string {
-	s, err := bucket.Open(t.Context(), js, "b", bucket.Copies{}, func(*jetstream.StreamConfig) {})
+	s, err := bucket.Setup(t.Context(), js, "b", bucket.Copies{}, func(*jetstream.StreamConfig) {})
 	if err != nil {
 		t.Error(err)
 		return ""

@@ -21,5 +21,5 @@ func ID(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identity]; id != "" {
 		return id
 	}
-	return info.Created.UTC().Format(time.RFC3339Nano) // not made by Open
+	return info.Created.UTC().Format(time.RFC3339Nano) // not created by Setup
 }

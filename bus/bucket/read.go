@@ -29,7 +29,7 @@ type Reader struct {
 	fence  *round
 }
 
-// NewReader reads from the bucket of the name, that Open has opened as s.
+// NewReader reads from the bucket of the name, whose stream is s.
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
 	return &Reader{
 		js: js, stream: s, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,

@@ -49,6 +49,16 @@ func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Sto
 	return Storage{Bytes: DefaultStorage, Initial: true}, nil
 }
 
+// CopiesOf returns the replicas of the bucket, and the storage of which its limit
+// is a share.
+func CopiesOf(info *jetstream.StreamInfo) Copies {
+	copies := Copies{Replicas: info.Config.Replicas}
+	if share := shares[strings.TrimPrefix(info.Config.Name, StreamPrefix)]; share > 0 && info.Config.MaxBytes > 0 {
+		copies.Storage.Bytes = info.Config.MaxBytes * 100 / share
+	}
+	return copies
+}
+
 // limit sets MaxBytes of the bucket of the name, which is at before; -1: none.
 func (s Storage) limit(c *jetstream.StreamConfig, name string, before int64) {
 	c.MaxBytes = before

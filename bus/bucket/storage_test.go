@@ -32,7 +32,7 @@ func TestBucketsShareTheStorage(t *testing.T) {
 		{"a larger setting raises the limit", bucket.Storage{Bytes: 800 << 20}, 200 << 20},
 		{"a smaller setting lowers the limit", bucket.Storage{Bytes: 40 << 20}, 10 << 20},
 	} {
-		s, err := bucket.Open(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, func(*jetstream.StreamConfig) {})
+		s, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, func(*jetstream.StreamConfig) {})
 		if err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
@@ -48,7 +48,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 	js := bustest.Open(t).JetStream()
 	total := int64(0)
 	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Aside, bucket.Keys} {
-		s, err := bucket.Open(t.Context(), js, name, bucket.Copies{Storage: bucket.Storage{Bytes: 100 << 20}}, func(*jetstream.StreamConfig) {})
+		s, err := bucket.Setup(t.Context(), js, name, bucket.Copies{Storage: bucket.Storage{Bytes: 100 << 20}}, func(*jetstream.StreamConfig) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestFull(t *testing.T) {
 			}
 			t.Cleanup(ns.Stop)
 			js := bustest.Dial(t, ns).JetStream()
-			if _, err := bucket.Open(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, row.shape); err != nil {
+			if _, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, row.shape); err != nil {
 				t.Fatal(err)
 			}
 			for n := range 100 {
@@ -119,7 +119,7 @@ func TestStorageBeyondTheServer(t *testing.T) {
 	}
 	t.Cleanup(ns.Stop)
 	js := bustest.Dial(t, ns).JetStream()
-	_, err = bucket.Open(t.Context(), js, bucket.Tags, bucket.Copies{Storage: bucket.Storage{Bytes: 1 << 30}}, func(*jetstream.StreamConfig) {})
+	_, err = bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: bucket.Storage{Bytes: 1 << 30}}, func(*jetstream.StreamConfig) {})
 	if err == nil || !strings.Contains(err.Error(), "--storage-limit") {
 		t.Errorf("got %v, want the remedy", err)
 	}
@@ -129,7 +129,7 @@ func TestPressure(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	copies := bucket.Copies{Storage: bucket.Storage{Bytes: 4 << 20}}
-	if _, err := bucket.Open(t.Context(), js, bucket.Tags, copies, func(*jetstream.StreamConfig) {}); err != nil {
+	if _, err := bucket.Setup(t.Context(), js, bucket.Tags, copies, func(*jetstream.StreamConfig) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := bucket.Pressures(t.Context(), js, copies, bucket.Tags, bucket.Keys); err != nil || len(got) > 0 {

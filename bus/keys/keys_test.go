@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
 	"cairn/schemas"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, conn *bus.Conn) *keys.Store {
 	t.Helper()
-	store, err := keys.Open(t.Context(), conn, 0)
+	store, err := keys.Setup(t.Context(), conn, bucket.Copies{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type Ring struct {
 
 // NewRing is a ring that knows nothing until it runs.
 func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
-	return &Ring{conn: conn, log: log, next: 1, keys: map[string]*known{}}
+	return &Ring{conn: conn.Reader(), log: log, next: 1, keys: map[string]*known{}}
 }
 
 // Run keeps the ring like the bucket until ctx ends. While NATS is away, the

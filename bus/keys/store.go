@@ -29,21 +29,20 @@ var ErrNotFound = errors.New("no such key")
 // no closing.
 type Store struct{ kv jetstream.KeyValue }
 
-// Open opens the bucket, and makes it where there is none, on so many servers;
-// 0: as it is, and at first like the catalog.
-func Open(ctx context.Context, conn *bus.Conn, replicas int) (*Store, error) {
-	js := conn.JetStream()
-	copies := bucket.Copies{Replicas: replicas}
-	if replicas == 0 && bucket.Like(ctx, js, Bucket).Replicas == 0 {
-		copies = bucket.Like(ctx, js, bucket.Catalog)
-	}
-	var err error
-	if copies.Storage, err = bucket.FindStorage(ctx, js, copies.Replicas); err != nil {
-		return nil, err
-	}
-	kv, err := bucket.OpenKV(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+// Setup creates the bucket, or upgrades one that exists, and opens it.
+func Setup(ctx context.Context, conn *bus.Conn, copies bucket.Copies) (*Store, error) {
+	_, err := bucket.Setup(ctx, conn.JetStream(), Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, conn)
+}
+
+// Open opens the bucket, and waits for it until ctx ends.
+func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
+	kv, err := bucket.OpenKV(ctx, conn.JetStream(), Bucket)
 	if err != nil {
 		return nil, err
 	}

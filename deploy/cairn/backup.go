@@ -15,6 +15,7 @@ import (
 // keeper saves what Cairn knows, and brings it back.
 type keeper struct {
 	natsClient
+	keys     secondUser
 	replicas int
 	json     bool
 }
@@ -38,6 +39,7 @@ The file is gzip, with a JSON value a line, and a checksum over all of it.`,
 		},
 	}
 	k.natsClient.flags(cmd.Flags())
+	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
 	jsonFlag(cmd, &k.json)
 	return cmd
 }
@@ -60,6 +62,7 @@ backup. Workers may run meanwhile or be started later: they fill their indexes.`
 		},
 	}
 	k.natsClient.flags(cmd.Flags())
+	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep what is brought back; 0: as buckets that exist are, else as in the backup, or as many as there are")
 	jsonFlag(cmd, &k.json)
 	return cmd
@@ -67,16 +70,17 @@ backup. Workers may run meanwhile or be started later: they fill their indexes.`
 
 // save writes the backup. A file that is not whole is removed.
 func (k *keeper) save(ctx context.Context, name string, out io.Writer) (err error) {
-	conn, err := k.connected(ctx, "cairn-backup")
+	conn, keys, err := k.connectedBoth(ctx, "cairn-backup", k.keys)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	defer keys.Close()
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // hashes of keys are nobody's business
 	if err != nil {
 		return err
 	}
-	s, err := backup.Save(ctx, conn, f)
+	s, err := backup.Save(ctx, conn, keys, f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -99,12 +103,13 @@ func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err) // said also where no server answers
 	}
-	conn, err := k.connected(ctx, "cairn-restore")
+	conn, keys, err := k.connectedBoth(ctx, "cairn-restore", k.keys)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := checked.Restore(ctx, conn, k.replicas); err != nil {
+	defer keys.Close()
+	if err := checked.Restore(ctx, conn, keys, k.replicas); err != nil {
 		return err
 	}
 	return k.say(out, "restored", checked.Summary)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -125,28 +124,31 @@ func TestRestoreRefuses(t *testing.T) {
 // then starts what the compose file has on what was restored.
 func TestBackupAsOperator(t *testing.T) {
 	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off"}
-	operator := func(n node) string {
-		return (&url.URL{Scheme: "nats", User: url.UserPassword("operator", password), Host: n.Addr().String()}).String()
-	}
 	start := func(n node) string {
 		n.container(t, "register", "tags, register on", backends)
 		n.container(t, "resolve", "resolve on", backends)
 		return addressed.FindString(n.container(t, "edge", "edge on", backends).out.String())
 	}
 	from, to := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
+	from.setup(t, "1")
 	before := start(from)
 	if got := do(t, "", "register", "--url", before, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	for _, args := range [][]string{
-		{"key", "create", "--all-tenants", "--role", "admin", "--nats", operator(from)},
-		{"backup", file, "--nats", operator(from)},
-		{"restore", file, "--nats", operator(to)},
+		{"key", "create", "--all-tenants", "--role", "admin", "--nats", from.secret("keys-url")},
+		{"backup", file, "--nats", from.secret("operator-url"), "--keys-nats", from.secret("keys-url")},
+		{"restore", file, "--nats", to.secret("operator-url"), "--keys-nats", to.secret("keys-url")},
 	} {
 		if got := do(t, "", args...); got.code != 0 {
 			t.Fatalf("%v: %+v", args, got)
 		}
+	}
+	to.setup(t, "1")
+	list := func(n node) string { return do(t, "", "key", "list", "--json", "--nats", n.secret("keys-url")).out }
+	if got, want := list(to), list(from); got != want || !strings.Contains(got, `"admin"`) {
+		t.Errorf("the restored keys are %s, want %s", got, want)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)

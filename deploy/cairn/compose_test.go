@@ -151,7 +151,7 @@ func TestComposeSpeaksOfThisProgram(t *testing.T) {
 // The nodes of NATS are told all that their settings ask for, and no more.
 func TestComposeTellsNATSWhatItAsks(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../nats.conf")
+	text, err := os.ReadFile(natsConf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,15 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 	t.Helper()
 	s := compose(t).Services[name]
 	environment := maps.Clone(s.Environment)
-	environment["CAIRN_REPLICAS"] = "1"
+	if name == "setup" {
+		environment["CAIRN_REPLICAS"] = "1"
+	}
 	maps.Copy(environment, backends)
-	environment["CAIRN_NATS"] = regexp.MustCompile(`nats-\d:4222`).ReplaceAllString(s.Environment["CAIRN_NATS"], n.Addr().String())
+	for _, variable := range []string{"CAIRN_NATS", "CAIRN_READER_NATS", "CAIRN_KEYS_NATS"} {
+		if url, is := environment[variable]; is {
+			environment[variable] = regexp.MustCompile(`nats-\d:4222`).ReplaceAllString(url, n.Addr().String())
+		}
+	}
 	cmd := program(context.Background(), s.Command...)
 	for k, v := range environment {
 		cmd.Env = append(cmd.Env, k+"="+v)
@@ -35,6 +41,15 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 	p := begin(t, cmd)
 	p.says(t, says)
 	return p
+}
+
+// setup creates the streams as the service of the compose file does.
+func (n node) setup(t *testing.T, replicas string) {
+	t.Helper()
+	p := n.container(t, "setup", "All streams are set up", map[string]string{"CAIRN_REPLICAS": replicas})
+	if code := p.ends(t); code != 0 {
+		t.Fatalf("cairn setup ends with %d:\n%s", code, p.out)
+	}
 }
 
 // TestContainersOnTheirNode runs what the compose file runs, as the users of
@@ -102,6 +117,7 @@ func removeIndices(t *testing.T, server, prefix string) {
 func containers(t *testing.T, backends map[string]string, further func(url string)) {
 	t.Helper()
 	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
 	backends["CAIRN_MODEL"], backends["CAIRN_HTTP"], backends["CAIRN_AUTH"] = "offline:", "127.0.0.1:0", "off"
 	all := []*running{
 		n.container(t, "register", "tags, register on", backends),
@@ -142,19 +158,20 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 // the first key is made as the file says.
 func TestContainersAskForAKey(t *testing.T) {
 	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
 	edge := n.container(t, "edge", "edge on", map[string]string{"CAIRN_HTTP": "127.0.0.1:0"})
 	url := addressed.FindString(edge.out.String())
 	if got := do(t, "", "resolve", "anything", "--url", url); !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without a key: %+v", got)
 	}
-	create := regexp.MustCompile(`(?s)nats://operator:\$CAIRN_NATS_OPERATOR_PASSWORD@nats-1:4222 \\\n#\s+edge (key create [^\n]*)\n`)
+	create := regexp.MustCompile(`run --rm --no-deps setup \\\n#\s+(key create [^\n]*)\n`)
 	text, err := os.ReadFile("../compose.yaml")
 	found := create.FindStringSubmatch(string(text))
 	if err != nil || found == nil {
 		t.Fatalf("no first key in the compose file: %v", err)
 	}
 	cmd := program(t.Context(), append(strings.Fields(found[1]), "--json")...)
-	cmd.Env = append(cmd.Env, "CAIRN_NATS=nats://operator:"+password+"@"+n.Addr().String())
+	cmd.Env = append(cmd.Env, "CAIRN_KEYS_NATS=nats://keys:"+password+"@"+n.Addr().String())
 	out, err := cmd.Output()
 	var made struct{ Key string }
 	if err != nil || json.Unmarshal(out, &made) != nil || made.Key == "" {

@@ -16,6 +16,7 @@ type edgeProcess struct {
 	process
 	edgeFlags
 	natsClient
+	reader secondUser
 }
 
 func edgeCommand() *cobra.Command {
@@ -35,6 +36,7 @@ run beside each other. While NATS or the workers are away it answers 503, and
 	}
 	e.edgeFlags.flags(cmd.Flags())
 	e.natsClient.flags(cmd.Flags())
+	e.reader.flags(cmd.Flags(), "reader-nats", "reads API keys and the events of analyses")
 	e.process.flags(cmd.Flags())
 	return cmd
 }
@@ -50,6 +52,13 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer conn.Close()
+	if e.reader.url != "" {
+		reader, err := e.reader.client(&e.natsClient).open("cairn-edge-reader")
+		if err != nil {
+			return fmt.Errorf("--reader-nats: %w", err)
+		}
+		conn.ReadOver(reader)
+	}
 	c, err := e.config(e.process, log)
 	if err != nil {
 		return err

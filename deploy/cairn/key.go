@@ -25,8 +25,8 @@ const maxNote = 256
 // key is a command about API keys.
 type key struct {
 	natsClient
-	json     bool
-	replicas int
+	keys secondUser
+	json bool
 }
 
 func keyCommand() *cobra.Command {
@@ -34,8 +34,8 @@ func keyCommand() *cobra.Command {
 		Use:   "key",
 		Short: "Make API keys, and take them back",
 		Long: `Key makes the API keys by which an edge with --auth keys knows its callers. They are
-kept on NATS, hashed; whoever may write there may make some. Every edge learns of a
-change within a second.`,
+kept on NATS, hashed, in a stream that cairn setup creates; a NATS user who may write to
+it can make keys. Every edge learns of a change within a second.`,
 		Args: wants("create, list or revoke", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -45,19 +45,24 @@ change within a second.`,
 
 func (k *key) flags(cmd *cobra.Command) {
 	k.natsClient.flags(cmd.Flags())
+	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
 	jsonFlag(cmd, &k.json)
 }
 
 // with does something with the store of keys.
 func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
-	conn, err := k.connected(ctx, "cairn-key")
+	client := &k.natsClient
+	if k.keys.url != "" {
+		client = k.keys.client(client)
+	}
+	conn, err := client.connected(ctx, "cairn-key")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, keyTime)
 	defer cancel()
-	store, err := keys.Open(ctx, conn, k.replicas)
+	store, err := keys.Open(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -104,7 +109,6 @@ its own one.`,
 	f.StringVar(&k.secret, "kubernetes-secret", "", "`NAME` of a Secret in the namespace of the pod, to which the key is written, under key and id; it must exist")
 	f.StringVar(&k.account, "kubernetes-account", accountFolder, "`FOLDER` with token, ca.crt and namespace of a service account that may get and patch the Secret")
 	f.Var(&k.expires, "expires", "`TIME` after which the key is refused, such as 90d or 12h; never: it is not")
-	f.IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep each key; 0: as they are kept, and at first as many as keep the records")
 	k.flags(cmd)
 	return cmd
 }

@@ -21,13 +21,50 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 )
 
-// The Job makes a key as the operator of nats.conf, in a pod that the namespace
-// and the policies let do so.
+// The Jobs create the streams and the first key, as the users of nats.conf that
+// may, in pods that the namespace and the policies admit.
 func TestKubernetesMakesTheFirstKey(t *testing.T) {
-	job := of[batch.Job](kustomized(t, "key"))[0]
+	n := startNode(t, "nats-1", single)
+	args, env := n.job(t, "setup")
+	args[slices.Index(args, "--replicas")+1] = "1" // there is one server
+	p := n.ran(t, args, env)
+	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "All streams are set up") {
+		t.Errorf("setup ends with %d:\n%s", code, p.out)
+	}
+	args, env = n.job(t, "key")
+	written := make(chan string, 1)
+	api, account := secretAPI(t, "cairn-admin", written)
+	args[len(args)-1] = account
+	env = append(env, "KUBERNETES_SERVICE_HOST="+api.Hostname(), "KUBERNETES_SERVICE_PORT="+api.Port())
+	p = n.ran(t, args, env)
+	if code := p.ends(t); code != 0 || strings.Contains(p.out.String(), "cairn_") {
+		t.Errorf("it ends with %d, and writes to the log:\n%s", code, p.out)
+	}
+	if body := <-written; !regexp.MustCompile(`"key":"cairn_\w+_\w+"`).MatchString(body) {
+		t.Errorf("the Secret is patched with %s", body)
+	}
+	p = n.ran(t, args, env)
+	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "has a key") {
+		t.Errorf("a second run ends with %d:\n%s", code, p.out)
+	}
+}
+
+// ran starts the program.
+func (n node) ran(t *testing.T, args, env []string) *running {
+	t.Helper()
+	cmd := program(context.Background(), args...)
+	cmd.Env = append(cmd.Env, env...)
+	return begin(t, cmd)
+}
+
+// job returns the arguments and the environment of the Job of the folder, and checks
+// that the namespace and the policies admit its pod.
+func (n node) job(t *testing.T, folder string) (args, env []string) {
+	t.Helper()
+	job := of[batch.Job](kustomized(t, folder))[0]
 	pod := job.Spec.Template
 	c := pod.Spec.Containers[0]
-	restricted(t, "key", pod)
+	restricted(t, folder, pod)
 	var way []string
 	for _, n := range of[networking.NetworkPolicy](kustomized(t, "small")) {
 		if selects(t, &n.Spec.PodSelector, pod) {
@@ -44,30 +81,16 @@ func TestKubernetesMakesTheFirstKey(t *testing.T) {
 	if got := strings.Join(way, " "); !strings.Contains(got, "names") || !strings.Contains(got, "bus") || !strings.Contains(got, "to nats") {
 		t.Errorf("its way to NATS is %q", got)
 	}
-	n := startNode(t, "nats-1", single)
-	at := (&url.URL{Scheme: "nats", User: url.UserPassword("operator", password), Host: n.Addr().String()}).String()
-	written := make(chan string, 1)
-	api, account := secretAPI(t, "cairn-admin", written)
-	args := slices.Clone(c.Args)
-	args[len(args)-1] = account
-	cmd := program(context.Background(), args...)
-	for name, value := range settings(t, c, map[string]string{"CAIRN_NATS": at}) {
-		cmd.Env = append(cmd.Env, name+"="+value)
+	told := map[string]string{}
+	for _, v := range c.Env {
+		if v.ValueFrom != nil {
+			told[v.Name] = n.secret(v.ValueFrom.SecretKeyRef.Key)
+		}
 	}
-	cmd.Env = append(cmd.Env, "KUBERNETES_SERVICE_HOST="+api.Hostname(), "KUBERNETES_SERVICE_PORT="+api.Port())
-	p := begin(t, cmd)
-	if code := p.ends(t); code != 0 || strings.Contains(p.out.String(), "cairn_") {
-		t.Errorf("it ends with %d, and writes to the log:\n%s", code, p.out)
+	for name, value := range settings(t, c, told) {
+		env = append(env, name+"="+value)
 	}
-	if body := <-written; !regexp.MustCompile(`"key":"cairn_\w+_\w+"`).MatchString(body) {
-		t.Errorf("the Secret is patched with %s", body)
-	}
-	again := program(context.Background(), args...)
-	again.Env = cmd.Env
-	p = begin(t, again)
-	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "has a key") {
-		t.Errorf("a second run ends with %d:\n%s", code, p.out)
-	}
+	return slices.Clone(c.Args), env
 }
 
 // secretAPI is an API server that has one Secret, and the folder with the
@@ -131,6 +154,12 @@ func TestKubernetesKeyRole(t *testing.T) {
 	}
 }
 
+// secret is the URL in the secret cairn-nats under a key such as edge-url.
+func (n node) secret(key string) string {
+	user, _ := strings.CutSuffix(key, "-url")
+	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String()
+}
+
 // The command of the README makes all that is asked of the secret.
 func TestKubernetesSecretIsMade(t *testing.T) {
 	t.Parallel()
@@ -139,7 +168,7 @@ func TestKubernetesSecretIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := map[string]bool{}
-	for _, folder := range []string{"small", "production", "key"} {
+	for _, folder := range []string{"small", "production", "setup", "key"} {
 		list := kustomized(t, folder)
 		all := pods(t, folder)
 		for _, j := range of[batch.Job](list) {

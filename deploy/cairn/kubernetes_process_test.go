@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,8 +24,8 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 	user := map[bool]string{true: "edge", false: "worker"}[d.Name == "edge"]
 	metrics = bustest.FreeAddress(t)
 	told := settings(t, c, map[string]string{
-		"CAIRN_NATS":    (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String(),
-		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off", "CAIRN_REPLICAS": "1",
+		"CAIRN_NATS": n.secret(user + "-url"), "CAIRN_READER_NATS": n.secret("reader-url"),
+		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off",
 		"CAIRN_INDEX": config["index"], "CAIRN_EMBED": config["embed"], "CAIRN_MODEL": config["model"],
 	})
 	cmd := program(context.Background(), c.Args...)
@@ -44,6 +43,7 @@ func TestKubernetesPodsRun(t *testing.T) {
 	list := kustomized(t, "base")
 	config := maps.Clone(of[core.ConfigMap](list)[0].Data)
 	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
 	pods := map[string]*running{}
 	ask := ""
 	scaled := map[string]*autoscaling.HorizontalPodAutoscaler{}

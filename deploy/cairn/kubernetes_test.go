@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -149,14 +149,25 @@ func TestKubernetesSpeaksOfThisProgram(t *testing.T) {
 	}
 }
 
-// The copy of nats.conf is one, and its nodes are told all that it asks for.
+// TestKubernetesTellsNATSWhatItAsks checks that the ConfigMap is the configuration
+// that compose mounts, and that its servers get each variable that it contains.
 func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
-	should, err := os.ReadFile("../nats.conf")
+	should, err := os.ReadFile(natsConf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	isCopy(t, "nats/nats.conf", should)
-	isCopy(t, "tls/nats.conf", bytes.ReplaceAll(should, []byte(tlsMark), []byte("tls")))
+	for _, folder := range []string{"nats", "small", "production", completed} {
+		for _, m := range of[core.ConfigMap](kustomized(t, folder)) {
+			if got, is := m.Data["nats.conf"]; is && got != string(should) {
+				t.Errorf("%s: nats.conf differs from %s", folder, natsConf)
+			}
+		}
+	}
+	for name, s := range compose(t).Services {
+		if strings.HasPrefix(s.Image, "nats:") && !slices.Contains(s.Volumes, "./kubernetes/nats:/etc/nats:ro") {
+			t.Errorf("compose: %s mounts %v", name, s.Volumes)
+		}
+	}
 	nats := of[apps.StatefulSet](kustomized(t, "nats"))[0]
 	told := settings(t, nats.Spec.Template.Spec.Containers[0], map[string]string{"POD_NAME": "nats-1"})
 	for _, v := range regexp.MustCompile(`: \$(CAIRN_\w+)`).FindAllStringSubmatch(string(should), -1) {
@@ -165,7 +176,7 @@ func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
 		}
 		t.Setenv(v[1], told[v[1]])
 	}
-	o, err := server.ProcessConfigFile(manifests + "nats/nats.conf")
+	o, err := server.ProcessConfigFile(natsConf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,19 +189,6 @@ func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
 	}
 	if ports["client"] != o.Port || ports["cluster"] != o.Cluster.Port || ports["monitor"] != o.HTTPPort || o.StoreDir != "/data" {
 		t.Errorf("the ports are %v, the settings %d, %d and %d", ports, o.Port, o.Cluster.Port, o.HTTPPort)
-	}
-}
-
-// isCopy checks that a file of the manifests is what it should, or writes it.
-func isCopy(t *testing.T, name string, should []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(manifests+name, should, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if is, err := os.ReadFile(manifests + name); err != nil || !bytes.Equal(is, should) {
-		t.Errorf("deploy/kubernetes/%s is not what follows from deploy/nats.conf: go test ./deploy/cairn -run Kubernetes -update (%v)", name, err)
 	}
 }
 

@@ -97,7 +97,7 @@ variable counts as absent.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })
-	root.AddCommand(upCommand(), edgeCommand(), workerCommand(),
+	root.AddCommand(upCommand(), edgeCommand(), workerCommand(), setupCommand(),
 		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
 	for cmd := range below(root) {
 		nameTwins(cmd.Flags())

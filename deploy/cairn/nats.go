@@ -14,14 +14,16 @@ import (
 // gave up starts it again.
 const natsTime = 30 * time.Second
 
-// natsClient is how a process comes to the NATS server, and is known there.
+// natsClient holds the flags of a connection to the NATS server.
 type natsClient struct {
-	nats string
+	nats  string
+	inbox string
 	bus.Credentials
 }
 
 func (n *natsClient) flags(f *pflag.FlagSet) {
 	secretVar(f, &n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; several with commas between")
+	f.StringVar(&n.inbox, "nats-inbox", "", "`PREFIX` of the subjects of replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
 	f.StringVar(&n.Creds, "nats-creds", "", "`FILE` with the credentials of a NATS user")
 	f.StringVar(&n.NKey, "nats-nkey", "", "`FILE` with the seed of a NATS user's key")
 	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with the certificates by which the NATS server is known, if not by those of the system")
@@ -31,7 +33,29 @@ func (n *natsClient) flags(f *pflag.FlagSet) {
 
 // open connects, or keeps trying. The caller closes the connection.
 func (n *natsClient) open(name string) (*bus.Conn, error) {
-	return bus.Open(n.nats, name, n.Options()...)
+	prefix, err := bus.InboxPrefix(n.nats, n.inbox)
+	if err != nil {
+		return nil, fmt.Errorf("--nats-inbox: %w", err)
+	}
+	return bus.Open(n.nats, name, append(n.Options(), prefix)...)
+}
+
+// secondUser holds the flags of a connection as another NATS user, which on a
+// server with accounts is one of another account.
+type secondUser struct{ url, creds, nkey string }
+
+// flags adds the flags with names that begin with name; does says what the user does.
+func (u *secondUser) flags(f *pflag.FlagSet, name, does string) {
+	secretVar(f, &u.url, name, "", "`URL` of the NATS server for the user that "+does+"; empty: the connection of --nats")
+	f.StringVar(&u.creds, name+"-creds", "", "`FILE` with the credentials of the user of --"+name)
+	f.StringVar(&u.nkey, name+"-nkey", "", "`FILE` with the seed of the key of the user of --"+name)
+}
+
+// client returns the settings of the connection: those of n, except for the user.
+func (u *secondUser) client(n *natsClient) *natsClient {
+	second := *n
+	second.nats, second.Creds, second.NKey = u.url, u.creds, u.nkey
+	return &second
 }
 
 // connected is a connection to a server that answers. The caller closes it.
@@ -45,6 +69,26 @@ func (n *natsClient) connected(ctx context.Context, name string) (*bus.Conn, err
 		return nil, err
 	}
 	return conn, nil
+}
+
+// keysUser says in the help what the second user of an operator's command does.
+const keysUser = "reads and writes API keys"
+
+// connectedBoth returns a connection, and the one of the keys' user; without such a
+// user it is a second one of n. The caller closes both.
+func (n *natsClient) connectedBoth(ctx context.Context, name string, keys secondUser) (conn, keyConn *bus.Conn, err error) {
+	if conn, err = n.connected(ctx, name); err != nil {
+		return nil, nil, err
+	}
+	other := n
+	if keys.url != "" {
+		other = keys.client(n)
+	}
+	if keyConn, err = other.connected(ctx, name+"-keys"); err != nil {
+		conn.Close()
+		return nil, nil, fmt.Errorf("--keys-nats: %w", err)
+	}
+	return conn, keyConn, nil
 }
 
 // await returns when the server answers.

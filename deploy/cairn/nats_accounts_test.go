@@ -12,6 +12,7 @@ import (
 // cannot ask in another's name. Keys are made by the operator.
 func TestAccounts(t *testing.T) {
 	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
 	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "keys"}
 	n.container(t, "register", "tags, register on", backends)
 	n.container(t, "resolve", "resolve on", backends)
@@ -19,8 +20,8 @@ func TestAccounts(t *testing.T) {
 	edge := n.container(t, "edge", "edge on", backends)
 	url := addressed.FindString(edge.out.String())
 
-	operator := "nats://operator:" + password + "@" + n.Addr().String()
-	made := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", operator)
+	keys := "nats://keys:" + password + "@" + n.Addr().String()
+	made := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", keys)
 	key, _, _ := strings.Cut(made.out, "\n")
 	if got := do(t, "", "register", "--url", url, "--key", key, "../examples/knowledge"); made.code != 0 || got.code != 0 {
 		t.Fatalf("%+v, %+v", made, got)

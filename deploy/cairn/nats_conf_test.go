@@ -14,6 +14,9 @@ import (
 	"cairn/bus/bustest"
 )
 
+// natsConf is the configuration of NATS servers, of compose and of Kubernetes.
+const natsConf = manifests + "nats/nats.conf"
+
 // node is a NATS server with the settings of nats.conf.
 type node struct {
 	*server.Server
@@ -25,7 +28,7 @@ type node struct {
 // adapt has it otherwise.
 func startNode(t *testing.T, name string, adapt func(*server.Options)) node {
 	t.Helper()
-	return startNodeWith(t, "../nats.conf", name, adapt)
+	return startNodeWith(t, natsConf, name, adapt)
 }
 
 // startNodeWith is startNode with another file of settings.
@@ -87,94 +90,14 @@ func (v *violations) all() []string {
 	return v.list
 }
 
-// What the users of nats.conf may not.
-func TestUsersOverstep(t *testing.T) {
-	n := startNode(t, "nats-1", single)
-	n.container(t, "register", "tags, register on", map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:"})
-	before := n.messages(t)
-	publish := func(subject string) func(*nats.Conn) error {
-		return func(nc *nats.Conn) error { return nc.PublishRequest(subject, nc.NewInbox(), []byte("{}")) }
-	}
-	subscribe := func(subject string) func(*nats.Conn) error {
-		return func(nc *nats.Conn) error {
-			_, err := nc.SubscribeSync(subject)
-			return err
-		}
-	}
-	for _, row := range []struct {
-		name, user string
-		try        func(*nats.Conn) error
-	}{
-		{"an edge writes the catalog", "edge", publish("$KV.catalog.skill._global.a.b")},
-		{"an edge writes a tag", "edge", publish("$KV.tags.cg")},
-		{"an edge asks JetStream", "edge", publish("$JS.API.STREAM.INFO.KV_catalog")},
-		{"an edge reads the catalog", "edge", publish("$JS.API.STREAM.MSG.GET.KV_catalog")},
-		{"an edge speaks as a worker to workers", "edge", publish("cairn.projected")},
-		{"an edge speaks in an analysis", "edge", publish("cairn.analyze.A.event")},
-		{"an edge listens to requests", "edge", subscribe("cairn.>")},
-		{"an edge takes requests", "edge", subscribe("$SRV.PING")},
-		{"an edge follows the catalog", "edge", subscribe("$KV.>")},
-		{"an edge makes a key", "edge", publish("$KV.keys.a")},
-		{"an edge makes the bucket of keys", "edge", publish("$JS.API.STREAM.CREATE.KV_keys")},
-		{"a worker reads the keys", "worker", publish("$JS.API.STREAM.MSG.GET.KV_keys")},
-		{"an operator asks", "operator", publish("cairn.resolve.skill")},
-		{"an operator writes a tag", "operator", publish("$KV.tags.cg")},
-		{"an operator deletes the catalog", "operator", publish("$JS.API.STREAM.DELETE.KV_catalog")},
-		{"an operator purges the keys", "operator", publish("$JS.API.STREAM.PURGE.KV_keys")},
-		{"a worker registers", "worker", publish("cairn.register.skill")},
-		{"a worker deletes the catalog", "worker", publish("$JS.API.STREAM.DELETE.KV_catalog")},
-		{"a worker purges the catalog", "worker", publish("$JS.API.STREAM.PURGE.KV_catalog")},
-		{"a worker makes another stream", "worker", publish("$JS.API.STREAM.CREATE.other")},
-		{"a worker writes another bucket", "worker", publish("$KV.other.a")},
-		{"a worker deletes what was said", "worker", publish("$JS.API.STREAM.DELETE.analyze")},
-		{"a worker overhears requests", "worker", subscribe("cairn.>")},
-		{"a worker listens to all", "worker", subscribe(">")},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			refused := make(chan error, 1)
-			nc := n.dial(t, row.user, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
-			if err := row.try(nc); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case err := <-refused:
-				if !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
-					t.Errorf("got %v; want a violation of permissions", err)
-				}
-			case <-time.After(10 * time.Second):
-				t.Error("it may")
-			}
-		})
-	}
-	if after := n.messages(t); after != before {
-		t.Errorf("%d messages are stored; want the %d from before", after, before)
-	}
-	for _, who := range []nats.Option{nil, nats.UserInfo("edge", "wrong"), nats.UserInfo("cluster", password)} {
-		if nc, err := nats.Connect(n.ClientURL(), who); err == nil {
-			nc.Close()
-			t.Error("a stranger is let in")
-		}
-	}
-}
-
 func (n node) dial(t *testing.T, user string, more ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(n.ClientURL(), append(more, nats.UserInfo(user, password))...)
+	nc, err := nats.Connect(n.ClientURL(), append(more, nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX_"+user))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
 	return nc
-}
-
-// messages is how many are stored, in all streams.
-func (n node) messages(t *testing.T) uint64 {
-	t.Helper()
-	z, err := n.Jsz(&server.JSzOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return z.Messages
 }
 
 // The nodes find each other by the routes of the compose file, keep a record
@@ -206,7 +129,8 @@ func TestNodesAreACluster(t *testing.T) {
 	for _, n := range nodes {
 		n.healthy(t)
 	}
-	nodes[0].container(t, "register", "tags, register on", map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_REPLICAS": "3"})
+	nodes[0].setup(t, "3")
+	nodes[0].container(t, "register", "tags, register on", map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:"})
 	z, err := nodes[0].Jsz(&server.JSzOptions{Streams: true, Config: true})
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +141,7 @@ func TestNodesAreACluster(t *testing.T) {
 			kept[stream.Name] = stream.Config.Replicas
 		}
 	}
-	if kept["KV_catalog"] != 3 || kept["KV_tags"] != 3 {
+	if kept["KV_catalog"] != 3 || kept["KV_tags"] != 3 || kept["KV_keys"] != 3 || kept["analyze"] != 3 {
 		t.Errorf("replicas: %v", kept)
 	}
 	if n := stranger.NumRoutes(); n != 0 {

@@ -16,27 +16,23 @@ import (
 	"cairn/bus/bustest"
 )
 
-// tlsMark begins the lines of nats.conf that are for TLS.
-const tlsMark = "#tls tls"
-
-// confWithTLS is nats.conf with TLS, by the certificate in a file of the test.
+// confWithTLS is nats.conf with the files of the component tls, by the certificate
+// in a file of the test.
 func confWithTLS(t *testing.T) (conf, cert string) {
 	t.Helper()
-	text, err := os.ReadFile("../nats.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(text), tlsMark); n != 2 {
-		t.Errorf("nats.conf has %d lines for TLS", n)
-	}
 	dir := t.TempDir()
 	cert, key := bustest.Certificate(t, dir, 1)
-	in := strings.NewReplacer(tlsMark, "tls", "/etc/nats/tls/tls.crt", cert, "/etc/nats/tls/ca.crt", cert, "/etc/nats/tls/tls.key", key)
-	conf = filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(conf, []byte(in.Replace(string(text))), 0o600); err != nil {
-		t.Fatal(err)
+	in := strings.NewReplacer("/etc/nats/tls/tls.crt", cert, "/etc/nats/tls/ca.crt", cert, "/etc/nats/tls/tls.key", key)
+	for _, file := range []string{natsConf, manifests + "tls/tls.conf", manifests + "tls/tls-routes.conf"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(in.Replace(string(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return conf, cert
+	return filepath.Join(dir, "nats.conf"), cert
 }
 
 // With its lines for TLS, nats.conf has all clients encrypt, and be sure whom
@@ -56,8 +52,11 @@ func TestClientsEncrypt(t *testing.T) {
 		nc.Close()
 		t.Error("a client that does not know it trusts it")
 	}
-	operator := "tls://operator:" + password + "@" + n.Addr().String()
-	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", operator, "--nats-ca", cert); got.code != 0 {
+	at := func(user string) string { return "tls://" + user + ":" + password + "@" + n.Addr().String() }
+	if got := do(t, "", "setup", "--nats", at("operator"), "--keys-nats", at("keys"), "--nats-ca", cert); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", at("keys"), "--nats-ca", cert); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -80,7 +81,6 @@ type backends struct {
 	services.Config
 	analyses int // MiB
 	estates  int // MiB
-	storage  int // MiB, of all buckets on each NATS server
 	// MiB of each tenant
 	tenantTags, tenantRecords int64
 }
@@ -93,8 +93,6 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, which plans by rules and needs no model")
 	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
-	f.BoolVar(&c.TagMemory, "tag-memory", c.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
-	f.BoolVar(&c.TagSync, "tag-sync", c.TagSync, "sync each tag to disk before it is acknowledged, so that it outlives a power loss; like --tag-memory fixed when the first tag worker creates the bucket")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count, "`TAGS` that each tenant may hold, the global scope being a tenant of its own; one more is answered 429; 0: any number")
 	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "`MIB` of tags that each tenant may hold; 0: any number")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count, "`RECORDS` that each tenant may hold, the global scope being a tenant of its own; one more is answered 429; 0: any number")
@@ -105,12 +103,14 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20), "`MIB` of estates that are cached for the next question about them, at most, in the part of --analysis-memory that no analysis takes")
 }
 
-// copies are the flags that say where NATS keeps what there is.
-func (b *backends) copies(f *pflag.FlagSet) {
-	c := &b.Copies
+// streamFlags are the flags of the streams that NATS keeps everything in.
+func streamFlags(f *pflag.FlagSet, s *services.Config) {
+	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
+	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync, "sync each tag to disk before it is acknowledged, so that it outlives a power loss; like --tag-memory fixed when the bucket is created")
+	c := &s.Copies
 	f.IntVar(&c.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and at first 1, in a cluster of up 3")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "only NATS servers that have all the `TAGS` keep them")
-	f.IntVar(&b.storage, "storage-limit", 0, "`MIB` that everything kept may take on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % records the index refuses, 1 % keys; 0: the limit of the NATS account, or 75 % of the free disk of the embedded server, or 4096")
+	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit", "`MIB` that everything kept may take on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % records the index refuses, 1 % keys; 0: the limit of the NATS account, or 75 % of the free disk of the embedded server, or 4096")
 	f.StringVar(&c.Cluster, "placement-cluster", "", "only NATS servers of the `CLUSTER` keep them")
 }
 
@@ -119,19 +119,14 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	c := b.Config
 	c.AnalysisMemory, c.EstateMemory = memoryShare(b.analyses, 4), int64(b.estates)<<20
 	c.Log, c.Drain = log, p.drain
-	c.Copies.Storage.Bytes = int64(b.storage) << 20
 	c.TenantTags.Bytes, c.TenantRecords.Bytes = b.tenantTags<<20, b.tenantRecords<<20
-	if c.TagMemory && c.TagSync {
-		return c, errors.New("--tag-memory and --tag-sync: want one of them at most")
-	}
 	return c, cmp.Or(
 		atLeast("slots", c.Slots, 1),
 		atLeast("analysis-memory", c.AnalysisMemory>>20, leastShare>>20),
 		atLeast("stream-limit", c.StreamLimit, 0),
 		atLeast("analyze-grace", c.Grace, 0),
 		atLeast("estate-memory", b.estates, 0),
-		atLeast("replicas", c.Copies.Replicas, 0),
-		atLeast("storage-limit", b.storage, 0),
+		checkStreams(c),
 		atLeast("tenant-tags", c.TenantTags.Count, 0),
 		atLeast("tenant-tags-size", b.tenantTags, 0),
 		atLeast("tenant-records", c.TenantRecords.Count, 0),
@@ -139,6 +134,38 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		atLeast("tag-ttl", c.TagTTL, time.Second),
 		atLeast("drain", p.drain, 0),
 	)
+}
+
+// mebibytes is the value of a flag in MiB that is kept in bytes.
+type mebibytes struct{ bytes *int64 }
+
+// Set implements pflag.Value.
+func (m mebibytes) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 40)
+	if err != nil {
+		return errors.New("want a number of MiB")
+	}
+	*m.bytes = int64(n) << 20
+	return nil
+}
+
+// String implements pflag.Value.
+func (m mebibytes) String() string {
+	if m.bytes == nil {
+		return "0"
+	}
+	return strconv.FormatInt(*m.bytes>>20, 10)
+}
+
+// Type implements pflag.Value.
+func (m mebibytes) Type() string { return "int" }
+
+// checkStreams reports what is wrong with the values of streamFlags.
+func checkStreams(c services.Config) error {
+	if c.TagMemory && c.TagSync {
+		return errors.New("--tag-memory and --tag-sync: want one of them at most")
+	}
+	return atLeast("replicas", c.Copies.Replicas, 0)
 }
 
 // atLeast is the error for a flag whose value is too small.

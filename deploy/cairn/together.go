@@ -11,7 +11,7 @@ import (
 	"cairn/services"
 )
 
-// together runs the services and the edge, until ctx ends. The edge begins once
+// together sets up the streams and runs the services and the edge, until ctx ends. The edge begins once
 // all services serve, or at once where a cluster may have to be waited for:
 // found returns when it can be worked with; nil: there is none. The edge ends
 // first, so that what it has taken is still answered. One drain deadline, which
@@ -33,6 +33,9 @@ func together(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Con
 			if err := found(working); err != nil {
 				return unlessEnded(working, err)
 			}
+		}
+		if err := services.Setup(working, conn, conn, c); err != nil {
+			return unlessEnded(working, err)
 		}
 		return services.Run(working, conn, c, func() { close(up) })
 	})

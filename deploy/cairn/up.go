@@ -67,8 +67,8 @@ one ends the process at once.`,
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
 	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the certificates by which the nodes of a cluster know each other, read at the start; empty: routes are not encrypted")
 	u.cluster.flags(f)
-	u.backends.copies(f)
 	u.backends.flags(f)
+	streamFlags(f, &u.backends.Config)
 	u.backends.Model, f.Lookup("model").DefValue = "", "found, or offline:"
 	u.process.flags(f)
 	return cmd

@@ -31,7 +31,10 @@ func workerCommand() *cobra.Command {
 		Long: `Worker runs services on a NATS server: ` + roles + `. Only by name it
 runs render, the rendering agent that analyze asks with --render cairn.render.
 Workers of a role share its requests, so more of them answer more; they need
-nothing of each other and may be stopped at any time.`,
+nothing of each other and may be stopped at any time.
+
+The streams that they use are created by cairn setup. A worker that starts before
+waits for them, and logs which one is missing.`,
 		Example: `  cairn worker                                            # all roles
   cairn worker resolve --nats nats://nats:4222            # one more to resolve
   cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
@@ -43,7 +46,6 @@ nothing of each other and may be stopped at any time.`,
 	}
 	w.natsClient.flags(cmd.Flags())
 	w.backends.flags(cmd.Flags())
-	w.backends.copies(cmd.Flags())
 	w.process.flags(cmd.Flags())
 	streamLimitFlag(cmd.Flags(), &w.backends.StreamLimit)
 	return cmd

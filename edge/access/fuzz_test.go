@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
 	"cairn/edge/access"
@@ -33,7 +34,7 @@ func FuzzIdentify(f *testing.F) {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
 	}
 	i, conn := newIssuer(f), bustest.Open(f)
-	if _, err := keys.Open(f.Context(), conn, 0); err != nil {
+	if _, err := keys.Setup(f.Context(), conn, bucket.Copies{}); err != nil {
 		f.Fatal(err)
 	}
 	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}}, Claims: access.Claims{Tenant: "tenant", Role: "role"}}

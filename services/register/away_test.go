@@ -24,7 +24,7 @@ import (
 func serveAway(t testing.TB) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
-	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

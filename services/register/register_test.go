@@ -25,7 +25,7 @@ import (
 func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 	t.Helper()
 	server, conn := bustest.Start(t)
-	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 func serveResolve(t testing.TB, server *bus.Server) {
 	t.Helper()
 	conn := bustest.Dial(t, server)
-	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

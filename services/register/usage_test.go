@@ -18,7 +18,7 @@ import (
 // serveLimited starts a registration worker that lets each tenant store so much.
 func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
 	t.Helper()
-	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func newWorld(t testing.TB) *world {
 
 func openCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

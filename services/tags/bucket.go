@@ -31,15 +31,12 @@ type Settings struct {
 	Limit quota.Limit
 }
 
-// Open creates the bucket, or brings one that exists up to date. The caller closes
-// the store.
+// Open opens the bucket, and waits for it until ctx ends. Of settings it applies the
+// limit alone, since Setup has applied the others. The caller closes the store.
 func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
-	s, err := bucket.Open(ctx, js, Bucket, settings.Copies, settings.shape)
+	s, err := bucket.Bind(ctx, js, Bucket)
 	if err != nil {
 		return nil, err
-	}
-	if settings.Sync && s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode {
-		return nil, errors.New("tags were kept without a sync of each, which a NATS server does not change: remove the stream " + bucket.StreamPrefix + Bucket + ", and the tags with it, or do without")
 	}
 	flush, err := bucket.NewFlusher(ctx, js, Bucket, s)
 	if err != nil {
@@ -50,6 +47,18 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 		return nil, err
 	}
 	return &Store{js, s, bucket.NewReader(js, Bucket, s), flush, count}, nil
+}
+
+// Setup creates the bucket, or upgrades one that exists.
+func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error {
+	s, err := bucket.Setup(ctx, js, Bucket, settings.Copies, settings.shape)
+	if err != nil {
+		return err
+	}
+	if settings.Sync && s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode {
+		return errors.New("tags were kept without a sync of each, which a NATS server does not change: remove the stream " + bucket.StreamPrefix + Bucket + ", and the tags with it, or do without")
+	}
+	return nil
 }
 
 // shape is what the bucket has of its own.

@@ -70,7 +70,7 @@ func TestReplicatedTagsAreWrittenOnceAndReadAtOnce(t *testing.T) {
 	t.Parallel()
 	conns := startCluster(t)
 	waitUntil(t, 20*time.Second, func() bool {
-		store, err := tags.Open(t.Context(), conns[0].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: 3}})
+		store, err := tags.Create(t.Context(), conns[0].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: 3}})
 		if err == nil {
 			store.Close()
 		}
@@ -130,7 +130,7 @@ func TestReadersSeeThatThereAreMoreCopies(t *testing.T) {
 	conns := startCluster(t)
 	open := func(copies int) {
 		waitUntil(t, 20*time.Second, func() bool {
-			store, err := tags.Open(t.Context(), conns[1].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: copies}})
+			store, err := tags.Create(t.Context(), conns[1].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: copies}})
 			if err == nil {
 				store.Close()
 			}

@@ -28,7 +28,7 @@ func serve(t testing.TB, conn *bus.Conn) {
 
 func serveWith(t testing.TB, conn *bus.Conn, settings tags.Settings, ttl time.Duration) {
 	t.Helper()
-	store, err := tags.Open(t.Context(), conn.JetStream(), settings)
+	store, err := tags.Create(t.Context(), conn.JetStream(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,12 +132,12 @@ func TestSyncedTags(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			js := bustest.Open(t).JetStream()
-			made, err := tags.Open(t.Context(), js, row.made)
+			made, err := tags.Create(t.Context(), js, row.made)
 			if err != nil {
 				t.Fatal(err)
 			}
 			made.Close()
-			asked, err := tags.Open(t.Context(), js, row.asked)
+			asked, err := tags.Create(t.Context(), js, row.asked)
 			if err == nil {
 				asked.Close()
 			}

@@ -95,6 +95,7 @@ func natsServer(b *testing.B) *nats.Conn {
 	nc, err := nats.Connect(ns.ClientURL())
 	must(b, err)
 	b.Cleanup(nc.Close)
+	must(b, exec.Command(binary(b), "setup", "--nats", nc.ConnectedUrl()).Run())
 	cmd := exec.Command(binary(b), "worker", "register", "--nats", nc.ConnectedUrl())
 	served(b, nc, cmd, "cairn.health.register", "", startTime)
 	end(cmd)

@@ -144,7 +144,7 @@ func newCluster(b *testing.B) *cluster {
 		c.edges = append(c.edges, at)
 		run("edge", "edge", "--http", at)
 		for _, role := range []string{"tags", "register", "resolve", "analyze"} {
-			run(role, "worker", role, "--replicas", "3")
+			run(role, "worker", role)
 		}
 	}
 	b.Cleanup(func() {
@@ -152,7 +152,11 @@ func newCluster(b *testing.B) *cluster {
 			p.kill()
 		}
 	})
-	for _, p := range append(c.nodes, c.roles...) {
+	for _, p := range c.nodes {
+		must(b, p.start())
+	}
+	must(b, exec.Command(binary(b), "setup", "--replicas", "3", "--nats", url).Run())
+	for _, p := range c.roles {
 		must(b, p.start())
 	}
 	for _, at := range c.edges {

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/edge"
 	"cairn/schemas"
 )
@@ -175,7 +176,9 @@ func serveCairn(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	defer bus.Analyze.Keep(conn, 1, silent)()
+	if err := bus.Analyze.Setup(context.Background(), conn, bucket.Copies{}); err != nil {
+		return err
+	}
 	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
 		return speak(ask.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
 	})

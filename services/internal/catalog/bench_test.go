@@ -40,7 +40,7 @@ func BenchmarkPut(b *testing.B) {
 func putter(b *testing.B, syncAlways, alone bool) func(n int) error {
 	b.Helper()
 	js := connect(b, startServer(b, b.TempDir(), syncAlways))
-	c, err := catalog.Open(b.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(b.Context(), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func inParallel(b *testing.B, workers int, do func(n int) error) {
 func BenchmarkFollow(b *testing.B) {
 	const n = 100_000
 	js := connect(b, startServer(b, b.TempDir(), false))
-	c, err := catalog.Open(b.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(b.Context(), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -47,10 +47,10 @@ type Catalog struct {
 	commits commits
 }
 
-// Open creates the bucket, or brings one that exists up to date, with its
-// messages in files on as many servers as copies says.
-func Open(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Catalog, error) {
-	stream, err := bucket.Open(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+// Setup creates the bucket, or upgrades one that exists, with its messages in
+// files on as many servers as copies says, and opens it.
+func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Catalog, error) {
+	stream, err := bucket.Setup(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
 		c.AllowDirect = true        // for the reader
 		c.AllowAtomicPublish = true // writes that wait for the disk are committed together
@@ -58,10 +58,23 @@ func Open(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*C
 	if err != nil {
 		return nil, err
 	}
+	return open(js, stream), nil
+}
+
+// Open opens the bucket, and waits for it until ctx ends.
+func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
+	stream, err := bucket.Bind(ctx, js, Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return open(js, stream), nil
+}
+
+func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream)}
 	c.commits.conn = js.Conn()
 	c.commits.grouped = stream.CachedInfo().Config.AllowAtomicPublish
-	return c, nil
+	return c
 }
 
 // Put writes the record and answers with its revision. An error may leave
@@ -144,6 +157,10 @@ func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, go
 	}
 	return msg.Sequence, bucket.Removes(msg.Header), nil
 }
+
+// Copies returns how the log is kept, and the limit of all buckets that follows
+// from its own.
+func (c *Catalog) Copies() bucket.Copies { return bucket.CopiesOf(c.stream.CachedInfo()) }
 
 // ID tells this log from every other, such as one that was made anew: their
 // revisions cannot be compared.

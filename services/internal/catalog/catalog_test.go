@@ -204,7 +204,7 @@ func TestOpenAgain(t *testing.T) {
 	if _, err := c.Put(soon(t), skill(1), record); err != nil {
 		t.Fatal(err)
 	}
-	again, err := catalog.Open(soon(t), js, bucket.Copies{})
+	again, err := catalog.Setup(soon(t), js, bucket.Copies{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestOpenAgain(t *testing.T) {
 	if err := <-watched; !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
-	anew, err := catalog.Open(soon(t), js, bucket.Copies{})
+	anew, err := catalog.Setup(soon(t), js, bucket.Copies{})
 	if err != nil {
 		t.Fatal(err)
 	}

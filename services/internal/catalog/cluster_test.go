@@ -86,7 +86,7 @@ func TestReplicatedWithoutItsLeader(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
 	js := connectAll(t, servers)
-	c := eventually(t, func() (*catalog.Catalog, error) { return catalog.Open(soon(t), js, bucket.Copies{Replicas: 3}) })
+	c := eventually(t, func() (*catalog.Catalog, error) { return catalog.Setup(soon(t), js, bucket.Copies{Replicas: 3}) })
 	view, ready := following(t, c)
 	<-ready
 	for n := range 50 {

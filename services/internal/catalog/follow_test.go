@@ -169,7 +169,7 @@ func TestAFollowerSurvivesItsServer(t *testing.T) {
 	dir := t.TempDir()
 	s := startListening(t, dir, -1)
 	js := connectTo(t, s)
-	c, err := catalog.Open(soon(t), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(soon(t), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestWritesInBatchesSurviveTheServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, true)
-	c, err := catalog.Open(soon(t), connect(t, s), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(soon(t), connect(t, s), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestWritesInBatchesSurviveTheServer(t *testing.T) {
 	wg.Wait()
 	s.Shutdown()
 	s.WaitForShutdown()
-	again, err := catalog.Open(soon(t), connect(t, startServer(t, dir, true)), bucket.Copies{Replicas: 1})
+	again, err := catalog.Setup(soon(t), connect(t, startServer(t, dir, true)), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestViewReachesEveryFence(t *testing.T) {
 		{"one server", func(t *testing.T) (*catalog.Catalog, jetstream.JetStream) { return open(t) }},
 		{"a cluster", func(t *testing.T) (*catalog.Catalog, jetstream.JetStream) {
 			js := connectAll(t, startCluster(t))
-			return eventually(t, func() (*catalog.Catalog, error) { return catalog.Open(soon(t), js, bucket.Copies{Replicas: 3}) }), js
+			return eventually(t, func() (*catalog.Catalog, error) { return catalog.Setup(soon(t), js, bucket.Copies{Replicas: 3}) }), js
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

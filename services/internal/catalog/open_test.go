@@ -49,7 +49,7 @@ func connect(t testing.TB, s *server.Server, options ...nats.Option) jetstream.J
 func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 	t.Helper()
 	js := connect(t, startServer(t, t.TempDir(), true))
-	c, err := catalog.Open(t.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), js, bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,10 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 
 func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
 	t.Helper()
-	c, err := embed.OpenCache(t.Context(), js, bucket.Copies{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}})
+	if err := embed.Setup(t.Context(), js, bucket.Copies{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := embed.OpenCache(t.Context(), js)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +362,7 @@ func TestCacheOpensExistingBucket(t *testing.T) {
 	if c.PersistMode != jetstream.AsyncPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
 		t.Errorf("got %+v, want one that is bounded, forgets the oldest and does not sync", c)
 	}
-	if _, err := embed.OpenCache(t.Context(), connectedToNothing(t), bucket.Copies{Replicas: 1}); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
+	if _, err := embed.OpenCache(t.Context(), connectedToNothing(t)); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
 		t.Errorf("without a server: got %v, want an error that names the bucket", err)
 	}
 }

@@ -38,11 +38,16 @@ type Cache struct {
 	guard *guard[map[string][]byte]
 }
 
-// OpenCache creates the bucket, or brings one that exists up to date, with as
-// many copies.
-func OpenCache(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Cache, error) {
-	if _, err := bucket.Open(ctx, js, Bucket, copies, shape); err != nil {
-		return nil, err
+// Setup creates the bucket, or upgrades one that exists, with as many copies.
+func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) error {
+	_, err := bucket.Setup(ctx, js, Bucket, copies, shape)
+	return err
+}
+
+// OpenCache opens the bucket. It does not wait for one that does not exist.
+func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
+	if _, err := js.Stream(ctx, stream); err != nil {
+		return nil, fmt.Errorf("open stream %s: %w", stream, err)
 	}
 	prefix := js.Options().APIPrefix
 	if prefix == "" {

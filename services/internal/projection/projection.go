@@ -25,7 +25,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
-	"cairn/bus/bucket"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -48,7 +47,6 @@ type Deps struct {
 	Conn    *bus.Conn
 	Catalog *catalog.Catalog
 	Index   index.Migrator // closed by the caller, after the projector
-	Copies  bucket.Copies  // of the quarantine
 	// AckWait is the time after which the changes of a killed worker are
 	// redelivered; 0: 30 s.
 	AckWait time.Duration
@@ -81,7 +79,7 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	}
 	p := &Projector{deps: deps, progress: newProgress()}
 	var err error
-	if p.quarantine, err = openQuarantine(ctx, deps.Conn.JetStream(), deps.Copies); err != nil {
+	if p.quarantine, err = openQuarantine(ctx, deps.Conn.JetStream()); err != nil {
 		return nil, err
 	}
 	if p.unsubscribe, err = bus.Projected.Subscribe(deps.Conn, p.progress.receive); err != nil {

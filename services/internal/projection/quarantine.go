@@ -31,11 +31,17 @@ type quarantine struct {
 	known map[string]schemas.AsideRecord
 }
 
-func openQuarantine(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*quarantine, error) {
-	kv, err := bucket.OpenKV(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+// Setup creates the bucket of quarantined records, or upgrades one that exists.
+func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) error {
+	_, err := bucket.Setup(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "records that the index rejects"
 		c.AllowDirect = true // workers watch it and write with compare-and-set
 	})
+	return err
+}
+
+func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, error) {
+	kv, err := bucket.OpenKV(ctx, js, Bucket)
 	if err != nil {
 		return nil, err
 	}

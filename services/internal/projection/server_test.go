@@ -209,7 +209,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	nats, conn := bustest.Start(t)
-	log, err := catalog.Open(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	log, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func (w *world) projector() *projection.Projector {
 
 func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
 	w.t.Helper()
-	log, err := catalog.Open(w.t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	log, err := catalog.Setup(w.t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
 	if err != nil {
 		w.t.Fatal(err)
 	}

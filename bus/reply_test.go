@@ -1,0 +1,107 @@
+package bus_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// TestRepliesGoToInboxes sends requests whose reply subject is one that a worker
+// may publish to and the requester may not.
+func TestRepliesGoToInboxes(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	s := bustest.Service(t, conn, "resolve")
+	err := bus.ListSkills.Serve(s, func(context.Context, schemas.ListQuery) (schemas.SkillList, error) {
+		return schemas.SkillList{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
+		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
+	})
+	analysis := `{"query":"q","context":"{}","target":"H"}`
+	for _, row := range []struct {
+		name, subject, body, reply string
+		want                       bool
+	}{
+		{"a record of the catalog", "cairn.skills", `{}`, "$KV.catalog.skill._global.a", false},
+		{"an API key", "cairn.skills", `{}`, "$KV.keys.a", false},
+		{"the JetStream API", "cairn.skills", `{}`, "$JS.API.STREAM.DELETE.KV_catalog", false},
+		{"a topic of workers", "cairn.skills", `{}`, "cairn.projected", false},
+		{"another endpoint", "cairn.skills", `{}`, "cairn.register.reindex", false},
+		{"the events of a run", "cairn.skills", `{}`, "cairn.analyze.A.event", false},
+		{"a subject that resembles an inbox", "cairn.skills", `{}`, "_INBOXES.a", false},
+		{"an error instead of an answer", "cairn.skills", `not JSON`, "$KV.catalog.skill._global.a", false},
+		{"events to a record", "cairn.analyze", analysis, "$KV.catalog.skill._global.a", false},
+		{"events to the replay buffer", "cairn.analyze", analysis, "cairn.analyze.A.kept", false},
+		{"events to the control subject of a run", "cairn.analyze", analysis, "cairn.analyze.A", false},
+		{"events of a run of another stream", "cairn.analyze", analysis, "cairn.render.A.event", false},
+		{"an inbox", "cairn.skills", `{}`, "_INBOX.a", true},
+		{"an inbox of a user", "cairn.skills", `{}`, "_INBOX_edge.a", true},
+		{"events to an inbox", "cairn.analyze", analysis, "_INBOX.b", true},
+		{"events of a run", "cairn.analyze", analysis, "cairn.analyze.B.event", true},
+	} {
+		sub, err := nc.SubscribeSync(row.reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.PublishRequest(row.subject, row.reply, []byte(row.body)); err != nil {
+			t.Fatal(err)
+		}
+		if row.want {
+			if _, err := sub.NextMsg(10 * time.Second); err != nil {
+				t.Errorf("%s: %v", row.name, err)
+			}
+		} else {
+			// Requests are handled in order, so the answer to a later one shows
+			// that this one was ignored.
+			if _, err := bus.ListSkills.Call(t.Context(), conn, schemas.ListQuery{}); err != nil {
+				t.Fatal(err)
+			}
+			if msg, err := sub.NextMsg(50 * time.Millisecond); err == nil {
+				t.Errorf("%s: got %q on %s", row.name, msg.Data, msg.Subject)
+			}
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUploadGoesToAnInbox has a responder name a subject of its choice for the
+// rest of a body, which the caller may publish to and the responder may not.
+func TestUploadGoesToAnInbox(t *testing.T) {
+	t.Parallel()
+	conn, nc := listening(t)
+	const control = "$KV.catalog.skill._global.a"
+	chunks, err := nc.SubscribeSync(control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = nc.Subscribe(bus.Analyze.Subject, func(request *nats.Msg) {
+		_ = nc.PublishRequest(request.Reply, control, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, 9<<20)
+	for _, err = range bus.Analyze.Forward(t.Context(), conn, body) {
+	}
+	if err == nil {
+		t.Error("the upload succeeds, want an error")
+	}
+	if msg, err := chunks.NextMsg(50 * time.Millisecond); err == nil {
+		t.Errorf("got %d bytes on %s", len(msg.Data), control)
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// stored is what the streams of an account are and hold.
+type stored map[string]string
+
+// stored returns the streams of an account, by name.
+func (n node) stored(t *testing.T, account string) stored {
+	t.Helper()
+	z, err := n.JszAccount(&server.JSzOptions{Account: account, Streams: true, Config: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := stored{}
+	for _, s := range z.Streams {
+		config, err := json.Marshal(s.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[s.Name] = fmt.Sprintf("%d messages from %d to %d, %s", s.State.Msgs, s.State.FirstSeq, s.State.LastSeq, config)
+	}
+	return found
+}
+
+// attack is a message that a compromised process sends.
+type attack struct {
+	name, user            string
+	subject, reply, value string
+}
+
+// injected lists requests of a user to JetStream with reply subjects that the user
+// may not publish to. JetStream replies to any subject, with its own permissions.
+func injected(user string, requests ...[2]string) (list []attack) {
+	for _, reply := range []string{
+		"$KV.keys.attacker", "$KV.catalog.skill._global.a.b", "$KV.tags.r",
+		"$JS.API.STREAM.DELETE.KV_keys", "$JS.API.STREAM.PURGE.KV_keys", "$JS.API.STREAM.DELETE.KV_catalog", "$JS.API.STREAM.PURGE.KV_catalog",
+	} {
+		for _, r := range requests {
+			list = append(list, attack{"the reply to " + r[0] + " goes to " + reply, user, r[0], reply, r[1]})
+		}
+	}
+	return list
+}
+
+// TestAttacksOnStreams has the users of workers, edges and the platform try to
+// create API keys, and to change what they may not. Nothing may change in the
+// account of the keys, whoever attacks; and nothing in the account of Cairn, when
+// an edge or the platform does.
+func TestAttacksOnStreams(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
+	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:"}
+	n.container(t, "register", "tags, register on", backends)
+	n.container(t, "resolve", "resolve on", backends)
+	n.container(t, "analyze", "analyze on", backends)
+	if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", n.secret("keys-url")); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	worker := n.dial(t, "worker")
+	for _, subject := range []string{"$KV.catalog.skill._global.YS5i", "$KV.tags.cg"} {
+		if _, err := worker.Request(subject, []byte(`{"name":"KV_catalog","subjects":["$KV.catalog.>"],"max_msgs":1}`), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const emptied = `{"name":"KV_catalog","subjects":["$KV.catalog.>"],"max_msgs":1,"discard":"old"}`
+	attacks := []attack{
+		{"a worker has values of a bucket republished as keys", "worker", "$JS.API.STREAM.UPDATE.KV_tags", "_INBOX_worker.a",
+			`{"name":"KV_tags","subjects":["$KV.tags.>"],"republish":{"src":"$KV.tags.>","dest":"$KV.keys.>"}}`},
+		{"a worker empties the catalog", "worker", "$JS.API.STREAM.UPDATE.KV_catalog", "_INBOX_worker.a", emptied},
+		{"a worker purges the catalog", "worker", "$JS.API.STREAM.PURGE.KV_catalog", "_INBOX_worker.a", ""},
+		{"a worker deletes the catalog", "worker", "$JS.API.STREAM.DELETE.KV_catalog", "_INBOX_worker.a", ""},
+		{"a worker deletes a record from the log", "worker", "$JS.API.STREAM.MSG.DELETE.KV_catalog", "_INBOX_worker.a", `{"seq":1}`},
+		{"a worker copies the keys", "worker", "$JS.API.STREAM.CREATE.analyze", "_INBOX_worker.a", `{"name":"analyze","sources":[{"name":"KV_keys"}]}`},
+		{"a worker has a consumer deliver to the keys", "worker", "$JS.API.CONSUMER.CREATE.KV_catalog", "_INBOX_worker.a",
+			`{"stream_name":"KV_catalog","config":{"deliver_subject":"$KV.keys.attacker","deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}`},
+		{"a worker publishes a key", "worker", "$KV.keys.attacker", "", "{}"},
+		{"an edge publishes a key", "edge", "$KV.keys.attacker", "", "{}"},
+		{"an edge has a worker reply to the catalog", "edge", "cairn.skills", "$KV.catalog.skill._global.a.b", `{}`},
+		{"an edge has a worker fail to the catalog", "edge", "cairn.skills", "$KV.catalog.skill._global.a.b", `no JSON`},
+		{"an edge has a worker stream to the catalog", "edge", "cairn.analyze", "$KV.catalog.skill._global.a.b", `{"query":"how many hosts?","context":"{}","target":"H"}`},
+		{"an edge has a worker reply to JetStream", "edge", "cairn.skills", "$JS.API.STREAM.PURGE.KV_catalog", `{}`},
+		{"the platform has a worker reply to the catalog", "platform", "cairn.skills", "$KV.catalog.skill._global.a.b", `{}`},
+		{"the platform publishes a record", "platform", "$KV.catalog.skill._global.a.b", "", `{}`},
+		{"the platform publishes a key", "platform", "$KV.keys.attacker", "", `{}`},
+		{"the platform deletes the keys", "platform", "$JS.API.STREAM.DELETE.KV_keys", "_INBOX.a", ""},
+	}
+	reads := [][2]string{
+		{"$JS.API.STREAM.INFO.KV_keys", ""}, {"$JS.API.STREAM.MSG.GET.KV_keys", `{"seq":1}`},
+		{"$JS.API.DIRECT.GET.analyze", `{"seq":1}`}, {"$JS.API.DIRECT.GET.KV_catalog", `{"seq":9}`},
+	}
+	attacks = append(attacks, injected("reader", reads...)...)
+	attacks = append(attacks, injected("edge", reads...)...)
+	attacks = append(attacks, injected("platform", reads...)...)
+	for _, reply := range []string{"$KV.keys.attacker", "$JS.API.STREAM.DELETE.KV_keys", "$JS.API.STREAM.PURGE.KV_keys"} {
+		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_catalog", ""}, {"$JS.API.DIRECT.GET.KV_tags", `{"seq":1}`}, {"$JS.API.DIRECT.GET.KV_tags", `{"seq":9}`}, {"$JS.API.STREAM.MSG.GET.KV_catalog", `{"seq":1}`}} {
+			attacks = append(attacks, attack{"the reply to " + r[0] + " goes to " + reply, "worker", r[0], reply, r[1]})
+		}
+	}
+	conns := map[string]*nats.Conn{}
+	for _, user := range []string{"edge", "reader", "platform", "worker"} {
+		conns[user] = n.dial(t, user, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	}
+	for _, a := range attacks {
+		keys, cairn := n.stored(t, "KEYS"), n.stored(t, "CAIRN")
+		if len(keys) != 1 || len(cairn) != 5 {
+			t.Fatalf("the streams are %v and %v", keys, cairn)
+		}
+		nc := conns[a.user]
+		if err := nc.PublishMsg(&nats.Msg{Subject: a.subject, Reply: a.reply, Data: []byte(a.value)}); err != nil {
+			t.Fatal(err)
+		}
+		n.settled(t, nc)
+		if diff := cmp.Diff(keys, n.stored(t, "KEYS")); diff != "" {
+			t.Errorf("%s: %s: keys (-before +after):\n%s", a.user, a.name, diff)
+		}
+		if diff := cmp.Diff(cairn, n.stored(t, "CAIRN")); diff != "" && !(a.user == "worker" && strings.Contains(a.name, "goes to")) {
+			t.Errorf("%s: %s: streams (-before +after):\n%s", a.user, a.name, diff)
+		}
+	}
+	if got := do(t, "", "key", "list", "--nats", n.secret("keys-url")); got.code != 0 || strings.Count(got.out, "admin") != 1 || strings.Contains(got.out, "attacker") {
+		t.Errorf("the keys are %+v", got)
+	}
+}
+
+// settled returns when the server has handled what nc sent, and when the services
+// and JetStream have handled what was sent to them before.
+func (n node) settled(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	worker, edge := n.dial(t, "worker"), n.dial(t, "edge")
+	defer worker.Close()
+	defer edge.Close()
+	for range 2 { // what the first round has caused is handled in the second
+		if _, err := edge.Request("cairn.skills", []byte("{}"), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		for _, stream := range []string{"KV_catalog", "KV_tags", "analyze"} {
+			if _, err := worker.Request("$JS.API.STREAM.INFO."+stream, nil, 10*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestInboxesArePrivate has each user receive a reply, while each other one tries
+// to subscribe to it.
+func TestInboxesArePrivate(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
+	requests := map[string]string{
+		"worker": "$JS.API.STREAM.INFO.KV_catalog", "operator": "$JS.API.STREAM.INFO.KV_catalog",
+		"keys": "$JS.API.STREAM.INFO.KV_keys", "reader": "$JS.API.STREAM.INFO.KV_keys",
+	}
+	for user, subject := range requests {
+		for _, other := range append(natsUsers, "platform") {
+			if other == user {
+				continue
+			}
+			spy := n.dial(t, other, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+			sub, err := spy.SubscribeSync("_INBOX_" + user + ".>")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := spy.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.dial(t, user).Request(subject, nil, 10*time.Second); err != nil {
+				t.Fatalf("%s: %v", user, err)
+			}
+			if err := spy.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if count, _, err := sub.Pending(); err == nil && count > 0 {
+				t.Errorf("%s reads a reply to %s", other, user)
+			}
+			spy.Close()
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// permission is an operation on a subject, and the users who may do it. The table
+// in edge/docs/nats-permissions.md is made of them.
+type permission struct {
+	subject string
+	users   string
+	purpose string
+}
+
+var mayPublish = []permission{
+	{"cairn.tags.write", "edge", "requests"},
+	{"cairn.register.skill", "edge", "requests"},
+	{"cairn.resolve.skill", "edge", "requests"},
+	{"cairn.skills", "edge", "requests"},
+	{"cairn.analyze", "edge", "requests"},
+	{"cairn.health.resolve", "edge worker", "requests; registration waits for resolution"},
+	{"cairn.render", "worker", "requests to the rendering agent"},
+	{"cairn.projected", "worker", "what the shared index holds"},
+	{"cairn.held.tags", "worker", "tags that each tenant holds"},
+	{"cairn.analyze.RUN", "edge", "flow control and cancellation of a run"},
+	{"cairn.analyze.RUN.event", "worker", "events of a run"},
+	{"cairn.analyze.RUN.kept", "worker", "the same, retained for replay"},
+	{"_INBOX_edge.ID", "worker", "replies"},
+	{"_INBOX_worker.ID", "edge worker", "replies; chunks of large bodies"},
+	{"_INBOX_operator.ID", "", "replies of the server"},
+	{"_INBOX_keys.ID", "", "replies of the server"},
+	{"_INBOX_reader.ID", "", "replies of the server"},
+	{"_INBOX.ID", "", "inboxes without a user"},
+	{"$SRV.PING", "", "discovery of services"},
+
+	{"$KV.catalog.KEY", "operator worker", "records; the operator restores them"},
+	{"$KV.aside.KEY", "operator worker", "rejected records; the operator restores them"},
+	{"$KV.tags.KEY", "worker", "tags"},
+	{"$KV.embeddings.KEY", "worker", "cached vectors"},
+	{"$KV.keys.KEY", "keys", "API keys"},
+	{"$KV.other.KEY", "", "any other bucket"},
+	{"$JS.ACK.KV_catalog.C.1.2.3.4.5", "worker", "acknowledgements of the projection"},
+	{"$JS.ACK.KV_tags.C.1.2.3.4.5", "", "any other acknowledgement"},
+
+	{"$JS.API.INFO", "operator worker keys", "limits of the account"},
+	{"$JS.API.STREAM.NAMES", "", "any other call of the JetStream API"},
+	{"$JS.API.STREAM.LIST", "", "any other call of the JetStream API"},
+	{"$JS.API.STREAM.CREATE.other", "", "any other stream"},
+	{"$JS.API.ACCOUNT.PURGE.CAIRN", "", "administration of the server"},
+	{"$SYS.REQ.SERVER.PING", "", "administration of the server"},
+}
+
+var maySubscribe = []permission{
+	{"_INBOX_edge.>", "edge", "its replies"},
+	{"_INBOX_worker.>", "worker", "its replies"},
+	{"_INBOX_operator.>", "operator", "its replies"},
+	{"_INBOX_keys.>", "keys", "its replies"},
+	{"_INBOX_reader.>", "reader", "its replies"},
+	{"_INBOX.>", "", "replies of others"},
+	{"_INBOX*.>", "", "replies of others"},
+	{"*.>", "", "replies of others"},
+	{"_R_.>", "", "replies to other accounts"},
+	{">", "", "everything"},
+	{"cairn.>", "", "requests of others"},
+	{"cairn.> in queue q", "worker", "requests, each of which one worker takes"},
+	{"cairn.projected", "worker", "what the shared index holds"},
+	{"cairn.held.tags", "worker", "tags that each tenant holds"},
+	{"cairn.analyze.RUN", "worker", "flow control and cancellation of a run"},
+	{"cairn.analyze.RUN.event", "edge", "events of a run that a client resumes"},
+	{"cairn.analyze.RUN.kept", "", "events of others"},
+	{"$SRV.PING", "worker", "discovery of services"},
+	{"$KV.>", "", "changes of values"},
+	{"$KV.keys.>", "", "changes of values"},
+	{"$JS.API.>", "", "calls of others"},
+	{"$JS.EVENT.>", "", "events of the server"},
+}
+
+// streamAPI lists who may send which JetStream API request, by stream. A request
+// that is not listed is refused to every user.
+var streamAPI = map[string]map[string]string{
+	"KV_catalog": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.PURGE.S": "operator",
+		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
+		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
+	},
+	"KV_tags": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"STREAM.PURGE.S": "worker", "STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker",
+		"CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "worker", "CONSUMER.DELETE.S.C": "worker", "CONSUMER.MSG.NEXT.S.C": "worker",
+	},
+	"KV_embeddings": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "worker",
+	},
+	"KV_aside": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
+		"CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
+	},
+	"analyze": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "reader",
+	},
+	"KV_keys": {
+		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker", "STREAM.MSG.GET.S": "keys reader",
+		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys", "CONSUMER.DELETE.S.C": "keys", "CONSUMER.MSG.NEXT.S.C": "keys",
+	},
+}
+
+var streamRequests = []string{
+	"STREAM.CREATE.S", "STREAM.UPDATE.S", "STREAM.INFO.S", "STREAM.PURGE.S", "STREAM.DELETE.S", "STREAM.SNAPSHOT.S", "STREAM.RESTORE.S",
+	"STREAM.MSG.GET.S", "STREAM.MSG.DELETE.S", "STREAM.LEADER.STEPDOWN.S", "STREAM.PEER.REMOVE.S", "DIRECT.GET.S",
+	"CONSUMER.CREATE.S", "CONSUMER.CREATE.S.C", "CONSUMER.DURABLE.CREATE.S.C", "CONSUMER.INFO.S.C", "CONSUMER.DELETE.S.C", "CONSUMER.MSG.NEXT.S.C",
+}
+
+// publications returns mayPublish and a row for each request about each stream.
+func publications() []permission {
+	rows := slices.Clone(mayPublish)
+	for _, stream := range []string{"KV_catalog", "KV_tags", "KV_embeddings", "KV_aside", "analyze", "KV_keys"} {
+		for _, request := range streamRequests {
+			operation, consumer := strings.CutSuffix(request, ".S.C")
+			subject := "$JS.API." + strings.TrimSuffix(operation, ".S") + "." + stream
+			if consumer {
+				subject += ".C"
+			}
+			rows = append(rows, permission{subject, streamAPI[stream][request], "JetStream API"})
+		}
+	}
+	return rows
+}
+
+var (
+	natsUsers = []string{"edge", "reader", "worker", "operator", "keys"}
+	violation = regexp.MustCompile(`Permissions Violation for (?:Publish to|Subscription to) "([^"]*)"`)
+)
+
+// refusals collects the subjects that a server refuses to a connection.
+type refusals struct {
+	mu       sync.Mutex
+	subjects map[string]bool
+}
+
+func (r *refusals) note(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if m := violation.FindStringSubmatch(err.Error()); m != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.subjects[m[1]] = true
+	}
+}
+
+func (r *refusals) has(subject string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.subjects[subject]
+}
+
+// await returns when the server has refused the last subject that was tried.
+func (r *refusals) await(t *testing.T, last string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for until := time.Now().Add(20 * time.Second); !r.has(last); <-tick.C {
+		if time.Now().After(until) {
+			t.Fatalf("%s is not refused", last)
+		}
+	}
+}
+
+// TestUsersOverstep tries every row of the permission table as every user. A
+// publication that is not refused has no reply subject and an invalid body.
+func TestUsersOverstep(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	const last = "the.last.subject"
+	for _, user := range natsUsers {
+		t.Run(user, func(t *testing.T) {
+			r := &refusals{subjects: map[string]bool{}}
+			nc := n.dial(t, user, nats.ErrorHandler(r.note))
+			rows := publications()
+			for _, row := range rows {
+				if err := nc.Publish(row.subject, []byte("not JSON")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := nc.Publish(last, nil); err != nil {
+				t.Fatal(err)
+			}
+			r.await(t, last)
+			for _, row := range rows {
+				if may := slices.Contains(strings.Fields(row.users), user); may == r.has(row.subject) {
+					t.Errorf("publish %s: got %v, want %v", row.subject, !may, may)
+				}
+			}
+		})
+		t.Run(user+" subscribes", func(t *testing.T) {
+			for _, row := range maySubscribe {
+				r := &refusals{subjects: map[string]bool{}}
+				nc := n.dial(t, user, nats.ErrorHandler(r.note))
+				subject, queue, _ := strings.Cut(row.subject, " in queue ")
+				if _, err := nc.QueueSubscribeSync(subject, queue); err != nil {
+					t.Fatal(err)
+				}
+				if err := nc.Publish(last, nil); err != nil {
+					t.Fatal(err)
+				}
+				r.await(t, last)
+				if may := slices.Contains(strings.Fields(row.users), user); may == r.has(subject) {
+					t.Errorf("subscribe %s: got %v, want %v", row.subject, !may, may)
+				}
+				nc.Close()
+			}
+		})
+	}
+	for _, who := range []nats.Option{nil, nats.UserInfo("edge", "wrong"), nats.UserInfo("cluster", password)} {
+		if nc, err := nats.Connect(n.ClientURL(), who); err == nil {
+			nc.Close()
+			t.Error("a stranger is let in")
+		}
+	}
+}
+
+// TestPermissionsAreDocumented checks the tables of the manual, or writes them.
+func TestPermissionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	const file, begin, end = "../../edge/docs/nats-permissions.md", "<!-- permissions -->\n", "<!-- end of permissions -->\n"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(text), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no place for the tables", file)
+	}
+	want := head + begin + permissionTables() + end + tail
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("%s is out of date: go test ./deploy/cairn -run Permissions -update", file)
+	}
+}
+
+func permissionTables() string {
+	var b strings.Builder
+	table := func(title string, rows []permission) {
+		fmt.Fprintf(&b, "%s\n\n| subject | %s | |\n|---|%s---|\n", title, strings.Join(natsUsers, " | "), strings.Repeat(":-:|", len(natsUsers)))
+		for _, row := range rows {
+			fmt.Fprintf(&b, "| `%s` |", row.subject)
+			for _, user := range natsUsers {
+				if slices.Contains(strings.Fields(row.users), user) {
+					b.WriteString(" ✓ |")
+				} else {
+					b.WriteString(" |")
+				}
+			}
+			fmt.Fprintf(&b, " %s |\n", row.purpose)
+		}
+	}
+	table("Publish:", publications())
+	b.WriteString("\n")
+	table("Subscribe:", maySubscribe)
+	return b.String()
+}
