@@ -26,8 +26,8 @@ type Endpoint[Req, Res any] struct {
 	Subject string
 	// Invalid is the error for a request that cannot be read or is not valid.
 	Invalid *schemas.Error
-	// Needs is what the caller must be allowed.
-	Needs schemas.Right
+	// Permission is the permission that the caller must have; empty admits everyone.
+	Permission schemas.Permission
 }
 
 // Reply is an answer as it came over the wire.
@@ -64,7 +64,7 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	defer cancel()
 	lost := c.lost()
 	defer context.AfterFunc(lost, cancel)()
-	msg, err := c.ask(ctx, request, e.Needs == schemas.RightRead)
+	msg, err := c.ask(ctx, request, e.Permission == schemas.PermissionRead)
 	switch {
 	case err != nil && lost.Err() != nil:
 		return Reply{}, schemas.ErrUnavailable.Because("NATS went away")
@@ -94,13 +94,13 @@ func readReply(msg *nats.Msg) (Reply, error) {
 // Serve answers the endpoint's requests with handle until s stops. Requests
 // are handled concurrently.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.gate, nil}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.gate, nil}, e.handler(s, handle))
 }
 
 // ServeBeside is Serve for requests that must be answered however busy the
 // service is: they have slots of their own.
 func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Needs, s.beside, nil}, e.handler(s, handle))
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.beside, nil}, e.handler(s, handle))
 }
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
@@ -117,7 +117,7 @@ func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req
 		}
 		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
 		if err == nil {
-			err = r.by.Admit(e.Needs, &req)
+			err = r.by.Admit(e.Permission, &req)
 		}
 		if err != nil {
 			s.fail(ctx, r, err)

@@ -59,7 +59,7 @@ func decodeIdentity(said string) (*schemas.Identity, error) {
 // admit is ctx with who asks, or why it may not. A request from another account
 // of NATS has a header of the server (an import with "share"); who asks from
 // there is known to NATS alone, and cannot speak for somebody else.
-func admit(ctx context.Context, header func(string) string, needs schemas.Right) (context.Context, *schemas.Identity, error) {
+func admit(ctx context.Context, header func(string) string, permission schemas.Permission) (context.Context, *schemas.Identity, error) {
 	said := header(HeaderIdentity)
 	if said == "" {
 		return ctx, nil, nil
@@ -71,5 +71,5 @@ func admit(ctx context.Context, header func(string) string, needs schemas.Right)
 	if err != nil {
 		return ctx, nil, err
 	}
-	return WithIdentity(ctx, by), by, by.May(needs)
+	return WithIdentity(ctx, by), by, by.May(permission)
 }

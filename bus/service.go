@@ -66,7 +66,7 @@ type endpoint struct {
 	subject string
 	timeout time.Duration
 	row     func(error) *schemas.Error // what callers see of an error
-	needs   schemas.Right
+	needs   schemas.Permission
 	gate    *overload.Gate
 	events  func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
 }

@@ -47,7 +47,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 		_, ok := s.runOf(reply)
 		return ok
 	}
-	return svc.add(endpoint{s.Subject, s.Timeout, s.row, s.Needs, svc.gate, ofRun}, func(ctx context.Context, r request) {
+	return svc.add(endpoint{s.Subject, s.Timeout, s.row, s.Permission, svc.gate, ofRun}, func(ctx context.Context, r request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		w := s.session(ctx, svc.conn, r, cancel)

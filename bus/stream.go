@@ -47,8 +47,8 @@ type Stream[Req any] struct {
 	Subject string
 	// Invalid is the error for a request that cannot be read or is not valid.
 	Invalid *schemas.Error
-	// Needs is what the caller must be allowed.
-	Needs schemas.Right
+	// Permission is the permission that the caller must have; empty admits everyone.
+	Permission schemas.Permission
 	// Timeout bounds the whole stream.
 	Timeout time.Duration
 	// Grace is how long a run goes on when nobody listens.

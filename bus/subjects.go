@@ -9,43 +9,43 @@ import (
 // Every subject, bound once to what is asked or told on it, and what is answered. A
 // subject is the path of the HTTP route, its segments behind "cairn.".
 var (
-	WriteTag  = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", malformed, schemas.RightTag}
-	ReadTag   = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", malformed, schemas.RightRead}
-	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete", malformed, schemas.RightTag}
+	WriteTag  = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", malformed, schemas.PermissionTag}
+	ReadTag   = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", malformed, schemas.PermissionRead}
+	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete", malformed, schemas.PermissionTag}
 
-	RegisterSkill          = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", unregistrable, schemas.RightRegister}
-	RegisterAgent          = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", unregistrable, schemas.RightRegister}
-	RegisterTool           = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", unregistrable, schemas.RightRegister}
-	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder", unregistrable, schemas.RightRegister}
-	RegisterGuardrail      = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable, schemas.RightRegister}
-	RegisterTemplate       = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable, schemas.RightRegister}
-	Unregister             = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable, schemas.RightRegister}
-	Reindex                = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed, schemas.RightOperate}
+	RegisterSkill          = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", unregistrable, schemas.PermissionRegister}
+	RegisterAgent          = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", unregistrable, schemas.PermissionRegister}
+	RegisterTool           = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", unregistrable, schemas.PermissionRegister}
+	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder", unregistrable, schemas.PermissionRegister}
+	RegisterGuardrail      = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable, schemas.PermissionRegister}
+	RegisterTemplate       = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable, schemas.PermissionRegister}
+	Unregister             = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable, schemas.PermissionRegister}
+	Reindex                = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed, schemas.PermissionOperate}
 
 	// Projected is told after changes of the catalog were brought into an index
 	// that workers share.
 	Projected = Topic[schemas.Projected]{"cairn.projected"}
 
-	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed, schemas.RightRead}
-	ResolveAgent           = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent", malformed, schemas.RightRead}
-	ResolveContext         = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context", malformed, schemas.RightRead}
-	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders", malformed, schemas.RightRead}
-	ResolveTools           = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", malformed, schemas.RightRead}
-	ResolveToolClass       = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", malformed, schemas.RightRead}
-	ResolveTemplate        = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", malformed, schemas.RightRead}
-	ResolveGuardrail       = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", malformed, schemas.RightRead}
+	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed, schemas.PermissionRead}
+	ResolveAgent           = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent", malformed, schemas.PermissionRead}
+	ResolveContext         = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context", malformed, schemas.PermissionRead}
+	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders", malformed, schemas.PermissionRead}
+	ResolveTools           = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", malformed, schemas.PermissionRead}
+	ResolveToolClass       = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", malformed, schemas.PermissionRead}
+	ResolveTemplate        = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", malformed, schemas.PermissionRead}
+	ResolveGuardrail       = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", malformed, schemas.PermissionRead}
 
-	ListSkills = Endpoint[schemas.ListQuery, schemas.SkillList]{"cairn.skills", malformed, schemas.RightRead}
-	ListTools  = Endpoint[schemas.ListQuery, schemas.ToolList]{"cairn.tools", malformed, schemas.RightRead}
+	ListSkills = Endpoint[schemas.ListQuery, schemas.SkillList]{"cairn.skills", malformed, schemas.PermissionRead}
+	ListTools  = Endpoint[schemas.ListQuery, schemas.ToolList]{"cairn.tools", malformed, schemas.PermissionRead}
 
 	Analyze = Stream[schemas.Analysis]{
-		Subject: "cairn.analyze",
-		Invalid: schemas.ErrAnalysisMalformed,
-		Needs:   schemas.RightAnalyze,
-		Timeout: 120 * time.Second,
-		Grace:   5 * time.Second,
-		MaxBody: 10 << 20,
-		Errors:  (*schemas.Error).Analysis,
+		Subject:    "cairn.analyze",
+		Invalid:    schemas.ErrAnalysisMalformed,
+		Permission: schemas.PermissionAnalyze,
+		Timeout:    120 * time.Second,
+		Grace:      5 * time.Second,
+		MaxBody:    10 << 20,
+		Errors:     (*schemas.Error).Analysis,
 	}
 )
 

@@ -23,7 +23,7 @@ const metricsPath = "/metrics"
 
 // metrics answers with the metrics of this process. They are of all tenants.
 func metrics() action {
-	return action{needs: schemas.RightOperate, media: "text/plain", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+	return action{needs: schemas.PermissionOperate, media: "text/plain", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
 		x.status = http.StatusOK
 		exposition.ServeHTTP(x.w, x.r)
 		return nil

@@ -30,15 +30,15 @@ type route struct {
 // action is what a route does, and what it takes and gives.
 type action struct {
 	answer  func(*exchange) error
-	open    bool           // to everybody
-	needs   schemas.Right  // of who asks; not looked at when it is open
-	subject string         // on which the same can be asked; empty: none
-	request reflect.Type   // nil: nothing
-	reply   reflect.Type   // nil: nothing, or not JSON
-	media   string         // of the reply; empty: JSON
-	inURL   bool           // the request is in the path and the query
-	fresh   bool           // the answer has seen what was written before
-	invalid *schemas.Error // for a request that cannot be read
+	open    bool               // to everybody
+	needs   schemas.Permission // of who asks; not looked at when it is open
+	subject string             // on which the same can be asked; empty: none
+	request reflect.Type       // nil: nothing
+	reply   reflect.Type       // nil: nothing, or not JSON
+	media   string             // of the reply; empty: JSON
+	inURL   bool               // the request is in the path and the query
+	fresh   bool               // the answer has seen what was written before
+	invalid *schemas.Error     // for a request that cannot be read
 	// say puts an error in the words of the route's contract; nil: as it is.
 	say func(*schemas.Error) *schemas.Error
 }
@@ -125,13 +125,13 @@ func beyondLog(err error) bool {
 }
 
 func notImplemented() action {
-	return action{needs: schemas.RightRead, answer: func(x *exchange) error {
+	return action{needs: schemas.PermissionRead, answer: func(x *exchange) error {
 		return schemas.ErrNotImplemented.Because(fmt.Sprintf("%s is reserved by the contract, and this version does not implement it", x.route.path))
 	}, invalid: schemas.ErrMalformed}
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{needs: e.Needs, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{needs: e.Permission, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
 // relay sends the request to e and answers with the reply. Only from here on does

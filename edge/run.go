@@ -59,7 +59,7 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 	request := reflect.TypeFor[schemas.RunKey]()
 	known := parametersOf(request)
 	return action{
-		needs: s.Needs, subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, say: s.Errors,
+		needs: s.Permission, subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, say: s.Errors,
 		answer: func(x *exchange) error {
 			body, wrong := known.read(x.vars, x.r.URL.RawQuery)
 			if len(wrong) > 0 {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Right is what a request needs its caller to have; empty: nothing.
-type Right string
+// Permission is what the caller of a request must be allowed; empty admits every caller.
+type Permission string
 
-// The rights.
+// The permissions.
 const (
-	RightRead     Right = "read"     // resolve, list, and read tags
-	RightTag      Right = "tag"      // write and remove tags
-	RightRegister Right = "register" // register and remove records
-	RightAnalyze  Right = "analyze"  // ask about an estate
-	RightOperate  Right = "operate"  // operations on all tenants; needs a credential for all tenants
+	PermissionRead     Permission = "read"     // resolve, list, and read tags
+	PermissionTag      Permission = "tag"      // write and remove tags
+	PermissionRegister Permission = "register" // register and remove records
+	PermissionAnalyze  Permission = "analyze"  // ask about an estate
+	PermissionOperate  Permission = "operate"  // operations on all tenants; needs a credential for all tenants
 )
 
 // Role is what a credential is given for.
@@ -29,18 +29,18 @@ const (
 	RoleAdmin     Role = "admin"
 )
 
-var rights = map[Role][]Right{
-	RoleReader:    {RightRead},
-	RoleRegistrar: {RightRead, RightTag, RightRegister},
-	RoleAnalyst:   {RightRead, RightTag, RightAnalyze},
-	RoleAdmin:     {RightRead, RightTag, RightRegister, RightAnalyze, RightOperate},
+var permissions = map[Role][]Permission{
+	RoleReader:    {PermissionRead},
+	RoleRegistrar: {PermissionRead, PermissionTag, PermissionRegister},
+	RoleAnalyst:   {PermissionRead, PermissionTag, PermissionAnalyze},
+	RoleAdmin:     {PermissionRead, PermissionTag, PermissionRegister, PermissionAnalyze, PermissionOperate},
 }
 
 // Roles are all roles, in the order in which they may do more.
 func Roles() []Role { return []Role{RoleReader, RoleRegistrar, RoleAnalyst, RoleAdmin} }
 
 // Known reports whether r is one of the roles.
-func (r Role) Known() bool { return rights[r] != nil }
+func (r Role) Known() bool { return permissions[r] != nil }
 
 // Identity is who asks. A nil one is a caller that Cairn does not ask who it
 // is, and may do everything.
@@ -54,25 +54,25 @@ type Identity struct {
 // Bound reports whether i speaks for some tenants alone.
 func (i *Identity) Bound() bool { return i != nil && len(i.Tenants) > 0 }
 
-// May returns ErrForbidden when the role does not have the right, or when the
-// right concerns all tenants and the credential does not.
-func (i *Identity) May(needs Right) error {
-	if i == nil || needs == "" {
+// May returns ErrForbidden when the role does not have the permission, or when the
+// permission concerns all tenants and the credential does not.
+func (i *Identity) May(permission Permission) error {
+	if i == nil || permission == "" {
 		return nil
 	}
-	if slices.Contains(rights[i.Role], needs) {
-		if needs == RightOperate && i.Bound() {
+	if slices.Contains(permissions[i.Role], permission) {
+		if permission == PermissionOperate && i.Bound() {
 			return ErrForbidden.Because("this concerns all tenants; want a credential for all tenants, of the role admin")
 		}
 		return nil
 	}
 	var able []string
 	for _, role := range Roles() {
-		if slices.Contains(rights[role], needs) {
+		if slices.Contains(permissions[role], permission) {
 			able = append(able, string(role))
 		}
 	}
-	return ErrForbidden.Because(fmt.Sprintf("the role %s may not %s; want %s", i.Role, needs, strings.Join(able, " or ")))
+	return ErrForbidden.Because(fmt.Sprintf("the role %s may not %s; want %s", i.Role, permission, strings.Join(able, " or ")))
 }
 
 // Validate names the fields that are wrong.

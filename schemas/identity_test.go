@@ -11,14 +11,14 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		role schemas.Role
-		may  []schemas.Right
-		not  []schemas.Right
+		may  []schemas.Permission
+		not  []schemas.Permission
 	}{
-		{schemas.RoleReader, []schemas.Right{"", schemas.RightRead}, []schemas.Right{schemas.RightTag, schemas.RightRegister, schemas.RightAnalyze, schemas.RightOperate}},
-		{schemas.RoleRegistrar, []schemas.Right{schemas.RightRead, schemas.RightTag, schemas.RightRegister}, []schemas.Right{schemas.RightAnalyze, schemas.RightOperate}},
-		{schemas.RoleAnalyst, []schemas.Right{schemas.RightRead, schemas.RightTag, schemas.RightAnalyze}, []schemas.Right{schemas.RightRegister, schemas.RightOperate}},
-		{schemas.RoleAdmin, []schemas.Right{schemas.RightRead, schemas.RightTag, schemas.RightRegister, schemas.RightAnalyze, schemas.RightOperate}, nil},
-		{"king", []schemas.Right{""}, []schemas.Right{schemas.RightRead}},
+		{schemas.RoleReader, []schemas.Permission{"", schemas.PermissionRead}, []schemas.Permission{schemas.PermissionTag, schemas.PermissionRegister, schemas.PermissionAnalyze, schemas.PermissionOperate}},
+		{schemas.RoleRegistrar, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionRegister}, []schemas.Permission{schemas.PermissionAnalyze, schemas.PermissionOperate}},
+		{schemas.RoleAnalyst, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionAnalyze}, []schemas.Permission{schemas.PermissionRegister, schemas.PermissionOperate}},
+		{schemas.RoleAdmin, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionRegister, schemas.PermissionAnalyze, schemas.PermissionOperate}, nil},
+		{"king", []schemas.Permission{""}, []schemas.Permission{schemas.PermissionRead}},
 	} {
 		by := &schemas.Identity{ID: "k", Role: c.role}
 		for _, right := range c.may {
@@ -33,10 +33,10 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	bound := &schemas.Identity{ID: "k", Role: schemas.RoleAdmin, Tenants: []string{"acme"}}
-	if err := bound.May(schemas.RightOperate); !errors.Is(err, schemas.ErrForbidden) {
+	if err := bound.May(schemas.PermissionOperate); !errors.Is(err, schemas.ErrForbidden) {
 		t.Errorf("an admin of one tenant operates on all: got %v, want %v", err, schemas.ErrForbidden)
 	}
-	if err := (*schemas.Identity)(nil).May(schemas.RightOperate); err != nil {
+	if err := (*schemas.Identity)(nil).May(schemas.PermissionOperate); err != nil {
 		t.Errorf("who is not asked may everything: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestTenantOfARegistration(t *testing.T) {
 			t.Fatal(err)
 		}
 		by := &schemas.Identity{ID: "k", Role: c.role, Tenants: c.tenants}
-		if err := by.Admit(schemas.RightRegister, &req); !errors.Is(err, c.err) {
+		if err := by.Admit(schemas.PermissionRegister, &req); !errors.Is(err, c.err) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.err)
 		} else if got := string(req.Record.Raw); err == nil && got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
@@ -85,17 +85,17 @@ func TestTenantOfAQuery(t *testing.T) {
 	t.Parallel()
 	acme := &schemas.Identity{ID: "k", Role: schemas.RoleReader, Tenants: []string{"acme"}}
 	var q schemas.SkillQuery
-	if err := acme.Admit(schemas.RightRead, &q); err != nil || q.Tenant() != "acme" {
+	if err := acme.Admit(schemas.PermissionRead, &q); err != nil || q.Tenant() != "acme" {
 		t.Errorf("a query is about %q, %v, want that of the credential", q.Tenant(), err)
 	}
 	other := "globex"
 	list := schemas.ListQuery{TenantID: &other}
-	if err := acme.Admit(schemas.RightRead, &list); !errors.Is(err, schemas.ErrForbidden) {
+	if err := acme.Admit(schemas.PermissionRead, &list); !errors.Is(err, schemas.ErrForbidden) {
 		t.Errorf("got %v, want %v", err, schemas.ErrForbidden)
 	}
 	all := &schemas.Identity{ID: "k", Role: schemas.RoleReader}
 	var key schemas.TagKey
-	if err := errors.Join(all.Admit(schemas.RightRead, &list), all.Admit(schemas.RightRead, &key)); err != nil || key.TenantID != nil {
+	if err := errors.Join(all.Admit(schemas.PermissionRead, &list), all.Admit(schemas.PermissionRead, &key)); err != nil || key.TenantID != nil {
 		t.Errorf("a credential of all tenants: %v, %v", err, key.TenantID)
 	}
 }

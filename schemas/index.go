@@ -2,16 +2,16 @@ package schemas
 
 // IndexStatus is how an index is that all workers share.
 type IndexStatus struct {
-	Fingerprint  string         `json:"fingerprint,omitzero" doc:"of the documents that are written"`
-	Live         string         `json:"live,omitzero" doc:"fingerprint of the documents that are searched; another one while a new index is filled"`
-	Documents    map[string]int `json:"documents,omitempty" doc:"documents that can be found, by kind"`
-	Lag          *uint64        `json:"lag,omitzero" doc:"changes of the catalog that are still to be written"`
-	Aside        int            `json:"aside,omitzero" doc:"records that the index refuses"`
-	AsideRecords []AsideRecord  `json:"aside_records,omitempty" doc:"the oldest of them"`
+	Fingerprint        string              `json:"fingerprint,omitzero" doc:"of the documents that are written"`
+	Live               string              `json:"live,omitzero" doc:"fingerprint of the documents that are searched; another one while a new index is filled"`
+	Documents          map[string]int      `json:"documents,omitempty" doc:"documents that can be found, by kind"`
+	Lag                *uint64             `json:"lag,omitzero" doc:"changes of the catalog that are still to be written"`
+	Quarantined        int                 `json:"aside,omitzero" doc:"records that the index refuses"`
+	QuarantinedRecords []QuarantinedRecord `json:"aside_records,omitempty" doc:"the oldest of them"`
 }
 
-// AsideRecord is a record that the index refuses.
-type AsideRecord struct {
+// QuarantinedRecord is a record that the index refuses.
+type QuarantinedRecord struct {
 	Key      string `json:"key" doc:"of the catalog"`
 	Reason   string `json:"reason"`
 	Revision uint64 `json:"revision"`

@@ -34,13 +34,13 @@ func TenantOf(req any) string {
 // Admit has req, a pointer, speak for the identity: without a tenant it is
 // about that of the identity. ErrForbidden: it is about another one, or about
 // all although the role does not reach so far.
-func (i *Identity) Admit(needs Right, req any) error {
+func (i *Identity) Admit(permission Permission, req any) error {
 	of, ok := req.(owned)
 	if i == nil || !ok {
 		return nil
 	}
 	o := of.owner()
-	writes := needs == RightRegister
+	writes := permission == PermissionRegister
 	switch global := *o.id == nil; {
 	case global && writes && i.Bound() && o.null():
 		return ErrForbidden.With(FieldError{o.field, "global records need a credential for all tenants; want one of: " + strings.Join(i.Tenants, ", ")})

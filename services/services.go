@@ -164,7 +164,7 @@ func (w *wiring) register(ctx context.Context) error {
 // pressure describes the buckets of the registration, and the storage as a whole,
 // that are nearly full.
 func (w *wiring) pressure(ctx context.Context) ([]string, error) {
-	return bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Copies(), bucket.Catalog, bucket.Aside, bucket.Keys)
+	return bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Copies(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
 }
 
 // projector brings the log into the index that all workers share.

@@ -53,7 +53,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 			return tags.Setup(ctx, js, tags.Settings{Copies: c.Copies, Memory: c.TagMemory, Sync: c.TagSync})
 		}},
 		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Copies) }},
-		{bucket.Aside, func() error { return projection.Setup(ctx, js, c.Copies) }},
+		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Copies) }},
 		{embed.Bucket, func() error {
 			if err := embed.Setup(ctx, js, c.Copies); err != nil && ctx.Err() == nil {
 				c.Log.Warn("no cache of vectors", "err", err) // it reserves 1 GiB; everything works without

@@ -222,7 +222,7 @@ func TestOperateNeedsAllTenants(t *testing.T) {
 	everywhere(t, guarded, func(t *testing.T, c *client) {
 		bound := c.known(t, schemas.RoleAdmin, "$")
 		for _, o := range routesOf(t, c) {
-			if o.Security == nil || o.Security[0]["bearer"][0] != string(schemas.RightOperate) {
+			if o.Security == nil || o.Security[0]["bearer"][0] != string(schemas.PermissionOperate) {
 				continue
 			}
 			if a := bound.ask(t, o.request(), ""); a.status != 403 || !strings.Contains(a.body, "credential for all tenants") {

@@ -26,7 +26,7 @@ const Version = 1
 
 // buckets are what is kept, in the order of the file: what is set aside speaks
 // of revisions of the catalog.
-var buckets = []string{bucket.Catalog, bucket.Aside, bucket.Keys}
+var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys}
 
 // What a file or a cluster is refused for.
 var (

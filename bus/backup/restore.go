@@ -137,7 +137,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 	switch msg.Data = e.data(); {
 	case e.Removed:
 		msg = bucket.Marker(msg.Subject)
-	case e.Bucket == bucket.Aside:
+	case e.Bucket == bucket.Quarantine:
 		if msg.Data = r.moveAside(e.data()); msg.Data == nil {
 			return nil
 		}
@@ -157,7 +157,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 // moveAside is a record that is set aside, at its new revision; nil when it was
 // replaced since.
 func (r *restoring) moveAside(data []byte) []byte {
-	var record schemas.AsideRecord
+	var record schemas.QuarantinedRecord
 	if json.Unmarshal(data, &record) != nil || r.moved[record.Key].was != record.Revision {
 		return nil
 	}

@@ -10,7 +10,7 @@ const (
 	Catalog    = "catalog"
 	Tags       = "tags"
 	Embeddings = "embeddings" // a cache: the oldest messages make room
-	Aside      = "aside"
+	Quarantine = "aside"
 	Keys       = "keys"
 )
 

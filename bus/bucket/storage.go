@@ -13,7 +13,7 @@ import (
 
 // shares are the percentages of the storage that buckets may take. The rest is
 // for other streams.
-var shares = map[string]int64{Catalog: 50, Tags: 25, Embeddings: 10, Aside: 4, Keys: 1}
+var shares = map[string]int64{Catalog: 50, Tags: 25, Embeddings: 10, Quarantine: 4, Keys: 1}
 
 const (
 	// DefaultStorage is used where neither a setting nor the NATS account limits

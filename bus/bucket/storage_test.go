@@ -47,7 +47,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	total := int64(0)
-	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Aside, bucket.Keys} {
+	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Quarantine, bucket.Keys} {
 		s, err := bucket.Setup(t.Context(), js, name, bucket.Copies{Storage: bucket.Storage{Bytes: 100 << 20}}, func(*jetstream.StreamConfig) {})
 		if err != nil {
 			t.Fatal(err)

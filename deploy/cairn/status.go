@@ -81,7 +81,7 @@ func printHealth(out io.Writer, h schemas.Health) error {
 		if s.Index == nil {
 			continue
 		}
-		for _, r := range s.Index.AsideRecords {
+		for _, r := range s.Index.QuarantinedRecords {
 			t.row(fmt.Sprintf("refused: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
 		}
 	}
@@ -117,8 +117,8 @@ func searchable(i *schemas.IndexStatus) (list []string) {
 	if i.Lag != nil {
 		list = append(list, fmt.Sprint("lag ", *i.Lag))
 	}
-	if i.Aside > 0 {
-		list = append(list, fmt.Sprint("refused ", i.Aside))
+	if i.Quarantined > 0 {
+		list = append(list, fmt.Sprint("refused ", i.Quarantined))
 	}
 	return list
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Bucket is the name of the KV bucket of quarantined records.
-const Bucket = bucket.Aside
+const Bucket = bucket.Quarantine
 
 // quarantine holds the records that the index rejected permanently, by catalog key,
 // shared by all workers.
@@ -28,7 +28,7 @@ type quarantine struct {
 	end     chan struct{}
 
 	mu    sync.Mutex
-	known map[string]schemas.AsideRecord
+	known map[string]schemas.QuarantinedRecord
 }
 
 // Setup creates the bucket of quarantined records, or upgrades one that exists.
@@ -45,7 +45,7 @@ func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, e
 	if err != nil {
 		return nil, err
 	}
-	q := &quarantine{kv: kv, end: make(chan struct{}), known: map[string]schemas.AsideRecord{}}
+	q := &quarantine{kv: kv, end: make(chan struct{}), known: map[string]schemas.QuarantinedRecord{}}
 	// The watch outlives ctx; close ends it.
 	if q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("watch bucket %s: %w", Bucket, err)
@@ -91,7 +91,7 @@ func (q *quarantine) watch(loaded func()) {
 func (q *quarantine) learn(entry jetstream.KeyValueEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var record schemas.AsideRecord
+	var record schemas.QuarantinedRecord
 	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &record) != nil {
 		delete(q.known, entry.Key())
 	} else {
@@ -104,7 +104,7 @@ func (q *quarantine) learn(entry jetstream.KeyValueEntry) {
 func (q *quarantine) count() { telemetry.RecordsAside("index", len(q.known)) }
 
 // put quarantines the record, unless a newer revision of it is quarantined.
-func (q *quarantine) put(ctx context.Context, record schemas.AsideRecord) error {
+func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) error {
 	value, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (q *quarantine) has(key string) uint64 {
 	return q.known[key].Revision
 }
 
-func (q *quarantine) note(record schemas.AsideRecord) {
+func (q *quarantine) note(record schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.known[record.Key] = record
@@ -165,13 +165,13 @@ func (q *quarantine) forget(ctx context.Context, key string, revision uint64) er
 }
 
 // list returns the number of records and the oldest of them, up to most.
-func (q *quarantine) list(most int) (int, []schemas.AsideRecord) {
+func (q *quarantine) list(most int) (int, []schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var all []schemas.AsideRecord
+	var all []schemas.QuarantinedRecord
 	for _, record := range q.known {
 		all = append(all, record)
 	}
-	slices.SortFunc(all, func(a, b schemas.AsideRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(all, func(a, b schemas.QuarantinedRecord) int { return cmp.Compare(a.Revision, b.Revision) })
 	return len(all), all[:min(most, len(all))]
 }

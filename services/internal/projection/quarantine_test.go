@@ -50,10 +50,10 @@ func testPoison(t *testing.T, w *world) {
 	w.eventually("both workers know both", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
-		return a.Aside == 2 && b.Aside == 2
+		return a.Quarantined == 2 && b.Quarantined == 2
 	})
 	s, wrong := second.Status(t.Context())
-	first := s.AsideRecords[0]
+	first := s.QuarantinedRecords[0]
 	if first.Key != key("net.bad").String() || !strings.Contains(first.Reason, "too strange") || first.Revision != bad || first.At == "" {
 		t.Errorf("got %+v, want net.bad at revision %d with its reason", first, bad)
 	}
@@ -65,7 +65,7 @@ func testPoison(t *testing.T, w *world) {
 	w.eventually("nothing is set quarantine", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
-		return a.Aside == 0 && b.Aside == 0
+		return a.Quarantined == 0 && b.Quarantined == 0
 	})
 	if got := w.found("healed"); got != "net.bad" || other == 0 {
 		t.Errorf("got %q, want net.bad", got)
@@ -95,7 +95,7 @@ func TestSupersededRecordIsNotQuarantined(t *testing.T) {
 			w.drained(p)
 			w.eventually("nothing is set quarantine", func() bool {
 				s, _ := p.Status(t.Context())
-				return s.Aside == 0
+				return s.Quarantined == 0
 			})
 		})
 	}
@@ -124,12 +124,12 @@ func testStaysQuarantined(t *testing.T, older string) {
 	bad := w.put("net.bad", "poison")
 	w.eventually("the poison is set quarantine", func() bool {
 		s, _ := p.Status(t.Context())
-		return s.Aside == 1
+		return s.Quarantined == 1
 	})
 	close(release)
 	w.drained(p)
 	fresh := w.projector() // knows what was written, and no more
-	if s, _ := fresh.Status(t.Context()); s.Aside != 1 || s.AsideRecords[0].Revision != bad {
-		t.Errorf("got %+v set quarantine, want revision %d", s.AsideRecords, bad)
+	if s, _ := fresh.Status(t.Context()); s.Quarantined != 1 || s.QuarantinedRecords[0].Revision != bad {
+		t.Errorf("got %+v set quarantine, want revision %d", s.QuarantinedRecords, bad)
 	}
 }

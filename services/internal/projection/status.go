@@ -69,12 +69,12 @@ func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string)
 	for i, sentence := range wrong {
 		wrong[i] = "new records become searchable later: " + sentence
 	}
-	if s.Aside, s.AsideRecords = p.quarantine.list(maxListed); s.Aside > 0 {
+	if s.Quarantined, s.QuarantinedRecords = p.quarantine.list(maxListed); s.Quarantined > 0 {
 		var keys []string
-		for _, r := range s.AsideRecords {
+		for _, r := range s.QuarantinedRecords {
 			keys = append(keys, r.Key)
 		}
-		wrong = append(wrong, fmt.Sprintf("the index rejected %d records, such as %s", s.Aside, strings.Join(keys, ", ")))
+		wrong = append(wrong, fmt.Sprintf("the index rejected %d records, such as %s", s.Quarantined, strings.Join(keys, ", ")))
 	}
 	return s, wrong
 }

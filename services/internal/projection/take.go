@@ -162,7 +162,7 @@ func (p *Projector) settle(ctx context.Context, c catalog.Change, reason string,
 		return p.quarantine.forget(ctx, c.Key.String(), c.Revision)
 	}
 	p.deps.Log.Warn("the index rejected a record, which is quarantined", "key", c.Key, "revision", c.Revision, "reason", reason)
-	err := p.quarantine.put(ctx, schemas.AsideRecord{
+	err := p.quarantine.put(ctx, schemas.QuarantinedRecord{
 		Key: c.Key.String(), Reason: reason, Revision: c.Revision, At: time.Now().UTC().Format(time.RFC3339),
 	})
 	if err != nil {
