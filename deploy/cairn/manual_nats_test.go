@@ -16,8 +16,8 @@ import (
 
 var natsRequest = regexp.MustCompile(`(?m)^nats req (--replies 0 )?(\S+) '(.*)'$`)
 
-// natsCommands asks what the README asks with the nats command.
-func natsCommands(t *testing.T, readme string) {
+// natsCommands sends the requests of a page's nats commands.
+func natsCommands(t *testing.T, page string) {
 	s := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
 	if got := do(t, "", "register", "--url", s.http, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
@@ -27,9 +27,9 @@ func natsCommands(t *testing.T, readme string) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	requests := natsRequest.FindAllStringSubmatch(readme, -1)
+	requests := natsRequest.FindAllStringSubmatch(page, -1)
 	if len(requests) < 2 {
-		t.Errorf("the README has %d requests to NATS", len(requests))
+		t.Errorf("the page has %d requests to NATS", len(requests))
 	}
 	for _, r := range requests {
 		last := asked(t, nc, r[2], r[3], r[1] != "")

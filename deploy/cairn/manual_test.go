@@ -16,34 +16,38 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "write the README's outputs and flags as they are now")
+var update = flag.Bool("update", false, "write the generated parts of README and manual")
 
-const readmePath = "../../README.md"
+// manual is the folder of the manual; root is that of the repository.
+const (
+	root   = "../../"
+	manual = root + "edge/docs/"
+)
 
-func readme(t *testing.T) string {
+func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(readmePath)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// settled compares the README with what it should be, or makes it so.
-func settled(t *testing.T, is, should string) {
+// compare compares a page with its generated form, or writes that with -update.
+func compare(t *testing.T, path, got, want string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(readmePath, []byte(should), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(loose(is), loose(should)); diff != "" {
-		t.Errorf("the README is not what happens (-README +now); look, then: go test ./deploy/cairn -run Readme -update\n%s", diff)
+	if diff := cmp.Diff(loose(want), loose(got)); diff != "" {
+		t.Errorf("%s is out of date; check, then run: go test ./deploy/cairn -run Manual -update (-want +got)\n%s", path, diff)
 	}
 }
 
-// vague are the parts of outputs that differ from run to run.
+// vague are the parts of outputs that differ between runs.
 var vague = []struct{ pattern, instead string }{
 	{`\d+\.\d+ s\b`, "T s"},
 	{`\b0\.\d{3}\b`, "0.SCORE"},
@@ -60,21 +64,36 @@ func loose(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// The tests of the README follow each other: with -update, each writes it.
-func TestReadme(t *testing.T) {
+// TestManual checks everything that is generated in README and manual.
+func TestManual(t *testing.T) {
 	t.Parallel()
-	t.Run("Flags", readmeFlags)
-	t.Run("Commands", readmeCommands)
+	t.Run("Flags", func(t *testing.T) { checkTable(t, manual+"configuration.md", "flags", flagTable()) })
+	t.Run("Commands", func(t *testing.T) { checkTable(t, manual+"cli.md", "commands", commandTable()) })
+	t.Run("Outputs", checkOutputs)
+	t.Run("NATS", func(t *testing.T) { natsCommands(t, readFile(t, manual+"nats-api.md")) })
 }
 
-func readmeFlags(t *testing.T) {
-	is := readme(t)
-	before, rest, ok := strings.Cut(is, "-update\" -->\n")
-	_, after, ended := strings.Cut(rest, "<!-- end of flags -->")
+// checkTable checks the part of a page between the markers of the name.
+func checkTable(t *testing.T, path, name, want string) {
+	got := readFile(t, path)
+	begin, end := "<!-- "+name+": go test ./deploy/cairn -run Manual -update -->\n", "<!-- end of "+name+" -->"
+	before, rest, ok := strings.Cut(got, begin)
+	_, after, ended := strings.Cut(rest, end)
 	if !ok || !ended {
-		t.Fatal("the README has no place for the flags")
+		t.Fatalf("%s has no place for %s", path, name)
 	}
-	settled(t, is, before+"-update\" -->\n"+flagTable()+"<!-- end of flags -->"+after)
+	compare(t, path, got, before+begin+want+end+after)
+}
+
+// commandTable has a row for each command.
+func commandTable() string {
+	table := "| command | purpose |\n|---|---|\n"
+	for cmd := range below(newRoot(os.Getenv)) {
+		if cmd.Runnable() && !cmd.Hidden {
+			table += "| `" + cmd.UseLine() + "` | " + cmd.Short + " |\n"
+		}
+	}
+	return table
 }
 
 // flagTable has a row for each flag of any command.
@@ -91,14 +110,14 @@ func flagTable() string {
 			rows[at].defaults = append(rows[at].defaults, f.DefValue)
 		})
 	}
-	text := "| flag | variable | of | default | what |\n|---|---|---|---|---|\n"
+	text := "| flag | variable | commands | default | meaning |\n|---|---|---|---|---|\n"
 	for _, r := range rows {
 		text += r.String()
 	}
 	return text
 }
 
-// flagRow is a flag with the commands that have it.
+// flagRow is a flag with its commands.
 type flagRow struct {
 	*pflag.Flag
 	commands, defaults []string
@@ -125,28 +144,33 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-func readmeCommands(t *testing.T) {
+// checkOutputs runs the commands in the console blocks of README and manual, in
+// order, twice: examples work when they are run again.
+func checkOutputs(t *testing.T) {
 	s := alone(t, "--model", "offline:")
 	dir := clone(t)
-	is := readme(t)
-	ran := 0
-	should := regexp.MustCompile("(?s)```console\n(.*?)```").ReplaceAllStringFunc(is, func(block string) string {
-		text := "```console\n"
-		for _, line := range strings.Split(block, "\n") {
-			command, ok := strings.CutPrefix(line, "$ ")
-			if !ok {
-				continue
-			}
-			ran++
-			text += line + "\n" + shell(t, dir, s, command)
+	for range 2 {
+		ran := 0
+		for _, path := range []string{root + "README.md", manual + "cli.md", manual + "retrieval.md"} {
+			got := readFile(t, path)
+			want := regexp.MustCompile("(?s)```console\n(.*?)```").ReplaceAllStringFunc(got, func(block string) string {
+				text := "```console\n"
+				for _, line := range strings.Split(block, "\n") {
+					command, ok := strings.CutPrefix(line, "$ ")
+					if !ok {
+						continue
+					}
+					ran++
+					text += line + "\n" + shell(t, dir, s, command)
+				}
+				return text + "```"
+			})
+			compare(t, path, got, want)
 		}
-		return text + "```"
-	})
-	if ran < 8 {
-		t.Errorf("the README has %d commands", ran)
+		if ran < 8 {
+			t.Errorf("README and manual have %d commands", ran)
+		}
 	}
-	settled(t, is, should)
-	natsCommands(t, is)
 }
 
 // clone is a folder like a clone of the repository after "make build".
@@ -174,13 +198,13 @@ func clone(t *testing.T) string {
 	return dir
 }
 
-// shell runs a command of the README against s.
+// shell runs a command of a page against s.
 func shell(t *testing.T, dir string, s *running, command string) string {
 	t.Helper()
 	name, _, _ := strings.Cut(command, " ")
 	if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("the README's commands need %s", name)
+			t.Skipf("the commands of the manual need %s", name)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command, "127.0.0.1:8080", strings.TrimPrefix(s.http, "http://")))
