@@ -9,7 +9,7 @@ import (
 	"cairn/bus/bustest"
 )
 
-// An edge with a certificate by one's own authority is asked as the README says.
+// SSL_CERT_FILE names the authority of an edge's certificate.
 func TestCommandsKnowAnAuthorityByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

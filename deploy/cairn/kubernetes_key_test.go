@@ -160,10 +160,10 @@ func (n node) secret(key string) string {
 	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String()
 }
 
-// The command of the README makes all that is asked of the secret.
+// The command of the manual creates every key of the secret that manifests use.
 func TestKubernetesSecretIsMade(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../edge/docs/clustering.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestKubernetesSecretIsMade(t *testing.T) {
 	}
 	for key := range asked {
 		if !strings.Contains(string(readme), "--from-literal="+key+"=") {
-			t.Errorf("the README makes no %s", key)
+			t.Errorf("the manual creates no %s", key)
 		}
 	}
 }
