@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +130,7 @@ func (e *Error) With(fields ...FieldError) *Error {
 // summary is the detail of an error with n invalid fields.
 func summary(status, n int) string {
 	is := "is invalid"
-	if status == http.StatusForbidden {
+	if status == ErrForbidden.Status {
 		is = "is not allowed"
 	}
 	if n == 1 {
