@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/mux"
 	"github.com/nats-io/nuid"
+	"golang.org/x/time/rate"
 
 	"cairn/bus"
 	"cairn/bus/admission"
@@ -35,6 +36,7 @@ type edge struct {
 	gate     *access.Gate // nil: everybody may come in
 	overload *overload.Gate
 	streams  *admission.Pool
+	refusals *rate.Limiter // of those that are not delayed
 	hosts    hosts
 	bodies   *admission.Pool // bytes of request bodies
 	revision atomic.Uint64   // the highest of the catalog that an answer named
@@ -52,6 +54,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		overload: cmp.Or(c.Overload, overload.New(maxRequests)),
 		streams:  admission.NewPool(maxStreams),
+		refusals: rate.NewLimiter(promptRefusals, promptRefusals/10),
 		hosts:    newHosts(c.Hosts),
 		bodies:   admission.NewPool(cmp.Or(c.BodyMemory, defaultBodyMemory)),
 		silence:  cmp.Or(c.KeepAlive, keepAlive),
