@@ -1,5 +1,5 @@
-// Package analyze answers questions about an estate: a model talks, and every
-// figure comes from two tools that compute on the estate itself.
+// Package analyze answers questions about an estate: a model writes the answer, and
+// two tools compute every figure of it from the estate.
 package analyze
 
 import (
@@ -14,23 +14,23 @@ import (
 	"cairn/services/internal/model"
 )
 
-// Deps is what an analysis needs.
+// Deps holds the dependencies of the service.
 type Deps struct {
 	Conn   *bus.Conn // to the rendering agent
 	Model  model.Model
-	Render string // subject of the rendering agent; empty: the model's words are the answer
-	// Memory bounds the bytes that all runs hold, divided among tenants. A run
-	// beyond that is refused before its body is received.
+	Render string // subject of the rendering agent; empty: the model's text is the answer
+	// Memory bounds the bytes that all runs reserve, shared among tenants. A run
+	// that exceeds it is refused before its body is received.
 	Memory int64
-	// EstateMemory bounds the bytes of estates that are cached for the next
-	// question, in memory that no run has reserved.
+	// EstateMemory bounds the bytes of idle estates in the cache. They take only
+	// memory that no run has reserved.
 	EstateMemory int64
-	Grace        time.Duration // at work when nobody listens
-	Runs         int           // analyses in progress that one credential may have at this worker; 0: any number
+	Grace        time.Duration // how long a run continues after its client has disconnected
+	Runs         int           // concurrent analyses of one credential at this worker; 0: unlimited
 	Log          *slog.Logger
 }
 
-// Serve answers analyses on s.
+// Serve registers the handlers of the service on s.
 func Serve(s *bus.Service, d Deps) error {
 	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory)}
 	stream := bus.Analyze
@@ -75,10 +75,10 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 	defer done()
 	window, err := a.Model.Window(ctx)
 	if err != nil {
-		return explained(ctx, fmt.Errorf("ask the model for its window: %w", err))
+		return explained(ctx, fmt.Errorf("read the model window: %w", err))
 	}
 	room := newBudget(window)
-	l := &loop{model: a.Model, tools: tools{e}, to: to, silent: a.Render != "", budget: room, talk: conversation(ask, e, room)}
+	l := &loop{model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: room, conversation: conversation(ask, e, room)}
 	if err := l.run(ctx); err != nil {
 		return explained(ctx, err)
 	}
@@ -91,7 +91,7 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 }
 
 // explained translates a failure of the model into the caller's error. The
-// contract makes each of them a 500, an absent model included.
+// contract defines each as a 500, an unavailable model included.
 func explained(ctx context.Context, err error) error {
 	var incomplete model.IncompleteError
 	switch {
@@ -104,7 +104,7 @@ func explained(ctx context.Context, err error) error {
 	}
 }
 
-// health says whether the model can answer.
+// health reports degraded when the model is unavailable.
 func (a analyzer) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "analyze", Status: schemas.StatusOK, Version: bus.Version,
 		Backends: map[string]string{"model": a.Model.Name()}}

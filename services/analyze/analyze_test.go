@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const pumps = `{"site":{"pumps":[{"id":"p1","state":"on"},{"id":"p2","state":"off"},{"id":"p3","state":"on"}]}}`
 
-// serve starts the service with a model and a rendering agent's subject.
+// serve starts the service. render is the subject of the rendering agent; empty: none.
 func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 	t.Helper()
 	s := bustest.Service(t, conn, "analyze")
@@ -36,13 +36,13 @@ func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 	}
 }
 
-// scripted is a model that plays turns.
+// scripted returns a model that replies with turns, and its server.
 func scripted(t *testing.T, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
 	t.Helper()
 	return narrow(t, 16384, turns...)
 }
 
-// narrow is scripted with a window of so many tokens.
+// narrow is scripted with a window of window tokens.
 func narrow(t *testing.T, window int, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
 	t.Helper()
 	server := ollamatest.New(t, turns...)
@@ -57,7 +57,7 @@ func ask(query string) schemas.Analysis {
 	return schemas.Analysis{Query: query, Context: pumps, Target: "H"}
 }
 
-// stream is the events of an analysis, one a line, and the error at its end.
+// stream returns the events of an analysis, one per line, and its error.
 func stream(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (string, error) {
 	var lines []string
 	for event, err := range bus.Analyze.Call(ctx, conn, a) {
@@ -69,7 +69,7 @@ func stream(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (string, er
 	return strings.Join(lines, "\n"), nil
 }
 
-func TestModelsTalk(t *testing.T) {
+func TestAnalysisEvents(t *testing.T) {
 	t.Parallel()
 	count := modeltest.Use("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`)
 	for _, row := range []struct {
@@ -87,21 +87,21 @@ func TestModelsTalk(t *testing.T) {
 		{"an array's schema",
 			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`), modeltest.Say("ok")},
 			[]string{`"result":{"fields":["id","state"],"count":3,"sample":{"id":"p1","state":"on"}}`}},
-		{"an unknown array names those there are",
+		{"an unknown array lists the known ones",
 			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"pumps"}`), modeltest.Say("ok")},
 			[]string{`"available":["site.pumps"]`}},
-		{"an unknown metric names those there are",
+		{"an unknown metric lists the known ones",
 			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), modeltest.Say("ok")},
 			[]string{`"result":{"error":"`, `p50`}},
-		{"an input of the wrong type is the model's to mend",
+		{"an input of the wrong type is an error result",
 			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":7}`), modeltest.Say("ok")},
 			[]string{`"result":{"error":"compute_stats takes {data_key: string`, `text_delta {"text":"ok"}`}},
-		{"a filter by another name is the model's to mend",
+		{"an unknown argument is an error result",
 			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":"site.pumps","where":{"state":"on"}}`), modeltest.Say("ok")},
-			[]string{`"result":{"error":"compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: there is no argument \"where\""}`}},
-		{"an argument of the other tool is the model's to mend",
+			[]string{`"result":{"error":"compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: unknown argument \"where\""}`}},
+		{"an argument of the other tool is an error result",
 			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"site.pumps","group_by":"state"}`), modeltest.Say("ok")},
-			[]string{`"result":{"error":"inspect_schema takes {data_key: string}: there is no argument \"group_by\""}`}},
+			[]string{`"result":{"error":"inspect_schema takes {data_key: string}: unknown argument \"group_by\""}`}},
 		{"a failure after the first event is an event",
 			[]modeltest.Turn{count, {Status: 500, Error: "boom"}},
 			[]string{`tool_result`, `error {"code":"AN-500"`, `done {}`}},
@@ -127,7 +127,7 @@ func TestModelsTalk(t *testing.T) {
 	}
 }
 
-func TestModelIsToldWhatWasSaid(t *testing.T) {
+func TestHistoryInRequest(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, server := scripted(t, modeltest.Say("one"))
@@ -156,11 +156,11 @@ func TestModelIsToldWhatWasSaid(t *testing.T) {
 		}
 	}
 	if strings.Contains(texts[0], "p2") {
-		t.Errorf("the system prompt holds records:\n%s", texts[0])
+		t.Errorf("the system prompt contains records:\n%s", texts[0])
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestAnalysisErrors(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.Turn{Status: 404, Error: "model not found"})
@@ -170,9 +170,9 @@ func TestRefusals(t *testing.T) {
 		want          *schemas.Error
 		says          string
 	}{
-		{"a context that is no JSON", "{", schemas.ErrAnalysisInternal, "context: "},
+		{"a context that is not JSON", "{", schemas.ErrAnalysisInternal, "context: "},
 		{"no context", "", schemas.ErrAnalysisMalformed, "context: required"},
-		{"a model that cannot be called", pumps, schemas.ErrAnalysisInternal, "model call failed"},
+		{"a model that fails", pumps, schemas.ErrAnalysisInternal, "model call failed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -186,9 +186,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRunsBeyondTheMemoryAreRefused has a run that waits for its model, beside
-// which a body of 1 MB does not fit.
-func TestRunsBeyondTheMemoryAreRefused(t *testing.T) {
+// TestAnalysisMemory checks that a body of 1 MB is refused while another run holds
+// the memory.
+func TestAnalysisMemory(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	held := make(chan struct{})
@@ -213,18 +213,18 @@ func TestRunsBeyondTheMemoryAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := stream(t.Context(), conn, large(2)); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "--analysis-memory") {
-		t.Errorf("a second run: got %v, want %v that names --analysis-memory", err, schemas.ErrAnalysisUnavailable)
+		t.Errorf("a second run: got %v, want %v naming --analysis-memory", err, schemas.ErrAnalysisUnavailable)
 	}
 	close(held)
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
 	if _, err := stream(t.Context(), conn, large(2)); err != nil {
-		t.Errorf("after the first has ended, with its estate cached: %v", err)
+		t.Errorf("after the first run, with its estate cached: %v", err)
 	}
 }
 
-func TestModelThatGoesOnMustAnswer(t *testing.T) {
+func TestMaxRounds(t *testing.T) {
 	t.Parallel()
 	inspect := modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
 	for _, row := range []struct {
@@ -232,8 +232,8 @@ func TestModelThatGoesOnMustAnswer(t *testing.T) {
 		last modeltest.Turn
 		want string
 	}{
-		{"and does", modeltest.Say("Three."), `text_delta {"text":"Three."}`},
-		{"and does not", inspect, `error {"code":"AN-500","message":"analysis failed: the model asked for tools 13 times and gave no answer"}`},
+		{"the model answers", modeltest.Say("Three."), `text_delta {"text":"Three."}`},
+		{"the model calls a tool again", inspect, `error {"code":"AN-500","message":"analysis failed: the model called tools in 13 messages and gave no answer"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -246,13 +246,13 @@ func TestModelThatGoesOnMustAnswer(t *testing.T) {
 			}
 			last := server.Requests()[12]
 			if said := last.Messages[len(last.Messages)-1]; len(last.Tools) != 0 || said.Role != "user" || !strings.Contains(said.Content, "Answer now") {
-				t.Errorf("the last request has %d tools and ends with %+v", len(last.Tools), said)
+				t.Errorf("the last request has %d tools and ends with message %+v", len(last.Tools), said)
 			}
 		})
 	}
 }
 
-func TestCallerThatLeavesStopsTheModel(t *testing.T) {
+func TestDisconnectCancelsModel(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, server := scripted(t, modeltest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
@@ -263,11 +263,11 @@ func TestCallerThatLeavesStopsTheModel(t *testing.T) {
 	select {
 	case <-server.Left():
 	case <-time.After(time.Second):
-		t.Fatal("the model talks on a second after the caller left")
+		t.Fatal("the model request was not canceled within a second of the disconnect")
 	}
 }
 
-// gate lets n pieces through.
+// gate returns a gate that n pieces can pass.
 func gate(n int) <-chan struct{} {
 	g := make(chan struct{}, n)
 	for range n {
@@ -276,7 +276,7 @@ func gate(n int) <-chan struct{} {
 	return g
 }
 
-func TestOfflineAnswersWithUsage(t *testing.T) {
+func TestOfflineUsage(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serve(t, conn, offline.New(), "")

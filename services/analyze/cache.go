@@ -13,15 +13,15 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-// cache holds parsed estates: those that runs use, and of the others, which are
-// evicted least recently used first, at most most bytes. Estates in use count
-// against the reservation of the first run that uses them; the others take only
-// memory that no run has reserved. It may be used concurrently: runs on the same
-// estate wait until one of them has parsed it.
+// cache holds parsed estates: all that runs use and, up to most bytes, idle ones,
+// which it evicts least recently used first. An estate in use counts against the
+// reservation of the first run that uses it; idle estates take only memory that no
+// run has reserved. A cache is safe for concurrent use: concurrent runs on the same
+// estate share one parse.
 type cache struct {
 	seed   maphash.Seed
 	most   int64
-	budget int64 // of pool
+	budget int64 // capacity of pool
 	pool   *admission.Pool
 
 	mu     sync.Mutex
@@ -41,23 +41,22 @@ type entry struct {
 	at    *list.Element // in unused; nil while there are users
 }
 
-// newCache returns a cache whose estates count against a budget of bytes, and
-// keeps at most most bytes of estates that no run uses.
+// newCache returns a cache whose estates in use share budget bytes with runs, and
+// which keeps at most most bytes of idle estates.
 func newCache(budget, most int64) *cache {
 	return &cache{seed: maphash.MakeSeed(), most: most, budget: budget, pool: admission.NewPool(budget), byHash: map[uint64]*entry{}}
 }
 
-// open returns the estate of a text, which is a JSON string that was checked and
-// must not change. The run's reservation has bodyFactor bytes for each byte of
-// the text, which pass to the estate, or are released when another run holds it.
-// The run calls done when it does not use the estate any more. The error may be
-// that of ctx.
+// open returns the estate of text, a validated JSON string that must not change. The
+// run's reservation must hold bodyFactor bytes for each byte of text; they pass to
+// the estate, or are released when another run holds it. The caller calls done when
+// it stops using the estate. The error may be ctx.Err().
 func (c *cache) open(ctx context.Context, text []byte, run *reservation) (e *estate.Estate, done func(), err error) {
-	k := c.enter(c.hash(text), text, run)
+	k := c.acquire(c.hash(text), text, run)
 	defer func() {
-		if done == nil { // an error, or a panic of parse
+		if done == nil { // parse failed or panicked
 			c.forget(k)
-			c.leave(k)
+			c.release(k)
 		}
 	}()
 	if e, err = k.parse.Get(ctx); err != nil {
@@ -66,11 +65,11 @@ func (c *cache) open(ctx context.Context, text []byte, run *reservation) (e *est
 	if err := c.settle(k, e); err != nil {
 		return nil, nil, err
 	}
-	return e, func() { c.leave(k) }, nil
+	return e, func() { c.release(k) }, nil
 }
 
-// ends is how much of the beginning and of the end of a text its hash is made
-// of, in bytes. Large ones that differ in the middle alone push each other out.
+// ends is the number of bytes hashed at each end of a text. Large texts that differ
+// only in between share a hash and replace each other in the cache.
 const ends = 64 << 10
 
 func (c *cache) hash(text []byte) uint64 {
@@ -82,9 +81,9 @@ func (c *cache) hash(text []byte) uint64 {
 	return h.Sum64()
 }
 
-// enter returns the entry of text, for one more user. It compares the text too:
-// one tenant never gets the estate of another, whatever the hash.
-func (c *cache) enter(hash uint64, text []byte, run *reservation) *entry {
+// acquire returns the entry of text with one more user. It compares whole texts, so
+// that a hash collision never returns another tenant's estate.
+func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.byHash[hash]
@@ -110,7 +109,7 @@ func (c *cache) enter(hash uint64, text []byte, run *reservation) *entry {
 	return k
 }
 
-// settle makes the reservation of the entry the size of its estate.
+// settle resizes the entry's reservation to the size of its estate.
 func (c *cache) settle(k *entry, e *estate.Estate) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +124,8 @@ func (c *cache) settle(k *entry, e *estate.Estate) error {
 	return nil
 }
 
-// leave ends the use of the entry by one run.
-func (c *cache) leave(k *entry) {
+// release releases the entry for one run.
+func (c *cache) release(k *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k.users--; k.users > 0 {
@@ -142,14 +141,14 @@ func (c *cache) leave(k *entry) {
 	c.trim()
 }
 
-// evict makes room for reservations.
+// evict frees idle estates that exceed the unreserved memory.
 func (c *cache) evict() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.trim()
 }
 
-// trim evicts unused estates until they fit beside what runs have reserved.
+// trim evicts idle estates until they fit into the unreserved memory.
 func (c *cache) trim() {
 	if c.idle == 0 {
 		return
@@ -160,7 +159,7 @@ func (c *cache) trim() {
 	}
 }
 
-// forget removes an entry that could not be opened.
+// forget removes an entry that failed to open.
 func (c *cache) forget(k *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +168,7 @@ func (c *cache) forget(k *entry) {
 	}
 }
 
-// remove takes the entry, if it is not nil, out of the cache. Its users keep it.
+// remove removes the entry from the cache. Its users keep it. k may be nil.
 func (c *cache) remove(k *entry) {
 	if k == nil {
 		return

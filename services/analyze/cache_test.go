@@ -11,8 +11,8 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// openFor opens text in the cache for a run of a tenant, and fails the test on
-// an error. done ends the run.
+// openFor opens text for a run of tenant and fails the test on an error. The caller
+// calls done to end the run.
 func openFor(t *testing.T, c *cache, tenant string, text []byte) (e *estate.Estate, done func()) {
 	t.Helper()
 	e, done, err := tryOpen(c, tenant, text)
@@ -22,7 +22,7 @@ func openFor(t *testing.T, c *cache, tenant string, text []byte) (e *estate.Esta
 	return e, done
 }
 
-// tryOpen is openFor that returns the error.
+// tryOpen is openFor, but returns the error.
 func tryOpen(c *cache, tenant string, text []byte) (*estate.Estate, func(), error) {
 	run := &reservation{pool: c.pool, tenant: tenant}
 	if !run.resize(bodyFactor * int64(len(text))) {
@@ -37,7 +37,7 @@ func tryOpen(c *cache, tenant string, text []byte) (*estate.Estate, func(), erro
 	return e, func() { done(); run.resize(0) }, nil
 }
 
-// opened is openFor for a run that ends at once.
+// opened opens text for a run that ends immediately.
 func opened(t *testing.T, c *cache, text []byte) *estate.Estate {
 	t.Helper()
 	e, done := openFor(t, c, "", text)
@@ -45,7 +45,7 @@ func opened(t *testing.T, c *cache, text []byte) *estate.Estate {
 	return e
 }
 
-// numbered returns estates of 10 kB that differ in n.
+// numbered returns an estate of 10 kB that contains n.
 func numbered(n int) []byte {
 	return fmt.Appendf(nil, `"{\"a\":[%d%s]}"`, n, strings.Repeat(" ", 10_000))
 }
@@ -64,21 +64,21 @@ func TestCache(t *testing.T) {
 		opened(t, c, numbered(10+n))
 	}
 	if c.idle > c.most || c.unused.Len() != len(c.byHash) {
-		t.Errorf("holds %d of %d bytes, %d in order and %d by hash", c.idle, c.most, c.unused.Len(), len(c.byHash))
+		t.Errorf("the cache has %d of %d bytes, %d list entries and %d map entries", c.idle, c.most, c.unused.Len(), len(c.byHash))
 	}
 	if opened(t, c, numbered(1)) == first {
-		t.Error("the least recently used was kept")
+		t.Error("the least recently used estate was not evicted")
 	}
 	held := c.unused.Len()
 	if _, _, err := tryOpen(c, "", []byte(`"{"`)); err == nil || c.unused.Len() != held || len(c.byHash) != held {
-		t.Errorf("a text that is not JSON: error %v, and %d are held instead of %d", err, len(c.byHash), held)
+		t.Errorf("invalid JSON: error %v and %d entries, want %d", err, len(c.byHash), held)
 	}
 	if reserved, _ := c.pool.Held(); reserved != 0 {
-		t.Errorf("%d bytes are reserved without a run", reserved)
+		t.Errorf("%d bytes are reserved after all runs, want 0", reserved)
 	}
 }
 
-func TestCacheIsEvictedForRuns(t *testing.T) {
+func TestCacheEvictsForRuns(t *testing.T) {
 	t.Parallel()
 	c := newCache(2<<20, 2<<20)
 	for n := range 8 {
@@ -90,15 +90,15 @@ func TestCacheIsEvictedForRuns(t *testing.T) {
 	}
 	run := &reservation{pool: c.pool, tenant: "acme"}
 	if !run.resize(2 << 20) {
-		t.Fatal("a run was refused for estates that no run uses")
+		t.Fatal("a run was refused although only idle estates take memory")
 	}
 	c.evict()
 	if c.idle != 0 || c.unused.Len() != 0 {
-		t.Errorf("%d estates of %d bytes are still cached beside a run that takes all memory", c.unused.Len(), c.idle)
+		t.Errorf("%d estates of %d bytes are cached, want none", c.unused.Len(), c.idle)
 	}
 }
 
-func TestEstatesInUseCountOnce(t *testing.T) {
+func TestSharedEstateReservedOnce(t *testing.T) {
 	t.Parallel()
 	c := newCache(64<<20, 0)
 	e, first := openFor(t, c, "acme", numbered(1))
@@ -111,7 +111,7 @@ func TestEstatesInUseCountOnce(t *testing.T) {
 	}{
 		{"two runs on one estate", func() {}, size},
 		{"the first has ended", first, size},
-		{"both have ended, and nothing is cached", second, 0},
+		{"both have ended", second, 0},
 	} {
 		step.done()
 		if reserved, tenants := c.pool.Held(); reserved != step.want {
@@ -123,9 +123,9 @@ func TestEstatesInUseCountOnce(t *testing.T) {
 	}
 }
 
-// TestEstatesLargerThanReserved has estates of many small arrays, which take far
-// more than bodyFactor bytes for each byte of text.
-func TestEstatesLargerThanReserved(t *testing.T) {
+// TestReservationGrows uses estates of many small arrays, which take far more than
+// bodyFactor bytes for each byte of text.
+func TestReservationGrows(t *testing.T) {
 	t.Parallel()
 	c := newCache(24<<20, 0)
 	var done []func()
@@ -143,7 +143,7 @@ func TestEstatesLargerThanReserved(t *testing.T) {
 		}
 		done = append(done, end)
 		if n == 20 {
-			t.Fatal("estates were opened beyond the memory")
+			t.Fatal("the opened estates exceed the memory")
 		}
 	}
 	if len(done) == 0 {
@@ -153,11 +153,11 @@ func TestEstatesLargerThanReserved(t *testing.T) {
 		end()
 	}
 	if reserved, _ := c.pool.Held(); reserved != 0 {
-		t.Errorf("%d bytes are reserved without a run", reserved)
+		t.Errorf("%d bytes are reserved after all runs, want 0", reserved)
 	}
 }
 
-func TestCacheTellsLargeEstatesApart(t *testing.T) {
+func TestCacheHashCollision(t *testing.T) {
 	t.Parallel()
 	space := strings.Repeat(" ", 100_000)
 	c := newCache(64<<20, 64<<20)
@@ -178,7 +178,7 @@ func TestCacheParsesOnce(t *testing.T) {
 	var got [callers]*estate.Estate
 	for i := range got {
 		done.Go(func() {
-			text := []byte(`"[` + strings.Repeat("1,", 100_000) + `1]"`) // each has a copy of its own
+			text := []byte(`"[` + strings.Repeat("1,", 100_000) + `1]"`) // each goroutine has a copy
 			ready.Done()
 			ready.Wait()
 			e, end, err := tryOpen(c, "", text)
@@ -193,10 +193,10 @@ func TestCacheParsesOnce(t *testing.T) {
 	done.Wait()
 	for _, e := range got {
 		if e == nil || e != got[0] {
-			t.Error("one text was parsed more than once at the same moment")
+			t.Error("one text was parsed more than once")
 		}
 	}
 	if want := int64(got[0].Size() + len(`"[1]"`) + 2*100_000); c.idle != want || c.unused.Len() != 1 {
-		t.Errorf("holds %d estates of %d bytes, want one of %d", c.unused.Len(), c.idle, want)
+		t.Errorf("the cache has %d estates of %d bytes, want one of %d", c.unused.Len(), c.idle, want)
 	}
 }

@@ -9,30 +9,30 @@ import (
 	"cairn/services/internal/model"
 )
 
-// prompts are what a model is told of answering, a file a mode.
+// prompts holds the system prompt of each mode.
 //
 //go:embed prompts
 var prompts embed.FS
 
 const (
-	// assumedWindow is that of a model of which nobody says it, in tokens.
+	// assumedWindow is the window of a model that reports none, in tokens.
 	assumedWindow = 32 << 10
-	// tokenBytes is how long a token is taken to be. JSON has shorter ones than
-	// English, which has some 4 bytes a token.
+	// tokenBytes is the assumed length of a token. English has about 4 bytes a
+	// token, JSON fewer.
 	tokenBytes = 3
-	// mostOutline bounds what a model is told of the estate, in bytes, so that
-	// it is read soon.
-	mostOutline = 8 << 10
+	// maxOutline bounds the outline of the estate in the prompt, in bytes, which
+	// bounds the time to the first token.
+	maxOutline = 8 << 10
 )
 
-// leftOut stands for what of the history does not fit.
-const leftOut = "(Earlier messages are left out.)"
+// omittedNotice replaces the part of the history that does not fit.
+const omittedNotice = "(Earlier messages are left out.)"
 
-// budget is what a conversation may take, in bytes.
+// budget bounds the parts of a conversation, in bytes.
 type budget struct {
 	outline int
-	prompt  int // at first; the rest of the window is for results and answers
-	all     int // with the results
+	prompt  int // the first request; the rest of the window is for results and answers
+	all     int // including results
 }
 
 func newBudget(window int) budget {
@@ -40,43 +40,43 @@ func newBudget(window int) budget {
 		window = assumedWindow
 	}
 	bytes := window * tokenBytes
-	return budget{outline: min(mostOutline, bytes/8), prompt: bytes / 2, all: bytes * 3 / 4}
+	return budget{outline: min(maxOutline, bytes/8), prompt: bytes / 2, all: bytes * 3 / 4}
 }
 
-// conversation is what the model is told: the rules of the mode, the estate,
-// as much as fits of what was said so far, and the question.
+// conversation returns the first request to the model: the prompt of the mode, the
+// outline of the estate, the newest part of the history that fits, and the question.
 func conversation(ask schemas.Analysis, e *estate.Estate, b budget) model.Conversation {
 	rules, err := prompts.ReadFile("prompts/" + ask.Mode + ".md")
 	if err != nil {
-		panic(err) // compiled in, for each mode there is
+		panic(err) // embedded for every valid mode
 	}
-	talk := model.Conversation{Rules: string(rules), Tools: offered, Estate: e, OutlineBytes: b.outline}
+	c := model.Conversation{Rules: string(rules), Tools: offered, Estate: e, OutlineBytes: b.outline}
 	taken := len(rules) + b.outline + toolBytes + len(ask.Query)
-	talk.Messages = append(newest(ask.History(), b.prompt-taken), model.Message{Role: model.User, Text: ask.Query})
-	return talk
+	c.Messages = append(newest(ask.History(), b.prompt-taken), model.Message{Role: model.User, Text: ask.Query})
+	return c
 }
 
-// newest is the last messages of the history, as many as fit whole, after a
-// mark where others are left out.
+// newest returns the last messages of the history that fit whole into room bytes,
+// preceded by omittedNotice when some do not.
 func newest(history []schemas.Utterance, room int) []model.Message {
 	var kept []model.Message
-	for _, said := range slices.Backward(history) {
-		room -= len(said.C)
+	for _, u := range slices.Backward(history) {
+		room -= len(u.C)
 		if room < 0 {
-			kept = append(kept, model.Message{Role: model.User, Text: leftOut})
+			kept = append(kept, model.Message{Role: model.User, Text: omittedNotice})
 			break
 		}
 		role := model.User
-		if said.R == 1 {
+		if u.R == 1 {
 			role = model.Assistant
 		}
-		kept = append(kept, model.Message{Role: role, Text: said.C})
+		kept = append(kept, model.Message{Role: role, Text: u.C})
 	}
 	slices.Reverse(kept)
 	return kept
 }
 
-// size is how many bytes the messages take of a model's window.
+// size returns the bytes that messages take of a model's window.
 func size(messages []model.Message) int {
 	n := 0
 	for _, m := range messages {

@@ -17,9 +17,9 @@ import (
 	"cairn/services/internal/model/offline"
 )
 
-var update = flag.Bool("update", false, "write the prompts that are compared")
+var update = flag.Bool("update", false, "update the golden prompts")
 
-// What a model is told at first, whole, is in testdata.
+// TestPrompts compares the whole system prompt with testdata.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{schemas.ModeStandard, schemas.ModeBroad} {
@@ -45,15 +45,15 @@ func TestPrompts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the prompt (-want +got):\n%s", diff)
+				t.Errorf("prompt (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Of a history that does not fit, the newest messages are told, and that others
-// are left out.
-func TestHistoryIsCutToTheWindow(t *testing.T) {
+// TestHistoryFitsWindow: the newest messages are sent, after a note that others are
+// left out.
+func TestHistoryFitsWindow(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, server := narrow(t, 4096, modeltest.Say("Three."))
@@ -70,23 +70,23 @@ func TestHistoryIsCutToTheWindow(t *testing.T) {
 	if got := messages[1].Content; got != "(Earlier messages are left out.)" {
 		t.Errorf("the history begins with %q", got)
 	}
-	told := messages[2 : len(messages)-1]
-	for i, said := range told {
-		if want := fmt.Sprintf("message %d ", 200-len(told)+i); !strings.HasPrefix(said.Content, want) {
-			t.Fatalf("message %d of the history is %q, want %q", i, said.Content, want)
+	history := messages[2 : len(messages)-1]
+	for i, sent := range history {
+		if want := fmt.Sprintf("message %d ", 200-len(history)+i); !strings.HasPrefix(sent.Content, want) {
+			t.Fatalf("message %d of the history is %q, want %q", i, sent.Content, want)
 		}
 	}
 	size := 0
-	for _, said := range messages {
-		size += len(said.Content)
+	for _, sent := range messages {
+		size += len(sent.Content)
 	}
-	if size > 4096*3/2 || len(told) < 5 {
-		t.Errorf("%d messages with %d bytes in all, want more than a few in half of the window", len(told), size)
+	if size > 4096*3/2 || len(history) < 5 {
+		t.Errorf("%d messages with %d bytes in all, want more than a few in half of the window", len(history), size)
 	}
 }
 
-// A result that a small window has no room for is left with the largest groups.
-func TestResultsAreCutToTheWindow(t *testing.T) {
+// TestResultsFitWindow: results keep their largest groups.
+func TestResultsFitWindow(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	group := modeltest.Use("compute_stats", `{"data_key":"pumps","group_by":"id","metrics":["count","max:n"]}`)
@@ -102,23 +102,23 @@ func TestResultsAreCutToTheWindow(t *testing.T) {
 	if err != nil || !strings.HasSuffix(got, "text_delta {\"text\":\"Many.\"}\ndone {}") {
 		t.Fatalf("got\n%.2000s\n%v", got, err)
 	}
-	told := 0
+	history := 0
 	for line := range strings.Lines(got) {
 		result, ok := strings.CutPrefix(line, "tool_result ")
 		if !ok {
 			continue
 		}
-		told += len(result)
+		history += len(result)
 		if !strings.Contains(result, `"groups":{"pump-007":2,`) || !strings.Contains(result, `"truncated":true`) || !strings.Contains(result, `"group_count":900`) {
-			t.Errorf("the result is %.300s, want the largest group, and marked that others are missing", result)
+			t.Errorf("got %.300s, want the largest group, and truncated", result)
 		}
 	}
-	if told > 4096*3 {
-		t.Errorf("the results have %d bytes, more than the window", told)
+	if history > 4096*3 {
+		t.Errorf("the results have %d bytes, want at most the window", history)
 	}
 }
 
-func TestCallsOfOneMessageAreAnsweredInTheirOrder(t *testing.T) {
+func TestCallOrder(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	both := modeltest.Turn{}
@@ -141,11 +141,11 @@ func TestCallsOfOneMessageAreAnsweredInTheirOrder(t *testing.T) {
 		}
 	}
 	if got := len(server.Requests()[1].Messages); got != 2+1+5 {
-		t.Errorf("the model is told %d messages, want its own and 5 results after the question", got)
+		t.Errorf("the second request has %d messages, want 8", got)
 	}
 }
 
-func TestThoughtsAreNotSaid(t *testing.T) {
+func TestThinkTags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
@@ -155,8 +155,8 @@ func TestThoughtsAreNotSaid(t *testing.T) {
 		{"in one piece", []string{"<think>7?</think>Three."}, "Three."},
 		{"in many pieces", []string{"<th", "ink>7", "? </th", "ink", ">Th", "ree."}, "Three."},
 		{"twice", []string{"<think>7?</think>Three", "<think>!</think>."}, "Three."},
-		{"no thought", []string{"a <", " b <t", "h> c"}, "a < b <th> c"},
-		{"a mark that is left open at the end", []string{"Three <thi"}, "Three <thi"},
+		{"no tag", []string{"a <", " b <t", "h> c"}, "a < b <th> c"},
+		{"an incomplete tag at the end", []string{"Three <thi"}, "Three <thi"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,26 +167,26 @@ func TestThoughtsAreNotSaid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if said := textOf(t, got); said != row.want {
-				t.Errorf("got %q, want %q", said, row.want)
+			if sent := textOf(t, got); sent != row.want {
+				t.Errorf("got %q, want %q", sent, row.want)
 			}
 		})
 	}
 }
 
-func TestErrorSaysHowTheAnswerIsIncomplete(t *testing.T) {
+func TestIncompleteAnswers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name  string
 		turns []modeltest.Turn
 		want  string
 	}{
-		{"an answer of thoughts alone is empty", []modeltest.Turn{modeltest.Say("<think>", "Hm.", "</think>\n")}, "the model returned an empty answer"},
+		{"an answer of reasoning alone is empty", []modeltest.Turn{modeltest.Say("<think>", "Hm.", "</think>\n")}, "the model returned an empty answer"},
 		{"an answer without text is empty", []modeltest.Turn{modeltest.Say(), modeltest.Say()}, "the model returned an empty answer"},
 		{"an answer that the server ends at a limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}}, "the model's answer was cut off at its token limit of 2"},
 		{"an answer that fills the window", []modeltest.Turn{{Text: []string{"Two"}, PromptTokens: 16383, Reason: "length"}}, "the model's answer was cut off at its token limit of 16384"},
 		{"a stream without its last part", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Stop}}, "the model's stream ended before its last part"},
-		{"a connection that breaks", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Cut}}, "the model's stream"},
+		{"a reset connection", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Cut}}, "the model's stream"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -194,15 +194,15 @@ func TestErrorSaysHowTheAnswerIsIncomplete(t *testing.T) {
 			m, _ := scripted(t, row.turns...)
 			serve(t, conn, m, "")
 			got, err := stream(t.Context(), conn, ask("how many pumps?"))
-			if said := fmt.Sprint(got, err); !strings.Contains(said, "AN-500") || !strings.Contains(said, row.want) {
-				t.Errorf("got %q, want AN-500 and %q", said, row.want)
+			if sent := fmt.Sprint(got, err); !strings.Contains(sent, "AN-500") || !strings.Contains(sent, row.want) {
+				t.Errorf("got %q, want AN-500 and %q", sent, row.want)
 			}
 		})
 	}
 }
 
-// The planner without a model reads all groups that a result has.
-func TestOfflineResultsAreNotCut(t *testing.T) {
+// TestOfflineResultsAreNotTruncated: the planner gets all groups of a result.
+func TestOfflineResultsAreNotTruncated(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serve(t, conn, offline.New(), "")

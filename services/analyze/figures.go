@@ -12,35 +12,35 @@ import (
 type figure struct {
 	text     string
 	percent  bool
-	readings []reading // 1.234 may be a little more than one, or a thousand
+	readings []reading // 1.234 is a decimal fraction or 1,234
 }
 
-// reading is what a figure may mean.
+// reading is one interpretation of a figure.
 type reading struct {
 	value float64
-	slack float64 // how far a fraction may be from it that was rounded
-	about float64 // how far any number may be: 5.2k is said of 5,230
+	slack float64 // rounding error if value is a rounded fraction
+	about float64 // rounding error if value is a rounded multiple: 5.2k for 5,230
 }
 
 var (
-	// A word is a run of letters, digits and what joins them: web-1, 10.0.0.1 and
-	// 2024-05-01 are names, no figures.
+	// word matches a run of letters, digits and the characters that join them: web-1,
+	// 10.0.0.1 and 2024-05-01 are names, not figures.
 	word = regexp.MustCompile(`[-+]?(?:\d[\d.,]*[eE]\+\d|[\pL\pN_])[\pL\pN_.,:/@-]*%?`)
-	// plain is a number as people write them.
+	// plain matches a number with optional thousands separators and decimals.
 	plain = regexp.MustCompile(`^[-+]?(\d{1,3}([.,]\d{3})+([.,]\d+)?|\d+([.,]\d+)?)$`)
-	// exponent is one as programs do.
+	// exponent matches a number in scientific notation.
 	exponent = regexp.MustCompile(`^[-+]?\d+(\.\d+)?[eE][-+]?\d+$`)
-	// glued is a number with letters behind it: 4711GB, 12x, 40Gbit/s. That some
-	// product is called so shows in the results.
+	// glued matches a number followed by letters, such as 4711GB, 12x or 40Gbit/s.
+	// A product name of that form matches too; it then appears in the results.
 	glued = regexp.MustCompile(`^([-+]?\d[\d.,]*)(\pL+)(?:/\pL+)?$`)
-	// numbering is that of the items of a list.
+	// numbering matches the numbers of list items.
 	numbering = regexp.MustCompile(`(?m)^\s*\d+[.)]\s`)
 )
 
-// ordinals make a number a place in an order.
+// ordinals are the suffixes of ordinal numbers, which are not figures.
 var ordinals = []string{"st", "nd", "rd", "th"}
 
-// figuresOf are the numbers of a text, in their order.
+// figuresOf returns the numbers in text, in order.
 func figuresOf(text string) []figure {
 	text = numbering.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
 	var all []figure
@@ -57,7 +57,7 @@ func figuresOf(text string) []figure {
 	return all
 }
 
-// figuresIn are the numbers that a word is: one, or two as in 16/30.
+// figuresIn returns the numbers in a word: none, one, or two for a form such as 16/30.
 func figuresIn(word string) []figure {
 	if f, ok := figureOf(word); ok {
 		return []figure{f}
@@ -71,7 +71,7 @@ func figuresIn(word string) []figure {
 	return []figure{f, g}
 }
 
-// figureOf is the number that a word is, if it is one.
+// figureOf parses a word as a number.
 func figureOf(word string) (figure, bool) {
 	if plain.MatchString(word) {
 		return newFigure(word), true
@@ -90,9 +90,8 @@ func figureOf(word string) (figure, bool) {
 	return f, true
 }
 
-// multiply reads what the unit makes of the number: 5k is 5,000. With more
-// behind it, the results may be in any of the units up to that one: 2GB are 2,
-// 2,000 or 2,048, and so on.
+// multiply applies a unit prefix: 5k is 5,000. With further letters the result may be
+// in any unit up to that one: 2GB matches 2, 2,000, 2,048 and so on.
 func (f *figure) multiply(unit string) {
 	most := strings.IndexByte("kMGTP", unit[0]) + 1
 	if unit[0] == 'K' {
@@ -109,17 +108,17 @@ func (f *figure) multiply(unit string) {
 		for power := least; power <= most; power++ {
 			for _, thousand := range []float64{1000, 1024} {
 				times := math.Pow(thousand, float64(power))
-				f.readings = append(f.readings, reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*mostAbout) * times})
+				f.readings = append(f.readings, reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*maxAbout) * times})
 			}
 		}
 	}
 }
 
-// mostAbout bounds what rounding to a multiple takes: 5k is not said of 5,400.
-const mostAbout = 0.05
+// maxAbout bounds the relative error of rounding to a multiple: 5k does not match 5,400.
+const maxAbout = 0.05
 
-// newFigure reads a number. A single mark with three digits behind it may begin
-// the decimals, or separate thousands.
+// newFigure parses a number. A single separator with three digits after it is a
+// decimal point or a thousands separator, so both readings are kept.
 func newFigure(number string) figure {
 	f := figure{text: number}
 	digits := strings.TrimLeft(number, "+")
@@ -144,22 +143,22 @@ func (f *figure) read(whole, fraction string) {
 	}
 }
 
-// only is the sign and the digits of a number.
+// only returns number without separators.
 func only(number string) string { return strings.NewReplacer(".", "", ",", "").Replace(number) }
 
-// is reports whether the figure is v, as it is or rounded.
+// is reports whether the figure is v, exact or rounded to a fraction.
 func (f figure) is(v float64) bool {
 	return slices.ContainsFunc(f.readings, func(r reading) bool {
 		return r.value == v || math.Abs(r.value-v) <= r.slack && v != math.Trunc(v)
 	})
 }
 
-// says reports whether the figure is v, which may be rounded to a multiple.
+// says reports whether the figure is v, exact, rounded, or rounded to a multiple.
 func (f figure) says(v float64) bool {
 	return f.is(v) || slices.ContainsFunc(f.readings, func(r reading) bool { return math.Abs(r.value-v) <= r.about })
 }
 
-// equals reports whether two figures may mean the same.
+// equals reports whether the two figures have a reading in common.
 func (f figure) equals(other figure) bool {
 	return slices.ContainsFunc(other.readings, func(r reading) bool { return f.is(r.value) })
 }

@@ -24,9 +24,9 @@ import (
 	"cairn/services/internal/model/openai"
 )
 
-// FuzzModel has anything for the answer of a model's server, at first and after
-// the tools have run, and anything for an event of a rendering agent: the caller
-// has events that are JSON, of the types that there are, and one end.
+// FuzzModel fuzzes the model server's first and second response and an event of the
+// rendering agent. The caller must receive events of known types with JSON data, and
+// exactly one done event, the last.
 func FuzzModel(f *testing.F) {
 	chunk := func(delta string) string {
 		return `data: {"choices":[{"index":0,"delta":` + delta + "}]}\n\n"
@@ -43,7 +43,7 @@ func FuzzModel(f *testing.F) {
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), seed[3], []byte(seed[4]))
 	}
-	server := &babbler{}
+	server := &fuzzServer{}
 	at := httptest.NewServer(server)
 	f.Cleanup(at.Close)
 	host := strings.TrimPrefix(at.URL, "http://")
@@ -52,16 +52,16 @@ func FuzzModel(f *testing.F) {
 	b, err := ollama.Open(f.Context(), "ollama://"+host+"/m")
 	must(f, err)
 	agent := &atomic.Pointer[nats.Msg]{}
-	conns := []*bus.Conn{babbling(f, a, "", agent), babbling(f, b, agentSubject, agent)}
+	conns := []*bus.Conn{serveFuzzed(f, a, "", agent), serveFuzzed(f, b, agentSubject, agent)}
 	f.Fuzz(func(t *testing.T, first, second, profile []byte, event string, data []byte) {
 		if len(event) > 1<<10 || strings.ContainsAny(event, "\r\n") {
-			return // no header of NATS
+			return // not a NATS header value
 		}
 		server.script.Store(&[2][]byte{first, second})
 		agent.Store(&nats.Msg{Header: nats.Header{bus.HeaderEvent: {event}}, Data: data})
 		for _, conn := range conns {
-			for _, words := range []string{"", `,"include":["usage","provenance"]`} {
-				body := fmt.Sprintf(`{"query":"how many are on?","target":"H","context":%q%s}`, pumps, words)
+			for _, include := range []string{"", `,"include":["usage","provenance"]`} {
+				body := fmt.Sprintf(`{"query":"how many are on?","target":"H","context":%q%s}`, pumps, include)
 				events(t, conn, []byte(body))
 			}
 			events(t, conn, fmt.Appendf(nil, `{"query":"q","target":"H","context":%q,"profile":%s}`, pumps, profile))
@@ -69,33 +69,33 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// babbling serves analyses with the model, and a rendering agent that sends an
-// event and ends.
-func babbling(f *testing.F, m model.Model, render string, agent *atomic.Pointer[nats.Msg]) *bus.Conn {
+// serveFuzzed serves analyses with the model and a rendering agent that sends one
+// event before done.
+func serveFuzzed(f *testing.F, m model.Model, render string, agent *atomic.Pointer[nats.Msg]) *bus.Conn {
 	f.Helper()
 	conn := bustest.Open(f)
 	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"), analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
 	nc := conn.JetStream().Conn()
-	sub, err := nc.Subscribe(agentSubject, func(asked *nats.Msg) {
-		said := *agent.Load()
-		said.Subject = asked.Reply
-		_ = nc.PublishMsg(&said)
-		_ = nc.PublishMsg(&nats.Msg{Subject: asked.Reply, Header: nats.Header{bus.HeaderEvent: {schemas.EventDone}}, Data: []byte("{}")})
+	sub, err := nc.Subscribe(agentSubject, func(request *nats.Msg) {
+		event := *agent.Load()
+		event.Subject = request.Reply
+		_ = nc.PublishMsg(&event)
+		_ = nc.PublishMsg(&nats.Msg{Subject: request.Reply, Header: nats.Header{bus.HeaderEvent: {schemas.EventDone}}, Data: []byte("{}")})
 	})
 	must(f, err)
 	f.Cleanup(func() { _ = sub.Unsubscribe() })
 	return conn
 }
 
-// babbler is a server of models that says anything: one thing at first, another
-// once it is told what a tool has answered.
-type babbler struct{ script atomic.Pointer[[2][]byte] }
+// fuzzServer is a model server that sends script[0], and script[1] after a tool
+// result.
+type fuzzServer struct{ script atomic.Pointer[[2][]byte] }
 
 // ServeHTTP implements http.Handler.
-func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var asked bytes.Buffer
-	_, _ = asked.ReadFrom(r.Body)
-	says := b.script.Load()
+func (b *fuzzServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request bytes.Buffer
+	_, _ = request.ReadFrom(r.Body)
+	responses := b.script.Load()
 	switch r.URL.Path {
 	case "/api/chat":
 		w.Header().Set("Content-Type", "application/x-ndjson")
@@ -112,10 +112,10 @@ func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"models":[{"name":"m:latest"}]}`)
 		return
 	}
-	if bytes.Contains(asked.Bytes(), []byte(`"role":"tool"`)) {
-		_, _ = w.Write(says[1])
+	if bytes.Contains(request.Bytes(), []byte(`"role":"tool"`)) {
+		_, _ = w.Write(responses[1])
 	} else {
-		_, _ = w.Write(says[0])
+		_, _ = w.Write(responses[0])
 	}
 }
 
@@ -124,7 +124,7 @@ var types = map[string]bool{
 	schemas.EventUsage: true, schemas.EventProvenance: true, schemas.EventError: true, schemas.EventDone: true,
 }
 
-// events asks with the body, and checks what comes.
+// events sends body and checks the events of the answer.
 func events(t *testing.T, conn *bus.Conn, body []byte) {
 	t.Helper()
 	last := ""

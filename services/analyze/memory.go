@@ -9,24 +9,22 @@ import (
 )
 
 const (
-	// runMemory is the memory of one run besides what its body takes, in bytes:
-	// the conversation with its tool results, the stream and its goroutines. 500
-	// runs at a time of small estates took 63 KiB of heap each, and 150 KiB of RSS,
-	// in a process with an edge.
+	// runMemory is the memory of one run besides its body, in bytes: the conversation
+	// with tool results, the stream and its goroutines. 500 concurrent runs on small
+	// estates took 63 KiB of heap and 150 KiB of RSS each, in a process with an edge.
 	runMemory = 192 << 10
-	// bodyFactor is how many bytes a run may take for each byte of its body: the
-	// body, the text of the estate without its escapes, the places of records and
-	// fields, and the columns. Measured on bodies of 1 to 10 MB, after all fields of
-	// the estate were read: 2.2 to 3.1 for records of several fields, 4.2 for an
-	// array of one-digit numbers. What an estate takes beyond that, such as 10,000
-	// small arrays (6.6 at 1 MB), is acquired once it is parsed.
+	// bodyFactor is the memory of a run for each byte of its body: the body, the text
+	// of the estate without its escapes, the offsets of records and fields, and the
+	// columns. With all fields of bodies of 1 to 10 MB read, records of several fields
+	// took 2.2 to 3.1 and an array of one-digit numbers 4.2. An estate that needs more,
+	// such as 10,000 small arrays (6.6 at 1 MB), acquires it after parsing.
 	bodyFactor = 5
 )
 
 var errMemory = schemas.ErrUnavailable.Because("the memory for analyses (--analysis-memory) is in use")
 
-// reservation is memory that a run holds for its tenant. It is used by one
-// goroutine at a time.
+// reservation is memory that a run holds for its tenant. It is not safe for
+// concurrent use.
 type reservation struct {
 	pool   *admission.Pool
 	tenant string
@@ -34,7 +32,7 @@ type reservation struct {
 }
 
 // resize changes the reservation to n bytes and reports whether they were
-// granted. A reduction always is.
+// granted. It always grants a reduction.
 func (r *reservation) resize(n int64) bool {
 	switch {
 	case n < r.held:
@@ -46,7 +44,7 @@ func (r *reservation) resize(n int64) bool {
 	return true
 }
 
-// split takes n bytes from the reservation into one of their own.
+// split moves n bytes of the reservation into a new one.
 func (r *reservation) split(n int64) reservation {
 	r.held -= n
 	return reservation{r.pool, r.tenant, n}
@@ -54,9 +52,8 @@ func (r *reservation) split(n int64) reservation {
 
 type reservationKey struct{}
 
-// admit reserves the memory of a run with a body of size bytes, before the body
-// is received. Estates that no run uses are evicted to make room; release returns
-// the memory.
+// admit reserves the memory of a run with a body of size bytes before the body is
+// received, and evicts idle estates to make room; release returns the memory.
 func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context, release func(), err error) {
 	r := &reservation{pool: a.estates.pool, tenant: bus.ShareKey(bus.Identity(ctx), nil)}
 	if !r.resize(runMemory + bodyFactor*int64(size)) {

@@ -11,11 +11,11 @@ import (
 	"cairn/schemas"
 )
 
-// mostDifferences is how many numbers a result may have for a difference of two
-// of them to mean anything: of many, some two always fit.
-const mostDifferences = 100
+// maxDifferences is the largest number of values in a result that is searched for
+// differences: among many values some two always match.
+const maxDifferences = 100
 
-// place is a number in a tool's result.
+// place is a number in a tool result.
 type place struct {
 	value   float64
 	call    string
@@ -34,12 +34,12 @@ func newPlace(call, pointer string) place {
 	return p
 }
 
-// placeIndex is the places of all results.
+// placeIndex indexes the places of all results.
 type placeIndex struct {
 	all     []place
-	calls   map[string]int     // how many are of a call
-	metrics map[string][]place // those of one metric of a call
-	totals  map[string][]place // the totals of a metric, of all calls
+	calls   map[string]int     // number of places by call
+	metrics map[string][]place // by call and metric
+	totals  map[string][]place // totals by metric, of all calls
 }
 
 func index(places []place) placeIndex {
@@ -54,55 +54,54 @@ func index(places []place) placeIndex {
 	return x
 }
 
-// of names the metric of the place's call.
+// of returns the key of the place's call and metric.
 func (p place) of() string { return p.call + " " + p.metric }
 
-// provenance says of each figure of the answer from where it came: from a
-// result as it stands there or rounded, from the question and the calls, or
-// from two numbers of one result.
+// provenance returns the source of each figure in the answer: a value of a result,
+// exact or rounded; the question or the calls; or two values of one result.
 func provenance(ctx context.Context, answer, question string, results []result) schemas.Provenance {
 	var places, samples []place
-	asked := figuresOf(question)
+	inputs := figuresOf(question)
 	for _, r := range results {
-		asked = append(asked, figuresOf(string(r.call.Input))...)
+		inputs = append(inputs, figuresOf(string(r.call.Input))...)
 		if r.call.Name == inspectSchema {
 			samples = append(samples, placesOf(r)...)
 		} else {
 			places = append(places, placesOf(r)...)
 		}
 	}
-	places = append(places, samples...) // what was computed comes first
+	places = append(places, samples...) // computed values take precedence over samples
 	found := schemas.Provenance{Figures: []schemas.Figure{}}
 	all := index(places)
 	for _, f := range figuresOf(answer) {
 		if ctx.Err() != nil {
 			break
 		}
-		found.Figures = append(found.Figures, trace(f, all, asked))
+		found.Figures = append(found.Figures, trace(f, all, inputs))
 	}
 	return found
 }
 
-// trace finds where one figure came from.
-func trace(f figure, places placeIndex, asked []figure) schemas.Figure {
-	said := schemas.Figure{Text: f.text}
+// trace returns the source of one figure.
+func trace(f figure, places placeIndex, inputs []figure) schemas.Figure {
+	traced := schemas.Figure{Text: f.text}
 	if f.percent {
-		said.Text += "%"
+		traced.Text += "%"
 	}
 	switch at := slices.IndexFunc(places.all, func(p place) bool { return f.says(p.value) }); {
 	case at >= 0:
-		said.From, said.Sources = schemas.FromValue, sources(places.all[at])
-	case slices.ContainsFunc(asked, f.equals):
-		said.From = schemas.FromQuestion
+		traced.From, traced.Sources = schemas.FromValue, sources(places.all[at])
+	case slices.ContainsFunc(inputs, f.equals):
+		traced.From = schemas.FromQuestion
 	case f.percent:
-		said.From, said.Sources = schemas.FromShare, f.share(places)
+		traced.From, traced.Sources = schemas.FromShare, f.share(places)
 	default:
-		said.From, said.Sources = schemas.FromDifference, f.difference(places)
+		traced.From, traced.Sources = schemas.FromDifference, f.difference(places)
 	}
-	if said.Sources == nil && said.From != schemas.FromQuestion {
-		said.From, said.Flagged = schemas.FromNowhere, true
+	if traced.Sources == nil && traced.From != schemas.FromQuestion {
+		traced.From, traced.Flagged = schemas.FromNowhere, true
 	}
-	return said
+	return traced
 }
 
 func sources(places ...place) []schemas.Source {
@@ -113,8 +112,8 @@ func sources(places ...place) []schemas.Source {
 	return list
 }
 
-// share is a number and the total that the figure is the percentage of: of the
-// same metric and result, or the total of another result.
+// share returns a value and a total of the same metric of which it is f percent: both
+// of one result, or the totals of two.
 func (f figure) share(places placeIndex) []schemas.Source {
 	for _, whole := range places.all {
 		if !whole.total || whole.value == 0 {
@@ -131,11 +130,11 @@ func (f figure) share(places placeIndex) []schemas.Source {
 	return nil
 }
 
-// difference is two numbers of one metric that differ by the figure. That two
-// are equal says something of a total alone: all of it is there.
+// difference returns two values of one metric whose difference is f. A difference
+// of zero counts only between a total and a group: the group is the whole.
 func (f figure) difference(places placeIndex) []schemas.Source {
 	for _, from := range places.all {
-		if places.calls[from.call] > mostDifferences {
+		if places.calls[from.call] > maxDifferences {
 			continue
 		}
 		for _, less := range places.metrics[from.of()] {
@@ -148,7 +147,7 @@ func (f figure) difference(places placeIndex) []schemas.Source {
 	return nil
 }
 
-// placesOf are the numbers of a result: its values, and those in its texts.
+// placesOf returns the numbers of a result, including those in its strings.
 func placesOf(r result) []place {
 	var all []place
 	values := jsontext.NewDecoder(bytes.NewReader(r.answer))

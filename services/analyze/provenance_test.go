@@ -15,7 +15,7 @@ import (
 	"cairn/services/internal/model/offline"
 )
 
-// textOf is the text of an answer.
+// textOf returns the text of an answer.
 func textOf(t *testing.T, events string) string {
 	t.Helper()
 	var b strings.Builder
@@ -31,7 +31,7 @@ func textOf(t *testing.T, events string) string {
 	return b.String()
 }
 
-// provenanceOf is the provenance event, as one line.
+// provenanceOf returns the provenance event as one line.
 func provenanceOf(events string) string {
 	for line := range strings.Lines(events) {
 		if data, ok := strings.CutPrefix(line, "provenance "); ok {
@@ -41,7 +41,7 @@ func provenanceOf(events string) string {
 	return ""
 }
 
-// nowhere are figures that came from nowhere.
+// nowhere returns figures without a source, which are flagged.
 func nowhere(figures ...string) string {
 	var list []string
 	for _, f := range figures {
@@ -57,17 +57,17 @@ func TestProvenance(t *testing.T) {
 		{"a group", "There are 2 in a.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
 		{"the total", "4 pumps.", `{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}`},
 		{"a further metric, rounded and grouped", "Up to 1,200.5 kW, about 1,201.", `{"text":"1,200.5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},{"text":"1,201","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
-		{"with the decimals of others", "Es sind 1.200,5 kW.", `{"text":"1.200,5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
+		{"a decimal comma", "Es sind 1.200,5 kW.", `{"text":"1.200,5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
 		{"a share", "50 % are in a, 25% in b7.", `{"text":"50%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/a"},{"tool_call_id":"c","pointer":"/total"}]},{"text":"25%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/8080"},{"tool_call_id":"c","pointer":"/total"}]}`},
 		{"a difference", "1,197.5 kW more.", `{"text":"1,197.5","from":"difference","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"},{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]}`},
 		{"the name of a group", "Port 8080.", `{"text":"8080","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]}`},
 		{"a number of the question", "Above 77 there is none.", `{"text":"77","from":"question"}`},
-		{"out of the head", "There are 17, or 33%.", `{"text":"17","from":"nowhere","flagged":true},{"text":"33%","from":"nowhere","flagged":true}`},
-		{"a whole number that is not the one", "About 1,199 kW and 2.0 pumps.", `{"text":"1,199","from":"nowhere","flagged":true},{"text":"2.0","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
-		{"names and dates are no figures", "In b7 since 2024-05-01, at 10.0.0.9:\n1. b7\n2. a", ``},
-		{"neither are these", "In eu-west-1, fra1, 10.0.0.0/24, 1/0/24, v1.2, v2, rhel8, 2x10, 01/02/2024, 2024-05, at 10:30, the 2nd, 3fa9, 0x1F.", ``},
-		{"a unit glued to it", "4pumps, up to 3kW, 17GB, 17x and 40Gbit/s.", `{"text":"4pumps","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},{"text":"3kW","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]},` + nowhere("17GB", "17x", "40Gbit/s")},
-		{"one of some", "2/4, 16/30.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]},{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("16", "30")},
+		{"invented figures", "There are 17, or 33%.", `{"text":"17","from":"nowhere","flagged":true},{"text":"33%","from":"nowhere","flagged":true}`},
+		{"a wrong whole number", "About 1,199 kW and 2.0 pumps.", `{"text":"1,199","from":"nowhere","flagged":true},{"text":"2.0","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
+		{"names and dates are not figures", "In b7 since 2024-05-01, at 10.0.0.9:\n1. b7\n2. a", ``},
+		{"neither are networks, versions and ordinals", "In eu-west-1, fra1, 10.0.0.0/24, 1/0/24, v1.2, v2, rhel8, 2x10, 01/02/2024, 2024-05, at 10:30, the 2nd, 3fa9, 0x1F.", ``},
+		{"a unit without a space", "4pumps, up to 3kW, 17GB, 17x and 40Gbit/s.", `{"text":"4pumps","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},{"text":"3kW","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]},` + nowhere("17GB", "17x", "40Gbit/s")},
+		{"a fraction", "2/4, 16/30.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]},{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("16", "30")},
 		{"thousands", "Port 8.08k, about 8.1k and 1.2k; not 4k, 8.2k, 4M or 4G.", `{"text":"8.08k","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"8.1k","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"1.2k","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},` + nowhere("4k", "8.2k", "4M", "4G")},
 		{"an exponent", "8.08e3, 4e0, 1e6, 1e+6.", `{"text":"8.08e3","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"4e0","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("1e6", "1e+6")},
 	} {
@@ -94,8 +94,8 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// What was said before a call was sent as well.
-func TestProvenanceOfWhatWasSaidBeforeACall(t *testing.T) {
+// TestProvenanceBeforeCall: text before a tool call is traced too.
+func TestProvenanceBeforeCall(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.Turn{Text: []string{"I expect 1"}, Calls: []modeltest.Call{
@@ -114,8 +114,8 @@ func TestProvenanceOfWhatWasSaidBeforeACall(t *testing.T) {
 	}
 }
 
-// The same on the estate that comes with Cairn.
-func TestOfflineAnswersOnTheExampleHaveNoFlaggedFigure(t *testing.T) {
+// TestOfflineProvenanceOfExample uses the example estate that ships with Cairn.
+func TestOfflineProvenanceOfExample(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "examples", "estate.json"))
 	if err != nil {
@@ -133,13 +133,13 @@ func TestOfflineAnswersOnTheExampleHaveNoFlaggedFigure(t *testing.T) {
 		"what do we have?",
 	} {
 		if p := checkFigures(t, conn, question, string(text)); !strings.Contains(p, `"from"`) {
-			t.Errorf("%s is answered without a figure", question)
+			t.Errorf("%s: the answer has no figure", question)
 		}
 	}
 }
 
-// checkFigures asks a question and returns where the figures of the answer
-// came from; none is flagged.
+// checkFigures asks a question, checks that no figure of the answer is flagged, and
+// returns the provenance.
 func checkFigures(t *testing.T, conn *bus.Conn, question, context string) string {
 	t.Helper()
 	a := ask(question)
@@ -155,8 +155,8 @@ func checkFigures(t *testing.T, conn *bus.Conn, question, context string) string
 	return p
 }
 
-// The planner without a model says nothing that was not computed.
-func TestOfflineAnswersHaveNoFlaggedFigure(t *testing.T) {
+// TestOfflineProvenance: every figure of the planner has a source.
+func TestOfflineProvenance(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(os.Getenv("CAIRN_EVAL"), "estates")
 	f, err := os.Open(filepath.Join(folder, "questions-dev.jsonl"))

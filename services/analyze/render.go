@@ -16,26 +16,26 @@ import (
 const (
 	// renderTimeout bounds the rendering of one finished analysis.
 	renderTimeout = 60 * time.Second
-	// spare is what is left of the caller's time to send the plain answer, when
-	// the rendering agent has not spoken until then.
-	spare = 2 * time.Second
+	// sendReserve is the part of the deadline reserved for sending the plain answer when
+	// the rendering agent has sent nothing.
+	sendReserve = 2 * time.Second
 )
 
-// render hands the finished analysis to the rendering agent and sends on its
-// text. When the agent is away, or fails before its first word, the plain
-// answer goes out as a direct_response.
+// render sends the finished analysis to the rendering agent and streams its text. When
+// the agent is unavailable, or fails before its first text, render sends the plain
+// answer as a direct_response.
 func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
 		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolUses: uses(l.results), ToolResults: answers(l.results),
 		Prompt: ask.Prompt, Profile: ask.Profile,
 	}
-	var spoken strings.Builder
-	patience := renderTimeout
+	var rendered strings.Builder
+	timeout := renderTimeout
 	if deadline, ok := ctx.Deadline(); ok {
-		patience = min(patience, time.Until(deadline)-spare)
+		timeout = min(timeout, time.Until(deadline)-sendReserve)
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for event, err := range agent.Call(waiting, a.Conn, finished) {
 		if err == nil && event.Type == schemas.EventError {
@@ -44,7 +44,7 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && spoken.Len() > 0:
+		case err != nil && rendered.Len() > 0:
 			return schemas.ErrUnavailable.Because("rendering agent: " + err.Error())
 		case err != nil:
 			return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), err))
@@ -53,18 +53,18 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 		}
 		var delta schemas.TextDelta
 		if err := json.Unmarshal(event.Data, &delta); err != nil {
-			return schemas.ErrUnavailable.Because("rendering agent: a text_delta that cannot be read: " + err.Error())
+			return schemas.ErrUnavailable.Because("rendering agent: invalid text_delta: " + err.Error())
 		}
 		if err := to.Send(schemas.EventTextDelta, delta); err != nil {
 			return err
 		}
-		spoken.WriteString(delta.Text)
+		rendered.WriteString(delta.Text)
 	}
-	if spoken.Len() == 0 {
-		return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("it said nothing")))
+	if rendered.Len() == 0 {
+		return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("empty answer")))
 	}
 	l.answer.Reset()
-	l.answer.WriteString(spoken.String()) // is what the caller reads
+	l.answer.WriteString(rendered.String()) // provenance covers the text that the caller receives
 	return nil
 }
 
@@ -90,7 +90,7 @@ func directResponse(text string, err error) schemas.DirectResponse {
 	}
 }
 
-// agentError is the failure that the agent's own error event tells of.
+// agentError returns the error in an error event of the agent.
 func agentError(data []byte) error {
 	var e schemas.StreamError
 	if err := json.Unmarshal(data, &e); err != nil || e.Message == "" {

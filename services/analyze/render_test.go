@@ -15,28 +15,28 @@ import (
 
 const agentSubject = "agents.ui.render"
 
-func TestRenderingAgentSpeaks(t *testing.T) {
+func TestRenderingAgent(t *testing.T) {
 	t.Parallel()
 	say := func(to bus.Sender, text string) error {
 		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 	}
 	for _, row := range []struct {
 		name  string
-		agent func(schemas.Rendering, bus.Sender) error // nil: there is none
+		agent func(schemas.Rendering, bus.Sender) error // nil: none
 		want  []string
 	}{
-		{"its words are the answer", func(r schemas.Rendering, to bus.Sender) error {
+		{"its text is the answer", func(r schemas.Rendering, to bus.Sender) error {
 			return say(to, "<"+r.Answer+"/"+r.Mode+"/"+string(r.Profile)+">")
 		}, []string{`text_delta {"text":"<Two are on./standard/{\"theme\":\"dark\"}>"}`, `done {}`}},
-		{"without one the plain answer is", nil,
+		{"no agent: the plain answer", nil,
 			[]string{`direct_response {"text":"Two are on.","code":"AN-503","reason":"rendering agent unavailable: `, `done {}`}},
-		{"so it is when the agent fails before its first word", func(schemas.Rendering, bus.Sender) error {
-			return errors.New("no paint")
+		{"an agent that fails before its first text: the plain answer", func(schemas.Rendering, bus.Sender) error {
+			return errors.New("out of memory")
 		}, []string{`direct_response {"text":"Two are on."`, `done {}`}},
-		{"so it is when the agent says nothing", func(schemas.Rendering, bus.Sender) error { return nil },
+		{"an agent that sends no text: the plain answer", func(schemas.Rendering, bus.Sender) error { return nil },
 			[]string{`direct_response {"text":"Two are on."`, `done {}`}},
 		{"a later failure is an error", func(_ schemas.Rendering, to bus.Sender) error {
-			return errors.Join(say(to, "Tw"), errors.New("no paint"))
+			return errors.Join(say(to, "Tw"), errors.New("out of memory"))
 		}, []string{`text_delta {"text":"Tw"}`, `error {"code":"AN-503"`, `done {}`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRenderingAgentSpeaks(t *testing.T) {
 	}
 }
 
-func TestRenderingAgentThatHangsDoesNotCostTheAnswer(t *testing.T) {
+func TestRenderingAgentTimeout(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.Say("Two."))

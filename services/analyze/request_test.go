@@ -8,35 +8,35 @@ import (
 	"cairn/schemas"
 )
 
-// What is wrong with a body is said by the name of the field.
-func TestBodiesThatCannotBeRead(t *testing.T) {
+// TestMalformedBodies: errors name the field.
+func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ name, body, says string }{
+	for _, row := range []struct{ name, body, want string }{
 		{"a question that is not UTF-8", "{\"query\":\"how\xff\",\"target\":\"H\",\"context\":\"{}\"}", "query: must be valid UTF-8"},
 		{"a history that is not UTF-8", "{\"prompt\":{\"m\":{\"0\":{\"r\":0,\"c\":\"\xff\"}}},\"target\":\"H\",\"context\":\"{}\"}", "prompt: must be valid UTF-8"},
-		{"half of a surrogate pair", `{"query":"\ud800","target":"H","context":"{}"}`, "query: must be valid UTF-8"},
-		{"a field that comes twice", `{"query":"a","query":"b","target":"H","context":"{}"}`, "query: appears twice"},
-		{"one inside of another that comes twice", `{"prompt":{"m":{"0":{"r":0,"r":1}}},"target":"H","context":"{}"}`, "prompt.m[0].r: appears twice"},
+		{"an unpaired surrogate", `{"query":"\ud800","target":"H","context":"{}"}`, "query: must be valid UTF-8"},
+		{"a duplicate field", `{"query":"a","query":"b","target":"H","context":"{}"}`, "query: appears twice"},
+		{"a duplicate nested field", `{"prompt":{"m":{"0":{"r":0,"r":1}}},"target":"H","context":"{}"}`, "prompt.m[0].r: appears twice"},
 		{"a number for the question", `{"query":1,"target":"H","context":"{}"}`, "query: want a string"},
-		{"no JSON", `{"query":`, "not valid JSON"},
-		{"no object", `[]`, "want a JSON object"},
+		{"not JSON", `{"query":`, "not valid JSON"},
+		{"not an object", `[]`, "want a JSON object"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := read([]byte(row.body))
-			if !errors.Is(err, schemas.ErrAnalysisMalformed) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "Go ") {
-				t.Errorf("got %v, want %q", err, row.says)
+			if !errors.Is(err, schemas.ErrAnalysisMalformed) || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "Go ") {
+				t.Errorf("got %v, want %q", err, row.want)
 			}
 		})
 	}
 }
 
-func TestRequestsAreBounded(t *testing.T) {
+func TestRequestLimits(t *testing.T) {
 	t.Parallel()
 	const head = `{"query":"q","target":"H","context":"{}",`
-	for _, row := range []struct{ name, body, says string }{
+	for _, row := range []struct{ name, body, want string }{
 		{"a query of 10,001 characters", `{"query":"` + strings.Repeat("é", 10_001) + `","target":"H","context":"{}"}`, "query: want at most 10000 characters, got 10001"},
-		{"a query that is taken from the history", `{"target":"H","context":"{}","prompt":{"m":{"0":{"r":0,"c":"` + strings.Repeat("x", 10_001) + `"}}}}`, "query: want at most 10000 characters, got 10001"},
+		{"a query from the history", `{"target":"H","context":"{}","prompt":{"m":{"0":{"r":0,"c":"` + strings.Repeat("x", 10_001) + `"}}}}`, "query: want at most 10000 characters, got 10001"},
 		{"an id of 257 characters", head + `"id":"` + strings.Repeat("é", 257) + `"}`, "id: want 0 to 256 characters, got 257"},
 		{"a request_id of 257 characters", head + `"request_id":"` + strings.Repeat("é", 257) + `"}`, "request_id: want 0 to 256 characters, got 257"},
 		{"a history of more than 256 KiB", head + `"prompt":{"m":{"0":{"r":0,"c":"` + strings.Repeat("x", 128<<10) + `"},"1":{"r":1,"c":"` + strings.Repeat("x", 128<<10+1) + `"}}}}`,
@@ -46,8 +46,8 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := read([]byte(row.body))
-			if !errors.Is(err, schemas.ErrAnalysisMalformed) || !strings.HasSuffix(err.Error(), ": "+row.says) {
-				t.Errorf("got %.300v, want %q", err, row.says)
+			if !errors.Is(err, schemas.ErrAnalysisMalformed) || !strings.HasSuffix(err.Error(), ": "+row.want) {
+				t.Errorf("got %.300v, want %q", err, row.want)
 			}
 		})
 	}

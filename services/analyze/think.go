@@ -2,33 +2,33 @@ package analyze
 
 import "strings"
 
-// Models that think aloud do so between these.
+// Tags around the reasoning in the text of some models.
 const (
-	thinkBegin = "<think>"
-	thinkEnd   = "</think>"
+	openTag  = "<think>"
+	closeTag = "</think>"
 )
 
-// thoughts takes out of a text, which comes in pieces, what the model thought
-// between the marks. Most servers do so themselves. They alone can where the
-// server's template has put the first mark into the prompt: such a text begins
-// like an answer, and what was streamed cannot be taken back. It is shown whole.
+// thoughts removes reasoning between the tags from streamed text. Most servers do so
+// themselves. When the server's template puts the opening tag into the prompt, only
+// the server can: the text starts like an answer, and sent text cannot be withdrawn,
+// so it is shown whole.
 type thoughts struct {
-	held   string // may be the beginning of a mark
+	held   string // possibly the beginning of a tag
 	inside bool
 }
 
-// without is what of the text up to the piece can be said, and was not yet.
+// without adds a piece and returns the text that can be sent.
 func (t *thoughts) without(piece string) string {
 	t.held += piece
 	var said strings.Builder
 	for {
-		mark := thinkBegin
+		tag := openTag
 		if t.inside {
-			mark = thinkEnd
+			tag = closeTag
 		}
-		before, after, found := strings.Cut(t.held, mark)
+		before, after, found := strings.Cut(t.held, tag)
 		if !found {
-			end := len(t.held) - begun(t.held, mark)
+			end := len(t.held) - overlap(t.held, tag)
 			before, after = t.held[:end], t.held[end:]
 		}
 		if !t.inside {
@@ -42,7 +42,7 @@ func (t *thoughts) without(piece string) string {
 	}
 }
 
-// rest is what was held back when the text ended: no mark after all.
+// rest returns the text held back at the end of the message.
 func (t *thoughts) rest() string {
 	if t.inside {
 		return ""
@@ -50,10 +50,10 @@ func (t *thoughts) rest() string {
 	return t.held
 }
 
-// begun is how many bytes at the end of text are the beginning of mark.
-func begun(text, mark string) int {
-	for n := min(len(text), len(mark)-1); n > 0; n-- {
-		if strings.HasSuffix(text, mark[:n]) {
+// overlap returns the length of the longest suffix of text that is a prefix of tag.
+func overlap(text, tag string) int {
+	for n := min(len(text), len(tag)-1); n > 0; n-- {
+		if strings.HasSuffix(text, tag[:n]) {
 			return n
 		}
 	}

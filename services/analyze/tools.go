@@ -22,8 +22,8 @@ const (
 	computeStats  = "compute_stats"
 )
 
-// The tools a model is offered. What a JSON Schema could bound is said in
-// words too: Ollama passes on neither minimum nor default.
+// offered are the tools that a model may call. Descriptions repeat bounds and defaults
+// because Ollama drops minimum and default from a JSON Schema.
 var offered = []model.Tool{{
 	Name: inspectSchema,
 	Description: "What one data array of the estate looks like: its fields, how many records it has, one sample record. " +
@@ -42,16 +42,16 @@ var offered = []model.Tool{{
 }}
 
 const (
-	// maxResult bounds what a tool answers, in bytes: 1,000 groups of usual
-	// names take a twentieth of it, and no model reads more.
+	// maxResult bounds a tool result in bytes. 1,000 groups with names of typical
+	// length take a twentieth of it.
 	maxResult = 512 << 10
-	// leastResult is what there is room for, however much was said before.
+	// leastResult is the minimum space for a result, in bytes.
 	leastResult = 2 << 10
-	// maxCalls bounds the calls of one message: real ones have a handful.
+	// maxCalls bounds the calls of one message. Real messages have a handful.
 	maxCalls = 16
 )
 
-// toolBytes is what the tools take of a model's window, about.
+// toolBytes is about the space that the tools take of a model's window.
 var toolBytes = func() (n int) {
 	for _, t := range offered {
 		n += len(t.Name) + len(t.Description) + len(t.Parameters)
@@ -62,18 +62,17 @@ var toolBytes = func() (n int) {
 // tools computes on one estate.
 type tools struct{ estate *estate.Estate }
 
-// toolError is a result that lets the model correct itself.
+// toolError is a result from which the model can correct its call.
 type toolError struct {
 	Error     string   `json:"error"`
 	Available []string `json:"available,omitempty"`
 }
 
-// all answers the calls of one message in room bytes each, about: as many at a
-// time as there are processors, and those that are the same once. When ctx ends
-// so do the calls; the error is that of ctx.
+// all runs the calls of one message, GOMAXPROCS at a time and identical ones once.
+// Each result has about room bytes at most. The error is ctx.Err().
 func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontext.Value, error) {
 	answers := make([]jsontext.Value, len(calls))
-	first := map[string]int{} // of the calls that are the same
+	first := map[string]int{} // index of the first of identical calls
 	same := func(c model.Call) string { return c.Name + " " + string(c.Input) }
 	var running errgroup.Group
 	running.SetLimit(runtime.GOMAXPROCS(0))
@@ -91,7 +90,7 @@ func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontex
 		return nil, err
 	}
 	tooMany, err := json.Marshal(toolError{Error: fmt.Sprintf(
-		"not run: a message may have %d calls, this one has %d; call again if you need it", maxCalls, len(calls))})
+		"not run: a message may have at most %d calls, got %d; call again if needed", maxCalls, len(calls))})
 	for i, call := range calls {
 		if i < maxCalls {
 			answers[i] = answers[first[same(call)]]
@@ -102,12 +101,13 @@ func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontex
 	return answers, err
 }
 
-// run answers a call in room bytes, about. A model's mistake is a result, not
-// an error. Of groups that are too many the largest are left, which is marked.
+// run returns the result of a call in about room bytes at most. Mistakes of the model
+// are results, not errors. Too many groups are reduced to the largest, and marked as
+// truncated.
 func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Value, error) {
 	var result any
 	var err error
-	if slices.Contains(names(offered), call.Name) { // what a model makes up is told to the model alone
+	if slices.Contains(names(offered), call.Name) { // names that a model invents are no metric labels
 		var end func()
 		ctx, end = telemetry.ToolCall(ctx, call.Name, call.ID)
 		defer end()
@@ -118,7 +118,7 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 	case computeStats:
 		result, err = t.stats(ctx, call.Input)
 	default:
-		result = toolError{Error: fmt.Sprintf("no tool is called %q", call.Name), Available: names(offered)}
+		result = toolError{Error: fmt.Sprintf("unknown tool %q", call.Name), Available: names(offered)}
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -132,18 +132,18 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 		stats = largest(stats, n)
 		result = stats
 	}
-	said, err := json.Marshal(result, json.Deterministic(true))
-	for n := len(stats.Groups) / 2; ok && err == nil && len(said) > room && n > 0; n /= 2 {
-		said, err = json.Marshal(largest(stats, n), json.Deterministic(true))
+	data, err := json.Marshal(result, json.Deterministic(true))
+	for n := len(stats.Groups) / 2; ok && err == nil && len(data) > room && n > 0; n /= 2 {
+		data, err = json.Marshal(largest(stats, n), json.Deterministic(true))
 	}
-	if err == nil && len(said) > room {
+	if err == nil && len(data) > room {
 		return json.Marshal(toolError{Error: fmt.Sprintf(
-			"the result has %d bytes, more than the %d there is room for; filter, or group by a field with fewer or shorter values", len(said), room)})
+			"the result has %d bytes, want at most %d; filter, or group by a field with fewer or shorter values", len(data), room)})
 	}
-	return said, err
+	return data, err
 }
 
-// keyBytes is how many bytes the names of the groups take in the result.
+// keyBytes returns the bytes that the group names take in the result.
 func keyBytes(s estate.Stats) (n int) {
 	for _, g := range s.Groups {
 		n += len(g.Key)
@@ -151,7 +151,7 @@ func keyBytes(s estate.Stats) (n int) {
 	return n * (1 + len(s.Metrics))
 }
 
-// largest is s with its n largest groups.
+// largest returns s with its n largest groups.
 func largest(s estate.Stats, n int) estate.Stats {
 	s.Groups, s.Truncated = s.Groups[:n], true
 	further := map[string]estate.Figures{}
@@ -181,18 +181,18 @@ func (t tools) stats(ctx context.Context, input []byte) (any, error) {
 	return t.estate.Stats(ctx, ask)
 }
 
-// arguments reads what a model passes to a tool. A name that it made up is
-// refused: without what it stands for the figures would be of something else.
+// arguments decodes the input of a call. Unknown arguments are errors: ignoring one,
+// such as a misspelled filter, would change the figures.
 func arguments(input []byte, ask any) error {
 	err := json.Unmarshal(input, ask, json.RejectUnknownMembers(true))
 	var unknown *json.SemanticError
 	if errors.As(err, &unknown) && errors.Is(err, json.ErrUnknownName) {
-		return fmt.Errorf("there is no argument %q", unknown.JSONPointer.LastToken())
+		return fmt.Errorf("unknown argument %q", unknown.JSONPointer.LastToken())
 	}
 	return err
 }
 
-// mistake says what was wrong with a call.
+// mistake returns the result for a wrong call.
 func mistake(err error) any {
 	var unknown *estate.UnknownKeyError
 	if errors.As(err, &unknown) {

@@ -20,7 +20,7 @@ func pumps(t *testing.T) tools {
 	return tools{e}
 }
 
-func TestCallsThatAreTheSameAreComputedOnce(t *testing.T) {
+func TestIdenticalCallsRunOnce(t *testing.T) {
 	t.Parallel()
 	call := func(input string) model.Call { return model.Call{Name: computeStats, Input: []byte(input)} }
 	count, group := call(`{"data_key":"pumps"}`), call(`{"data_key":"pumps","group_by":"site"}`)
@@ -29,15 +29,15 @@ func TestCallsThatAreTheSameAreComputedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if &got[0][0] != &got[2][0] {
-		t.Error("one call was computed twice")
+		t.Error("an identical call ran twice")
 	}
 	if string(got[0]) != `{"groups":{},"total":2}` || !strings.Contains(string(got[1]), `"a":1`) {
 		t.Errorf("got %s", got)
 	}
 }
 
-// More calls than a message may have are not run, and say so.
-func TestCallsOfOneMessageAreBounded(t *testing.T) {
+// TestMaxCalls: further calls of a message are not run, and return an error result.
+func TestMaxCalls(t *testing.T) {
 	t.Parallel()
 	var calls []model.Call
 	for i := range maxCalls + 2 {
@@ -48,13 +48,13 @@ func TestCallsOfOneMessageAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, answer := range got {
-		if notRun := strings.Contains(string(answer), `"error":"not run: a message may have 16 calls, this one has 18`); notRun != (i >= maxCalls) {
+		if notRun := strings.Contains(string(answer), `"error":"not run: a message may have at most 16 calls, got 18`); notRun != (i >= maxCalls) {
 			t.Errorf("call %d of %d: %s", i+1, len(calls), answer)
 		}
 	}
 }
 
-func TestCallsEndWithTheirContext(t *testing.T) {
+func TestCallsEndWithContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
