@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// also is r with a further call.
+// also returns r with a further call.
 func also(r schemas.Rendering, input, result string) schemas.Rendering {
 	more := analysis("", input, result)
 	r.ToolUses = append(r.ToolUses, more.ToolUses...)
@@ -21,13 +21,13 @@ func also(r schemas.Rendering, input, result string) schemas.Rendering {
 	return r
 }
 
-// after is r for a reader who was told that before.
-func after(r schemas.Rendering, told string) schemas.Rendering {
-	r.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "q"}, "1": {R: 1, C: told}}}
+// after returns r with text in the history.
+func after(r schemas.Rendering, text string) schemas.Rendering {
+	r.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "q"}, "1": {R: 1, C: text}}}
 	return r
 }
 
-// forReader is r for the reader of a profile.
+// forReader returns r with a profile.
 func forReader(r schemas.Rendering, profile string) schemas.Rendering {
 	r.Profile = jsontext.Value(profile)
 	return r
@@ -42,7 +42,7 @@ const (
 	sitesAnswer     = "1609 hosts by site:\n- fra1: 1600\n- lon1: 9"
 )
 
-// answers are analyses whose figures are easily lost.
+// answers returns analyses whose figures a renderer could drop.
 func answers() map[string]schemas.Rendering {
 	both := also(analysis(unpatchedAnswer, unpatched, unpatchedSites), bySite, sites)
 	percent := analysis("Sites whose hosts average most CPU:\n- lon1: 91 %\n- fra1: 12 %", bySite, sites)
@@ -53,7 +53,7 @@ func answers() map[string]schemas.Rendering {
 		"a list and its table":                         analysis(sitesAnswer, bySite, sites),
 		"two calls with different filters":             both,
 		"the same in plain German":                     forReader(both, `{"language":"de","format":"plain"}`),
-		"of which one is told already":                 after(both, unpatchedTable),
+		"two tables, one in the history":               after(both, unpatchedTable),
 		"a list of which the table is about others":    analysis(unpatchedAnswer, bySite, sites),
 		"some of which are equal":                      analysis("new by site:\n- fra1: 100\n- lon1: 9", bySite, sites),
 		"a repeated question":                          after(analysis(sitesAnswer, bySite, sites), sitesAnswer+"\n\n"+table),
@@ -72,25 +72,25 @@ func answers() map[string]schemas.Rendering {
 
 const unpatchedTable = "**hosts by site (patched = false)**\n\n| site | count |\n|---|--:|\n| fra1 | 100 |\n| lon1 | 2 |\n| total | 102 |"
 
-// Every line of an answer is in the text, or what it says is in one line there.
-func TestNoFigureOfTheAnswerIsLost(t *testing.T) {
+// TestAllFiguresAreRendered: every line of an answer is in the text, or in one row.
+func TestAllFiguresAreRendered(t *testing.T) {
 	t.Parallel()
 	conn := serve(t)
 	for name, r := range answers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := rendered(t, conn, r)
-			for said := range strings.Lines(r.Answer) {
-				if !strings.Contains(text, strings.TrimSpace(said)) && !inTable(text, strings.TrimSpace(said), reader(r)) {
-					t.Errorf("%q is lost in\n%s", said, text)
+			for line := range strings.Lines(r.Answer) {
+				if !strings.Contains(text, strings.TrimSpace(line)) && !inTable(text, strings.TrimSpace(line), reader(r)) {
+					t.Errorf("%q is missing in\n%s", line, text)
 				}
 			}
 		})
 	}
 }
 
-// inTable reports whether a line of the text has the label and the number of an
-// item, as the reader writes it, and nothing else.
+// inTable reports whether a line of the text consists of the label and the number of
+// an item, formatted for the reader.
 func inTable(text, item string, reader *message.Printer) bool {
 	label, value, _ := strings.Cut(strings.TrimPrefix(item, "- "), ": ")
 	n, err := strconv.ParseFloat(value, 64)
@@ -104,14 +104,14 @@ func inTable(text, item string, reader *message.Printer) bool {
 	return false
 }
 
-// reader writes numbers as the reader of r does.
+// reader returns a printer for the language of r.
 func reader(r schemas.Rendering) *message.Printer {
 	_, after, _ := strings.Cut(string(r.Profile), `"language":"`)
 	name, _, _ := strings.Cut(after, `"`)
 	return message.NewPrinter(language.Make(name))
 }
 
-func TestTitlesSayTheFilter(t *testing.T) {
+func TestTitleContainsFilter(t *testing.T) {
 	t.Parallel()
 	conn := serve(t)
 	for _, row := range []struct{ filter, language, want string }{
@@ -135,7 +135,7 @@ func TestTitlesSayTheFilter(t *testing.T) {
 	}
 }
 
-func TestTablesWithDifferentFiltersAreDifferent(t *testing.T) {
+func TestTablesDifferByFilter(t *testing.T) {
 	t.Parallel()
 	both := also(analysis(unpatchedAnswer, unpatched, unpatchedSites), bySite, sites)
 	want := "unpatched by site:\n\n" + unpatchedTable + "\n\n" + table

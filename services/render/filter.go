@@ -9,62 +9,62 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// signs are the operators of a filter that need no words.
+// signs are the operators that are written as signs.
 var signs = map[string]string{"ne": "≠", "gt": ">", "gte": "≥", "lt": "<", "lte": "≤"}
 
-// title says what a table is of: which records, in which groups.
-func (in tongue) title(a asked) string {
-	text := a.DataKey + " " + in.by + " " + a.GroupBy
-	if all := in.conditions(a.Filter); len(all) > 0 {
+// title describes a table: its records and its groups.
+func (l locale) title(a query) string {
+	text := a.DataKey + " " + l.by + " " + a.GroupBy
+	if all := l.conditions(a.Filter); len(all) > 0 {
 		text += " (" + strings.Join(all, ", ") + ")"
 	}
 	return text
 }
 
-// conditions are those of a filter, in the order of its fields.
-func (in tongue) conditions(filter map[string]jsontext.Value) []string {
+// conditions returns the conditions of a filter, ordered by field.
+func (l locale) conditions(filter map[string]jsontext.Value) []string {
 	var all []string
 	for _, field := range slices.Sorted(maps.Keys(filter)) {
 		var tests map[string]jsontext.Value
 		if json.Unmarshal(filter[field], &tests) != nil || tests == nil {
-			all = append(all, field+" = "+in.value(filter[field]))
+			all = append(all, field+" = "+l.value(filter[field]))
 		}
 		for _, op := range slices.Sorted(maps.Keys(tests)) {
-			all = append(all, field+" "+in.test(op, tests[op]))
+			all = append(all, field+" "+l.test(op, tests[op]))
 		}
 	}
 	return all
 }
 
-// test is what an operator asks of a field.
-func (in tongue) test(op string, with jsontext.Value) string {
+// test formats an operator and its operand.
+func (l locale) test(op string, with jsontext.Value) string {
 	switch op {
 	case "exists":
 		if with.Kind() == jsontext.KindTrue {
-			return in.present
+			return l.present
 		}
-		return in.absent
+		return l.absent
 	case "contains":
-		return in.contains + " " + in.value(with)
+		return l.contains + " " + l.value(with)
 	case "in":
 		var values []jsontext.Value
-		_ = json.Unmarshal(with, &values) // what is no list has given no table
+		_ = json.Unmarshal(with, &values) // the tool rejects anything but a list
 		var texts []string
 		for _, v := range values {
-			texts = append(texts, in.value(v))
+			texts = append(texts, l.value(v))
 		}
-		return "= " + strings.Join(texts, " "+in.or+" ")
+		return "= " + strings.Join(texts, " "+l.or+" ")
 	}
-	return signs[op] + " " + in.value(with)
+	return signs[op] + " " + l.value(with)
 }
 
-// value is v as people write it. Text that looks like another value is quoted;
-// integers, which may be years or numbers of things, stay as they are.
-func (in tongue) value(v jsontext.Value) string {
+// value formats v for the reader. A string that looks like another type stays quoted;
+// integers, which may be years or identifiers, are not grouped.
+func (l locale) value(v jsontext.Value) string {
 	text := strings.TrimSpace(string(v))
 	switch v.Kind() {
 	case jsontext.KindNull:
-		return in.none
+		return l.none
 	case jsontext.KindString:
 		var s string
 		if json.Unmarshal(v, &s) == nil && !jsontext.Value(s).IsValid() {
@@ -73,7 +73,7 @@ func (in tongue) value(v jsontext.Value) string {
 	case jsontext.KindNumber:
 		var f float64
 		if json.Unmarshal(v, &f) == nil && strings.ContainsAny(text, ".eE") {
-			text = in.figure(f)
+			text = l.figure(f)
 		}
 	}
 	return text

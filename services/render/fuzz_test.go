@@ -15,8 +15,8 @@ import (
 	"cairn/services/render"
 )
 
-// FuzzRendering has anything rendered: a refusal is the caller's mistake, and
-// what is written is a text in proportion to what was given.
+// FuzzRendering checks that errors are the caller's, and that the text is valid and in
+// proportion to the request.
 func FuzzRendering(f *testing.F) {
 	for _, seed := range [][4]string{
 		{bySite, sites, `{"format":"plain","language":"de"}`, "Two sites:\n- fra1: 1,600\n- lon1: 9"},
@@ -30,11 +30,11 @@ func FuzzRendering(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, input, result, profile []byte, answer string) {
-		said, err := jsontext.AppendQuote(nil, answer)
+		answerJSON, err := jsontext.AppendQuote(nil, answer)
 		if err != nil {
-			return // no text
+			return // not UTF-8
 		}
-		for _, body := range [][]byte{input, fmt.Appendf(nil, `{"query":"q","mode":"standard","answer":%s,"tool_uses":[{"tool_call_id":"1","name":"compute_stats","input":%s}],"tool_results":[%s],"profile":%s}`, said, input, result, profile)} {
+		for _, body := range [][]byte{input, fmt.Appendf(nil, `{"query":"q","mode":"standard","answer":%s,"tool_uses":[{"tool_call_id":"1","name":"compute_stats","input":%s}],"tool_results":[%s],"profile":%s}`, answerJSON, input, result, profile)} {
 			var text strings.Builder
 			for event, err := range bus.Render.Forward(t.Context(), conn, body) {
 				var delta schemas.TextDelta

@@ -1,6 +1,6 @@
-// Package render is a rendering agent: it turns a finished analysis into what
-// people read, the answer and a table for each breakdown. It needs no model and
-// changes no figure; a platform with an agent of its own names that instead.
+// Package render is a rendering agent: it converts a finished analysis to text for
+// readers, the answer and a table for each breakdown. It needs no model and changes no
+// figure. A platform can configure its own agent instead.
 package render
 
 import (
@@ -15,7 +15,7 @@ import (
 	"cairn/schemas"
 )
 
-// Serve answers renderings, and the service's health, on s.
+// Serve registers the handlers of the service on s.
 func Serve(s *bus.Service) error {
 	return errors.Join(
 		bus.Render.Serve(s, render),
@@ -27,17 +27,17 @@ func health(context.Context) (schemas.Health, error) {
 	return schemas.Health{Service: "render", Status: schemas.StatusOK, Version: bus.Version}, nil
 }
 
-// profile is what is known of who reads; what else is in it is of no concern.
+// profile is the part of the reader's profile that affects rendering.
 type profile struct {
 	Language string `json:"language"` // BCP 47, such as de or pt-BR; empty: English
 	Format   string `json:"format"`   // markdown (default) or plain
 }
 
-// render sends the answer, and then each table.
+// render sends the answer and then each table.
 func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 	var p profile
 	if len(r.Profile) > 0 {
-		_ = json.Unmarshal(r.Profile, &p) // one of another form says nothing
+		_ = json.Unmarshal(r.Profile, &p) // a profile of another form is ignored
 	}
 	shown := tablesFor(r, p)
 	texts := []string{prose(r.Answer, shown)}
@@ -45,19 +45,19 @@ func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 		texts = append(texts, "\n\n"+t.text)
 	}
 	for _, text := range texts {
-		if err := say(to, text); err != nil {
+		if err := send(to, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tablesFor are the tables that the reader gets: none that they have.
+// tablesFor returns the tables for the reader, without those already in the history.
 func tablesFor(r schemas.Rendering, p profile) []table {
 	if r.Mode == schemas.ModeBroad {
-		return nil // which is plain prose
+		return nil // broad answers are plain prose
 	}
-	all := newest(tablesOf(r, tongueOf(p.Language)))
+	all := newest(tablesOf(r, newLocale(p.Language)))
 	for i := range all {
 		all[i].text = all[i].markdown()
 		if p.Format == "plain" {
@@ -67,14 +67,14 @@ func tablesFor(r schemas.Rendering, p profile) []table {
 	return slices.DeleteFunc(all, func(t table) bool { return r.Prompt.Said(t.text) })
 }
 
-func say(to bus.Sender, text string) error {
+func send(to bus.Sender, text string) error {
 	if text == "" {
 		return nil
 	}
 	return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
-// prose is the answer without the items of lists that are rows of the tables.
+// prose returns the answer without list items that repeat rows of the tables.
 func prose(answer string, shown []table) string {
 	var kept []string
 	lines := slices.Collect(strings.Lines(answer))
@@ -91,9 +91,9 @@ func prose(answer string, shown []table) string {
 
 func isItem(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "- ") }
 
-// without leaves out of a list what is in the table made of the same figures.
-// A list that lacks some of a table's is about something else, though some may
-// be equal by chance.
+// without removes the items of a list that a table repeats. It keeps the whole list
+// unless the list has all rows of the table: values of an unrelated list may match by
+// chance.
 func without(list []string, shown []table) []string {
 	for _, t := range shown {
 		rest := slices.DeleteFunc(slices.Clone(list), t.holds)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve is a bus with the agent.
+// serve starts the agent and returns its bus.
 func serve(t *testing.T) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
@@ -28,7 +28,7 @@ func serve(t *testing.T) *bus.Conn {
 	return conn
 }
 
-// rendered is the text that the agent makes of r.
+// rendered returns the text of r.
 func rendered(t *testing.T, conn *bus.Conn, r schemas.Rendering) string {
 	t.Helper()
 	var text strings.Builder
@@ -45,7 +45,7 @@ func rendered(t *testing.T, conn *bus.Conn, r schemas.Rendering) string {
 	return text.String()
 }
 
-// analysis is a finished one with a call and its result.
+// analysis returns a finished analysis with one call.
 func analysis(answer, input, result string) schemas.Rendering {
 	return schemas.Rendering{
 		Query: "q", Mode: schemas.ModeStandard, Answer: answer,
@@ -73,31 +73,31 @@ func TestRender(t *testing.T) {
 		of   schemas.Rendering
 		want string
 	}{
-		{"the answer, and a table for a breakdown", usual, "Most are in fra1.\n\n" + table},
-		{"a list that the table holds is left out", analysis("1,609 hosts by site:\n- fra1: 1,600\n- lon1: 9\n- of them new: 3\n", bySite, sites),
+		{"the answer and a table for a breakdown", usual, "Most are in fra1.\n\n" + table},
+		{"a list that a table repeats is removed", analysis("1,609 hosts by site:\n- fra1: 1,600\n- lon1: 9\n- of them new: 3\n", bySite, sites),
 			"1,609 hosts by site:\n- of them new: 3\n\n" + table},
-		{"a list that is about something else is not, though some of it is equal", analysis("New:\n- fra1: 100\n- lon1: 9", bySite, sites),
+		{"a list that differs from the table is kept", analysis("New:\n- fra1: 100\n- lon1: 9", bySite, sites),
 			"New:\n- fra1: 100\n- lon1: 9\n\n" + table},
 		{"no table for one figure", analysis("9.", `{"data_key":"hosts"}`, `{"groups":{},"total":9}`), "9."},
-		{"nor for a call that went wrong", analysis("None.", bySite, `{"error":"no array is called hosts"}`), "None."},
-		{"nor in plain prose", with(usual, func(r *schemas.Rendering) { r.Mode = schemas.ModeBroad }), "Most are in fra1."},
-		{"in columns, written as the reader does", with(usual, func(r *schemas.Rendering) {
+		{"no table for a failed call", analysis("None.", bySite, `{"error":"no array is called hosts"}`), "None."},
+		{"no table in broad mode", with(usual, func(r *schemas.Rendering) { r.Mode = schemas.ModeBroad }), "Most are in fra1."},
+		{"plain columns in the format of the locale", with(usual, func(r *schemas.Rendering) {
 			r.Profile = jsontext.Value(`{"language":"de-CH","format":"plain","name":"Reto"}`)
 		}), "Most are in fra1.\n\nhosts nach site\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
-		{"a language without words of ours", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":"pl"}`) }),
+		{"a language without translation", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":"pl"}`) }),
 			"Most are in fra1.\n\n" + strings.NewReplacer("1,6", "1\u00a06").Replace(table)},
-		{"a profile of another kind", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }), "Most are in fra1.\n\n" + table},
-		{"a table that the reader has is not repeated", with(usual, func(r *schemas.Rendering) {
+		{"an invalid profile", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }), "Most are in fra1.\n\n" + table},
+		{"a table in the history is not repeated", with(usual, func(r *schemas.Rendering) {
 			r.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "q"}, "1": {R: 1, C: "So:\n\n" + table}}}
 		}), "Most are in fra1."},
-		{"several metrics, names that mean something in Markdown, and no value",
+		{"several metrics, Markdown characters, and no value",
 			analysis("", `{"data_key":"a_b","group_by":"c|d","metrics":["count","avg:x"]}`,
 				`{"groups":{"null":3,"<b>":2},"total":5,"metrics":{"avg:x":{"groups":{"null":null,"<b>":1.23456},"total":1.5}}}`),
 			"\n\n**a\\_b by c\\|d**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
-		{"a metric that is asked twice", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites), "a\n\n" + table},
+		{"a duplicate metric", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites), "a\n\n" + table},
 		{"small figures", analysis("a", `{"data_key":"h","group_by":"s","metrics":["avg:x"]}`, `{"groups":{"a":0.00041,"b":0},"total":0.0123456}`),
 			"a\n\n**h by s**\n\n| s | avg:x |\n|---|--:|\n| a | 0.00041 |\n| b | 0 |\n| total | 0.0123 |"},
-		{"the last of two tables about the same", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`), func(r *schemas.Rendering) {
+		{"the last of two tables with the same title", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`), func(r *schemas.Rendering) {
 			r.ToolUses = append(r.ToolUses, r.ToolUses[0])
 			r.ToolResults = append(r.ToolResults, jsontext.Value(sites))
 		}), "a\n\n" + table},
@@ -111,7 +111,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-func TestLongTablesSayHowMuchIsMissing(t *testing.T) {
+func TestLongTablesAreTruncated(t *testing.T) {
 	t.Parallel()
 	groups := make([]string, 30)
 	for i := range groups {
@@ -120,6 +120,6 @@ func TestLongTablesSayHowMuchIsMissing(t *testing.T) {
 	result := `{"groups":{` + strings.Join(groups, ",") + `},"total":2565,"group_count":1200,"truncated":true}`
 	got := rendered(t, serve(t), analysis("Many.", bySite, result))
 	if !strings.HasSuffix(got, "| g19 | 81 |\n| 1,180 more |  |\n| total | 2,565 |") {
-		t.Errorf("got\n%s\nwant 20 rows, how many more there are, and the total", got)
+		t.Errorf("got\n%s\nwant 20 rows, the number of omitted groups, and the total", got)
 	}
 }

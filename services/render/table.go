@@ -12,27 +12,27 @@ import (
 	"cairn/schemas"
 )
 
-// mostRows is what people read of a table; the largest come first.
-const mostRows = 20
+// maxRows bounds the rows of a table, largest first.
+const maxRows = 20
 
 // table is a breakdown: a figure of each metric for each group.
 type table struct {
-	title   string // of what records, by what
+	title   string // the records and the grouping
 	by      string
 	metrics []string
 	rows    []row
 	total   []float64 // by metric
-	groups  int       // also those without a row
-	in      tongue
-	text    string // as the reader gets it
+	groups  int       // number of groups, including those without a row
+	locale  locale
+	text    string // as rendered
 }
 
 type row struct {
 	label   string
-	figures []float64 // by metric; NaN: there is none
+	figures []float64 // by metric; NaN: no value
 }
 
-// holds reports whether a line is an item, "- label: value", that a row says too.
+// holds reports whether a line is a list item, "- label: value", that repeats a row.
 func (t table) holds(line string) bool {
 	item, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
 	at := strings.LastIndex(item, ": ")
@@ -41,12 +41,13 @@ func (t table) holds(line string) bool {
 	}
 	label, value := strings.TrimSpace(item[:at]), strings.TrimSpace(item[at+2:])
 	return slices.ContainsFunc(t.rows, func(r row) bool {
-		return (label == r.label || label == t.in.label(r.label)) &&
-			slices.ContainsFunc(r.figures, func(f float64) bool { return t.in.shows(f, value) })
+		return (label == r.label || label == t.locale.label(r.label)) &&
+			slices.ContainsFunc(r.figures, func(f float64) bool { return t.locale.shows(f, value) })
 	})
 }
 
-// listed is how many rows a list of the same has: those of values with a figure.
+// listed returns the number of rows that a list of the same groups has: those with a
+// label and a figure.
 func (t table) listed() (n int) {
 	for _, r := range t.rows {
 		if r.label != noValue && !math.IsNaN(r.figures[0]) {
@@ -56,8 +57,8 @@ func (t table) listed() (n int) {
 	return n
 }
 
-// asked is the input of a computation.
-type asked struct {
+// query is the input of a compute_stats call.
+type query struct {
 	DataKey string   `json:"data_key"`
 	GroupBy string   `json:"group_by"`
 	Metrics []string `json:"metrics"`
@@ -65,39 +66,39 @@ type asked struct {
 	Filter map[string]jsontext.Value `json:"filter"`
 }
 
-// computed is its result.
-type computed struct {
+// result is the result of a compute_stats call.
+type result struct {
 	figures
 	Metrics    map[string]figures `json:"metrics"`
 	GroupCount int                `json:"group_count"`
 }
 
-// figures are those of one metric.
+// figures are the values of one metric.
 type figures struct {
 	Groups jsontext.Value `json:"groups"`
 	Total  *float64       `json:"total"`
 }
 
-// tablesOf are the breakdowns of an analysis, in their order.
-func tablesOf(r schemas.Rendering, in tongue) []table {
+// tablesOf returns the breakdowns of an analysis in order.
+func tablesOf(r schemas.Rendering, l locale) []table {
 	var all []table
 	for i, use := range r.ToolUses {
-		var a asked
-		var c computed
+		var a query
+		var c result
 		if i >= len(r.ToolResults) || json.Unmarshal(use.Input, &a) != nil || json.Unmarshal(r.ToolResults[i], &c) != nil {
-			continue // a call that went wrong
+			continue // a failed call
 		}
-		if t := newTable(a, c, in); len(t.rows) > 1 {
+		if t := newTable(a, c, l); len(t.rows) > 1 {
 			all = append(all, t)
 		}
 	}
 	return all
 }
 
-func newTable(a asked, c computed, in tongue) table {
-	t := table{title: in.title(a), by: a.GroupBy, in: in}
+func newTable(a query, c result, l locale) table {
+	t := table{title: l.title(a), by: a.GroupBy, locale: l}
 	for _, name := range a.Metrics {
-		if !slices.Contains(t.metrics, name) { // which is computed once
+		if !slices.Contains(t.metrics, name) { // the tool computes duplicates once
 			t.metrics = append(t.metrics, name)
 		}
 	}
@@ -107,16 +108,16 @@ func newTable(a asked, c computed, in tongue) table {
 	groups := groupsOf(c.Groups)
 	t.groups = max(c.GroupCount, len(groups))
 	t.total = []float64{figureOf(c.Total)}
-	for _, g := range groups[:min(len(groups), mostRows)] {
+	for _, g := range groups[:min(len(groups), maxRows)] {
 		t.rows = append(t.rows, row{g.label, []float64{g.figure}})
 	}
-	for _, name := range t.metrics[1:] { // which have the groups of the first
+	for _, name := range t.metrics[1:] { // further metrics have the groups of the first
 		t.add(c.Metrics[name])
 	}
 	return t
 }
 
-// add is for a further metric.
+// add adds a metric.
 func (t *table) add(of figures) {
 	figures := map[string]float64{}
 	for _, g := range groupsOf(of.Groups) {
@@ -137,7 +138,7 @@ type group struct {
 	figure float64
 }
 
-// groupsOf reads the members of an object in their order: the largest first.
+// groupsOf decodes an object of figures, sorted by figure, largest first, then by label.
 func groupsOf(object jsontext.Value) []group {
 	var all []group
 	var values map[string]*float64
@@ -160,7 +161,7 @@ func figureOf(v *float64) float64 {
 	return *v
 }
 
-// newest leaves of tables about the same the last one: a model that corrects
+// newest keeps the last of tables with the same title and metrics: a model that corrects
 // itself computes twice.
 func newest(all []table) []table {
 	var kept []table

@@ -6,28 +6,28 @@ import (
 	"text/tabwriter"
 )
 
-// cells are the lines of a table: its head, its rows, what is left out, and
-// its totals.
+// cells returns the header of a table and its lines: rows, the number of omitted groups,
+// and totals.
 func (t table) cells() (head []string, lines [][]string) {
 	head = append([]string{t.by}, t.metrics...)
 	for _, r := range t.rows {
-		lines = append(lines, append([]string{t.in.label(r.label)}, t.written(r.figures)...))
+		lines = append(lines, append([]string{t.locale.label(r.label)}, t.written(r.figures)...))
 	}
 	if more := t.groups - len(t.rows); more > 0 {
-		lines = append(lines, append([]string{t.in.count(more)}, make([]string, len(t.metrics))...))
+		lines = append(lines, append([]string{t.locale.count(more)}, make([]string, len(t.metrics))...))
 	}
-	return head, append(lines, append([]string{t.in.words.total}, t.written(t.total)...))
+	return head, append(lines, append([]string{t.locale.words.total}, t.written(t.total)...))
 }
 
 func (t table) written(figures []float64) []string {
 	var all []string
 	for _, f := range figures {
-		all = append(all, t.in.figure(f))
+		all = append(all, t.locale.figure(f))
 	}
 	return all
 }
 
-// markdown is the table in GitHub's form.
+// markdown formats the table as GitHub Flavored Markdown.
 func (t table) markdown() string {
 	head, lines := t.cells()
 	var b strings.Builder
@@ -46,19 +46,19 @@ func escapedAll(texts []string) []string {
 	return all
 }
 
-// escaped is text that Markdown leaves as it is.
+// escaped escapes characters that Markdown interprets.
 func escaped(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`).Replace(text)
 }
 
-// plain is the table in columns.
+// plain formats the table as aligned columns.
 func (t table) plain() string {
 	head, lines := t.cells()
 	var b strings.Builder
 	fmt.Fprintln(&b, t.title)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, line := range append([][]string{head}, lines...) {
-		_, _ = fmt.Fprintln(w, strings.Join(line, "\t")) // a strings.Builder takes all
+		_, _ = fmt.Fprintln(w, strings.Join(line, "\t")) // a strings.Builder never fails
 	}
 	_ = w.Flush()
 	var trimmed []string
