@@ -26,17 +26,17 @@ const (
 // loop runs the conversation: it sends it to the model and runs the requested tools
 // until the model answers.
 type loop struct {
-	model  model.Model
-	tools  tools
-	to     bus.Sender
+	model    model.Model
+	tools    tools
+	to       bus.Sender
 	buffered bool // text is not sent: the rendering agent gets it
-	budget budget
+	budget   budget
 
-	conversation    model.Conversation
-	answer  strings.Builder
-	sent    strings.Builder // the answer, and text before tool calls
-	results []result
-	usage   schemas.Usage
+	conversation model.Conversation
+	answer       strings.Builder
+	sent         strings.Builder // the answer, and text before tool calls
+	results      []result
+	usage        schemas.Usage
 }
 
 // result is a tool call and its result.
