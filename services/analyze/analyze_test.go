@@ -261,7 +261,7 @@ func TestDisconnectCancelsModel(t *testing.T) {
 		break
 	}
 	select {
-	case <-server.Left():
+	case <-server.Disconnects():
 	case <-time.After(time.Second):
 		t.Fatal("the model request was not canceled within a second of the disconnect")
 	}

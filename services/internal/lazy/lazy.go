@@ -1,4 +1,4 @@
-// Package lazy computes shared values when they are first needed.
+// Package lazy computes shared values on first use.
 package lazy
 
 import (
@@ -6,33 +6,33 @@ import (
 	"sync/atomic"
 )
 
-// A Value is computed by the first Get and kept. A computation that fails
-// leaves nothing, and the next Get computes again: a caller that is cancelled
-// fails no other. It may be used concurrently.
+// A Value is computed by the first Get and cached. An error is not cached, so the next
+// Get computes again: the cancellation of one caller does not affect the others. A
+// Value is safe for concurrent use.
 type Value[T any] struct {
 	compute func(context.Context) (T, error)
-	turn    chan struct{} // held by the Get that computes
+	lock    chan struct{} // held by the Get that computes
 	value   atomic.Pointer[T]
 }
 
-// New returns a Value that compute makes.
+// New returns a Value that compute computes.
 func New[T any](compute func(context.Context) (T, error)) *Value[T] {
-	return &Value[T]{compute: compute, turn: make(chan struct{}, 1)}
+	return &Value[T]{compute: compute, lock: make(chan struct{}, 1)}
 }
 
-// Get returns the value. It waits for another Get that computes it until ctx
-// ends. The error is that of ctx or of the computation.
+// Get returns the value. While another Get computes it, Get waits until ctx is done.
+// The error is ctx.Err() or that of the computation.
 func (v *Value[T]) Get(ctx context.Context) (T, error) {
 	if known := v.value.Load(); known != nil {
 		return *known, nil
 	}
 	var none T
 	select {
-	case v.turn <- struct{}{}:
+	case v.lock <- struct{}{}:
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
-	defer func() { <-v.turn }()
+	defer func() { <-v.lock }()
 	if known := v.value.Load(); known != nil {
 		return *known, nil
 	}

@@ -8,7 +8,7 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-func TestValueIsComputedOnce(t *testing.T) {
+func TestComputedOnce(t *testing.T) {
 	t.Parallel()
 	computed := 0
 	v := lazy.New(func(context.Context) (int, error) { computed++; return 7, nil })
@@ -22,7 +22,7 @@ func TestValueIsComputedOnce(t *testing.T) {
 	}
 }
 
-func TestCancelledGetFailsNoOther(t *testing.T) {
+func TestCanceledGet(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{}, 2)
 	v := lazy.New(func(ctx context.Context) (int, error) {
@@ -40,14 +40,14 @@ func TestCancelledGetFailsNoOther(t *testing.T) {
 		failed <- err
 	}()
 	<-began
-	waiting, leave := context.WithCancel(t.Context())
-	leave()
+	waiting, stop := context.WithCancel(t.Context())
+	stop()
 	if _, err := v.Get(waiting); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled wait ended with %v", err)
+		t.Errorf("canceled wait: got %v", err)
 	}
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("the cancelled computation ended with %v", err)
+		t.Errorf("canceled computation: got %v", err)
 	}
 	if got, err := v.Get(t.Context()); err != nil || got != 7 {
 		t.Errorf("got %d, %v, want 7", got, err)

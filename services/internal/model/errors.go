@@ -2,17 +2,17 @@ package model
 
 import "errors"
 
-// ErrUnavailable says that the model cannot be asked now: its server is away,
-// silent or full, or lacks the model or the ability to call tools. Asking
-// again later, or after the operator has acted, may succeed.
+// ErrUnavailable reports that the model cannot serve requests now: its server is
+// unreachable, stalled or overloaded, or does not have the model, or the model cannot
+// call tools. A later retry, or one after the operator has intervened, may succeed.
 var ErrUnavailable = errors.New("language model unavailable")
 
-// ErrTooLong says that the conversation, or the answer to it, does not fit
-// the model's context. A shorter conversation may succeed.
+// ErrTooLong reports that the conversation, or its answer, exceeds the model's
+// context window. A shorter conversation may succeed.
 var ErrTooLong = errors.New("too long for the language model's context")
 
-// IncompleteError says how a model's answer is incomplete, in words for the
-// caller. Retrying may succeed.
+// IncompleteError describes for the caller how a model's answer is incomplete.
+// A retry may succeed.
 type IncompleteError string
 
 // Error implements error.

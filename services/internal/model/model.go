@@ -1,6 +1,6 @@
-// Package model is the language model behind an answer. A model sees a
-// conversation and the tools it may call, and streams its next message; it
-// never sees the estate's records, which only the tools read.
+// Package model defines the language model behind an answer. A model receives a
+// conversation and the tools it may call, and streams its next message. It never
+// receives the estate's records; only the tools read them.
 package model
 
 import (
@@ -12,39 +12,39 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// Model makes the next message of a conversation. It may be used concurrently.
+// Model generates the next message of a conversation. It is safe for concurrent use.
 type Model interface {
-	// Next yields the parts of the model's next message as they are made: text
-	// in pieces, tool calls whole, and at the end the usage. A message without
-	// tool calls ends the answer. The sequence ends at the first error; leaving
-	// the loop, or ending ctx, stops the model.
+	// Next yields the parts of the model's next message as they are generated: text
+	// in pieces, complete tool calls, and finally the usage. A message without tool
+	// calls is the answer. The sequence ends at the first error. Breaking out of the
+	// loop, or canceling ctx, stops the model.
 	Next(ctx context.Context, c Conversation) iter.Seq2[Part, error]
-	// Window is how many tokens a conversation and its answer may have
-	// together; 0: nobody says. Errors are those of Next.
+	// Window returns the size of the context window, shared by conversation and
+	// answer, in tokens; 0 if unknown. Its errors are those of Next.
 	Window(ctx context.Context) (int, error)
-	// Check says whether the model can answer now; nil when it can.
+	// Check returns nil if the model can serve requests.
 	Check(ctx context.Context) error
-	// Name is the model's URL, as it was opened.
+	// Name returns the model's URL as opened.
 	Name() string
 }
 
-// Conversation is all that a model is told.
+// Conversation is the input of a model.
 type Conversation struct {
-	Rules    string // how to answer
+	Rules    string // the system prompt, without the outline of the estate
 	Messages []Message
 	Tools    []Tool
-	// Estate is what the tools compute on. Only the offline planner looks into
-	// it, for the names of columns and values; a language model sees its outline.
+	// Estate is the input of the tools. Only the offline planner reads it, for names
+	// of fields and values; a language model receives its outline.
 	Estate *estate.Estate
-	// OutlineBytes bounds what a language model is told of the estate; 0: 8 KiB.
+	// OutlineBytes bounds the outline of the estate; 0 means 8 KiB.
 	OutlineBytes int
 }
 
 // outlineBytes is about 2,000 tokens.
 const outlineBytes = 8 << 10
 
-// System is what a language model is told first: the rules and the outline of
-// the estate. The outline reads the whole of it, so it is made when asked for.
+// System returns the system prompt: the rules and the outline of the estate. Making the
+// outline reads the whole estate.
 func (c Conversation) System() string {
 	if c.Estate == nil {
 		return c.Rules
@@ -52,7 +52,7 @@ func (c Conversation) System() string {
 	return c.Rules + "\nThe data arrays:\n" + c.Estate.Outline(cmp.Or(c.OutlineBytes, outlineBytes))
 }
 
-// Role says who wrote a message.
+// Role is the author of a message.
 type Role string
 
 // The roles of a conversation.
@@ -62,15 +62,15 @@ const (
 	ToolRole  Role = "tool"
 )
 
-// Message is one message of a conversation. An assistant's may hold calls; a
-// tool's holds the result of the call it names.
+// Message is one message of a conversation. An assistant message may have calls; a
+// tool message has the result of one call.
 type Message struct {
 	Role   Role
 	Text   string
 	Calls  []Call
-	CallID string          // tool messages: which call this answers
+	CallID string          // tool messages: the id of the call
 	Tool   string          // tool messages: the tool's name
-	Result json.RawMessage // tool messages: what it answered
+	Result json.RawMessage // tool messages: the result
 }
 
 // Call is a model's request to run a tool.
@@ -80,21 +80,21 @@ type Call struct {
 	Input json.RawMessage // a JSON object, as the model wrote it
 }
 
-// Tool is what a model is told about a tool.
+// Tool describes a tool to the model.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the input
 }
 
-// Part is a piece of a message: exactly one of its fields is set.
+// Part is a piece of a message: exactly one field is set.
 type Part struct {
 	Text  string
 	Call  *Call
 	Usage *Usage
 }
 
-// Usage counts what a message cost, in tokens.
+// Usage is the number of tokens of a message.
 type Usage struct {
 	PromptTokens int `json:"prompt_tokens"`
 	AnswerTokens int `json:"answer_tokens"`

@@ -1,5 +1,4 @@
-// Package ollamahost reads URLs that name a model of an Ollama server, and
-// reaches that server.
+// Package ollamahost parses URLs of models on Ollama servers.
 package ollamahost
 
 import (
@@ -14,21 +13,21 @@ import (
 	ollama "github.com/ollama/ollama/types/model"
 )
 
-// Host and Port are where a server is of which nothing else is said.
+// Host and Port are the default address of a server.
 const (
 	Host = "127.0.0.1"
 	Port = "11434"
 )
 
-// Model is what a URL names.
+// Model is a parsed model URL.
 type Model struct {
 	Base     *url.URL // of the server's API
-	Name     string   // as it was given: it may have slashes, and no tag
+	Name     string   // as in the URL; may contain slashes and may lack a tag
 	Settings url.Values
 }
 
-// Parse reads ollama://host[:11434]/name[:tag][?settings]. With ollama+https
-// the server speaks TLS, on port 443; without a host it is the one at [Host].
+// Parse parses ollama://host[:11434]/name[:tag][?settings]. With ollama+https the server
+// speaks TLS, on port 443 by default. The default host is [Host].
 func Parse(rawURL string) (Model, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -45,7 +44,7 @@ func Parse(rawURL string) (Model, error) {
 	return m, err
 }
 
-// Base is the address of the API of the server that u names.
+// Base returns the base URL of the API of the server in u.
 func Base(u *url.URL) (*url.URL, error) {
 	scheme, host, port := "http", Host, Port
 	switch u.Scheme {
@@ -55,7 +54,7 @@ func Base(u *url.URL) (*url.URL, error) {
 	default:
 		return nil, fmt.Errorf("scheme %q: want ollama or ollama+https", u.Scheme)
 	}
-	// The URL is shown to users and logged.
+	// URLs are displayed and logged, so they must not carry credentials.
 	if u.User != nil {
 		return nil, errors.New("a user or password in the URL is not supported")
 	}
@@ -68,8 +67,8 @@ func Base(u *url.URL) (*url.URL, error) {
 	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
 }
 
-// NewTransport has no limit on the time to a response's headers: a server
-// loads its model, and computes, before it sends them. The caller closes idle
+// NewTransport returns a transport without a timeout for response headers: a server loads
+// the model and processes the prompt before it sends them. The caller closes idle
 // connections.
 func NewTransport() *http.Transport {
 	return &http.Transport{

@@ -17,30 +17,29 @@ import (
 // Scripted is a model whose server plays a script.
 type Scripted struct {
 	model.Model
-	Asked func() int      // requests so far
-	Left  <-chan struct{} // receives once for every client that left while it hung
+	Requests    func() int      // number of requests so far
+	Disconnects <-chan struct{} // a value for each client that disconnects while it hangs
 }
 
-// Open opens a model whose server plays the script; settings are put behind
-// its URL.
+// Open opens a model whose server plays the script; settings are appended to its URL.
 type Open func(t *testing.T, settings string, script ...Turn) Scripted
 
-// Conform checks what every model does whose words come from a server.
+// Conform is the conformance suite of models with a server.
 func Conform(t *testing.T, open Open) {
 	t.Run("answers", func(t *testing.T) { t.Parallel(); answers(t, open) })
 	t.Run("failures", func(t *testing.T) { t.Parallel(); failures(t, open) })
 	t.Run("cancellation", func(t *testing.T) { t.Parallel(); cancellation(t, open) })
-	t.Run("leaving the loop stops the model", func(t *testing.T) {
+	t.Run("breaking the loop stops the model", func(t *testing.T) {
 		t.Parallel()
 		m := open(t, "", Turn{Text: []string{"a"}, End: Hang})
 		for range m.Next(t.Context(), Question()) {
 			break
 		}
-		Await(t, m.Left, "the server to see the client leave")
+		Await(t, m.Disconnects, "the disconnect")
 	})
-	t.Run("nothing comes after cancellation", func(t *testing.T) {
+	t.Run("no parts after cancellation", func(t *testing.T) {
 		t.Parallel()
-		onePartThenCancel(t, open(t, "", Say(strings.Split(strings.Repeat("la ", 500), " ")...)))
+		noPartsAfterCancel(t, open(t, "", Say(strings.Split(strings.Repeat("la ", 500), " ")...)))
 	})
 	t.Run("a conversation", func(t *testing.T) {
 		t.Parallel()
@@ -55,44 +54,44 @@ func answers(t *testing.T, open Open) {
 		script []Turn
 		want   Answer
 	}{
-		{"text comes in pieces, usage at the end",
+		{"text in pieces, then usage",
 			[]Turn{Say("There are", " four.")},
 			Answer{Text: "There are four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
-		{"a call comes whole, and nothing in it is escaped",
+		{"a complete call without escapes",
 			[]Turn{Use("inspect_schema", `{"data_key":"servers","note":"a > b"}`)},
 			Answer{Calls: []model.Call{{ID: "call_inspect_schema", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers","note":"a > b"}`)}},
 				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
-		{"several calls come after the text",
+		{"several calls after the text",
 			[]Turn{{Text: []string{"Both."}, Calls: []Call{{ID: "1", Name: "a", Input: `{}`}, {ID: "2", Name: "b", Input: `{"x":1}`}}}},
 			Answer{Text: "Both.", Calls: []model.Call{{ID: "1", Name: "a", Input: json.RawMessage(`{}`)}, {ID: "2", Name: "b", Input: json.RawMessage(`{"x":1}`)}},
 				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 4}}},
-		{"what the model thinks is no text",
+		{"reasoning is not text",
 			[]Turn{{Thinking: "Hm.", Text: []string{"\n\n", "Four."}}},
 			Answer{Text: "\n\nFour.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
-		{"an empty answer is asked for again, and paid for twice",
+		{"an empty answer is retried, and usage counts both",
 			[]Turn{Say(), Say("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 20, AnswerTokens: 3}}},
 		{"white space alone is an empty answer",
 			[]Turn{Say(" ", "\n"), Say("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 20, AnswerTokens: 5}}},
-		{"an answer cut before its first part is asked for again",
+		{"an answer cut before its first part is retried",
 			[]Turn{{Thinking: "Hm.", End: Cut}, Say("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
-		{"an error before the first part is asked for again",
+		{"an error before the first part is retried",
 			[]Turn{{Error: "unexpected EOF"}, Say("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := open(t, "", row.script...)
-			got, err := Ask(t.Context(), m, Question())
+			got, err := Collect(t.Context(), m, Question())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
-			if got, want := m.Asked(), len(row.script); got != want {
+			if got, want := m.Requests(), len(row.script); got != want {
 				t.Errorf("%d requests, want %d", got, want)
 			}
 		})
@@ -104,18 +103,18 @@ func failures(t *testing.T, open Open) {
 	for _, row := range []struct {
 		name   string
 		script []Turn
-		is     error // nil: neither of the port's errors
-		says   string
+		is     error // nil: no error of package model
+		text   string
 	}{
 		{"a model that the server does not have", []Turn{{Status: 404, Error: "model 'x' not found"}}, model.ErrUnavailable, "not found"},
 		{"a model that cannot call tools", []Turn{{Status: 400, Error: "x does not support tools"}}, model.ErrUnavailable, "does not support tools"},
 		{"a full queue", []Turn{{Status: 503, Error: "server busy"}}, model.ErrUnavailable, "server busy"},
-		{"a server that wants a key", []Turn{{Status: 401}}, model.ErrUnavailable, "401"},
-		{"a request that the server does not understand", []Turn{{Status: 400, Error: "bad option"}}, nil, "bad option"},
+		{"a server that requires a key", []Turn{{Status: 401}}, model.ErrUnavailable, "401"},
+		{"a rejected request", []Turn{{Status: 400, Error: "bad option"}}, nil, "bad option"},
 		{"a failing server", []Turn{{Status: 500, Error: "oops"}}, nil, "oops"},
-		{"a conversation that does not fit", []Turn{{Status: 400, Error: "the input length exceeds the context length"}}, model.ErrTooLong, "exceeds"},
-		{"a conversation that was cut silently", []Turn{{Text: piece, PromptTokens: 512}}, model.ErrTooLong, "fills all 512 tokens"},
-		{"an answer that does not fit", []Turn{{Text: piece, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 2"},
+		{"a conversation that is too long", []Turn{{Status: 400, Error: "the input length exceeds the context length"}}, model.ErrTooLong, "exceeds"},
+		{"a silently truncated conversation", []Turn{{Text: piece, PromptTokens: 512}}, model.ErrTooLong, "fills all 512 tokens"},
+		{"an answer at its token limit", []Turn{{Text: piece, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 2"},
 		{"an answer that fills the window", []Turn{{Text: piece, PromptTokens: 510, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 512"},
 		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
 		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "the model's stream ended before its last part"},
@@ -126,9 +125,9 @@ func failures(t *testing.T, open Open) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := open(t, "?num_ctx=512", row.script...)
-			_, err := Ask(t.Context(), m, Question())
-			CheckError(t, err, row.is, row.says)
-			if got, want := m.Asked(), len(row.script); got != want {
+			_, err := Collect(t.Context(), m, Question())
+			CheckError(t, err, row.is, row.text)
+			if got, want := m.Requests(), len(row.script); got != want {
 				t.Errorf("%d requests, want %d", got, want)
 			}
 		})
@@ -148,12 +147,12 @@ func cancellation(t *testing.T, open Open) {
 			m := open(t, "", row.turn)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			var got error
-			var asking sync.WaitGroup
-			asking.Go(func() { _, got = Ask(ctx, m, Question()) })
-			Until(t, func() bool { return m.Asked() == 1 })
-			cancel(errors.New("the user had enough"))
-			Await(t, m.Left, "the server to see the client leave")
-			asking.Wait()
+			var calling sync.WaitGroup
+			calling.Go(func() { _, got = Collect(ctx, m, Question()) })
+			Until(t, func() bool { return m.Requests() == 1 })
+			cancel(errors.New("canceled by the test"))
+			Await(t, m.Disconnects, "the disconnect")
+			calling.Wait()
 			if !errors.Is(got, context.Canceled) {
 				t.Errorf("error %v, want context.Canceled", got)
 			}
@@ -163,14 +162,14 @@ func cancellation(t *testing.T, open Open) {
 		t.Parallel()
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		got, err := Ask(ctx, open(t, "", Turn{Text: []string{"a"}, End: Hang}), Question())
+		got, err := Collect(ctx, open(t, "", Turn{Text: []string{"a"}, End: Hang}), Question())
 		if got.Text != "a" || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("text %q and error %v, want \"a\" and context.DeadlineExceeded", got.Text, err)
 		}
 	})
 }
 
-func onePartThenCancel(t *testing.T, m model.Model) {
+func noPartsAfterCancel(t *testing.T, m model.Model) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var got []string

@@ -15,8 +15,8 @@ import (
 // turns is more than any model needs to count three servers.
 const turns = 8
 
-// Converse has any model count three servers, as the analysis does: its calls
-// are answered by an estate until it has said how many there are.
+// Converse has a model count three servers. It runs the model's calls on an estate until
+// the model answers, as package analyze does.
 func Converse(t *testing.T, m model.Model) {
 	t.Helper()
 	e, err := estate.Parse([]byte(`{"servers":[{"name":"a"},{"name":"b"},{"name":"c"}]}`))
@@ -30,28 +30,28 @@ func Converse(t *testing.T, m model.Model) {
 		t.Errorf("check: %v", err)
 	}
 	if m.Name() == "" {
-		t.Error("a model without a name")
+		t.Error("the name is empty")
 	}
 	ids := map[string]bool{}
 	for range turns {
-		said, err := Ask(t.Context(), m, c)
+		answer, err := Collect(t.Context(), m, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said.Usage == nil {
-			t.Error("a message without its usage")
+		if answer.Usage == nil {
+			t.Error("a message without usage")
 		}
-		if len(said.Calls) == 0 {
-			if !strings.Contains(said.Text, "3") {
-				t.Errorf("the answer is %q, want 3 in it", said.Text)
+		if len(answer.Calls) == 0 {
+			if !strings.Contains(answer.Text, "3") {
+				t.Errorf("the answer is %q, want 3 in it", answer.Text)
 			}
-			left(t, m, c)
+			canceled(t, m, c)
 			return
 		}
-		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: said.Text, Calls: said.Calls})
-		for _, call := range said.Calls {
+		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: answer.Text, Calls: answer.Calls})
+		for _, call := range answer.Calls {
 			if ids[call.ID] || call.ID == "" {
-				t.Errorf("the id %q comes twice, or is none", call.ID)
+				t.Errorf("the id %q is empty or not unique", call.ID)
 			}
 			ids[call.ID] = true
 			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, c, call)})
@@ -60,11 +60,11 @@ func Converse(t *testing.T, m model.Model) {
 	t.Errorf("no answer after %d turns", turns)
 }
 
-// run is the result of a call, which names a tool that is offered.
+// run returns the result of a call of an offered tool.
 func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
 	t.Helper()
 	if !slices.ContainsFunc(c.Tools, func(tool model.Tool) bool { return tool.Name == call.Name }) {
-		t.Fatalf("a call of %q, which is not offered", call.Name)
+		t.Fatalf("a call of %q, which is not an offered tool", call.Name)
 	}
 	var ask estate.Query
 	if err := json.Unmarshal(call.Input, &ask); err != nil {
@@ -80,19 +80,19 @@ func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
 	if err != nil {
 		t.Fatalf("%s %s: %v", call.Name, call.Input, err)
 	}
-	said, err := json.Marshal(result)
+	answer, err := json.Marshal(result)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return said
+	return answer
 }
 
-// left checks that a caller who has left is told so, and nothing else.
-func left(t *testing.T, m model.Model, c model.Conversation) {
+// canceled checks that Next returns only the error of a canceled context.
+func canceled(t *testing.T, m model.Model, c model.Conversation) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := Ask(ctx, m, c); !errors.Is(err, context.Canceled) || got.Text != "" {
-		t.Errorf("after the caller left: %+v, %v, want %v", got, err, context.Canceled)
+	if got, err := Collect(ctx, m, c); !errors.Is(err, context.Canceled) || got.Text != "" {
+		t.Errorf("after cancellation: %+v, %v, want %v", got, err, context.Canceled)
 	}
 }

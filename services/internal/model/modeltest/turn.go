@@ -1,55 +1,54 @@
-// Package modeltest is what the tests of models share: the script that a
-// pretended server plays, and the suite that every model passes.
+// Package modeltest has the common parts of model tests: the script of a fake server,
+// and the conformance suite.
 package modeltest
 
-// Turn is what a server does with one request: it sends what the model thinks,
-// its text piece by piece and its calls one by one, and then ends.
+// Turn is a server's response to one request: the model's reasoning, its text in pieces,
+// its calls one by one, and the end.
 type Turn struct {
 	Thinking string
 	Text     []string
 	Calls    []Call
 
-	// Status, unless 0, is answered with Error instead of all that.
+	// Status, unless 0, is the status of a response with Error only.
 	Status int
-	// Error alone is sent as the last thing of a stream that breaks off.
+	// Error without a status is the last event of a stream that it ends.
 	Error string
 
 	End          End
-	Reason       string // why the model ended; empty: "stop"
+	Reason       string // finish reason; empty: "stop"
 	PromptTokens int    // 0: 10
-	// Gate, unless nil, is received from before each piece of text: the test
-	// decides how slow the model is.
+	// Gate, unless nil, is received from before each piece of text, so that the test
+	// controls the speed of the model.
 	Gate <-chan struct{}
 }
 
-// Call is a tool call of a model.
+// Call is a tool call.
 type Call struct {
-	ID    string // empty: the server gives none
+	ID    string // empty: the server sends none
 	Name  string
 	Input string // a JSON object
 }
 
-// End is how a turn ends.
+// End is the way a turn ends.
 type End int
 
 // The ends of a turn.
 const (
 	Done End = iota // completely
-	Stop            // the stream ends in order, but without what marks its end
-	Cut             // the connection is cut
-	Hang            // silence, until the client leaves
+	Stop            // the stream ends without its last part
+	Cut             // the connection is reset
+	Hang            // no data until the client disconnects
 )
 
-// Say is a model that answers with text, in pieces.
+// Say returns a turn of text in pieces.
 func Say(pieces ...string) Turn { return Turn{Text: pieces} }
 
-// Use is a model that calls a tool with input, a JSON object.
+// Use returns a turn that calls a tool with input, a JSON object.
 func Use(tool, input string) Turn {
 	return Turn{Calls: []Call{{ID: "call_" + tool, Name: tool, Input: input}}}
 }
 
-// Wait returns true when it has received from gate, false when the client or
-// the test is over.
+// Wait returns true when it receives from gate, and false when client or test is closed.
 func Wait(gate, client, test <-chan struct{}) bool {
 	select {
 	case <-gate:
@@ -60,10 +59,10 @@ func Wait(gate, client, test <-chan struct{}) bool {
 	return false
 }
 
-// AnswerTokens is what a turn is said to cost beside its prompt.
+// AnswerTokens returns the reported number of answer tokens.
 func (t Turn) AnswerTokens() int { return len(t.Text) + len(t.Calls) + 1 }
 
-// Prompt is what the prompt of a turn is said to cost, in tokens.
+// Prompt returns the reported number of prompt tokens.
 func (t Turn) Prompt() int {
 	if t.PromptTokens == 0 {
 		return 10

@@ -16,23 +16,22 @@ import (
 	"cairn/services/internal/model/served"
 )
 
-// errSilent is of all requests that waited when the server was held to hang.
-var errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
+// errStalled is returned by all requests that wait for the first data of a stalled server.
+var errStalled = fmt.Errorf("%w: the server has sent no data within first_chunk", model.ErrUnavailable)
 
-// passingErrors are those after which a second attempt may do better. The last
-// two come from a kept connection to a server that has started anew.
-var passingErrors = []error{served.ErrCut, model.ErrEmpty, served.ErrBroken, errSilent, io.EOF, syscall.ECONNRESET}
+// retryableErrors may not recur in a second attempt. The last two come from an idle
+// connection to a server that has restarted.
+var retryableErrors = []error{served.ErrTruncated, model.ErrEmpty, served.ErrServer, errStalled, io.EOF, syscall.ECONNRESET}
 
-func passing(err error) bool {
-	return slices.ContainsFunc(passingErrors, func(e error) bool { return errors.Is(err, e) })
+func retryable(err error) bool {
+	return slices.ContainsFunc(retryableErrors, func(e error) bool { return errors.Is(err, e) })
 }
 
 func tooLong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", model.ErrTooLong, fmt.Sprintf(format, args...))
 }
 
-// explain names the reason of an error of the api package where callers can
-// act on it.
+// explain wraps an error of the api package in the error that callers handle.
 func explain(err error) error {
 	var (
 		refused api.StatusError
@@ -44,12 +43,12 @@ func explain(err error) error {
 		return explainStatus(refused)
 	case errors.As(err, &signin), errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
-	default: // a line of the stream: an error of the server's, or no JSON at all
-		return fmt.Errorf("%w: %.300s", served.ErrBroken, err)
+	default: // a line of the stream: an error of the server, or malformed JSON
+		return fmt.Errorf("%w: %.300s", served.ErrServer, err)
 	}
 }
 
-// explainStatus tells refusals apart by their text where the status does not.
+// explainStatus classifies errors by their text where the status is ambiguous.
 func explainStatus(err api.StatusError) error {
 	switch err.StatusCode {
 	case http.StatusBadRequest:

@@ -16,21 +16,19 @@ import (
 )
 
 const (
-	// findTimeout bounds all of Find: a program's start waits for it.
+	// findTimeout bounds Find, which runs at startup.
 	findTimeout = 200 * time.Millisecond
-	// handySize is what most machines run at a bearable speed, in bytes.
-	handySize = 10 << 30
+	// preferredSize is the largest model that most machines run at an acceptable speed, in bytes.
+	preferredSize = 10 << 30
 )
 
-// Find looks for a model to use where none is named, on the server at host,
-// which is written like OLLAMA_HOST; empty is 127.0.0.1:11434. It answers with
-// a URL for Open, and false when there is no server or no suitable model, after
-// 200 ms at most.
+// Find selects a model on the server at host, in the syntax of OLLAMA_HOST; empty is
+// 127.0.0.1:11434. It returns a URL for Open, or false if there is no server or no
+// suitable model. It takes at most 200 ms.
 //
-// Suitable is a model that can chat and call tools and that the server runs
-// itself: one that it only passes on to a cloud is never chosen unasked. The
-// largest of up to 10 GiB is taken, else the smallest of the others, and of
-// two equals the first by name.
+// A suitable model can chat and call tools, and runs on the server itself: Find never
+// selects a model that the server forwards to a cloud. It selects the largest one of up
+// to 10 GiB, else the smallest one, and the first by name of equal ones.
 func Find(ctx context.Context, host string) (rawURL string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
@@ -51,7 +49,7 @@ func Find(ctx context.Context, host string) (rawURL string, ok bool) {
 	return address.Scheme + "://" + base.Host + "/" + name, true
 }
 
-// address is the URL, without a model, of what OLLAMA_HOST says.
+// address converts OLLAMA_HOST to a URL without a model.
 func address(host string) (*url.URL, error) {
 	host = strings.TrimSpace(host)
 	scheme, rest, ok := strings.Cut(host, "://")
@@ -63,7 +61,7 @@ func address(host string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A server that listens everywhere is asked here.
+	// A wildcard listen address is reached on loopback.
 	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsUnspecified() {
 		u.Host = net.JoinHostPort(ollamahost.Host, cmp.Or(u.Port(), ollamahost.Port))
 	}
@@ -83,7 +81,7 @@ func choose(ctx context.Context, client *api.Client) (name string, ok bool) {
 	}
 	slices.SortFunc(list.Models, byPreference)
 	for _, m := range list.Models {
-		can, err := abilitiesOf(ctx, client, m.Name)
+		can, err := capabilitiesOf(ctx, client, m.Name)
 		if err == nil && can.chat && can.tools && can.remote == "" {
 			return m.Name, true
 		}
@@ -92,13 +90,13 @@ func choose(ctx context.Context, client *api.Client) (name string, ok bool) {
 }
 
 func byPreference(a, b api.ListModelResponse) int {
-	handyA, handyB := a.Size <= handySize, b.Size <= handySize
+	preferredA, preferredB := a.Size <= preferredSize, b.Size <= preferredSize
 	switch {
-	case handyA && handyB:
+	case preferredA && preferredB:
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Name, b.Name))
-	case handyA:
+	case preferredA:
 		return -1
-	case handyB:
+	case preferredB:
 		return 1
 	default:
 		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))

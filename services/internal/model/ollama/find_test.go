@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	ability "github.com/ollama/ollama/types/model"
+	types "github.com/ollama/ollama/types/model"
 
 	"cairn/services/internal/model/ollama"
 	"cairn/services/internal/model/ollamatest"
@@ -13,12 +13,12 @@ import (
 func TestFind(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
-	able := []ability.Capability{ability.CapabilityCompletion, ability.CapabilityTools}
+	able := []types.Capability{types.CapabilityCompletion, types.CapabilityTools}
 	info := func(name string, size int64) ollamatest.Info {
 		return ollamatest.Info{Name: name, Size: size, Capabilities: able}
 	}
-	embedder := ollamatest.Info{Name: "embed:latest", Size: 9 * gib, Capabilities: []ability.Capability{ability.CapabilityEmbedding}}
-	talker := ollamatest.Info{Name: "talk:latest", Size: 8 * gib, Capabilities: []ability.Capability{ability.CapabilityCompletion}}
+	embedder := ollamatest.Info{Name: "embed:latest", Size: 9 * gib, Capabilities: []types.Capability{types.CapabilityEmbedding}}
+	noTools := ollamatest.Info{Name: "talk:latest", Size: 8 * gib, Capabilities: []types.Capability{types.CapabilityCompletion}}
 	cloud := ollamatest.Info{Name: "huge:cloud", Size: 400, Capabilities: able, RemoteHost: "https://ollama.com:443"}
 	for _, row := range []struct {
 		name   string
@@ -26,10 +26,10 @@ func TestFind(t *testing.T) {
 		want   string // empty: none
 	}{
 		{"no models", nil, ""},
-		{"only models that are not suitable", []ollamatest.Info{embedder, talker, cloud}, ""},
-		{"the largest that is handy", []ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), talker, cloud}, "b:8b"},
-		{"else the smallest", []ollamatest.Info{info("c:70b", 40*gib), info("d:32b", 20*gib)}, "d:32b"},
-		{"the first by name of equals", []ollamatest.Info{info("b:1b", gib), info("a:1b", gib)}, "a:1b"},
+		{"no suitable model", []ollamatest.Info{embedder, noTools, cloud}, ""},
+		{"the largest of up to 10 GiB", []ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), noTools, cloud}, "b:8b"},
+		{"the smallest of larger ones", []ollamatest.Info{info("c:70b", 40*gib), info("d:32b", 20*gib)}, "d:32b"},
+		{"the first by name of equal sizes", []ollamatest.Info{info("b:1b", gib), info("a:1b", gib)}, "a:1b"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindAsksAServerThatListensEverywhereHere(t *testing.T) {
+func TestFindWildcardAddress(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t)
 	port := srv.Host()[len("127.0.0.1:"):]
@@ -58,7 +58,7 @@ func TestFindAsksAServerThatListensEverywhereHere(t *testing.T) {
 	}
 }
 
-func TestFindGivesUpSoon(t *testing.T) {
+func TestFindTimeout(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1:1", "192.0.2.1", "no such host", "http://%"} {
 		began := time.Now()

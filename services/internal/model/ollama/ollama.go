@@ -1,6 +1,6 @@
-// Package ollama asks a language model that an Ollama server runs. Nothing is
-// cut silently: a conversation that does not fit the model's context is an
-// error, and so is an answer that the server did not mark as complete.
+// Package ollama calls language models that an Ollama server runs. It never truncates
+// silently: a conversation that exceeds the model's context is an error, and so is an
+// answer that the server did not mark as complete.
 package ollama
 
 import (
@@ -18,35 +18,35 @@ import (
 	"cairn/services/internal/ollamahost"
 )
 
-// attempts is how often a message is asked for. Models fail now and then with
-// nothing said, mostly over a tool call they garbled; the second try is as
-// good as the first, a third rarely helps.
+// attempts bounds the requests for a message. Models occasionally fail before the first
+// part, mostly on a malformed tool call; a second attempt usually succeeds, a third
+// rarely helps.
 const attempts = 2
 
-// Model is one model of one Ollama server.
+// Model is a model of an Ollama server.
 type Model struct {
 	settings
-	client *api.Client
-	watch  *watch
-	rounds rounds
-	known  atomic.Pointer[abilities] // as the server last told, nil before
+	client   *api.Client
+	watchdog *watchdog
+	reloads  reloads
+	known    atomic.Pointer[capabilities] // nil until the server has reported them
 }
 
 var _ model.Model = (*Model)(nil)
 
-// Open prepares the model at rawURL:
+// Open returns the model at rawURL:
 //
 //	ollama://host[:11434]/name[:tag][?settings]
 //
-// The name may have slashes (hf.co/bartowski/…); without a host it is the one
-// at 127.0.0.1, and ollama+https speaks TLS (port 443). The settings are
+// The name may contain slashes (hf.co/bartowski/…). The default host is 127.0.0.1. With
+// ollama+https the server speaks TLS, on port 443 by default. The settings are
 //
-//	num_ctx=16384     the model's context, in tokens; more takes more memory
-//	first_chunk=60s   how long the server may be silent before it is held to hang
+//	num_ctx=16384     the model's context in tokens; more takes more memory
+//	first_chunk=60s   time to the first data after which the server counts as stalled
 //	keep_alive=30m    how long the model stays loaded (default: the server's own)
 //
-// The server is not contacted: one that is away is reported by Check and Next.
-// Idle connections are closed when ctx ends.
+// Open does not contact the server; Check and Next report errors. Canceling ctx closes
+// idle connections.
 func Open(ctx context.Context, rawURL string) (*Model, error) {
 	s, err := parse(rawURL)
 	if err != nil {
@@ -57,18 +57,17 @@ func Open(ctx context.Context, rawURL string) (*Model, error) {
 	return &Model{
 		settings: s,
 		client:   api.NewClient(s.base, &http.Client{Transport: transport}),
-		watch:    newWatch(s.firstChunk),
-		rounds:   newRounds(),
+		watchdog: newWatchdog(s.firstChunk),
+		reloads:  newReloads(),
 	}, nil
 }
 
-// Name is the model's URL, as it was opened.
+// Name returns the model's URL as opened.
 func (m *Model) Name() string { return m.url }
 
-// Next yields the model's next message, see [model.Model]. A message that
-// fails before any part of it was yielded is asked for a second time. Errors
-// wrap [model.ErrUnavailable], [model.ErrTooLong] or ctx.Err() where one of
-// them is the reason.
+// Next yields the model's next message, see [model.Model]. It retries a message once
+// that fails before the first part. Errors wrap [model.ErrUnavailable],
+// [model.ErrTooLong] or ctx.Err() where one of them is the cause.
 func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
 	return func(yield func(model.Part, error) bool) {
 		m.next(ctx, c, yield)
@@ -78,21 +77,21 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 func (m *Model) next(ctx context.Context, c model.Conversation, yield func(model.Part, error) bool) {
 	t, err := m.turn(ctx, c)
 	if err == nil {
-		t.speech.Yield = yield
+		t.writer.Yield = yield
 		err = m.answer(ctx, t)
 	}
 	switch {
-	case errors.Is(err, served.ErrLeft):
+	case errors.Is(err, served.ErrStopped):
 	case err != nil:
-		yield(model.Part{}, fmt.Errorf("ask %s: %w", m.url, err))
+		yield(model.Part{}, fmt.Errorf("call %s: %w", m.url, err))
 	default:
 		yield(model.Part{Usage: &t.usage}, nil)
 	}
 }
 
-// turn prepares a turn of c; its speech is still to be set.
+// turn prepares a turn of c; the caller sets the writer's Yield.
 func (m *Model) turn(ctx context.Context, c model.Conversation) (*turn, error) {
-	can, err := m.abilities(ctx)
+	can, err := m.capabilities(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,24 +99,24 @@ func (m *Model) turn(ctx context.Context, c model.Conversation) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &turn{client: m.client, watch: m.watch, req: req, limit: can.limit(m.numCtx)}, nil
+	return &turn{client: m.client, watchdog: m.watchdog, req: req, limit: can.limit(m.numCtx)}, nil
 }
 
-// answer receives the turn, a second time when the first came to nothing.
+// answer receives the turn, and retries it once after a retryable error.
 func (m *Model) answer(ctx context.Context, t *turn) error {
 	for attempt := 1; ; attempt++ {
-		round, err := m.rounds.now(ctx)
+		n, err := m.reloads.count(ctx)
 		if err != nil {
 			return err
 		}
 		err = t.receive(ctx)
-		if attempt == attempts || t.speech.Spoke() || !passing(err) {
+		if attempt == attempts || t.writer.Started() || !retryable(err) {
 			return err
 		}
-		if !errors.Is(err, errSilent) {
+		if !errors.Is(err, errStalled) {
 			continue
 		}
-		if failed := m.revive(ctx, round); failed != nil {
+		if failed := m.reload(ctx, n); failed != nil {
 			return fmt.Errorf("%w; %w", err, failed)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	ability "github.com/ollama/ollama/types/model"
+	types "github.com/ollama/ollama/types/model"
 
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/modeltest"
@@ -22,22 +22,22 @@ func open(t *testing.T, url string) *ollama.Model {
 	return m
 }
 
-func TestConforms(t *testing.T) {
+func TestConformance(t *testing.T) {
 	t.Parallel()
 	modeltest.Conform(t, func(t *testing.T, settings string, script ...modeltest.Turn) modeltest.Scripted {
 		srv := ollamatest.New(t, script...)
 		return modeltest.Scripted{
-			Model: open(t, srv.URL()+settings),
-			Asked: func() int { return len(srv.Requests()) },
-			Left:  srv.Left(),
+			Model:       open(t, srv.URL()+settings),
+			Requests:    func() int { return len(srv.Requests()) },
+			Disconnects: srv.Disconnects(),
 		}
 	})
 }
 
-func TestKeysOfACallAreSorted(t *testing.T) {
+func TestCallKeysAreSorted(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, modeltest.Use("inspect_schema", `{"note":"a > b","data_key":"servers"}`))
-	got, err := modeltest.Ask(t.Context(), open(t, srv.URL()), modeltest.Question())
+	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Question())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,35 +46,35 @@ func TestKeysOfACallAreSorted(t *testing.T) {
 	}
 }
 
-func TestCallWithoutIDGetsOne(t *testing.T) {
+func TestCallIDs(t *testing.T) {
 	t.Parallel()
 	call := modeltest.Turn{Calls: []modeltest.Call{{Name: "a", Input: `{}`}, {Name: "a", Input: `{}`}}}
-	got, err := modeltest.Ask(t.Context(), open(t, ollamatest.New(t, call).URL()), modeltest.Question())
+	got, err := modeltest.Collect(t.Context(), open(t, ollamatest.New(t, call).URL()), modeltest.Question())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID {
-		t.Errorf("calls %+v, want two with ids of their own", got.Calls)
+		t.Errorf("calls %+v, want two with distinct ids", got.Calls)
 	}
 }
 
-func TestConnectionCutBeforeAnythingCame(t *testing.T) {
+func TestConnectionCutBeforeFirstPart(t *testing.T) {
 	t.Parallel()
 	cut := modeltest.Turn{End: modeltest.Cut}
 	m := open(t, ollamatest.New(t, cut, modeltest.Say("Four.")).URL())
-	if got, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
+	if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
 		t.Errorf("after one: %q, %v", got.Text, err)
 	}
-	_, err := modeltest.Ask(t.Context(), open(t, ollamatest.New(t, cut, cut).URL()), modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), open(t, ollamatest.New(t, cut, cut).URL()), modeltest.Question())
 	modeltest.CheckError(t, err, model.ErrUnavailable, "EOF")
 }
 
-func TestCancellationLeavesTheModelLoaded(t *testing.T) {
+func TestCancellationKeepsModelLoaded(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, modeltest.Turn{End: modeltest.Hang})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { modeltest.Until(t, func() bool { return len(srv.Requests()) == 1 }); cancel() }()
-	if _, err := modeltest.Ask(ctx, open(t, srv.URL()), modeltest.Question()); !errors.Is(err, context.Canceled) {
+	if _, err := modeltest.Collect(ctx, open(t, srv.URL()), modeltest.Question()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 	if srv.Unloads() != 0 {
@@ -82,37 +82,37 @@ func TestCancellationLeavesTheModelLoaded(t *testing.T) {
 	}
 }
 
-func TestServerAway(t *testing.T) {
+func TestServerUnavailable(t *testing.T) {
 	t.Parallel()
 	m := open(t, "ollama://127.0.0.1:1/qwen3:8b")
-	_, err := modeltest.Ask(t.Context(), m, modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), m, modeltest.Question())
 	modeltest.CheckError(t, err, model.ErrUnavailable, "refused")
 	modeltest.CheckError(t, m.Check(t.Context()), model.ErrUnavailable, "refused")
 }
 
-func TestServerGoesAwayBetweenTwoMessages(t *testing.T) {
+func TestServerStopsBetweenMessages(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, modeltest.Say("Four."))
 	m := open(t, srv.URL())
-	if _, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil {
+	if _, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil {
 		t.Fatal(err)
 	}
 	srv.Close()
-	_, err := modeltest.Ask(t.Context(), m, modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), m, modeltest.Question())
 	modeltest.CheckError(t, err, model.ErrUnavailable, "refused")
 }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	chat, tools := ability.CapabilityCompletion, ability.CapabilityTools
+	chat, tools := types.CapabilityCompletion, types.CapabilityTools
 	for _, row := range []struct {
 		name string
 		info ollamatest.Info
 		says string // empty: no error
 	}{
-		{"a model that chats with tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []ability.Capability{chat, tools}}, ""},
-		{"a model without tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []ability.Capability{chat}}, "cannot chat with tools"},
-		{"a model for embeddings", ollamatest.Info{Name: ollamatest.Model, Capabilities: []ability.Capability{ability.CapabilityEmbedding}}, "cannot chat with tools"},
+		{"a model that chats with tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat, tools}}, ""},
+		{"a model without tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat}}, "cannot chat with tools"},
+		{"a model for embeddings", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{types.CapabilityEmbedding}}, "cannot chat with tools"},
 		{"no such model", ollamatest.Info{Name: "other:latest"}, "not found"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

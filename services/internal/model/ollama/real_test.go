@@ -16,8 +16,8 @@ import (
 	"cairn/services/internal/model/ollama"
 )
 
-// real opens a model of the server at CAIRN_TEST_OLLAMA, an http URL. It has
-// models that play fixed scripts; num_ctx is the one they are made with.
+// real opens a model of the server at CAIRN_TEST_OLLAMA, an http URL. The server's models
+// play fixed scripts and were built with this num_ctx.
 func real(t *testing.T, name string) *ollama.Model {
 	t.Helper()
 	return open(t, "ollama://"+realHost(t)+"/"+name+"?first_chunk=20s&num_ctx=8192")
@@ -49,7 +49,7 @@ func TestRealToolLoop(t *testing.T) {
 	c := scripted("what is the cpu usage?")
 	var tools []string
 	for range 5 {
-		got, err := modeltest.Ask(t.Context(), m, c)
+		got, err := modeltest.Collect(t.Context(), m, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestRealToolLoop(t *testing.T) {
 
 func TestRealParallelCalls(t *testing.T) {
 	t.Parallel()
-	got, err := modeltest.Ask(t.Context(), real(t, "scripted"), scripted("/parallel"))
+	got, err := modeltest.Collect(t.Context(), real(t, "scripted"), scripted("/parallel"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestRealParallelCalls(t *testing.T) {
 
 func TestRealUnicode(t *testing.T) {
 	t.Parallel()
-	got, err := modeltest.Ask(t.Context(), real(t, "scripted"), scripted("/unicode"))
+	got, err := modeltest.Collect(t.Context(), real(t, "scripted"), scripted("/unicode"))
 	if want := "Grüße aus Köln: 12 €, 日本語, 👩‍💻 и всё."; err != nil || got.Text != want {
 		t.Errorf("%q, %v; want %q", got.Text, err, want)
 	}
@@ -96,7 +96,7 @@ func TestRealUnicode(t *testing.T) {
 
 func TestRealThinkingIsOff(t *testing.T) {
 	t.Parallel()
-	got, err := modeltest.Ask(t.Context(), real(t, "scripted-think"), scripted("hello"))
+	got, err := modeltest.Collect(t.Context(), real(t, "scripted-think"), scripted("hello"))
 	if err != nil || !strings.HasPrefix(got.Text, "The table has four rows") || len(got.Calls) > 0 {
 		t.Errorf("%+v, %v; want the plain text", got, err)
 	}
@@ -113,30 +113,30 @@ func TestRealFailures(t *testing.T) {
 		{"a model for embeddings", "scripted-embed", "hi", model.ErrUnavailable, "does not support"},
 		{"an empty answer, twice", "scripted", "/empty", nil, "an empty answer"},
 		{"a call of an unknown tool, twice", "scripted", "/unknown_tool", nil, "an empty answer"},
-		{"a call of broken JSON, twice", "scripted", "/bad_json", nil, "an empty answer"},
-		{"a stream that ends without done", "scripted", "/stuck", nil, "before its last part"},
-		{"a message that does not fit", "scripted", strings.Repeat("forty words about nothing in particular ", 2000), model.ErrTooLong, "context length"},
-		{"an answer that does not fit", "scripted", "/loop", nil, "cut off at its token limit"},
+		{"a call with malformed JSON, twice", "scripted", "/bad_json", nil, "an empty answer"},
+		{"a stream without done", "scripted", "/stuck", nil, "before its last part"},
+		{"a prompt that is too long", "scripted", strings.Repeat("forty words about nothing in particular ", 2000), model.ErrTooLong, "context length"},
+		{"an answer that is too long", "scripted", "/loop", nil, "cut off at its token limit"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := modeltest.Ask(t.Context(), real(t, row.model), scripted(row.query))
+			_, err := modeltest.Collect(t.Context(), real(t, row.model), scripted(row.query))
 			modeltest.CheckError(t, err, row.is, row.says)
 		})
 	}
 }
 
-// The oldest messages would be dropped, one by one and silently.
-func TestRealHistoryThatDoesNotFit(t *testing.T) {
+// TestRealHistoryTooLong: by default the server would drop the oldest messages silently.
+func TestRealHistoryTooLong(t *testing.T) {
 	t.Parallel()
-	c := scripted("the last modeltest.Question()")
+	c := scripted("the last question")
 	for range 60 {
 		c.Messages = append([]model.Message{
-			{Role: model.User, Text: strings.Repeat("an old modeltest.Question() ", 30)},
+			{Role: model.User, Text: strings.Repeat("an old question ", 30)},
 			{Role: model.Assistant, Text: strings.Repeat("an old answer ", 30)},
 		}, c.Messages...)
 	}
-	_, err := modeltest.Ask(t.Context(), real(t, "scripted"), c)
+	_, err := modeltest.Collect(t.Context(), real(t, "scripted"), c)
 	modeltest.CheckError(t, err, model.ErrTooLong, "context length")
 }
 
@@ -152,7 +152,7 @@ func TestRealCheck(t *testing.T) {
 func TestRealFind(t *testing.T) {
 	t.Parallel()
 	var url string
-	modeltest.Until(t, func() (ok bool) { // a busy server takes longer than Find waits
+	modeltest.Until(t, func() (ok bool) { // a busy server may exceed the timeout of Find
 		url, ok = ollama.Find(t.Context(), realHost(t))
 		return ok
 	})
@@ -161,10 +161,10 @@ func TestRealFind(t *testing.T) {
 	}
 }
 
-func TestRealLeavingStopsTheModel(t *testing.T) {
+func TestRealDisconnectStopsModel(t *testing.T) {
 	t.Parallel()
 	m := open(t, "ollama://"+realHost(t)+"/scripted-slow-loop?first_chunk=20s&num_ctx=2048")
-	// A slot may be lost with the client that leaves; unloading brings it back.
+	// The disconnect may lose a slot; unloading frees it.
 	defer unload(t, "scripted-slow-loop")
 	for range m.Next(t.Context(), scripted("hello")) {
 		break
@@ -176,10 +176,10 @@ func TestRealLeavingStopsTheModel(t *testing.T) {
 		}
 		break
 	}
-	// The first answer would go on for minutes. A server that makes room for
-	// another model meanwhile waits 5 seconds for it.
+	// The first answer would take minutes. A server that evicts the model for another
+	// one waits 5 seconds for it.
 	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("the next answer began after %v", took)
+		t.Errorf("the next answer started after %v, want at most 15 s", took)
 	}
 }
 

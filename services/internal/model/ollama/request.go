@@ -11,9 +11,9 @@ import (
 	"cairn/services/internal/model"
 )
 
-// request is c as Ollama wants it. The options are the same in every request:
-// another num_ctx makes the server load the model anew.
-func (m *Model) request(c model.Conversation, can *abilities) (*api.ChatRequest, error) {
+// request converts c for Ollama. The options never change: another num_ctx makes the
+// server reload the model.
+func (m *Model) request(c model.Conversation, can *capabilities) (*api.ChatRequest, error) {
 	messages, err := messagesOf(c)
 	if err != nil {
 		return nil, err
@@ -29,10 +29,10 @@ func (m *Model) request(c model.Conversation, can *abilities) (*api.ChatRequest,
 		Tools:     tools,
 		KeepAlive: m.keepAlive,
 		Options:   map[string]any{"num_ctx": m.numCtx},
-		Truncate:  &no, // else the oldest messages, or the tools, are dropped silently
-		Shift:     &no, // else a long answer pushes its own question out
+		Truncate:  &no, // true drops the oldest messages, or the tools, silently
+		Shift:     &no, // true drops the beginning of the conversation during a long answer
 	}
-	if can.think { // a model that cannot refuses to be told not to
+	if can.think { // other models reject the option
 		req.Think = &api.ThinkValue{Value: false}
 	}
 	return req, nil
@@ -89,8 +89,8 @@ func toolsOf(tools []model.Tool) (api.Tools, error) {
 	return out, nil
 }
 
-// callOf is a model's call. Its keys are sorted, since Ollama shuffles them; a
-// server that gives no id leaves it to us.
+// callOf converts a call. It sorts the keys, whose order Ollama randomizes, and adds an
+// id if the server sends none.
 func callOf(c api.ToolCall) (*model.Call, error) {
 	input := c.Function.Arguments.ToMap()
 	if input == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	ability "github.com/ollama/ollama/types/model"
+	types "github.com/ollama/ollama/types/model"
 
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/modeltest"
@@ -13,10 +13,10 @@ import (
 	"cairn/services/internal/model/ollamatest"
 )
 
-// sent is the request for c, as the server saw it, in JSON.
+// sent returns the JSON of the request for c that the server received.
 func sent(t *testing.T, srv *ollamatest.Server, settings string, c model.Conversation) (got map[string]any) {
 	t.Helper()
-	if _, err := modeltest.Ask(t.Context(), open(t, srv.URL()+settings), c); err != nil {
+	if _, err := modeltest.Collect(t.Context(), open(t, srv.URL()+settings), c); err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(srv.Requests()[0])
@@ -64,7 +64,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-func TestSettingsReachTheServer(t *testing.T) {
+func TestSettings(t *testing.T) {
 	t.Parallel()
 	got := sent(t, ollamatest.New(t, modeltest.Say("Four.")), "?num_ctx=8192&keep_alive=30m", modeltest.Question())
 	if diff := cmp.Diff(map[string]any{"num_ctx": 8192.0}, got["options"]); diff != "" {
@@ -75,15 +75,15 @@ func TestSettingsReachTheServer(t *testing.T) {
 	}
 }
 
-func TestOnlyModelsThatThinkAreToldNotTo(t *testing.T) {
+func TestThinkOption(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
-		can  []ability.Capability
+		can  []types.Capability
 		want any
 	}{
-		{"a model that thinks", []ability.Capability{ability.CapabilityCompletion, ability.CapabilityThinking}, false},
-		{"a model that does not", []ability.Capability{ability.CapabilityCompletion}, nil},
+		{"a model that can reason", []types.Capability{types.CapabilityCompletion, types.CapabilityThinking}, false},
+		{"a model that cannot reason", []types.Capability{types.CapabilityCompletion}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -96,25 +96,25 @@ func TestOnlyModelsThatThinkAreToldNotTo(t *testing.T) {
 	}
 }
 
-// The server lowers num_ctx to what the model can do.
-func TestTheModelsOwnContextIsTheLimit(t *testing.T) {
+// TestModelContextLimit: the server reduces num_ctx to the model's context.
+func TestModelContextLimit(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, modeltest.Turn{Text: []string{"Four."}, PromptTokens: 2048})
 	srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Context: 2048})
-	_, err := modeltest.Ask(t.Context(), open(t, srv.URL()), modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Question())
 	modeltest.CheckError(t, err, model.ErrTooLong, "2048 tokens")
 }
 
-func TestConversationsThatAreNoJSON(t *testing.T) {
+func TestMalformedConversations(t *testing.T) {
 	t.Parallel()
 	tools := modeltest.Question()
 	tools.Tools = []model.Tool{{Name: "a", Parameters: json.RawMessage(`[`)}}
 	calls := modeltest.Question()
 	calls.Messages = []model.Message{{Role: model.Assistant, Calls: []model.Call{{Name: "a", Input: json.RawMessage(`"x"`)}}}}
 	m := open(t, ollamatest.New(t).URL())
-	_, err := modeltest.Ask(t.Context(), m, tools)
+	_, err := modeltest.Collect(t.Context(), m, tools)
 	modeltest.CheckError(t, err, nil, "parameters of the tool a")
-	_, err = modeltest.Ask(t.Context(), m, calls)
+	_, err = modeltest.Collect(t.Context(), m, calls)
 	modeltest.CheckError(t, err, nil, "input of the call of a")
 }
 

@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// Without num_ctx a server without a GPU takes 4096 tokens, too few for
-	// tool results.
+	// A server without a GPU defaults to 4096 tokens, too few for tool results.
 	defaultNumCtx = 16384
-	// Long enough to load a model and read a full prompt on a slow machine,
-	// short enough to leave a second attempt its time.
+	// Long enough to load a model and process a full prompt on a slow machine, short
+	// enough to leave time for a retry.
 	defaultFirstChunk = 60 * time.Second
 )
 
-// settings is what a model's URL says.
+// settings are the parts of a model's URL.
 type settings struct {
-	url        string // as it was given
+	url        string // as opened
 	base       *url.URL
 	model      string
 	numCtx     int
 	firstChunk time.Duration
-	keepAlive  *api.Duration // nil: the server's own
+	keepAlive  *api.Duration // nil: the server's default
 }
 
 func parse(rawURL string) (settings, error) {

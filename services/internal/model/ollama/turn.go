@@ -10,55 +10,53 @@ import (
 	"cairn/services/internal/model/served"
 )
 
-// turn is one message of the model while it is received.
+// turn is the state of receiving one message.
 type turn struct {
-	client *api.Client
-	watch  *watch
-	req    *api.ChatRequest
-	limit  int // tokens of context
-	speech served.Speech
-	usage  model.Usage // of all attempts
+	client   *api.Client
+	watchdog *watchdog
+	req      *api.ChatRequest
+	limit    int // tokens of context
+	writer   served.Writer
+	usage    model.Usage // of all attempts
 
-	last *api.ChatResponse // the one that ends the message, nil before
+	last *api.ChatResponse // the response that ends the message; nil before it
 }
 
-// receive asks for the message and yields its parts as they come. It returns
-// nil only for a message that is complete and says something: api.Chat returns
-// nil as well when the connection is cut or ctx ends.
+// receive requests the message and yields its parts. It returns nil only for a complete,
+// non-empty message; api.Chat also returns nil when the connection is cut or ctx ends.
 func (t *turn) receive(ctx context.Context) error {
 	t.last = nil
-	t.speech.Restart()
-	held, cancel := context.WithCancelCause(ctx)
+	t.writer.Reset()
+	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := t.watch.begin(cancel)
-	defer t.watch.end(w)
-	err := t.client.Chat(held, t.req, func(r api.ChatResponse) error {
-		t.watch.hear(w)
-		if held.Err() != nil { // what had been buffered before the cancellation
-			return held.Err()
+	w := t.watchdog.start(cancel)
+	defer t.watchdog.end(w)
+	err := t.client.Chat(bounded, t.req, func(r api.ChatResponse) error {
+		t.watchdog.data(w)
+		if bounded.Err() != nil { // data buffered before the cancellation
+			return bounded.Err()
 		}
-		return t.take(r)
+		return t.handle(r)
 	})
 	switch {
-	case errors.Is(err, served.ErrLeft):
+	case errors.Is(err, served.ErrStopped):
 		return err
 	case t.last != nil && err == nil:
-		return t.verdict()
+		return t.validate()
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case held.Err() != nil:
-		return context.Cause(held)
+	case bounded.Err() != nil:
+		return context.Cause(bounded)
 	case err != nil:
 		return explain(err)
 	default:
-		return served.ErrCut
+		return served.ErrTruncated
 	}
 }
 
-// take yields what a piece of the message holds. What the model thinks is not
-// part of the answer.
-func (t *turn) take(r api.ChatResponse) error {
-	if err := t.speech.Say(r.Message.Content); err != nil {
+// handle yields the parts in a piece of the message, without the model's reasoning.
+func (t *turn) handle(r api.ChatResponse) error {
+	if err := t.writer.Text(r.Message.Content); err != nil {
 		return err
 	}
 	for _, c := range r.Message.ToolCalls {
@@ -66,7 +64,7 @@ func (t *turn) take(r api.ChatResponse) error {
 		if err != nil {
 			return err
 		}
-		if err := t.speech.Emit(model.Part{Call: call}); err != nil {
+		if err := t.writer.Emit(model.Part{Call: call}); err != nil {
 			return err
 		}
 	}
@@ -78,16 +76,15 @@ func (t *turn) take(r api.ChatResponse) error {
 	return nil
 }
 
-// verdict judges a message that the server says is complete. Servers that do
-// not know truncate=false keep the end of a long prompt, which shows only in
-// its count of tokens.
-func (t *turn) verdict() error {
+// validate checks a complete message. Servers that do not know truncate=false drop the
+// beginning of a long prompt, which only the token count shows.
+func (t *turn) validate() error {
 	switch {
 	case t.last.PromptEvalCount >= t.limit:
 		return tooLong("the conversation fills all %d tokens of context", t.limit)
 	case t.last.DoneReason == "length":
 		return served.TokenLimit(t.last.PromptEvalCount, t.last.EvalCount, t.limit)
-	case !t.speech.Spoke():
+	case !t.writer.Started():
 		return model.ErrEmpty
 	default:
 		return nil

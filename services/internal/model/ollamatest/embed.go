@@ -12,39 +12,39 @@ import (
 	"cairn/services/internal/model/modeltest"
 )
 
-// Embedding is what the server does with one request for vectors. The zero
-// value answers with those of the texts.
+// Embedding is a response to an embedding request. The zero value has the vectors of the
+// texts.
 type Embedding struct {
-	Status  int           // unless 0, is answered with Error
+	Status  int           // unless 0, the response is Error with this status
 	Error   string        //
-	End     modeltest.End // Cut and Hang: without an answer
-	Vectors [][]float32   // unless nil, instead of those of the texts
-	// Gate, unless nil, is received from before the answer.
+	End     modeltest.End // Cut and Hang: no response
+	Vectors [][]float32   // unless nil, replaces the vectors of the texts
+	// Gate, unless nil, is received from before the response.
 	Gate <-chan struct{}
 }
 
-// SetEmbedding has f decide, from now on, what becomes of requests for the
-// vectors of texts. It may be called concurrently.
+// SetEmbedding sets the function that returns the responses to embedding requests. f may
+// be called concurrently.
 func (s *Server) SetEmbedding(f func(texts []string) Embedding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.embedding = f
 }
 
-// Embeds are the requests for vectors so far; their Input is a []string.
+// Embeds returns the embedding requests so far; their Input is a []string.
 func (s *Server) Embeds() []api.EmbedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]api.EmbedRequest(nil), s.embeds...)
 }
 
-// Vector is what the server makes of a text: its words, hashed, in a vector of
-// the length 1. A text without words has zeros.
+// Vector returns the server's vector of a text: its words hashed into a vector of length
+// 1. A text without words has the zero vector.
 func Vector(text string, dimensions int) []float32 {
 	vector := make([]float32, dimensions)
 	for _, word := range strings.Fields(text) {
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(word)) // a hash takes everything
+		_, _ = h.Write([]byte(word)) // never fails
 		vector[h.Sum32()%uint32(dimensions)]++
 	}
 	sum := 0.0
@@ -86,7 +86,7 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// embedder finds the model of req, and what is to be done with it.
+// embedder returns the model of req and the function for its response.
 func (s *Server) embedder(req api.EmbedRequest) (info Info, does func([]string) Embedding, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +102,8 @@ func (s *Server) embedder(req api.EmbedRequest) (info Info, does func([]string) 
 	return Info{}, does, false
 }
 
-// tooLong takes words for tokens. That a text is to be cut is no promise that
-// it can be: the server itself falls for it now and then.
+// tooLong counts words as tokens. Truncate does not prevent the error: the server itself
+// sometimes fails on a text that it should truncate.
 func (i Info) tooLong(req api.EmbedRequest, texts []string) bool {
 	if req.Truncate == nil || *req.Truncate || i.Context == 0 {
 		return false

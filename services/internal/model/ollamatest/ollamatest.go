@@ -1,6 +1,5 @@
-// Package ollamatest is an Ollama server that plays a script, for tests whose
-// client is the real one. What it sends, faults included, is what Ollama
-// v0.17.4 was seen to send.
+// Package ollamatest is an Ollama server that plays a script, for tests of the real
+// client. Its responses, faults included, are those observed from Ollama v0.17.4.
 package ollamatest
 
 import (
@@ -17,29 +16,29 @@ import (
 	"cairn/services/internal/model/modeltest"
 )
 
-// Model is the name of the model that a server has at first.
+// Model is the name of a new server's model.
 const Model = "scripted:latest"
 
-// Info is what a server tells about a model.
+// Info describes a model of the server.
 type Info struct {
 	Name         string
 	Size         int64 // bytes
 	Capabilities []ollama.Capability
-	Context      int    // tokens; 0: not told
-	RemoteHost   string // set: a cloud runs the model
+	Context      int    // tokens; 0: not reported
+	RemoteHost   string // the cloud host that runs the model; empty: none
 	Digest       string // of the manifest
-	Tokenizer    string // its kind; "bert" is a word-piece one; empty: not told
+	Tokenizer    string // "bert" is a word-piece tokenizer; empty: not reported
 	Parameters   string // lines of a name and a value
 	Dimensions   int    // of vectors; 0: 64
 }
 
-// Server answers each chat request with the next turn of its script, and
-// requests for vectors as SetEmbedding says. It may be used concurrently.
+// Server responds to each chat request with the next turn of its script, and to
+// embedding requests as set by SetEmbedding. It is safe for concurrent use.
 type Server struct {
-	t     testing.TB
-	http  *httptest.Server
-	left  chan struct{}
-	close chan struct{} // closed when the server ends
+	t           testing.TB
+	http        *httptest.Server
+	disconnects chan struct{}
+	close       chan struct{} // closed by Close
 
 	closing sync.Once
 
@@ -53,8 +52,8 @@ type Server struct {
 	embeds    []api.EmbedRequest
 }
 
-// New starts a server, which ends with the test. A request for which the
-// script has no turn left fails the test.
+// New starts a server and stops it at the end of the test. A request beyond the end of
+// the script fails the test.
 func New(t testing.TB, script ...modeltest.Turn) *Server {
 	t.Helper()
 	for _, turn := range script {
@@ -65,10 +64,10 @@ func New(t testing.TB, script ...modeltest.Turn) *Server {
 		}
 	}
 	s := &Server{
-		t:      t,
-		close:  make(chan struct{}),
-		left:   make(chan struct{}, 64),
-		script: script,
+		t:           t,
+		close:       make(chan struct{}),
+		disconnects: make(chan struct{}, 64),
+		script:      script,
 		models: []Info{{
 			Name:         Model,
 			Capabilities: []ollama.Capability{ollama.CapabilityCompletion, ollama.CapabilityTools},
@@ -85,7 +84,7 @@ func New(t testing.TB, script ...modeltest.Turn) *Server {
 	return s
 }
 
-// Close ends the server before the test does, as if it were stopped.
+// Close stops the server. It may be called several times.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		close(s.close)
@@ -93,10 +92,10 @@ func (s *Server) Close() {
 	})
 }
 
-// URL is the model's, for ollama.Open; settings may be added to it.
+// URL returns the model's URL for ollama.Open, without settings.
 func (s *Server) URL() string { return "ollama://" + s.Host() + "/" + Model }
 
-// Host is the server's host and port.
+// Host returns the server's host and port.
 func (s *Server) Host() string { return strings.TrimPrefix(s.http.URL, "http://") }
 
 // SetModels replaces the models of the server.
@@ -106,23 +105,23 @@ func (s *Server) SetModels(models ...Info) {
 	s.models = models
 }
 
-// Requests are the chat requests so far, unloading apart.
+// Requests returns the chat requests so far, without those that unload the model.
 func (s *Server) Requests() []api.ChatRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]api.ChatRequest(nil), s.requests...)
 }
 
-// Unloads counts the requests to unload the model.
+// Unloads returns the number of requests to unload the model.
 func (s *Server) Unloads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unloads
 }
 
-// Left receives once for every client that left while its turn hung or waited
-// at its gate.
-func (s *Server) Left() <-chan struct{} { return s.left }
+// Disconnects receives a value for each client that disconnects while its turn hangs or
+// waits at its gate.
+func (s *Server) Disconnects() <-chan struct{} { return s.disconnects }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	var req api.ChatRequest
@@ -136,15 +135,15 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	turn, ok := s.next(req)
 	if !ok {
-		s.t.Errorf("ollamatest: chat request %d, and the script is over", len(s.Requests()))
-		fail(w, http.StatusInternalServerError, "the script is over")
+		s.t.Errorf("ollamatest: chat request %d is beyond the end of the script", len(s.Requests()))
+		fail(w, http.StatusInternalServerError, "end of script")
 		return
 	}
 	p := player{w: w, model: req.Model, client: r.Context().Done(), close: s.close}
 	if !p.play(turn) {
 		select {
-		case s.left <- struct{}{}:
-		default: // nobody counts so many
+		case s.disconnects <- struct{}{}:
+		default: // tests receive fewer
 		}
 	}
 }

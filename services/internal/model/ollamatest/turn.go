@@ -9,15 +9,15 @@ import (
 	"cairn/services/internal/model/modeltest"
 )
 
-// player plays a turn to one client.
+// player sends a turn to one client.
 type player struct {
 	w      http.ResponseWriter
 	model  string
-	client <-chan struct{} // closed when the client has left
+	client <-chan struct{} // closed when the client disconnects
 	close  <-chan struct{} // closed when the test ends
 }
 
-// play returns false when the client left before the end.
+// play returns false if the client disconnects before the end.
 func (p player) play(t modeltest.Turn) bool {
 	if t.Status != 0 {
 		fail(p.w, t.Status, t.Error)
@@ -34,7 +34,7 @@ func (p player) play(t modeltest.Turn) bool {
 		p.message(api.Message{Content: text})
 	}
 	for i, c := range t.Calls {
-		call, _ := wire(c, i) // New has seen to the error
+		call, _ := wire(c, i) // checked by New
 		p.message(api.Message{ToolCalls: []api.ToolCall{call}})
 	}
 	return p.end(t)
@@ -74,8 +74,8 @@ func wire(c modeltest.Call, index int) (api.ToolCall, error) {
 	return api.ToolCall{ID: c.ID, Function: f}, err
 }
 
-// send writes a line and flushes it. An error means that the client has left,
-// which the request's context tells as well.
+// send writes a line and flushes it. It ignores errors: a disconnected client also
+// cancels the request's context.
 func send(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 	_ = http.NewResponseController(w).Flush()

@@ -63,9 +63,9 @@ func (c *client) models(ctx context.Context) ([]modelInfo, error) {
 	return page.Data, nil
 }
 
-// stream sends a chat request and yields the chunks of the response. An error
-// is the last value. A stream that ends without [DONE] is not an error: the
-// finish reason tells whether the message is complete.
+// stream sends a chat request and yields the chunks of the response. An error is the
+// last value. A stream that ends without [DONE] is not an error; the finish reason marks
+// a complete message.
 func (c *client) stream(ctx context.Context, req request) iter.Seq2[chunk, error] {
 	return func(yield func(chunk, error) bool) {
 		res, err := c.do(ctx, http.MethodPost, "chat/completions", req)
@@ -143,7 +143,7 @@ func decodeChunk(data []byte) (chunk, error) {
 		return c, err
 	}
 	if failure := string(c.Error); failure != "" && failure != "null" {
-		return c, fmt.Errorf("%w: %.300s", served.ErrBroken, failure)
+		return c, fmt.Errorf("%w: %.300s", served.ErrServer, failure)
 	}
 	return c, nil
 }
@@ -153,7 +153,7 @@ func decodeChunk(data []byte) (chunk, error) {
 func decode(data []byte, into any) error {
 	var mismatch *json.UnmarshalTypeError
 	if err := json.Unmarshal(data, into); err != nil && !errors.As(err, &mismatch) {
-		return fmt.Errorf("%w: %w", served.ErrBroken, err)
+		return fmt.Errorf("%w: %w", served.ErrServer, err)
 	}
 	return nil
 }

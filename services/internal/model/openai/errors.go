@@ -13,14 +13,14 @@ import (
 	"cairn/services/internal/model/served"
 )
 
-var errSilent = fmt.Errorf("%w: the server is silent", model.ErrUnavailable)
+var errStalled = fmt.Errorf("%w: the server has sent no data within first_chunk", model.ErrUnavailable)
 
-// passing reports whether a second attempt may do better.
-func passing(err error) bool {
-	return slices.ContainsFunc([]error{served.ErrCut, model.ErrEmpty, served.ErrBroken}, func(e error) bool { return errors.Is(err, e) })
+// retryable reports whether a second attempt may succeed.
+func retryable(err error) bool {
+	return slices.ContainsFunc([]error{served.ErrTruncated, model.ErrEmpty, served.ErrServer}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// explain wraps an error of [client] in the error that callers act on.
+// explain wraps an error of [client] in the error that callers handle.
 func explain(err error) error {
 	var (
 		refused *statusError
@@ -32,18 +32,18 @@ func explain(err error) error {
 	case errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return served.ErrCut
-	case errors.Is(err, served.ErrBroken):
+		return served.ErrTruncated
+	case errors.Is(err, served.ErrServer):
 		return err
 	default: // the stream is malformed
-		return fmt.Errorf("%w: %.300s", served.ErrBroken, err)
+		return fmt.Errorf("%w: %.300s", served.ErrServer, err)
 	}
 }
 
-// tooLong are the phrases of servers for a conversation that exceeds the window.
+// tooLong are the phrases by which servers report that a conversation exceeds the window.
 var tooLong = []string{"context length", "context_length", "context size", "context window", "maximum context"}
 
-// explainStatus tells refusals apart by their text where the status does not.
+// explainStatus classifies errors by their text where the status is ambiguous.
 func explainStatus(err *statusError) error {
 	switch err.status {
 	case http.StatusBadRequest:

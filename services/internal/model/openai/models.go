@@ -9,16 +9,16 @@ import (
 	"cairn/services/internal/model"
 )
 
-// listTime bounds the question which models there are.
-const listTime = 5 * time.Second
+// listTimeout bounds a request for the list of models.
+const listTimeout = 5 * time.Second
 
-// listed is what the server says of the model.
+// listed is the model's entry in the list of models.
 type listed struct {
-	window int // tokens; 0: it does not say
+	window int // tokens; 0: not reported
 }
 
-// Check says whether the server answers and has the model. Its errors wrap
-// [model.ErrUnavailable], or ctx.Err().
+// Check returns nil if the server responds and has the model. Other errors wrap
+// [model.ErrUnavailable] or ctx.Err().
 func (m *Model) Check(ctx context.Context) error {
 	if _, err := m.list(ctx); err != nil {
 		return fmt.Errorf("check %s: %w", m.url, err)
@@ -26,8 +26,8 @@ func (m *Model) Check(ctx context.Context) error {
 	return nil
 }
 
-// Window is how many tokens a conversation and its answer may have together;
-// 0: nobody says. The server is asked once.
+// Window returns the context window in tokens; 0 if unknown. It caches the server's
+// response.
 func (m *Model) Window(ctx context.Context) (int, error) {
 	if m.settings.window > 0 {
 		return m.settings.window, nil
@@ -42,9 +42,9 @@ func (m *Model) Window(ctx context.Context) (int, error) {
 	return found.window, nil
 }
 
-// list asks which models there are, and remembers what is said of this one.
+// list requests the list of models and caches the entry of this one.
 func (m *Model) list(ctx context.Context) (*listed, error) {
-	bounded, cancel := context.WithTimeout(ctx, listTime)
+	bounded, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	all, err := m.client.models(bounded)
 	switch {
@@ -52,7 +52,7 @@ func (m *Model) list(ctx context.Context) (*listed, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case bounded.Err() != nil:
-		return nil, fmt.Errorf("%w: no answer within %v", model.ErrUnavailable, listTime)
+		return nil, fmt.Errorf("%w: no answer within %v", model.ErrUnavailable, listTimeout)
 	default:
 		return nil, explain(err)
 	}

@@ -1,7 +1,7 @@
-// Package openai asks a language model behind an endpoint that speaks as
-// OpenAI's does: vLLM, llama.cpp, SGLang, LiteLLM and hosted ones. Nothing is
-// cut silently: a conversation that does not fit is an error, and so is an
-// answer that the server did not mark as complete.
+// Package openai calls language models behind an OpenAI-compatible endpoint: vLLM,
+// llama.cpp, SGLang, LiteLLM and hosted ones. It never truncates silently: a
+// conversation that exceeds the window is an error, and so is an answer that the server
+// did not mark as complete.
 package openai
 
 import (
@@ -19,33 +19,32 @@ import (
 	"cairn/services/internal/model/served"
 )
 
-// attempts is how often a message is asked for: a server that drops an answer
-// before its first word mostly has the next one.
+// attempts bounds the requests for a message: a server that drops an answer before the
+// first part usually completes the next one.
 const attempts = 2
 
-// Model is one model of one endpoint.
+// Model is a model of an endpoint.
 type Model struct {
 	settings
 	client client
-	known  atomic.Pointer[listed] // as the server last told, nil before
+	known  atomic.Pointer[listed] // nil until the server has reported it
 }
 
 var _ model.Model = (*Model)(nil)
 
-// Open prepares the model at rawURL:
+// Open returns the model at rawURL:
 //
 //	openai://host[:port]/name[?settings]
 //
-// With openai+https the server speaks TLS. The name may have slashes
-// (Qwen/Qwen3-8B). The key, where one is wanted, is the environment's
-// OPENAI_API_KEY. The settings are
+// With openai+https the server speaks TLS. The name may contain slashes
+// (Qwen/Qwen3-8B). The API key is read from OPENAI_API_KEY. The settings are
 //
-//	path=/v1          where the API begins at the host
-//	num_ctx=32768     the model's window in tokens, where the server does not tell
-//	first_chunk=60s   how long the server may be silent before it is held to hang
+//	path=/v1          base path of the API
+//	num_ctx=32768     the model's window in tokens, if the server does not report it
+//	first_chunk=60s   time to the first data after which the server counts as stalled
 //
-// The server is not contacted: one that is away is reported by Check and Next.
-// Idle connections are closed when ctx ends.
+// Open does not contact the server; Check and Next report errors. Canceling ctx closes
+// idle connections.
 func Open(ctx context.Context, rawURL string) (*Model, error) {
 	s, err := parse(rawURL)
 	if err != nil {
@@ -59,8 +58,8 @@ func Open(ctx context.Context, rawURL string) (*Model, error) {
 	}, nil
 }
 
-// newTransport has no limit on the time to a response's headers: the model
-// reads its prompt before they come.
+// newTransport sets no timeout for response headers: servers process the prompt before
+// they send them.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: 3 * time.Second}).DialContext
@@ -68,37 +67,36 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// Name is the model's URL, as it was opened.
+// Name returns the model's URL as opened.
 func (m *Model) Name() string { return m.url }
 
-// Next yields the model's next message, see [model.Model]. A message that
-// fails before any part of it was yielded is asked for a second time. Errors
-// wrap [model.ErrUnavailable], [model.ErrTooLong] or ctx.Err() where one of
-// them is the reason.
+// Next yields the model's next message, see [model.Model]. It retries a message once
+// that fails before the first part. Errors wrap [model.ErrUnavailable],
+// [model.ErrTooLong] or ctx.Err() where one of them is the cause.
 func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
 	return func(yield func(model.Part, error) bool) {
 		t, err := m.turn(ctx, c, yield)
 		if err == nil {
 			err = t.receive(ctx)
-			for n := 1; n < attempts && !t.speech.Spoke() && passing(err); n++ {
+			for n := 1; n < attempts && !t.writer.Started() && retryable(err); n++ {
 				err = t.receive(ctx)
 			}
 		}
 		switch {
-		case errors.Is(err, served.ErrLeft):
+		case errors.Is(err, served.ErrStopped):
 		case err != nil:
-			yield(model.Part{}, fmt.Errorf("ask %s: %w", m.url, err))
+			yield(model.Part{}, fmt.Errorf("call %s: %w", m.url, err))
 		default:
 			yield(model.Part{Usage: &t.usage}, nil)
 		}
 	}
 }
 
-// turn prepares the model's next message.
+// turn prepares the request for the next message.
 func (m *Model) turn(ctx context.Context, c model.Conversation, yield func(model.Part, error) bool) (*turn, error) {
 	window, err := m.Window(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &turn{model: m, request: newRequest(m.settings.model, c), window: window, speech: served.Speech{Yield: yield}}, nil
+	return &turn{model: m, request: newRequest(m.settings.model, c), window: window, writer: served.Writer{Yield: yield}}, nil
 }

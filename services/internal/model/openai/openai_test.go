@@ -28,14 +28,14 @@ func open(t *testing.T, url string) *openai.Model {
 	return m
 }
 
-func TestConforms(t *testing.T) {
+func TestConformance(t *testing.T) {
 	t.Parallel()
 	modeltest.Conform(t, func(t *testing.T, settings string, script ...modeltest.Turn) modeltest.Scripted {
 		srv := openaitest.New(t, script...)
 		return modeltest.Scripted{
-			Model: open(t, srv.URL()+settings),
-			Asked: func() int { return len(srv.Requests()) },
-			Left:  srv.Left(),
+			Model:       open(t, srv.URL()+settings),
+			Requests:    func() int { return len(srv.Requests()) },
+			Disconnects: srv.Disconnects(),
 		}
 	})
 }
@@ -47,7 +47,7 @@ func TestRequest(t *testing.T) {
 	c.Messages = append(c.Messages,
 		model.Message{Role: model.Assistant, Text: "I look.", Calls: []model.Call{{ID: "c1", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers"}`)}}},
 		model.Message{Role: model.ToolRole, CallID: "c1", Tool: "inspect_schema", Result: json.RawMessage(`{"count":4}`)})
-	if _, err := modeltest.Ask(t.Context(), open(t, srv.URL()), c); err != nil {
+	if _, err := modeltest.Collect(t.Context(), open(t, srv.URL()), c); err != nil {
 		t.Fatal(err)
 	}
 	want := `{
@@ -67,7 +67,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	if got := sent.Header.Get("Authorization"); got != "Bearer secret" {
-		t.Errorf("authorization %q, want the key of the environment", got)
+		t.Errorf("authorization %q, want the key from the environment", got)
 	}
 }
 
@@ -91,22 +91,22 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func TestServerAway(t *testing.T) {
+func TestServerUnavailable(t *testing.T) {
 	t.Parallel()
 	m := open(t, "openai://127.0.0.1:1/model")
-	_, err := modeltest.Ask(t.Context(), m, modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), m, modeltest.Question())
 	modeltest.CheckError(t, err, model.ErrUnavailable, "refused")
 	modeltest.CheckError(t, m.Check(t.Context()), model.ErrUnavailable, "refused")
 }
 
-func TestServerThatHangs(t *testing.T) {
+func TestStalledServer(t *testing.T) {
 	t.Parallel()
 	srv := openaitest.New(t, modeltest.Turn{End: modeltest.Hang})
-	_, err := modeltest.Ask(t.Context(), open(t, srv.URL()+"?num_ctx=512&first_chunk=50ms"), modeltest.Question())
-	modeltest.CheckError(t, err, model.ErrUnavailable, "silent")
+	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?num_ctx=512&first_chunk=50ms"), modeltest.Question())
+	modeltest.CheckError(t, err, model.ErrUnavailable, "no data")
 }
 
-func TestCheckNamesTheModelsThatThereAre(t *testing.T) {
+func TestCheckListsModels(t *testing.T) {
 	t.Parallel()
 	srv := openaitest.New(t)
 	if err := open(t, srv.URL()).Check(t.Context()); err != nil {
@@ -118,17 +118,17 @@ func TestCheckNamesTheModelsThatThereAre(t *testing.T) {
 
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[string]int{
+	for row, want := range map[string]int{
 		`"max_model_len":4096`: 4096, `"max_context_length":4097`: 4097, `"context_window":4098`: 4098, `"context_length":4099`: 4099,
 		`"meta":{"n_ctx_train":40960}`: 40960, `"meta":{"n_ctx":8192,"n_ctx_train":40960}`: 8192, `"owned_by":"me"`: 0, `"context_length":"many"`: 0,
 	} {
 		srv := openaitest.New(t)
-		srv.SetModels(`{"id":"` + openaitest.Model + `",` + said + `}`)
+		srv.SetModels(`{"id":"` + openaitest.Model + `",` + row + `}`)
 		if got, err := open(t, srv.URL()).Window(t.Context()); err != nil || got != want {
-			t.Errorf("%s: window %d, %v, want %d", said, got, err, want)
+			t.Errorf("%s: window %d, %v, want %d", row, got, err, want)
 		}
 		if got, err := open(t, srv.URL()+"?num_ctx=77").Window(t.Context()); err != nil || got != 77 {
-			t.Errorf("%s: window %d, %v, want the setting", said, got, err)
+			t.Errorf("%s: window %d, %v, want the setting", row, got, err)
 		}
 	}
 }
@@ -136,9 +136,9 @@ func TestWindow(t *testing.T) {
 func TestCallsWithoutIDAndInput(t *testing.T) {
 	t.Parallel()
 	srv := openaitest.New(t, modeltest.Turn{Calls: []modeltest.Call{{Name: "a", Input: `{}`}, {Name: "a", Input: ""}}})
-	got, err := modeltest.Ask(t.Context(), open(t, srv.URL()), modeltest.Question())
+	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Question())
 	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID || string(got.Calls[1].Input) != "{}" {
-		t.Errorf("calls %+v, %v, want two with ids of their own and objects as input", got.Calls, err)
+		t.Errorf("calls %+v, %v, want two with distinct ids and objects as input", got.Calls, err)
 	}
 }
 
@@ -159,14 +159,14 @@ func TestStreamDialects(t *testing.T) {
 	for name, row := range map[string]struct{ stream, want string }{
 		"content of an unexpected type is skipped": {`data: {"choices":[{"delta":{"content":[{"type":"thinking"}]}}]}` + "\n\n" +
 			`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"an error that is null is no error": {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"lines end with CRLF":               {strings.ReplaceAll(`data: {"choices":[{"delta":{"content":"Four."}}]}`+"\n\n"+finish, "\n", "\r\n"), "Four."},
-		"comments are skipped":              {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"chunks after DONE are ignored":     {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish + "data: [DONE]\n\ndata: {\n\n", "Four."},
+		"a null error is not an error":  {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"lines end with CRLF":           {strings.ReplaceAll(`data: {"choices":[{"delta":{"content":"Four."}}]}`+"\n\n"+finish, "\n", "\r\n"), "Four."},
+		"comments are skipped":          {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"chunks after DONE are ignored": {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish + "data: [DONE]\n\ndata: {\n\n", "Four."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := modeltest.Ask(t.Context(), serve(t, http.StatusOK, row.stream), modeltest.Question())
+			got, err := modeltest.Collect(t.Context(), serve(t, http.StatusOK, row.stream), modeltest.Question())
 			if err != nil || got.Text != row.want {
 				t.Errorf("message %q, %v, want %q", got.Text, err, row.want)
 			}
@@ -181,16 +181,16 @@ func TestStatusErrors(t *testing.T) {
 		body, want string
 		is         error
 	}{
-		"a JSON error":             {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
-		"a code names the reason":  {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, "too many tokens", model.ErrTooLong},
-		"an error that is a text":  {503, `{"error":"loading"}`, `status 503: {"error":"loading"}`, model.ErrUnavailable},
-		"a body that is not JSON":  {502, "<h1>Bad Gateway</h1>", "status 502: <h1>Bad Gateway</h1>", model.ErrUnavailable},
-		"no body":                  {401, "", "status 401: Unauthorized", model.ErrUnavailable},
-		"a body larger than 64 KB": {500, strings.Repeat("x", 1<<20), "status 500: xxx", nil},
+		"a JSON error":              {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
+		"a code names the reason":   {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, "too many tokens", model.ErrTooLong},
+		"an error that is a string": {503, `{"error":"loading"}`, `status 503: {"error":"loading"}`, model.ErrUnavailable},
+		"a body that is not JSON":   {502, "<h1>Bad Gateway</h1>", "status 502: <h1>Bad Gateway</h1>", model.ErrUnavailable},
+		"no body":                   {401, "", "status 401: Unauthorized", model.ErrUnavailable},
+		"a body larger than 64 KB":  {500, strings.Repeat("x", 1<<20), "status 500: xxx", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := modeltest.Ask(t.Context(), serve(t, row.status, row.body), modeltest.Question())
+			_, err := modeltest.Collect(t.Context(), serve(t, row.status, row.body), modeltest.Question())
 			modeltest.CheckError(t, err, row.is, row.want)
 			if len(err.Error()) > 1000 {
 				t.Errorf("error of %d bytes, want an excerpt of the body", len(err.Error()))

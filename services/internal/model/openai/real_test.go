@@ -9,8 +9,8 @@ import (
 	"cairn/services/internal/model/modeltest"
 )
 
-// TestRealEndpoint asks a model that plays a fixed script, at an Ollama, which
-// also speaks as OpenAI does.
+// TestRealEndpoint calls a scripted model through the OpenAI-compatible API of an Ollama
+// server.
 func TestRealEndpoint(t *testing.T) {
 	t.Parallel()
 	server := os.Getenv("CAIRN_TEST_OLLAMA")
@@ -25,21 +25,21 @@ func TestRealEndpoint(t *testing.T) {
 	c.Messages[0].Text = "what is the cpu usage?"
 	c.Tools = append(c.Tools, model.Tool{Name: "compute_stats", Description: "Computes.", Parameters: c.Tools[0].Parameters})
 	for range 5 {
-		said, err := modeltest.Ask(t.Context(), m, c)
+		got, err := modeltest.Collect(t.Context(), m, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said.Usage == nil || said.Usage.PromptTokens == 0 || said.Usage.AnswerTokens == 0 {
-			t.Errorf("usage %+v", said.Usage)
+		if got.Usage == nil || got.Usage.PromptTokens == 0 || got.Usage.AnswerTokens == 0 {
+			t.Errorf("usage %+v", got.Usage)
 		}
-		if len(said.Calls) == 0 {
-			if !strings.HasSuffix(said.Text, "stands out.") {
-				t.Errorf("final answer %q", said.Text)
+		if len(got.Calls) == 0 {
+			if !strings.HasSuffix(got.Text, "stands out.") {
+				t.Errorf("final answer %q", got.Text)
 			}
 			return
 		}
-		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: said.Text, Calls: said.Calls})
-		for _, call := range said.Calls {
+		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: got.Text, Calls: got.Calls})
+		for _, call := range got.Calls {
 			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: []byte(`{"groups":{},"total":91.5}`)})
 		}
 	}

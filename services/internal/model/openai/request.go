@@ -27,7 +27,7 @@ type message struct {
 	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
-// call is a call of a tool, or a piece of one in a chunk.
+// call is a tool call, or a piece of one in a chunk.
 type call struct {
 	Index    int64    `json:"index,omitempty"` // position in the message; only in chunks
 	ID       string   `json:"id"`

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// defaultFirstChunk is long enough to read a full prompt on a slow machine,
-// and short enough to leave a second attempt its time.
+// defaultFirstChunk is long enough to process a full prompt on a slow machine, and short
+// enough to leave time for a retry.
 const defaultFirstChunk = 60 * time.Second
 
-// settings is what a model's URL says.
+// settings are the parts of a model's URL.
 type settings struct {
-	url        string // as it was given
+	url        string // as opened
 	base       *url.URL
 	model      string
-	window     int // tokens; 0: the server tells
+	window     int // tokens; 0: as the server reports
 	firstChunk time.Duration
 }
 

@@ -13,50 +13,50 @@ import (
 	"cairn/services/internal/model/served"
 )
 
-// turn is one message of the model while it is received.
+// turn is the state of receiving one message.
 type turn struct {
 	model   *Model
 	request request
-	window  int // tokens; 0: not known
-	speech  served.Speech
+	window  int // tokens; 0: unknown
+	writer  served.Writer
 	usage   model.Usage // of all attempts
 
 	calls  []model.Call
 	prompt int    // tokens, of this attempt
 	answer int    // tokens, of this attempt
-	reason string // why the message ended; empty: it did not
+	reason string // finish reason; empty: none received
 }
 
-// receive asks for the message and yields its parts as they come. It returns
-// nil only for a message that is complete and says something.
+// receive requests the message and yields its parts. It returns nil only for a complete,
+// non-empty message.
 func (t *turn) receive(ctx context.Context) error {
 	t.calls, t.prompt, t.answer, t.reason = nil, 0, 0, ""
-	t.speech.Restart()
-	held, cancel := context.WithCancelCause(ctx)
+	t.writer.Reset()
+	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(t.model.firstChunk, func() { cancel(errSilent) })
+	silence := time.AfterFunc(t.model.firstChunk, func() { cancel(errStalled) })
 	defer silence.Stop()
-	for next, err := range t.model.client.stream(held, t.request) {
+	for next, err := range t.model.client.stream(bounded, t.request) {
 		silence.Stop()
 		switch {
-		case held.Err() != nil: // also for chunks that arrived before the cancellation
-			return cmp.Or(ctx.Err(), context.Cause(held))
+		case bounded.Err() != nil: // also for chunks that arrived before the cancellation
+			return cmp.Or(ctx.Err(), context.Cause(bounded))
 		case err != nil:
 			return explain(err)
 		}
-		if err := t.take(next); err != nil {
+		if err := t.handle(next); err != nil {
 			return err
 		}
 	}
-	if held.Err() != nil {
-		return cmp.Or(ctx.Err(), context.Cause(held))
+	if bounded.Err() != nil {
+		return cmp.Or(ctx.Err(), context.Cause(bounded))
 	}
 	return t.end()
 }
 
-// take yields what a chunk of the message holds. Calls come in pieces, and are
-// whole when the message is.
-func (t *turn) take(next chunk) error {
+// handle yields the text in a chunk and collects its calls, which are complete only at
+// the end of the message.
+func (t *turn) handle(next chunk) error {
 	read, written := max(0, int(next.Usage.PromptTokens)), max(0, int(next.Usage.CompletionTokens))
 	t.prompt += read
 	t.answer += written
@@ -65,22 +65,22 @@ func (t *turn) take(next chunk) error {
 	for _, choice := range next.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
 		for _, piece := range choice.Delta.ToolCalls {
-			if err := t.gather(piece); err != nil {
+			if err := t.addCall(piece); err != nil {
 				return err
 			}
 		}
-		if err := t.speech.Say(choice.Delta.Content); err != nil {
+		if err := t.writer.Text(choice.Delta.Content); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gather adds a piece of a call to it.
-func (t *turn) gather(piece call) error {
+// addCall appends a piece of a call.
+func (t *turn) addCall(piece call) error {
 	at := int(piece.Index)
 	if at < 0 || at > len(t.calls) {
-		return fmt.Errorf("%w: call %d comes after %d calls", served.ErrBroken, at, len(t.calls))
+		return fmt.Errorf("%w: call %d comes after %d calls", served.ErrServer, at, len(t.calls))
 	}
 	if at == len(t.calls) {
 		t.calls = append(t.calls, model.Call{})
@@ -92,18 +92,18 @@ func (t *turn) gather(piece call) error {
 	return nil
 }
 
-// end judges a message whose stream has ended in order, and yields its calls.
+// end validates a complete message and yields its calls.
 func (t *turn) end() error {
 	switch {
 	case t.reason == "":
-		return served.ErrCut
+		return served.ErrTruncated
 	case t.window > 0 && t.prompt >= t.window:
 		return fmt.Errorf("%w: the conversation fills all %d tokens of context", model.ErrTooLong, t.window)
 	case t.reason == "length":
 		return served.TokenLimit(t.prompt, t.answer, t.window)
 	case t.reason == "content_filter":
 		return errors.New("the server's filter withheld the answer")
-	case !t.speech.Spoke() && len(t.calls) == 0:
+	case !t.writer.Started() && len(t.calls) == 0:
 		return model.ErrEmpty
 	}
 	for _, c := range t.calls {
@@ -114,12 +114,11 @@ func (t *turn) end() error {
 	return nil
 }
 
-// call yields a call. Input that is no JSON is told to the model as its
-// mistake, by who runs the call.
+// call yields a call. The caller of Next rejects malformed input.
 func (t *turn) call(c model.Call) error {
 	c.ID = cmp.Or(c.ID, "call_"+rand.Text()[:8])
 	if len(c.Input) == 0 {
 		c.Input = json.RawMessage("{}")
 	}
-	return t.speech.Emit(model.Part{Call: &c})
+	return t.writer.Emit(model.Part{Call: &c})
 }

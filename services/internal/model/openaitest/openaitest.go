@@ -1,6 +1,6 @@
-// Package openaitest is an endpoint like OpenAI's that plays a script, for
-// tests whose client is the real one. What it sends, faults included, is in the
-// form of vLLM and llama.cpp.
+// Package openaitest is an OpenAI-compatible endpoint that plays a script, for tests of
+// the real client. Its responses, faults included, have the form of those of vLLM and
+// llama.cpp.
 package openaitest
 
 import (
@@ -15,16 +15,16 @@ import (
 	"cairn/services/internal/model/modeltest"
 )
 
-// Model is the name of the model that a server has at first.
+// Model is the name of a new server's model.
 const Model = "scripted/model"
 
-// Server answers each chat request with the next turn of its script. It may be
-// used concurrently.
+// Server responds to each chat request with the next turn of its script. It is safe for
+// concurrent use.
 type Server struct {
-	t     testing.TB
-	http  *httptest.Server
-	left  chan struct{}
-	close chan struct{} // closed when the server ends
+	t           testing.TB
+	http        *httptest.Server
+	disconnects chan struct{}
+	close       chan struct{} // closed at the end of the test
 
 	mu       sync.Mutex
 	script   []modeltest.Turn
@@ -38,11 +38,11 @@ type Request struct {
 	Body   json.RawMessage
 }
 
-// New starts a server, which ends with the test. A request for which the
-// script has no turn left fails the test.
+// New starts a server and stops it at the end of the test. A request beyond the end of
+// the script fails the test.
 func New(t testing.TB, script ...modeltest.Turn) *Server {
 	t.Helper()
-	s := &Server{t: t, close: make(chan struct{}), left: make(chan struct{}, 64), script: script}
+	s := &Server{t: t, close: make(chan struct{}), disconnects: make(chan struct{}, 64), script: script}
 	s.SetModels(`{"id":"` + Model + `","object":"model"}`)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
@@ -55,12 +55,12 @@ func New(t testing.TB, script ...modeltest.Turn) *Server {
 	return s
 }
 
-// URL is the model's, for openai.Open; settings may be added to it.
+// URL returns the model's URL for openai.Open, without settings.
 func (s *Server) URL() string {
 	return "openai://" + strings.TrimPrefix(s.http.URL, "http://") + "/" + Model
 }
 
-// SetModels replaces what the server tells of its models, a JSON object each.
+// SetModels replaces the list of models, a JSON object each.
 func (s *Server) SetModels(models ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,22 +70,22 @@ func (s *Server) SetModels(models ...string) {
 	}
 }
 
-// Requests are the chat requests so far.
+// Requests returns the chat requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Left receives once for every client that left while its turn hung or waited
-// at its gate.
-func (s *Server) Left() <-chan struct{} { return s.left }
+// Disconnects receives a value for each client that disconnects while its turn hangs or
+// waits at its gate.
+func (s *Server) Disconnects() <-chan struct{} { return s.disconnects }
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": s.models}) // the client has left
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": s.models}) // fails only if the client has disconnected
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
@@ -96,15 +96,15 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	turn, ok := s.next(Request{r.Header, body})
 	if !ok {
-		s.t.Errorf("openaitest: a chat request, and the script is over")
-		fail(w, http.StatusInternalServerError, "the script is over")
+		s.t.Errorf("openaitest: a chat request is beyond the end of the script")
+		fail(w, http.StatusInternalServerError, "end of script")
 		return
 	}
 	p := player{w: w, client: r.Context().Done(), close: s.close}
 	if !p.play(turn) {
 		select {
-		case s.left <- struct{}{}:
-		default: // nobody counts so many
+		case s.disconnects <- struct{}{}:
+		default: // tests receive fewer
 		}
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"cairn/services/internal/model/modeltest"
 )
 
-// player plays a turn to one client.
+// player sends a turn to one client.
 type player struct {
 	w      http.ResponseWriter
-	client <-chan struct{} // closed when the client has left
+	client <-chan struct{} // closed when the client disconnects
 	close  <-chan struct{} // closed when the test ends
 }
 
 type object = map[string]any
 
-// play returns false when the client left before the end.
+// play returns false if the client disconnects before the end.
 func (p player) play(t modeltest.Turn) bool {
 	if t.Status != 0 {
 		fail(p.w, t.Status, t.Error)
@@ -40,7 +40,7 @@ func (p player) play(t modeltest.Turn) bool {
 	return p.end(t)
 }
 
-// call sends a call as servers do: its name, and then its input in pieces.
+// call sends a call in several chunks, as servers do: its name, then its input in pieces.
 func (p player) call(at int, c modeltest.Call) {
 	p.delta(object{"tool_calls": []object{{"index": at, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": ""}}}})
 	half := len(c.Input) / 2
@@ -63,7 +63,7 @@ func (p player) end(t modeltest.Turn) bool {
 		p.chunk(object{}, cmp.Or(t.Reason, "stop"))
 		p.send(object{"object": "chat.completion.chunk", "choices": []object{},
 			"usage": object{"prompt_tokens": t.Prompt(), "completion_tokens": t.AnswerTokens()}})
-		_, _ = fmt.Fprint(p.w, "data: [DONE]\n\n") // the client has left
+		_, _ = fmt.Fprint(p.w, "data: [DONE]\n\n") // fails only if the client has disconnected
 	}
 	return true
 }
@@ -75,8 +75,8 @@ func (p player) chunk(delta object, reason any) {
 		"choices": []object{{"index": 0, "delta": delta, "finish_reason": reason}}})
 }
 
-// send sends an event. An error means that the client has left, which the
-// request's context tells as well.
+// send writes an event. It ignores errors: a disconnected client also cancels the
+// request's context.
 func (p player) send(event object) {
 	data, err := json.Marshal(event)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package served has what the clients of model servers share.
+// Package served has the common parts of clients of model servers.
 package served
 
 import (
@@ -10,49 +10,49 @@ import (
 	"cairn/services/internal/model"
 )
 
-// ErrLeft ends a message whose consumer has left the loop.
-var ErrLeft = errors.New("the caller left the loop")
+// ErrStopped ends a message whose consumer has left the loop.
+var ErrStopped = errors.New("the consumer stopped the iteration")
 
-// The ways in which a message may be incomplete, beside model.ErrEmpty.
+// Errors for incomplete messages, besides model.ErrEmpty.
 const (
-	ErrCut    = model.IncompleteError("the model's stream ended before its last part")
-	ErrBroken = model.IncompleteError("the model's server failed")
+	ErrTruncated = model.IncompleteError("the model's stream ended before its last part")
+	ErrServer    = model.IncompleteError("the model's server failed")
 )
 
-// TokenLimit is the error for an answer of so many tokens that the server ended
-// at a limit: its context window (0: unknown) when prompt and answer fill it,
-// else a limit on the answer alone.
+// TokenLimit returns the error for a message of answer tokens that the server ended at
+// a limit: the context window (0: unknown) if prompt and answer fill it, else a limit
+// on the answer.
 func TokenLimit(prompt, answer, window int) error {
 	limit := answer
 	if window > 0 && prompt+answer >= window {
 		limit = window
 	}
-	said := model.IncompleteError("the model's answer was cut off at its token limit")
+	err := model.IncompleteError("the model's answer was cut off at its token limit")
 	if limit > 0 {
-		said += model.IncompleteError(fmt.Sprintf(" of %d", limit))
+		err += model.IncompleteError(fmt.Sprintf(" of %d", limit))
 	}
-	return said
+	return err
 }
 
-// Speech passes on the parts of a message as they come. It is for one goroutine.
-type Speech struct {
+// Writer yields the parts of a message. It is not safe for concurrent use.
+type Writer struct {
 	Yield func(model.Part, error) bool
 
-	spoke bool
-	space string // white space held back until something follows it
+	started bool
+	space   string // leading white space, held back until other text follows
 }
 
-// Spoke reports whether a part was passed on: who listens would hear it again
-// in a second attempt.
-func (s *Speech) Spoke() bool { return s.spoke }
+// Started reports whether a part was yielded. A message that has started cannot be
+// retried, because the consumer would get the part twice.
+func (s *Writer) Started() bool { return s.started }
 
-// Restart is for another attempt, after one that said nothing.
-func (s *Speech) Restart() { s.space = "" }
+// Reset prepares for another attempt after one that yielded nothing.
+func (s *Writer) Reset() { s.space = "" }
 
-// Say passes on text, but none before the first that can be seen: white space
-// alone is an empty message. The error is [ErrLeft] when nobody listens.
-func (s *Speech) Say(text string) error {
-	if !s.spoke {
+// Text yields text, but leading white space only together with other text: a message
+// of white space is empty. It returns [ErrStopped] if the consumer has left the loop.
+func (s *Writer) Text(text string) error {
+	if !s.started {
 		text = s.space + text
 		s.space = ""
 		if strings.TrimFunc(text, unicode.IsSpace) == "" {
@@ -66,11 +66,11 @@ func (s *Speech) Say(text string) error {
 	return s.Emit(model.Part{Text: text})
 }
 
-// Emit passes on a part. The error is [ErrLeft] when nobody listens.
-func (s *Speech) Emit(p model.Part) error {
-	s.spoke = true
+// Emit yields a part. It returns [ErrStopped] if the consumer has left the loop.
+func (s *Writer) Emit(p model.Part) error {
+	s.started = true
 	if !s.Yield(p, nil) {
-		return ErrLeft
+		return ErrStopped
 	}
 	return nil
 }

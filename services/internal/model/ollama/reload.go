@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// reviveTimeout bounds the wait for the server to let go of a model.
-	reviveTimeout = 10 * time.Second
-	// revivePoll is how often the server is asked whether it has.
-	revivePoll = 50 * time.Millisecond
+	// unloadTimeout bounds unloading a model.
+	unloadTimeout = 10 * time.Second
+	// unloadPoll is the interval of checks for a loaded model.
+	unloadPoll = 50 * time.Millisecond
 )
 
-// rounds counts how often the model was revived. It is a lock as well: who
-// takes the number holds it until it is put back.
-type rounds chan int
+// reloads counts the reloads of the model. It also is a lock: a goroutine that receives
+// the count holds the lock until it sends the count back.
+type reloads chan int
 
-func newRounds() rounds {
-	r := make(rounds, 1)
+func newReloads() reloads {
+	r := make(reloads, 1)
 	r <- 0
 	return r
 }
 
-// now is the number of the round; it waits while a revival is under way.
-func (r rounds) now(ctx context.Context) (int, error) {
+// count returns the number of reloads. It waits while one is in progress.
+func (r reloads) count(ctx context.Context) (int, error) {
 	select {
 	case n := <-r:
 		r <- n
@@ -38,32 +38,32 @@ func (r rounds) now(ctx context.Context) (int, error) {
 	}
 }
 
-// revive unloads the model, so that the next request gets a new runner with
-// all slots free. One request does it for all: the others of its round wait,
-// and find it done.
-func (m *Model) revive(ctx context.Context, round int) error {
+// reload unloads the model, so that the next request gets a new runner with all slots
+// free. Of the requests that failed after the same number of reloads one reloads, and
+// the others wait for it.
+func (m *Model) reload(ctx context.Context, n int) error {
 	select {
-	case n := <-m.rounds:
-		if n != round {
-			m.rounds <- n
+	case count := <-m.reloads:
+		if count != n {
+			m.reloads <- count
 			return nil
 		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { m.rounds <- round + 1 }()
+	defer func() { m.reloads <- n + 1 }()
 	if err := m.unload(ctx); err != nil {
 		return fmt.Errorf("unload the model: %w", err)
 	}
 	return nil
 }
 
-// unload returns when the model is gone: a request that came earlier would be
-// given to the runner that hangs.
+// unload returns when the model is unloaded: an earlier request would reach the stalled
+// runner.
 func (m *Model) unload(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, reviveTimeout)
+	ctx, cancel := context.WithTimeout(ctx, unloadTimeout)
 	defer cancel()
-	tick := time.NewTicker(revivePoll)
+	tick := time.NewTicker(unloadPoll)
 	defer tick.Stop()
 	req := &api.ChatRequest{Model: m.settings.model, KeepAlive: &api.Duration{}}
 	for {

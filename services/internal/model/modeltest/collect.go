@@ -11,7 +11,7 @@ import (
 	"cairn/services/internal/model"
 )
 
-// Question is a conversation with one tool.
+// Question returns a conversation with one question and one tool.
 func Question() model.Conversation {
 	return model.Conversation{
 		Rules:    "You answer questions.",
@@ -24,15 +24,15 @@ func Question() model.Conversation {
 	}
 }
 
-// Answer is all that a model said in one message.
+// Answer is a complete message.
 type Answer struct {
 	Text  string
 	Calls []model.Call
 	Usage *model.Usage
 }
 
-// Ask collects the model's next message.
-func Ask(ctx context.Context, m model.Model, c model.Conversation) (a Answer, err error) {
+// Collect returns the model's next message.
+func Collect(ctx context.Context, m model.Model, c model.Conversation) (a Answer, err error) {
 	for p, err := range m.Next(ctx, c) {
 		switch {
 		case err != nil:
@@ -48,21 +48,21 @@ func Ask(ctx context.Context, m model.Model, c model.Conversation) (a Answer, er
 	return a, nil
 }
 
-// CheckError wants err to be is, or none of the port's errors when is is nil,
-// and to contain says.
-func CheckError(t testing.TB, err, is error, says string) {
+// CheckError checks that err contains text and wraps is; with a nil is, that it wraps
+// no error of package model.
+func CheckError(t testing.TB, err, is error, text string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), says) {
-		t.Fatalf("error %v, want one that says %q", err, says)
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Fatalf("error %v, want one containing %q", err, text)
 	}
 	for _, sentinel := range []error{model.ErrUnavailable, model.ErrTooLong} {
 		if got, want := errors.Is(err, sentinel), sentinel == is; got != want {
-			t.Errorf("error %q is %q: %v, want %v", err, sentinel, got, want)
+			t.Errorf("errors.Is(%q, %q) = %v, want %v", err, sentinel, got, want)
 		}
 	}
 }
 
-// Await waits 5 seconds, at most, for what c tells of.
+// Await waits up to 5 seconds for a value from c.
 func Await(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
@@ -72,7 +72,7 @@ func Await(t testing.TB, c <-chan struct{}, what string) {
 	}
 }
 
-// Until waits 5 seconds, at most, for a fact.
+// Until waits up to 5 seconds for a condition.
 func Until(t testing.TB, fact func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -82,7 +82,7 @@ func Until(t testing.TB, fact func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("waited 5 s in vain")
+			t.Fatal("the condition is false after 5 s")
 		}
 	}
 }

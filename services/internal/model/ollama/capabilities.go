@@ -12,39 +12,39 @@ import (
 	"cairn/services/internal/model"
 )
 
-// showTimeout bounds the question what a model can do, which a server answers
-// from its files, also while it is busy.
+// showTimeout bounds a request for the model's capabilities. A server answers it from
+// its files, even under load.
 const showTimeout = 5 * time.Second
 
-// abilities is what the server says of a model.
-type abilities struct {
+// capabilities are the capabilities and limits that the server reports for a model.
+type capabilities struct {
 	chat   bool
 	tools  bool
 	think  bool
-	length int    // the longest context, in tokens; 0: not said
-	remote string // the host that runs the model instead of the server
+	length int    // the longest context, in tokens; 0: not reported
+	remote string // the host to which the server forwards requests; empty: none
 }
 
-// limit is the context that a request for n tokens gets: the server lowers n
-// without a word.
-func (a *abilities) limit(n int) int {
+// limit returns the effective context for a request of n tokens. The server reduces n
+// to the model's context without an error.
+func (a *capabilities) limit(n int) int {
 	if a.length > 0 {
 		return min(n, a.length)
 	}
 	return n
 }
 
-// Window is what num_ctx asks for, or what the model has, if that is less.
+// Window returns num_ctx, or the model's context if that is smaller.
 func (m *Model) Window(ctx context.Context) (int, error) {
-	can, err := m.abilities(ctx)
+	can, err := m.capabilities(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return can.limit(m.numCtx), nil
 }
 
-// Check says whether the server answers and has the model, and whether the
-// model can call tools. Its errors wrap [model.ErrUnavailable], or ctx.Err().
+// Check returns nil if the server responds and has the model, and the model can call
+// tools. Other errors wrap [model.ErrUnavailable] or ctx.Err().
 func (m *Model) Check(ctx context.Context) error {
 	can, err := m.show(ctx)
 	switch {
@@ -58,18 +58,18 @@ func (m *Model) Check(ctx context.Context) error {
 	return nil
 }
 
-// abilities asks the server once and remembers the answer.
-func (m *Model) abilities(ctx context.Context) (*abilities, error) {
+// capabilities returns the cached capabilities, or requests them.
+func (m *Model) capabilities(ctx context.Context) (*capabilities, error) {
 	if can := m.known.Load(); can != nil {
 		return can, nil
 	}
 	return m.show(ctx)
 }
 
-func (m *Model) show(ctx context.Context) (*abilities, error) {
+func (m *Model) show(ctx context.Context) (*capabilities, error) {
 	bounded, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
-	can, err := abilitiesOf(bounded, m.client, m.settings.model)
+	can, err := capabilitiesOf(bounded, m.client, m.settings.model)
 	switch {
 	case err == nil:
 		m.known.Store(can)
@@ -83,7 +83,7 @@ func (m *Model) show(ctx context.Context) (*abilities, error) {
 	}
 }
 
-func abilitiesOf(ctx context.Context, client *api.Client, name string) (*abilities, error) {
+func capabilitiesOf(ctx context.Context, client *api.Client, name string) (*capabilities, error) {
 	shown, err := client.Show(ctx, &api.ShowRequest{Model: name})
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func abilitiesOf(ctx context.Context, client *api.Client, name string) (*abiliti
 	can := func(c ollama.Capability) bool { return slices.Contains(shown.Capabilities, c) }
 	family, _ := shown.ModelInfo["general.architecture"].(string)
 	length, _ := shown.ModelInfo[family+".context_length"].(float64)
-	return &abilities{
+	return &capabilities{
 		chat:   can(ollama.CapabilityCompletion),
 		tools:  can(ollama.CapabilityTools),
 		think:  can(ollama.CapabilityThinking),

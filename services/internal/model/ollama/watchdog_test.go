@@ -12,10 +12,10 @@ import (
 
 var hang = modeltest.Turn{End: modeltest.Hang}
 
-func TestServerThatHangsIsRevived(t *testing.T) {
+func TestStalledModelIsReloaded(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, hang, modeltest.Say("Four."))
-	got, err := modeltest.Ask(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), modeltest.Question())
+	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), modeltest.Question())
 	if err != nil || got.Text != "Four." {
 		t.Fatalf("%q, %v; want the answer of the second attempt", got.Text, err)
 	}
@@ -24,15 +24,16 @@ func TestServerThatHangsIsRevived(t *testing.T) {
 	}
 }
 
-func TestServerThatHangsAgain(t *testing.T) {
+func TestStallAfterReload(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, hang, hang)
-	_, err := modeltest.Ask(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), modeltest.Question())
-	modeltest.CheckError(t, err, model.ErrUnavailable, "silent")
+	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), modeltest.Question())
+	modeltest.CheckError(t, err, model.ErrUnavailable, "no data")
 }
 
-// Each request that hangs holds the model, so all of them have to let go.
-func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
+// TestConcurrentStalledRequests: every waiting request keeps the model loaded, so all of
+// them are canceled before one unloads it.
+func TestConcurrentStalledRequests(t *testing.T) {
 	t.Parallel()
 	say := modeltest.Say("Four.")
 	srv := ollamatest.New(t, hang, hang, hang, say, say, say)
@@ -40,7 +41,7 @@ func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if got, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
+			if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
 				t.Errorf("%q, %v; want the answer of the second attempt", got.Text, err)
 			}
 		})
@@ -51,38 +52,38 @@ func TestAllThatWaitAreRevivedAtOnce(t *testing.T) {
 	}
 }
 
-func TestServerThatSpeaksToOthersIsNotHeldToHang(t *testing.T) {
+func TestBusyServerIsNotStalled(t *testing.T) {
 	t.Parallel()
-	talk, start := make(chan struct{}), make(chan struct{})
+	stream, start := make(chan struct{}), make(chan struct{})
 	pieces := make([]string, 60)
 	for i := range pieces {
 		pieces[i] = "la "
 	}
 	srv := ollamatest.New(t,
-		modeltest.Turn{Text: pieces, Gate: talk},
+		modeltest.Turn{Text: pieces, Gate: stream},
 		modeltest.Turn{Text: []string{"Four."}, Gate: start})
 	m := open(t, srv.URL()+"?first_chunk=500ms")
 
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		if _, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil {
-			t.Errorf("the request that is spoken to: %v", err)
+		if _, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil {
+			t.Errorf("the streaming request: %v", err)
 		}
 	})
-	talk <- struct{}{}
+	stream <- struct{}{}
 	wg.Go(func() {
-		if got, err := modeltest.Ask(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
-			t.Errorf("the request that waits: %q, %v", got.Text, err)
+		if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
+			t.Errorf("the waiting request: %q, %v", got.Text, err)
 		}
 	})
 	modeltest.Until(t, func() bool { return len(srv.Requests()) == 2 })
-	// 59 pieces in 1.5 s: three times what a silent server is given.
+	// 59 pieces in 1.5 s: three times first_chunk.
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for range pieces[1:] {
 		<-tick.C
-		talk <- struct{}{}
+		stream <- struct{}{}
 	}
 	start <- struct{}{}
 	wg.Wait()
