@@ -117,7 +117,7 @@ func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req
 		}
 		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
 		if err == nil {
-			err = r.by.Admit(e.Permission, &req)
+			err = r.by.AuthorizeTenant(e.Permission, &req)
 		}
 		if err != nil {
 			s.fail(ctx, r, err)

@@ -71,5 +71,5 @@ func admit(ctx context.Context, header func(string) string, permission schemas.P
 	if err != nil {
 		return ctx, nil, err
 	}
-	return WithIdentity(ctx, by), by, by.May(permission)
+	return WithIdentity(ctx, by), by, by.Authorize(permission)
 }

@@ -33,7 +33,7 @@ func (x *exchange) identify() error {
 		x.retryAfter(wait)
 		return err
 	}
-	return by.May(x.route.needs)
+	return by.Authorize(x.route.needs)
 }
 
 // recheck is how often it is looked whether who has a stream open is still let in.

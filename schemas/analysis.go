@@ -12,28 +12,28 @@ import (
 
 // Analysis is a question about an estate.
 type Analysis struct {
-	Query     string         `json:"query" doc:"empty: the latest user message of prompt.m, to which the same limit applies"`
+	Query     string         `json:"query" doc:"the question; defaults to the last user message of prompt.m, with the same limit"`
 	Context   string         `json:"context" doc:"JSON text of the estate"`
-	Target    string         `json:"target" doc:"H; the legacy br is H in broad mode"`
+	Target    string         `json:"target" doc:"H; the legacy value br selects H in broad mode"`
 	Mode      string         `json:"mode,omitzero" doc:"standard (default) or broad"`
 	Prompt    *Prompt        `json:"prompt,omitzero" doc:"the conversation so far"`
-	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed through to the rendering agent; at most 64 KiB of JSON"`
+	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed to the rendering agent unchanged; at most 64 KiB of JSON"`
 	ID        string         `json:"id,omitzero" doc:"for log correlation"`
 	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
-	Include   []string       `json:"include,omitempty" doc:"events before done: usage, provenance"`
-	// OnDisconnect says what becomes of the analysis when nobody listens.
-	OnDisconnect string `json:"on_disconnect,omitzero" doc:"when nobody listens: cancel after a while (default) or continue"`
+	Include   []string       `json:"include,omitempty" doc:"optional events to send before done: usage, provenance"`
+	// OnDisconnect selects what happens to the run after its client disconnects.
+	OnDisconnect string `json:"on_disconnect,omitzero" doc:"after the client disconnects: cancel the run after the grace period (default), or continue it"`
 }
 
-// RunKey names an analysis that runs, or has run of late.
+// RunKey identifies a run that is in progress or ended recently.
 type RunKey struct {
-	Run string `json:"run" doc:"as the header Cairn-Run of the answer has it"`
+	Run string `json:"run" doc:"value of the response header Cairn-Run"`
 }
 
 // Prompt is a conversation history.
 type Prompt struct {
-	M map[string]Utterance `json:"m" doc:"messages by index, written as a string; at most 256 KiB of text in all"`
-	T string               `json:"t,omitzero" doc:"ISO 8601 start of the conversation"`
+	M map[string]Utterance `json:"m" doc:"messages by index, a decimal string; at most 256 KiB of text in total"`
+	T string               `json:"t,omitzero" doc:"start of the conversation, ISO 8601"`
 }
 
 // Utterance is one message of a history.
@@ -42,7 +42,7 @@ type Utterance struct {
 	C string `json:"c" doc:"text"`
 }
 
-// The modes of an analysis, and its targets.
+// Modes and targets of an analysis.
 const (
 	ModeStandard = "standard"
 	ModeBroad    = "broad"
@@ -50,13 +50,13 @@ const (
 	TargetLegacy = "br"
 )
 
-// What becomes of an analysis when nobody listens.
+// Values of Analysis.OnDisconnect.
 const (
 	OnDisconnectCancel   = "cancel"
 	OnDisconnectContinue = "continue"
 )
 
-// The bounds of a request besides its context, which only the body bounds.
+// Limits of the fields other than context, which only the body limit bounds.
 const (
 	maxProfileBytes    = 64 << 10
 	maxHistoryMessages = 200
@@ -64,8 +64,8 @@ const (
 	maxIncludes        = 16
 )
 
-// Validate names the fields that are wrong. It also fills in what follows from
-// other fields: the mode, and the query from the history.
+// Validate returns ErrAnalysisMalformed with the invalid fields. It also fills in
+// the defaults: the mode, the disconnect policy, and the query from the history.
 func (a *Analysis) Validate() error {
 	var c check
 	switch {
@@ -84,7 +84,7 @@ func (a *Analysis) Validate() error {
 	}
 	history := a.Prompt.check(&c)
 	if a.Query == "" {
-		a.Query = lastAsked(history)
+		a.Query = lastQuestion(history)
 	}
 	switch n := utf8.RuneCountInString(a.Query); {
 	case n == 0:
@@ -109,8 +109,8 @@ func (a *Analysis) Validate() error {
 	return c.as(ErrAnalysisMalformed)
 }
 
-// History is the conversation so far in order, without the question itself
-// when that is its last message.
+// History returns the conversation in order, without its last message when that
+// is the query itself.
 func (a *Analysis) History() []Utterance {
 	var ignored check
 	history := a.Prompt.check(&ignored)
@@ -120,9 +120,9 @@ func (a *Analysis) History() []Utterance {
 	return history
 }
 
-// Said reports whether the assistant has said the text before. A nil Prompt
-// says nothing.
-func (p *Prompt) Said(text string) bool {
+// AnswerContains reports whether an earlier assistant message contains text. It
+// returns false on a nil Prompt.
+func (p *Prompt) AnswerContains(text string) bool {
 	if p == nil {
 		return false
 	}
@@ -172,7 +172,7 @@ func (p *Prompt) check(c *check) []Utterance {
 	return history
 }
 
-func lastAsked(history []Utterance) string {
+func lastQuestion(history []Utterance) string {
 	for _, u := range slices.Backward(history) {
 		if u.R == 0 && u.C != "" {
 			return u.C

@@ -10,11 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeOptions: a repeated member is the sender's mistake and refused.
+// decodeOptions rejects objects with duplicate member names.
 var decodeOptions = json.JoinOptions(jsontext.AllowDuplicateNames(false))
 
-// Decode reads body as a T and validates it. What is wrong comes back as
-// invalid, naming the field and what was expected.
+// Decode unmarshals body into a T and validates it. Its error is invalid with the
+// fields and the values that were expected.
 func Decode[T any](body []byte, invalid *Error) (T, error) {
 	v, err := Read[T](body, invalid)
 	if err != nil {
@@ -28,7 +28,7 @@ func Decode[T any](body []byte, invalid *Error) (T, error) {
 	return v, nil
 }
 
-// Read is Decode without the validation.
+// Read is Decode without validation.
 func Read[T any](body []byte, invalid *Error) (T, error) {
 	var v T
 	if err := unmarshal(body, &v); err != nil {
@@ -47,7 +47,7 @@ func unmarshal(body []byte, v any) error {
 	return json.Unmarshal(body, v, decodeOptions)
 }
 
-// explain is e with the field and the expectation that err speaks of.
+// explain returns e with the field and the expected value of the decoding error.
 func (e *Error) explain(err error) *Error {
 	var known *Error
 	var semantic *json.SemanticError
@@ -57,18 +57,18 @@ func (e *Error) explain(err error) *Error {
 		return known
 	case errors.As(err, &semantic):
 		field := fieldOf(semantic.JSONPointer)
-		message := fmt.Sprintf("want %s, got %s", wanted(semantic.GoType), kindName(semantic.JSONKind))
+		message := fmt.Sprintf("want %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))
 		return e.With(FieldError{Field: field, Message: message})
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
 		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
 	case errors.As(err, &syntactic):
 		return e.Because(fmt.Sprintf("not valid JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err))
 	default:
-		return e.Because(cut(err.Error()))
+		return e.Because(truncateValue(err.Error()))
 	}
 }
 
-// fieldOf writes a JSON pointer as a dotted path: record.capabilities[2].
+// fieldOf converts a JSON pointer to a dotted path such as record.capabilities[2].
 func fieldOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -87,13 +87,13 @@ func fieldOf(p jsontext.Pointer) string {
 	return b.String()
 }
 
-func wanted(t reflect.Type) string {
+func expectedType(t reflect.Type) string {
 	if t == nil {
 		return "another type"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return wanted(t.Elem())
+		return expectedType(t.Elem())
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:
@@ -122,6 +122,6 @@ func kindName(k jsontext.Kind) string {
 	case 'n':
 		return "null"
 	default:
-		return "something else"
+		return "an unknown value"
 	}
 }

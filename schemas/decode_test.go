@@ -8,8 +8,8 @@ import (
 	"cairn/schemas"
 )
 
-// said is what a caller is told of a body that is not a valid T.
-func said[T any](t *testing.T, body string, invalid *schemas.Error) string {
+// decodeMessage returns the message of the error for body, or "" when it is a valid T.
+func decodeMessage[T any](t *testing.T, body string, invalid *schemas.Error) string {
 	t.Helper()
 	_, err := schemas.Decode[T]([]byte(body), invalid)
 	if err == nil {
@@ -22,45 +22,45 @@ func said[T any](t *testing.T, body string, invalid *schemas.Error) string {
 	return strings.TrimPrefix(e.Message(), invalid.Title+": ")
 }
 
-func TestDecodeNamesTheFieldAndWhatWasExpected(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 257)
 	for _, row := range []struct{ name, got, want string }{
 		{"a valid skill", skill(t, `{"skill_id":"a.b"}`), ""},
-		{"unknown fields are welcome", skill(t, `{"skill_id":"a.b","color":{"r":1}}`), ""},
-		{"no JSON", said[schemas.RegisterSkill](t, `{"record":`, schemas.ErrInvalidRegistration),
+		{"unknown fields", skill(t, `{"skill_id":"a.b","color":{"r":1}}`), ""},
+		{"invalid JSON", decodeMessage[schemas.RegisterSkill](t, `{"record":`, schemas.ErrInvalidRegistration),
 			"not valid JSON at byte 10: unexpected EOF"},
-		{"an empty body", said[schemas.RegisterSkill](t, ``, schemas.ErrInvalidRegistration), "the body is empty; want a JSON object"},
-		{"another type", said[schemas.RegisterSkill](t, `[]`, schemas.ErrInvalidRegistration), "body: want an object, got an array"},
-		{"no record", said[schemas.RegisterSkill](t, `{}`, schemas.ErrInvalidRegistration),
+		{"an empty body", decodeMessage[schemas.RegisterSkill](t, ``, schemas.ErrInvalidRegistration), "the body is empty; want a JSON object"},
+		{"another type", decodeMessage[schemas.RegisterSkill](t, `[]`, schemas.ErrInvalidRegistration), "body: want an object, got an array"},
+		{"no record", decodeMessage[schemas.RegisterSkill](t, `{}`, schemas.ErrInvalidRegistration),
 			"record.skill_id: required, and must not be empty"},
 		{"a number for a string", skill(t, `{"skill_id":7}`), "record.skill_id: want a string, got a number"},
 		{"a string for an array", skill(t, `{"skill_id":"a.b","capabilities":"x"}`), "record.capabilities: want an array, got a string"},
 		{"a number among strings", skill(t, `{"skill_id":"a.b","capabilities":["x",1]}`),
 			"record.capabilities[1]: want a string, got a number"},
-		{"a member twice", skill(t, `{"skill_id":"a.b","skill_id":"a.c"}`), "record.skill_id: appears twice"},
-		{"one segment", skill(t, `{"skill_id":"a"}`), `record.skill_id: want at least 2 segments with dots between, got "a"`},
+		{"a duplicate member", skill(t, `{"skill_id":"a.b","skill_id":"a.c"}`), "record.skill_id: appears twice"},
+		{"one segment", skill(t, `{"skill_id":"a"}`), `record.skill_id: want at least 2 dot-separated segments, got "a"`},
 		{"an empty segment", skill(t, `{"skill_id":"a..b"}`),
-			`record.skill_id: must have no empty segment between its dots, got "a..b"`},
+			`record.skill_id: must not contain an empty segment, got "a..b"`},
 		{"white space", skill(t, `{"skill_id":"a.b c"}`),
-			`record.skill_id: must have no white space or control characters, got "a.b c"`},
+			`record.skill_id: must not contain white space or control characters, got "a.b c"`},
 		{"too long", skill(t, `{"skill_id":"a.`+long+`"}`), "record.skill_id: want 1 to 256 characters, got 259"},
 		{"another domain", skill(t, `{"skill_id":"a.b","domain":"c"}`),
 			`record.domain: must equal the first segment of skill_id, "a", got "c"`},
 		{"the reserved tenant", skill(t, `{"skill_id":"a.b","tenant_id":"_global"}`),
-			"record.tenant_id: _global is reserved; leave tenant_id out for the global collection"},
-		{"null is no tenant", skill(t, `{"skill_id":"a.b","tenant_id":null}`), ""},
-		{"a tool of two segments", said[schemas.RegisterTool](t, `{"tool_data":{"tool_id":"a.b"}}`, schemas.ErrInvalidRegistration),
-			`tool_data.tool_id: want at least 3 segments with dots between, got "a.b"`},
-		{"top_k of 0", said[schemas.SkillQuery](t, `{"query":"x","top_k":0}`, schemas.ErrMalformed), "top_k: want an integer from 1 to 100, got 0"},
-		{"top_k of 1.5", said[schemas.SkillQuery](t, `{"query":"x","top_k":1.5}`, schemas.ErrMalformed), "top_k: want an integer, got a number"},
-		{"neither id nor query", said[schemas.SkillQuery](t, `{}`, schemas.ErrMalformed), "query: required when there is no skill_id"},
-		{"all that is wrong at once", said[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
-			"tenant_id: must not be empty; leave it out for the global collection: top_k: want an integer from 1 to 100, got 101"},
-		{"a request_id of 256 characters", said[schemas.TagKey](t, `{"request_id":"`+long[1:]+`"}`, schemas.ErrMalformed), ""},
-		{"a request_id of 257", said[schemas.TagKey](t, `{"request_id":"`+long+`"}`, schemas.ErrMalformed),
+			"record.tenant_id: _global is reserved; omit tenant_id for the global scope"},
+		{"a null tenant", skill(t, `{"skill_id":"a.b","tenant_id":null}`), ""},
+		{"a tool of two segments", decodeMessage[schemas.RegisterTool](t, `{"tool_data":{"tool_id":"a.b"}}`, schemas.ErrInvalidRegistration),
+			`tool_data.tool_id: want at least 3 dot-separated segments, got "a.b"`},
+		{"top_k of 0", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":0}`, schemas.ErrMalformed), "top_k: want an integer from 1 to 100, got 0"},
+		{"top_k of 1.5", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":1.5}`, schemas.ErrMalformed), "top_k: want an integer, got a number"},
+		{"neither id nor query", decodeMessage[schemas.SkillQuery](t, `{}`, schemas.ErrMalformed), "query: required without skill_id"},
+		{"several invalid fields", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
+			"tenant_id: must not be empty; omit it for the global scope: top_k: want an integer from 1 to 100, got 101"},
+		{"a request_id of 256 characters", decodeMessage[schemas.TagKey](t, `{"request_id":"`+long[1:]+`"}`, schemas.ErrMalformed), ""},
+		{"a request_id of 257", decodeMessage[schemas.TagKey](t, `{"request_id":"`+long+`"}`, schemas.ErrMalformed),
 			"request_id: want 1 to 256 characters, got 257"},
-		{"ttl_seconds of 0", said[schemas.TagWrite](t, `{"request_id":"r","flow":"f","tags":{},"ttl_seconds":0}`, schemas.ErrMalformed),
+		{"ttl_seconds of 0", decodeMessage[schemas.TagWrite](t, `{"request_id":"r","flow":"f","tags":{},"ttl_seconds":0}`, schemas.ErrMalformed),
 			"ttl_seconds: want an integer of at least 1, got 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -74,28 +74,28 @@ func TestDecodeNamesTheFieldAndWhatWasExpected(t *testing.T) {
 
 func skill(t *testing.T, record string) string {
 	t.Helper()
-	return said[schemas.RegisterSkill](t, `{"record":`+record+`}`, schemas.ErrInvalidRegistration)
+	return decodeMessage[schemas.RegisterSkill](t, `{"record":`+record+`}`, schemas.ErrInvalidRegistration)
 }
 
 func TestAnalysis(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, body, mode, query, message string }{
-		{"as the contract has it", `{"query":"q","context":"{}","target":"H"}`, "standard", "q", ""},
+		{"the minimal request", `{"query":"q","context":"{}","target":"H"}`, "standard", "q", ""},
 		{"broad", `{"query":"q","context":"{}","target":"H","mode":"broad"}`, "broad", "q", ""},
 		{"the legacy target", `{"query":"q","context":"{}","target":"br"}`, "broad", "q", ""},
 		{"the query from the history", `{"query":"","context":"{}","target":"H","prompt":{"m":{"0":{"r":0,"c":"a"},"2":{"r":0,"c":"c"},"10":{"r":1,"c":"d"}}}}`, "standard", "c", ""},
 		{"another target", `{"query":"q","context":"{}","target":"X"}`, "", "", `target: required: H, got "X"`},
 		{"another mode", `{"query":"q","context":"{}","target":"H","mode":"loud"}`, "", "", `mode: want standard or broad, got "loud"`},
-		{"no query anywhere", `{"context":"{}","target":"H"}`, "", "", "query: required when prompt.m has no user message"},
+		{"no query and no history", `{"context":"{}","target":"H"}`, "", "", "query: required when prompt.m has no user message"},
 		{"no context", `{"query":"q","target":"H"}`, "", "", "context: required: the JSON text of the estate, as a string"},
-		{"a context that is no string", `{"query":"q","context":{},"target":"H"}`, "", "", "context: want a string, got an object"},
-		{"a role of its own", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"0":{"r":7,"c":"a"}}}}`, "", "", "prompt.m.0.r: want 0 (user) or 1 (assistant), got 7"},
-		{"a key that is no index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "", `prompt.m: keys are message indexes such as "0", got "x"`},
-		{"something else to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "", `include: want usage or provenance, got "x"`},
+		{"a context that is not a string", `{"query":"q","context":{},"target":"H"}`, "", "", "context: want a string, got an object"},
+		{"an unknown role", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"0":{"r":7,"c":"a"}}}}`, "", "", "prompt.m.0.r: want 0 (user) or 1 (assistant), got 7"},
+		{"a key that is not an index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "", `prompt.m: keys are message indexes such as "0", got "x"`},
+		{"an unknown event to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "", `include: want usage or provenance, got "x"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := said[schemas.Analysis](t, row.body, schemas.ErrAnalysisMalformed); got != row.message {
+			if got := decodeMessage[schemas.Analysis](t, row.body, schemas.ErrAnalysisMalformed); got != row.message {
 				t.Errorf("got  %s\nwant %s", got, row.message)
 			}
 			a, _ := schemas.Decode[schemas.Analysis]([]byte(row.body), schemas.ErrAnalysisMalformed)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The errors that a caller may see, in the order of the contracts' tables. Any
-// other error is internal: logged once, shown as ErrInternal.
+// The errors that callers receive, in the order of the contracts' tables. Any
+// other error is logged once and reported as ErrInternal.
 var (
 	ErrMalformed        = declare("CE-001", 400, "malformed request")
 	ErrTooLarge         = declare("CE-002", 413, "body too large")
@@ -43,24 +43,24 @@ var (
 	ErrAnalysisTimeout         = declare("AN-504", 504, "analysis timed out")
 )
 
-// Error is an error that a caller may see: the body of an error response, with
-// the members of RFC 9457 and ours. Compare with errors.Is, which looks at the
-// code alone, on whichever side of the wire.
+// Error is the body of an error response: the members of RFC 9457 and extension
+// members. errors.Is compares the codes alone, so that an error that was received
+// over the network matches its declaration.
 type Error struct {
-	Type      string       `json:"type" doc:"where the error is explained"`
-	Title     string       `json:"title" doc:"what the code means"`
+	Type      string       `json:"type" doc:"URI reference of the documentation of the error"`
+	Title     string       `json:"title" doc:"summary of the error code"`
 	Status    int          `json:"status" doc:"the HTTP status"`
-	Detail    string       `json:"detail,omitzero" doc:"one sentence on this occurrence: the value that was refused or not found, and what was expected"`
-	Instance  string       `json:"instance,omitzero" doc:"the path that was asked"`
-	Code      string       `json:"code" doc:"the error's stable name"`
-	RequestID string       `json:"request_id,omitzero" doc:"the request, as logs name it"`
-	Fields    []FieldError `json:"errors,omitzero" doc:"what is wrong with which field"`
+	Detail    string       `json:"detail,omitzero" doc:"explanation of this occurrence: the rejected or missing value, and the expected one"`
+	Instance  string       `json:"instance,omitzero" doc:"path of the request"`
+	Code      string       `json:"code" doc:"stable error code"`
+	RequestID string       `json:"request_id,omitzero" doc:"id of the request in logs"`
+	Fields    []FieldError `json:"errors,omitzero" doc:"invalid fields"`
 }
 
-// FieldError says what one field of a request should have been.
+// FieldError describes one invalid field of a request.
 type FieldError struct {
 	Field   string `json:"field" doc:"path of the field, such as record.skill_id"`
-	Message string `json:"message" doc:"what was expected"`
+	Message string `json:"message" doc:"problem and expected value"`
 }
 
 var (
@@ -75,16 +75,16 @@ func declare(code string, status int, title string) *Error {
 	return e
 }
 
-// Table is every error that a caller may see, in the order of the contracts.
+// Table returns all declared errors in the order of the contracts.
 func Table() []*Error { return slices.Clone(table) }
 
-// Declared is the error of the table with the code; nil when there is none.
+// Declared returns the error with the code, or nil if there is none.
 func Declared(code string) *Error { return declared[code] }
 
-// Error is the code and the message.
+// Error returns the code and the message.
 func (e *Error) Error() string { return e.Code + " " + e.Message() }
 
-// Message returns the title, the detail and the fields as one line, without a
+// Message returns the title, the detail and the fields on one line. It omits a
 // detail that only counts the fields.
 func (e *Error) Message() string {
 	parts := []string{e.Title}
@@ -97,29 +97,29 @@ func (e *Error) Message() string {
 	return strings.Join(parts, ": ")
 }
 
-// Is reports whether target is the same row of the table.
+// Is reports whether target is an Error with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code
 }
 
-// maxDetail bounds a detail, in characters.
+// maxDetail is the maximum length of a detail, in characters.
 const maxDetail = 1000
 
-// Because returns e with a detail of at most maxDetail characters of valid UTF-8.
+// Because returns a copy of e with the detail, truncated to maxDetail characters of valid UTF-8.
 func (e *Error) Because(detail string) *Error {
 	c := *e
-	c.Detail = shorten(detail, maxDetail)
+	c.Detail = truncate(detail, maxDetail)
 	return &c
 }
 
-// With returns e with the first of the invalid fields, each shortened, and a
-// detail that counts them unless e has one.
+// With returns a copy of e with at most maxFieldErrors of the fields, each
+// truncated. Without a detail of its own, the copy has one that counts the fields.
 func (e *Error) With(fields ...FieldError) *Error {
 	c := *e
 	c.Fields = slices.Clone(c.Fields)
-	for _, f := range fields[:min(len(fields), maxFaults)] {
-		c.Fields = append(c.Fields, FieldError{Field: cut(f.Field), Message: cut(f.Message)})
+	for _, f := range fields[:min(len(fields), maxFieldErrors)] {
+		c.Fields = append(c.Fields, FieldError{Field: truncateValue(f.Field), Message: truncateValue(f.Message)})
 	}
 	if c.Detail == "" {
 		c.Detail = summary(c.Status, len(c.Fields))
@@ -127,7 +127,7 @@ func (e *Error) With(fields ...FieldError) *Error {
 	return &c
 }
 
-// summary is the detail of an error with n invalid fields.
+// summary returns the detail of an error with n invalid fields.
 func summary(status, n int) string {
 	is := "is invalid"
 	if status == ErrForbidden.Status {
@@ -139,8 +139,8 @@ func summary(status, n int) string {
 	return strconv.Itoa(n) + " fields " + strings.Replace(is, "is", "are", 1)
 }
 
-// Analysis is e in the words of the analysis contract: the AN- row with the
-// same status, keeping detail and fields. Without such a row it is e.
+// Analysis returns the AN- error with the same status, with the detail and fields
+// of e. It returns a copy of e if there is no such error.
 func (e *Error) Analysis() *Error {
 	row := e
 	for _, d := range declared {

@@ -13,14 +13,14 @@ import (
 	"cairn/schemas"
 )
 
-func TestErrorsAreComparedByTheirCode(t *testing.T) {
+func TestErrorIs(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("write: %w", schemas.ErrTagExists.Because("since noon"))
 	if !errors.Is(err, schemas.ErrTagExists) || errors.Is(err, schemas.ErrTagNotFound) {
-		t.Errorf("%v is not told from other errors", err)
+		t.Errorf("errors.Is(%v) does not distinguish codes", err)
 	}
 	if schemas.ErrTagExists.Detail != "" {
-		t.Error("a detail has changed the table")
+		t.Error("Because modified the declared error")
 	}
 }
 
@@ -35,7 +35,7 @@ func TestErrorBody(t *testing.T) {
 	}
 }
 
-func TestAnalysisHasItsOwnRows(t *testing.T) {
+func TestErrorAnalysis(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ in, want *schemas.Error }{
 		{schemas.ErrMalformed, schemas.ErrAnalysisMalformed},
@@ -54,8 +54,8 @@ func TestAnalysisHasItsOwnRows(t *testing.T) {
 	}
 }
 
-// What is said of a mistake is not as large as the mistake, and always a text.
-func TestErrorsAreShort(t *testing.T) {
+// Details and fields are truncated, and remain valid UTF-8.
+func TestErrorTruncation(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("\xff€", 100_000)
 	fields := slices.Repeat([]schemas.FieldError{{Field: long, Message: long}}, 5000)
@@ -75,10 +75,10 @@ func TestDetail(t *testing.T) {
 	}{
 		{"one field", schemas.ErrMalformed.With(field), "1 field is invalid"},
 		{"two fields", schemas.ErrMalformed.With(field, field), "2 fields are invalid"},
-		{"fields that are added", schemas.ErrMalformed.Because("so").With(field), "so"},
+		{"a detail before the fields", schemas.ErrMalformed.Because("so").With(field), "so"},
 		{"a forbidden field", schemas.ErrForbidden.With(field), "1 field is not allowed"},
-		{"in words of the analysis contract", schemas.ErrMalformed.With(field).Analysis(), "1 field is invalid"},
-		{"bytes that are not UTF-8", schemas.ErrMalformed.Because("a\xff"), "a\uFFFD"},
+		{"converted to the analysis contract", schemas.ErrMalformed.With(field).Analysis(), "1 field is invalid"},
+		{"invalid UTF-8", schemas.ErrMalformed.Because("a\xff"), "a\uFFFD"},
 		{"a long detail", schemas.ErrMalformed.Because(strings.Repeat("€", 100_000)), strings.Repeat("€", 1000) + "…"},
 	} {
 		if c.err.Detail != c.want {

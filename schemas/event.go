@@ -2,7 +2,7 @@ package schemas
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// The types of events in an analysis.
+// Event types of an analysis.
 const (
 	EventTextDelta      = "text_delta"
 	EventToolUse        = "tool_use"
@@ -19,44 +19,44 @@ type TextDelta struct {
 	Text string `json:"text"`
 }
 
-// ToolUse says that the model asked for a tool.
+// ToolUse is a tool call of the model.
 type ToolUse struct {
 	ToolCallID string         `json:"tool_call_id"`
 	Name       string         `json:"name"`
 	Input      jsontext.Value `json:"input"`
 }
 
-// ToolResult is what the tool answered, as the model is told it.
+// ToolResult is the result of a tool call, as the model receives it.
 type ToolResult struct {
 	ToolCallID string         `json:"tool_call_id"`
 	Result     jsontext.Value `json:"result"`
 }
 
-// DirectResponse is the plain answer, when the rendering agent cannot give it.
+// DirectResponse is the unrendered answer, sent when the rendering agent fails.
 type DirectResponse struct {
 	Text   string `json:"text"`
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 }
 
-// Usage is what an analysis cost, in tokens over all turns of the model.
+// Usage counts the tokens and tool calls of an analysis over all turns of the model.
 type Usage struct {
 	PromptTokens int `json:"prompt_tokens"`
 	AnswerTokens int `json:"answer_tokens"`
 	ToolCalls    int `json:"tool_calls"`
 }
 
-// Provenance says of every figure of an answer where it came from.
+// Provenance lists the source of every figure of an answer.
 type Provenance struct {
 	Figures []Figure `json:"figures"`
 }
 
-// Figure is a number of an answer, in its order. One that came from nowhere is
-// flagged.
+// Figure is a number in an answer. Figures are listed in the order of the answer;
+// one without a source is flagged.
 type Figure struct {
-	Text    string   `json:"text" doc:"as in the answer"`
-	From    string   `json:"from" doc:"value of a tool result, difference or share of two; question: as it was asked; nowhere"`
-	Sources []Source `json:"sources,omitempty" doc:"the value; or what, and of what"`
+	Text    string   `json:"text" doc:"the number as written in the answer"`
+	From    string   `json:"from" doc:"value (of a tool result), difference or share (of two values), question (a number of the query), or nowhere (no source found)"`
+	Sources []Source `json:"sources,omitempty" doc:"the value; for a difference or share, both operands in order"`
 	Flagged bool     `json:"flagged,omitzero"`
 }
 
@@ -66,7 +66,7 @@ type Source struct {
 	Pointer    string `json:"pointer" doc:"JSON Pointer (RFC 6901)"`
 }
 
-// Where a figure came from.
+// Values of Figure.From.
 const (
 	FromValue      = "value"
 	FromDifference = "difference"
@@ -75,19 +75,19 @@ const (
 	FromNowhere    = "nowhere"
 )
 
-// StreamError ends a stream that had begun.
+// StreamError ends a stream that has already sent events.
 type StreamError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Rendering is the finished analysis, handed to the rendering agent.
+// Rendering is the request to the rendering agent: a finished analysis.
 type Rendering struct {
 	Query       string           `json:"query"`
 	Mode        string           `json:"mode"`
 	Answer      string           `json:"answer"`
 	ToolUses    []ToolUse        `json:"tool_uses"`
-	ToolResults []jsontext.Value `json:"tool_results"` // of the uses, in their order
+	ToolResults []jsontext.Value `json:"tool_results"` // in the order of ToolUses
 	Prompt      *Prompt          `json:"prompt,omitzero"`
 	Profile     jsontext.Value   `json:"profile,omitzero"`
 }

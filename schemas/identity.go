@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Permission is what the caller of a request must be allowed; empty admits every caller.
+// Permission is the permission that a request requires; empty admits every caller.
 type Permission string
 
-// The permissions.
+// Permissions.
 const (
 	PermissionRead     Permission = "read"     // resolve, list, and read tags
 	PermissionTag      Permission = "tag"      // write and remove tags
 	PermissionRegister Permission = "register" // register and remove records
-	PermissionAnalyze  Permission = "analyze"  // ask about an estate
-	PermissionOperate  Permission = "operate"  // operations on all tenants; needs a credential for all tenants
+	PermissionAnalyze  Permission = "analyze"  // run analyses
+	PermissionOperate  Permission = "operate"  // operations on all tenants; requires a credential for all tenants
 )
 
-// Role is what a credential is given for.
+// Role is a named set of permissions.
 type Role string
 
-// The roles.
+// Roles.
 const (
 	RoleReader    Role = "reader"
 	RoleRegistrar Role = "registrar"
@@ -36,33 +36,33 @@ var permissions = map[Role][]Permission{
 	RoleAdmin:     {PermissionRead, PermissionTag, PermissionRegister, PermissionAnalyze, PermissionOperate},
 }
 
-// Roles are all roles, in the order in which they may do more.
+// Roles returns all roles, in ascending order of permissions.
 func Roles() []Role { return []Role{RoleReader, RoleRegistrar, RoleAnalyst, RoleAdmin} }
 
-// Known reports whether r is one of the roles.
+// Known reports whether r is a declared role.
 func (r Role) Known() bool { return permissions[r] != nil }
 
-// Identity is who asks. A nil one is a caller that Cairn does not ask who it
-// is, and may do everything.
+// Identity is the authenticated caller of a request. A nil Identity is a caller
+// on a server without authentication and has every permission.
 type Identity struct {
-	ID   string `json:"id"` // of the credential, as logs name it
+	ID   string `json:"id"` // of the credential; used in logs
 	Role Role   `json:"role"`
-	// Tenants are those that it may speak for; none: all, and nobody in particular.
+	// Tenants are the tenants that the credential is bound to; empty means all tenants.
 	Tenants []string `json:"tenants,omitempty"`
 }
 
-// Bound reports whether i speaks for some tenants alone.
+// Bound reports whether the credential is bound to specific tenants.
 func (i *Identity) Bound() bool { return i != nil && len(i.Tenants) > 0 }
 
-// May returns ErrForbidden when the role does not have the permission, or when the
-// permission concerns all tenants and the credential does not.
-func (i *Identity) May(permission Permission) error {
+// Authorize returns ErrForbidden if the role lacks the permission, or if the permission
+// concerns all tenants and the credential is bound to some.
+func (i *Identity) Authorize(permission Permission) error {
 	if i == nil || permission == "" {
 		return nil
 	}
 	if slices.Contains(permissions[i.Role], permission) {
 		if permission == PermissionOperate && i.Bound() {
-			return ErrForbidden.Because("this concerns all tenants; want a credential for all tenants, of the role admin")
+			return ErrForbidden.Because("operations on all tenants require a credential for all tenants with the role admin")
 		}
 		return nil
 	}
@@ -72,10 +72,10 @@ func (i *Identity) May(permission Permission) error {
 			able = append(able, string(role))
 		}
 	}
-	return ErrForbidden.Because(fmt.Sprintf("the role %s may not %s; want %s", i.Role, permission, strings.Join(able, " or ")))
+	return ErrForbidden.Because(fmt.Sprintf("the role %s lacks the permission %s; want the role %s", i.Role, permission, strings.Join(able, " or ")))
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (i *Identity) Validate() error {
 	var c check
 	if !i.Role.Known() {

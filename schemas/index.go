@@ -1,32 +1,32 @@
 package schemas
 
-// IndexStatus is how an index is that all workers share.
+// IndexStatus is the state of the shared index.
 type IndexStatus struct {
-	Fingerprint        string              `json:"fingerprint,omitzero" doc:"of the documents that are written"`
-	Live               string              `json:"live,omitzero" doc:"fingerprint of the documents that are searched; another one while a new index is filled"`
-	Documents          map[string]int      `json:"documents,omitempty" doc:"documents that can be found, by kind"`
-	Lag                *uint64             `json:"lag,omitzero" doc:"changes of the catalog that are still to be written"`
-	Quarantined        int                 `json:"aside,omitzero" doc:"records that the index refuses"`
-	QuarantinedRecords []QuarantinedRecord `json:"aside_records,omitempty" doc:"the oldest of them"`
+	Fingerprint        string              `json:"fingerprint,omitzero" doc:"fingerprint of the documents being written"`
+	Live               string              `json:"live,omitzero" doc:"fingerprint of the documents being searched; differs while a new index generation is filled"`
+	Documents          map[string]int      `json:"documents,omitempty" doc:"searchable documents by kind"`
+	Lag                *uint64             `json:"lag,omitzero" doc:"catalog changes not yet written"`
+	Quarantined        int                 `json:"aside,omitzero" doc:"number of records that the index rejected (quarantine)"`
+	QuarantinedRecords []QuarantinedRecord `json:"aside_records,omitempty" doc:"the oldest quarantined records"`
 }
 
-// QuarantinedRecord is a record that the index refuses.
+// QuarantinedRecord is a record that the index rejected.
 type QuarantinedRecord struct {
-	Key      string `json:"key" doc:"of the catalog"`
+	Key      string `json:"key" doc:"catalog key"`
 	Reason   string `json:"reason"`
 	Revision uint64 `json:"revision"`
-	At       string `json:"at" doc:"when it was refused, in the words of RFC 3339"`
+	At       string `json:"at" doc:"time of the rejection, RFC 3339"`
 }
 
-// Projected tells what has come of revisions of the catalog.
+// Projected reports which catalog revisions a projection has applied.
 type Projected struct {
-	Generation string   `json:"generation" doc:"of the index"`
-	Revisions  []uint64 `json:"revisions,omitempty" doc:"those that were applied"`
-	Failed     []uint64 `json:"failed,omitempty" doc:"those that were not, and will not be soon"`
+	Generation string   `json:"generation" doc:"index generation"`
+	Revisions  []uint64 `json:"revisions,omitempty" doc:"applied revisions"`
+	Failed     []uint64 `json:"failed,omitempty" doc:"revisions that failed and will not be applied soon"`
 }
 
-// Reindexed answers who has a new index filled.
+// Reindexed is the response to a reindex request.
 type Reindexed struct {
-	Generation string `json:"generation" doc:"of the index"`
-	Records    uint64 `json:"records" doc:"to be written, removed ones included"`
+	Generation string `json:"generation" doc:"index generation"`
+	Records    uint64 `json:"records" doc:"number of records to write, including removals"`
 }

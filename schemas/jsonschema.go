@@ -9,36 +9,36 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Definitions are JSON Schemas (2020-12) of Go types by name, for a document in
-// which they stand under Prefix, such as "#/$defs/". They say what the types and
-// Validate do. Not for concurrent use.
+// Definitions collects the JSON Schemas (2020-12) of Go types by name. References
+// to them start with Prefix, such as "#/$defs/". The schemas accept what decoding
+// and Validate accept. Definitions must not be used concurrently.
 type Definitions struct {
 	Prefix  string
 	Schemas map[string]*jsonschema.Schema
 }
 
-// NewDefinitions has no schema yet.
+// NewDefinitions returns an empty set of definitions.
 func NewDefinitions(prefix string) *Definitions {
 	return &Definitions{prefix, map[string]*jsonschema.Schema{}}
 }
 
-// standIn is a type that is written in JSON as one of other types.
-type standIn interface{ standsFor() []reflect.Type }
+// alternatives is implemented by types that are encoded as one of several other types.
+type alternatives interface{ encodedTypes() []reflect.Type }
 
-func (Record[T]) standsFor() []reflect.Type { return []reflect.Type{reflect.TypeFor[T]()} }
+func (Record[T]) encodedTypes() []reflect.Type { return []reflect.Type{reflect.TypeFor[T]()} }
 
-func (SkillAnswer) standsFor() []reflect.Type {
+func (SkillAnswer) encodedTypes() []reflect.Type {
 	return []reflect.Type{reflect.TypeFor[SkillPackage](), reflect.TypeFor[SkillHits]()}
 }
 
-// SkillHit is a skill record as a search returns it.
+// SkillHit is a skill record in a search result.
 type SkillHit struct {
 	Skill
-	Score float64 `json:"score" doc:"in [0,1], comparable between calls"`
+	Score float64 `json:"score" doc:"relevance in [0,1], comparable between requests"`
 }
 
-// records are the fields of replies that hold records as they were registered,
-// by name, or by type and name.
+// records maps the reply fields that hold registered records to the type of the
+// record. Keys are field names, or Type.field where a name is ambiguous.
 var records = map[string]reflect.Type{
 	"SkillHits.skills":        reflect.TypeFor[SkillHit](),
 	"TemplateAnswer.template": reflect.TypeFor[Template](),
@@ -51,17 +51,17 @@ var records = map[string]reflect.Type{
 	"guardrails":       reflect.TypeFor[Guardrail](),
 }
 
-// Of is a reference to the schema of the struct t, which is added to the
-// definitions with all that it needs.
+// Of returns a reference to the schema of the struct t, after adding it and the
+// schemas that it references to the definitions.
 func (d *Definitions) Of(t reflect.Type) (*jsonschema.Schema, error) {
-	if other, ok := reflect.Zero(t).Interface().(standIn); ok {
-		return d.oneOf(other.standsFor())
+	if other, ok := reflect.Zero(t).Interface().(alternatives); ok {
+		return d.oneOf(other.encodedTypes())
 	}
 	ref := &jsonschema.Schema{Ref: d.Prefix + t.Name()}
 	if _, known := d.Schemas[t.Name()]; known {
 		return ref, nil
 	}
-	d.Schemas[t.Name()] = nil // a type that holds itself ends here
+	d.Schemas[t.Name()] = nil // ends the recursion of recursive types
 	s, err := d.describe(t)
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
@@ -85,22 +85,22 @@ func (d *Definitions) oneOf(types []reflect.Type) (*jsonschema.Schema, error) {
 	return &jsonschema.Schema{OneOf: list}, nil
 }
 
-// describe is the schema of the struct t itself.
+// describe returns the schema of the struct t.
 func (d *Definitions) describe(t reflect.Type) (*jsonschema.Schema, error) {
 	known := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[jsontext.Value](): {}}
 	for _, f := range fieldsOf(t) {
-		if err := d.addParts(known, f.Type); err != nil {
+		if err := d.addReferences(known, f.Type); err != nil {
 			return nil, err
 		}
 	}
-	delete(known, t) // t itself is what is to be described
+	delete(known, t) // ForType must describe t itself
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: known})
 	if err != nil {
 		return nil, err
 	}
-	s.AdditionalProperties = nil // further members are kept or passed over
+	s.AdditionalProperties = nil // unknown fields are allowed
 	for _, f := range fieldsOf(t) {
-		if err := d.complete(s, t, f); err != nil {
+		if err := d.annotate(s, t, f); err != nil {
 			return nil, err
 		}
 	}
@@ -110,16 +110,16 @@ func (d *Definitions) describe(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// addParts adds to known references to the structs in t.
-func (d *Definitions) addParts(known map[reflect.Type]*jsonschema.Schema, t reflect.Type) error {
+// addReferences adds references to the structs contained in t to known.
+func (d *Definitions) addReferences(known map[reflect.Type]*jsonschema.Schema, t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map:
-		return d.addParts(known, t.Elem())
+		return d.addReferences(known, t.Elem())
 	case reflect.Slice:
-		if err := d.addParts(known, t.Elem()); err != nil {
+		if err := d.addReferences(known, t.Elem()); err != nil {
 			return err
 		}
-		if items := known[t.Elem()]; items != nil { // named here too: it may hold itself
+		if items := known[t.Elem()]; items != nil { // required for recursive types
 			known[t] = &jsonschema.Schema{Type: "array", Items: items.CloneSchemas()}
 		}
 	case reflect.Struct:
@@ -132,19 +132,19 @@ func (d *Definitions) addParts(known map[reflect.Type]*jsonschema.Schema, t refl
 	return nil
 }
 
-// complete adds to the property of the field f of t what its Go type does not say.
-func (d *Definitions) complete(s *jsonschema.Schema, t reflect.Type, f reflect.StructField) error {
+// annotate adds the constraints and the description of the field f of t to its property.
+func (d *Definitions) annotate(s *jsonschema.Schema, t reflect.Type, f reflect.StructField) error {
 	name := jsonName(f)
 	p := s.Properties[name]
 	if f.Type.Kind() == reflect.Slice && p.Items != nil {
-		p.Type, p.Types = "array", nil // never null in a reply
+		p.Type, p.Types = "array", nil // replies contain an empty array, not null
 	}
 	if p.Ref != "" {
 		p.Types = nil
 	}
-	keys := []string{name, ownerOf(t, f).Name() + "." + name}
+	keys := []string{name, declaringType(t, f).Name() + "." + name}
 	for _, key := range keys {
-		if err := d.holdsRecords(p, f, records[key]); err != nil {
+		if err := d.setRecordSchema(p, f, records[key]); err != nil {
 			return err
 		}
 	}
@@ -160,16 +160,16 @@ func (d *Definitions) complete(s *jsonschema.Schema, t reflect.Type, f reflect.S
 	return nil
 }
 
-// ownerOf is the struct that declares the field f of t: t, or one within it.
-func ownerOf(t reflect.Type, f reflect.StructField) reflect.Type {
+// declaringType returns the struct that declares the field f of t: t or a struct embedded in it.
+func declaringType(t reflect.Type, f reflect.StructField) reflect.Type {
 	for _, i := range f.Index[:len(f.Index)-1] {
 		t = t.Field(i).Type
 	}
 	return t
 }
 
-// holdsRecords says of a property which kind of record it holds, when it does.
-func (d *Definitions) holdsRecords(p *jsonschema.Schema, f reflect.StructField, kind reflect.Type) error {
+// setRecordSchema replaces the schema of a field of type jsontext.Value, or of its items, by that of kind.
+func (d *Definitions) setRecordSchema(p *jsonschema.Schema, f reflect.StructField, kind reflect.Type) error {
 	value := reflect.TypeFor[jsontext.Value]()
 	if kind == nil || f.Type != value && (f.Type.Kind() != reflect.Slice || f.Type.Elem() != value) {
 		return nil
@@ -186,7 +186,7 @@ func (d *Definitions) holdsRecords(p *jsonschema.Schema, f reflect.StructField, 
 	return nil
 }
 
-// fieldsOf are the fields of t that are written in JSON.
+// fieldsOf returns the fields of t that are encoded in JSON.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	var list []reflect.StructField
 	for _, f := range reflect.VisibleFields(t) {

@@ -7,12 +7,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// segment is a part of an id as a regular expression of ECMA-262: no dots,
-// white space or control characters.
+// segment is an ECMA-262 regular expression that matches one segment of an id: no
+// dots, white space or control characters.
 const segment = `[^.\s\x00-\x1f\x7f-\x9f]+`
 
-// limits say of a property what its Go type does not: by its name, by type and
-// name where a name means several things, and by type for the whole.
+// limits adds the constraints that Go types do not express. Keys are property
+// names, Type.property where a name is ambiguous, or the name of a type.
 var limits = map[string]func(*jsonschema.Schema){
 	"tenant_id":          tenantID,
 	"skill_id":           dotted(2),
@@ -82,8 +82,8 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Health.status":         enum(StatusOK, StatusDegraded, StatusDown),
 }
 
-// optional are the members without which a request is valid, though a reply
-// always has them.
+// optional lists the members that requests may omit although replies always
+// contain them.
 var optional = map[string]bool{
 	"Tag.flow": true, "Tag.tags": true,
 	"Analysis.query": true, "Prompt.m": true, "Utterance.r": true, "Utterance.c": true,
@@ -99,7 +99,7 @@ func dotted(segments int) func(*jsonschema.Schema) {
 	}
 }
 
-// orEmpty is for an id that may also be left empty.
+// orEmpty also allows the empty string.
 func orEmpty(s *jsonschema.Schema) {
 	s.MinLength = nil
 	s.Pattern = "^$|" + s.Pattern
@@ -124,7 +124,7 @@ func oneOfKinds(s *jsonschema.Schema) {
 	}
 }
 
-// length bounds the characters of a string; most 0 is no bound.
+// length bounds the length of a string in characters; most 0 is unbounded.
 func length(least, most int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		if least > 0 {
@@ -136,7 +136,7 @@ func length(least, most int) func(*jsonschema.Schema) {
 	}
 }
 
-// between bounds a number; most 0 is no bound.
+// between bounds a number; most 0 is unbounded.
 func between(least, most float64) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		s.Minimum = &least
@@ -150,7 +150,7 @@ func items(least, most int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = &least, &most }
 }
 
-// members bounds an object: the number of its members, and their names.
+// members bounds the number of members of an object and constrains their names.
 func members(most int, names *jsonschema.Schema) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.MaxProperties, s.PropertyNames = &most, names }
 }

@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// validator is what the JSON Schema of T and T's own validation say of a body.
+// validator validates a body with the JSON Schema of T and with T's Validate.
 type validator struct {
 	byType   func(body string) error
 	bySchema func(body string) error
@@ -46,7 +46,7 @@ func validates[T any](t *testing.T) validator {
 	}
 }
 
-func TestSchemaAndValidationAgree(t *testing.T) {
+func TestSchemasMatchValidation(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 256)
 	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
@@ -162,18 +162,18 @@ func TestSchemaAndValidationAgree(t *testing.T) {
 			t.Parallel()
 			for _, body := range c.good {
 				if err := c.byType(body); err != nil {
-					t.Errorf("Validate refuses %s: %v", body, err)
+					t.Errorf("Validate rejects %s: %v", body, err)
 				}
 				if err := c.bySchema(body); err != nil {
-					t.Errorf("the schema refuses %s: %v", body, err)
+					t.Errorf("the schema rejects %s: %v", body, err)
 				}
 			}
 			for _, body := range c.bad {
 				if c.byType(body) == nil {
-					t.Errorf("Validate takes %s", body)
+					t.Errorf("Validate accepts %s", body)
 				}
 				if c.bySchema(body) == nil {
-					t.Errorf("the schema takes %s", body)
+					t.Errorf("the schema accepts %s", body)
 				}
 			}
 		})
@@ -191,21 +191,21 @@ func TestSchemasOfReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := len(either.OneOf); got != 2 {
-		t.Errorf("a skill is resolved to one of %d forms, want 2", got)
+		t.Errorf("SkillAnswer has %d alternatives, want 2", got)
 	}
-	for what, got := range map[string]*jsonschema.Schema{
-		"a service's own health": d.Schemas["Health"].Properties["services"].Items,
-		"a hit":                  d.Schemas["SkillHits"].Properties["skills"].Items,
-		"a tool":                 d.Schemas["SkillPackage"].Properties["tools"].Items,
+	for name, got := range map[string]*jsonschema.Schema{
+		"the health of a service": d.Schemas["Health"].Properties["services"].Items,
+		"a hit":                   d.Schemas["SkillHits"].Properties["skills"].Items,
+		"a tool":                  d.Schemas["SkillPackage"].Properties["tools"].Items,
 	} {
 		if got.Ref == "" {
-			t.Errorf("%s has no named schema", what)
+			t.Errorf("%s has no named schema", name)
 		}
 	}
 	if got := d.Schemas["SkillHit"].Required; !slices.Equal(got, []string{"skill_id", "score"}) {
-		t.Errorf("a hit always has %v", got)
+		t.Errorf("required members of a hit: %v", got)
 	}
 	if got := d.Schemas["SkillPackage"].Properties["explain"].Description; got == "" {
-		t.Error("a promoted field has lost its description")
+		t.Error("the field of an embedded struct has no description")
 	}
 }

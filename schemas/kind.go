@@ -2,7 +2,7 @@ package schemas
 
 import "slices"
 
-// The kinds of records, as paths and keys spell them.
+// Kinds of records, as they appear in paths and keys.
 const (
 	KindSkill          = "skill"
 	KindAgent          = "agent"
@@ -12,12 +12,12 @@ const (
 	KindTemplate       = "template"
 )
 
-// Kinds are all kinds of records.
+// Kinds returns all kinds of records.
 func Kinds() []string {
 	return []string{KindSkill, KindAgent, KindTool, KindContextBuilder, KindGuardrail, KindTemplate}
 }
 
-// segments is the least number of dotted segments in an id of the kind.
+// segments returns the minimum number of dotted segments in an id of the kind.
 func segments(kind string) int {
 	switch kind {
 	case KindSkill:
@@ -29,9 +29,9 @@ func segments(kind string) int {
 	}
 }
 
-// KnownKind reports whether there are records of the kind.
+// KnownKind reports whether kind is a declared kind.
 func KnownKind(kind string) bool { return slices.Contains(Kinds(), kind) }
 
-// Active reports whether a record with the status is found by search and
-// listing: those that say nothing are.
+// Active reports whether search and listings include records with the status. An
+// empty status is active.
 func Active(status string) bool { return status == "" || status == "active" }

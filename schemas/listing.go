@@ -2,23 +2,23 @@ package schemas
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// DefaultLimit is the length of a page when a listing does not say.
+// DefaultLimit is the page length of a listing without a limit.
 const DefaultLimit = 100
 
-// maxCursor is the longest cursor, in characters: an id and its scope in base64.
+// maxCursor is the maximum length of a cursor in characters: an id and its scope in base64.
 const maxCursor = 4096
 
-// ListQuery asks for a page of active skills or tools, ordered by id.
+// ListQuery requests a page of active skills or tools, ordered by id.
 type ListQuery struct {
-	TenantID  *string `json:"tenant_id,omitzero" doc:"absent: the global collection alone"`
+	TenantID  *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
 	Domain    string  `json:"domain,omitzero"`
-	Provider  string  `json:"provider,omitzero" doc:"of the record"`
-	ToolClass string  `json:"tool_class,omitzero" doc:"of the record"`
-	Limit     *int    `json:"limit,omitzero" doc:"1 to 1000, 100 by default"`
-	Cursor    string  `json:"cursor,omitzero" doc:"next_cursor of the page before"`
+	Provider  string  `json:"provider,omitzero" doc:"only records with this value"`
+	ToolClass string  `json:"tool_class,omitzero" doc:"only records with this value"`
+	Limit     *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor    string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *ListQuery) Validate() error {
 	var c check
 	c.tenant("tenant_id", q.TenantID)
@@ -30,8 +30,8 @@ func (q *ListQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// SkillList is a page of skills. A page may be shorter than the limit; the
-// last one has no next_cursor.
+// SkillList is a page of skills. A page may contain fewer records than the limit;
+// the last one has no next_cursor.
 type SkillList struct {
 	Skills     []jsontext.Value `json:"skills"`
 	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`

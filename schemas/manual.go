@@ -1,6 +1,6 @@
 package schemas
 
-// ManualPage names a page of the manual.
+// ManualPage requests a page of the manual.
 type ManualPage struct {
 	Page string `json:"page" doc:"name of the page, such as concepts"`
 }
@@ -8,7 +8,7 @@ type ManualPage struct {
 // Validate accepts any name; an unknown one is not found.
 func (ManualPage) Validate() error { return nil }
 
-// ManualSearch is a search in the manual.
+// ManualSearch requests a search in the manual.
 type ManualSearch struct {
 	Q string `json:"q,omitzero" doc:"words that a section must contain"`
 }

@@ -5,15 +5,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Record is a record as its owner wrote it, unknown fields included, beside
-// the fields that have a meaning here.
+// Record is a registered record: the fields that Cairn interprets, and the JSON
+// object as it was received, including unknown fields.
 type Record[T any] struct {
 	Fields T
-	// Raw is the JSON object as it was sent; Encode gives it back.
+	// Raw is the JSON object as it was received; MarshalJSON returns it.
 	Raw jsontext.Value
 }
 
-// UnmarshalJSON reads the known fields and keeps the whole.
+// UnmarshalJSON decodes the known fields and stores a copy of data in Raw.
 func (r *Record[T]) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &r.Fields, decodeOptions); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (r *Record[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON gives the record back as it was sent.
+// MarshalJSON returns Raw, or the encoded fields if Raw is nil.
 func (r Record[T]) MarshalJSON() ([]byte, error) {
 	if r.Raw == nil {
 		return json.Marshal(r.Fields)

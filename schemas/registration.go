@@ -1,27 +1,27 @@
 package schemas
 
-// Skill is what a skill record means here. Other fields are kept as they are.
+// Skill contains the interpreted fields of a skill record. Other fields are stored unchanged.
 type Skill struct {
 	SkillID             string   `json:"skill_id" doc:"<domain>.<skill_name>"`
 	TenantID            *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
-	Domain              string   `json:"domain,omitzero" doc:"the first segment of skill_id, which is the default"`
+	Domain              string   `json:"domain,omitzero" doc:"must equal the first segment of skill_id, which is the default"`
 	DisplayName         string   `json:"display_name,omitzero"`
 	Purpose             string   `json:"purpose,omitzero"`
 	Description         string   `json:"description,omitzero"`
 	Capabilities        []string `json:"capabilities,omitempty"`
 	ContextDescriptions []string `json:"context_descriptions,omitempty"`
 	OutputType          string   `json:"output_type,omitzero"`
-	Status              string   `json:"status,omitzero" doc:"only active skills, the default, are found by search and listing"`
-	ExampleQueries      []string `json:"example_queries,omitempty" doc:"questions that should find this skill"`
+	Status              string   `json:"status,omitzero" doc:"active (default) or another value; search and listings return active skills only"`
+	ExampleQueries      []string `json:"example_queries,omitempty" doc:"queries that should match this skill"`
 	ContextBuilderIDs   []string `json:"context_builder_ids,omitempty"`
 	ToolIDs             []string `json:"tool_ids,omitempty"`
 	GuardrailIDs        []string `json:"guardrail_ids,omitempty"`
 	TemplateID          string   `json:"template_id,omitzero"`
 }
 
-// Agent is what an agent record means here.
+// Agent contains the interpreted fields of an agent record.
 type Agent struct {
-	AgentID        string   `json:"agent_id" doc:"dotted"`
+	AgentID        string   `json:"agent_id" doc:"dot-separated segments"`
 	TenantID       *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
 	Domain         string   `json:"domain,omitzero"`
 	DisplayName    string   `json:"display_name,omitzero"`
@@ -33,7 +33,7 @@ type Agent struct {
 	SkillIDs       []string `json:"skill_ids,omitempty"`
 }
 
-// Tool is what a tool record means here.
+// Tool contains the interpreted fields of a tool record.
 type Tool struct {
 	ToolID         string   `json:"tool_id" doc:"<provider>.<service>.<operation>"`
 	TenantID       *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
@@ -48,11 +48,11 @@ type Tool struct {
 	ExampleQueries []string `json:"example_queries,omitempty"`
 }
 
-// ContextBuilder is what a context builder record means here.
+// ContextBuilder contains the interpreted fields of a context builder record.
 type ContextBuilder struct {
 	ContextBuilderID string   `json:"context_builder_id"`
 	TenantID         *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
-	Domain           string   `json:"domain,omitzero" doc:"serves every skill of the domain when nothing links it"`
+	Domain           string   `json:"domain,omitzero" doc:"without links, the context builder serves every skill of the domain"`
 	Description      string   `json:"description,omitzero"`
 	ContextType      string   `json:"context_type,omitzero"`
 	ToolIDs          []string `json:"tool_ids,omitempty"`
@@ -60,7 +60,7 @@ type ContextBuilder struct {
 	Instructions     string   `json:"instructions,omitzero"`
 }
 
-// Guardrail is what a guardrail record means here.
+// Guardrail contains the interpreted fields of a guardrail record.
 type Guardrail struct {
 	GuardrailID string   `json:"guardrail_id"`
 	TenantID    *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
@@ -69,7 +69,7 @@ type Guardrail struct {
 	Description string   `json:"description,omitzero"`
 }
 
-// Template is what a template record means here.
+// Template contains the interpreted fields of a template record.
 type Template struct {
 	TemplateID  string   `json:"template_id"`
 	TenantID    *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
@@ -78,7 +78,7 @@ type Template struct {
 	Description string   `json:"description,omitzero"`
 }
 
-// The requests to register a record of each kind.
+// Requests that register a record of each kind.
 type (
 	RegisterSkill struct {
 		Record Record[Skill] `json:"record"`
@@ -101,20 +101,19 @@ type (
 	}
 )
 
-// Registered says how far a registration has come. It is part of every answer
-// to one.
+// Registered is the part that all registration responses share.
 type Registered struct {
-	// Revision of the catalog that holds the record; carried in a header.
+	// Revision is the catalog revision of the record; it is sent in a header.
 	Revision uint64 `json:"-"`
-	// Indexed is false when the record is durable, but search will see it only
-	// once a dependency is back; otherwise absent.
-	Indexed *bool `json:"indexed,omitzero" doc:"false: durable, searchable later"`
+	// Indexed is false if the record is durable but not searchable yet because a
+	// dependency is unavailable; otherwise nil.
+	Indexed *bool `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`
 }
 
-// CatalogRevision is the revision to be read to see this registration.
+// CatalogRevision returns the revision that a later read must include to see this registration.
 func (r Registered) CatalogRevision() uint64 { return r.Revision }
 
-// The answers to a registration of each kind.
+// Responses to the registration of each kind.
 type (
 	SkillRegistered struct {
 		SkillID string `json:"skill_id"`
@@ -142,14 +141,14 @@ type (
 	}
 )
 
-// Unregister asks to remove a record; that it is absent is no error.
+// Unregister removes a record. Removing an absent record is not an error.
 type Unregister struct {
 	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
 	ID       string  `json:"id"`
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: global"`
 }
 
-// Unregistered answers an Unregister.
+// Unregistered is the response to an Unregister.
 type Unregistered struct {
 	Registered
 }

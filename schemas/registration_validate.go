@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterSkill) Validate() error {
 	s := r.Record.Fields
 	c := record("record", KindSkill, s.SkillID, s.TenantID)
@@ -22,7 +22,7 @@ func (r *RegisterSkill) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterAgent) Validate() error {
 	a := r.AgentData.Fields
 	c := record("agent_data", KindAgent, a.AgentID, a.TenantID)
@@ -33,7 +33,7 @@ func (r *RegisterAgent) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterTool) Validate() error {
 	t := r.ToolData.Fields
 	c := record("tool_data", KindTool, t.ToolID, t.TenantID)
@@ -42,7 +42,7 @@ func (r *RegisterTool) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterContextBuilder) Validate() error {
 	b := r.CBData.Fields
 	c := record("cb_data", KindContextBuilder, b.ContextBuilderID, b.TenantID)
@@ -51,7 +51,7 @@ func (r *RegisterContextBuilder) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterGuardrail) Validate() error {
 	g := r.GuardrailData.Fields
 	c := record("guardrail_data", KindGuardrail, g.GuardrailID, g.TenantID)
@@ -59,7 +59,7 @@ func (r *RegisterGuardrail) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterTemplate) Validate() error {
 	t := r.TemplateData.Fields
 	c := record("template_data", KindTemplate, t.TemplateID, t.TenantID)
@@ -67,7 +67,7 @@ func (r *RegisterTemplate) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrInvalidRegistration with the invalid fields.
 func (u *Unregister) Validate() error {
 	var c check
 	if !KnownKind(u.Kind) {
@@ -78,8 +78,8 @@ func (u *Unregister) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
-// record checks what every kind of record has, found in the member of the
-// request named wrapper.
+// record validates the id and tenant of a record, which is the member wrapper of
+// the request.
 func record(wrapper, kind, id string, tenant *string) check {
 	var c check
 	c.id(fmt.Sprintf("%s.%s_id", wrapper, kind), id, segments(kind))

@@ -5,48 +5,48 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// DefaultTopK is how many hits a search answers with when it does not say.
+// DefaultTopK is the number of hits of a search without top_k.
 const DefaultTopK = 5
 
-// What a search compares: words and vectors, or one of them alone. Text embeds
-// nothing; vector is ErrUnavailable while there are no vectors.
+// Search methods: words and vectors, or one of them. SearchText does not call the
+// embedder; SearchVector returns ErrUnavailable while there are no vectors.
 const (
 	SearchHybrid = "hybrid"
 	SearchText   = "text"
 	SearchVector = "vector"
 )
 
-// What a degraded search says that it had to do without.
+// Values of Degraded in a search response.
 const (
-	TextOnly    = "text-only"    // vectors: words alone were compared
-	IndexBehind = "index-behind" // what was registered last: the worker's index could not take it in
-	IndexAway   = "index-away"   // the index that workers share, away or not full yet: a worker went by the words of its records
+	TextOnly         = "text-only"    // no vectors: words alone were compared
+	IndexBehind      = "index-behind" // the worker's index is missing the newest registrations
+	IndexUnavailable = "index-away"   // the shared index is unavailable or incomplete: the worker compared the words of its own records
 )
 
-// Asking is part of every resolve request: for whom, and whether to explain.
-type Asking struct {
-	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: the global collection alone"`
-	Explain  bool    `json:"explain,omitzero" doc:"also say where each part came from"`
+// QueryOptions is the part that all resolve requests share.
+type QueryOptions struct {
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: global scope only"`
+	Explain  bool    `json:"explain,omitzero" doc:"include the source of each part"`
 }
 
-// Tenant is the tenant asked for; empty is global.
-func (a Asking) Tenant() string {
+// Tenant returns the tenant of the request; empty for the global scope.
+func (a QueryOptions) Tenant() string {
 	if a.TenantID == nil {
 		return ""
 	}
 	return *a.TenantID
 }
 
-// SkillQuery asks for one skill by id, or for the skills that fit a query.
+// SkillQuery requests one skill by id, or the skills that match a query.
 type SkillQuery struct {
-	SkillID string `json:"skill_id,omitzero" doc:"direct form: the skill"`
-	Query   string `json:"query,omitzero" doc:"search form: what the skill should do"`
-	TopK    *int   `json:"top_k,omitzero" doc:"search form: 1 to 100, 5 by default"`
-	Search  string `json:"search,omitzero" doc:"search form: what is compared: hybrid (default), or text or vector alone"`
-	Asking
+	SkillID string `json:"skill_id,omitzero" doc:"direct form: id of the skill"`
+	Query   string `json:"query,omitzero" doc:"search form: description of the wanted capability"`
+	TopK    *int   `json:"top_k,omitzero" doc:"search form: number of hits, 1 to 100; 5 by default"`
+	Search  string `json:"search,omitzero" doc:"search form: method, hybrid (default), text or vector"`
+	QueryOptions
 }
 
-// Limit is the number of hits asked for.
+// Limit returns the maximum number of hits.
 func (q SkillQuery) Limit() int {
 	if q.TopK == nil {
 		return DefaultTopK
@@ -54,14 +54,14 @@ func (q SkillQuery) Limit() int {
 	return *q.TopK
 }
 
-// SkillAnswer answers a SkillQuery: exactly one of its fields is set.
+// SkillAnswer is the response to a SkillQuery. Exactly one of its fields is set.
 type SkillAnswer struct {
 	Package *SkillPackage
 	Hits    *SkillHits
-	Written jsontext.Value // a package as JSON
+	Written jsontext.Value // an encoded SkillPackage
 }
 
-// MarshalJSON writes the field that is set.
+// MarshalJSON encodes the field that is set.
 func (a SkillAnswer) MarshalJSON() ([]byte, error) {
 	switch {
 	case a.Written != nil:
@@ -73,7 +73,7 @@ func (a SkillAnswer) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads the form that the members show.
+// UnmarshalJSON decodes SkillHits if data has the member skills, and a SkillPackage otherwise.
 func (a *SkillAnswer) UnmarshalJSON(data []byte) error {
 	var probe struct {
 		Skills jsontext.Value `json:"skills"`
@@ -89,116 +89,116 @@ func (a *SkillAnswer) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, a.Package)
 }
 
-// SkillPackage is a skill with everything that serves it.
+// SkillPackage is a skill with its context builders, tools, guardrails and template.
 type SkillPackage struct {
 	SkillID         string           `json:"skill_id"`
 	Manifest        jsontext.Value   `json:"manifest" doc:"the skill record"`
 	ContextBuilders []jsontext.Value `json:"context_builders"`
-	Guardrails      []jsontext.Value `json:"guardrails" doc:"global and the tenant's"`
-	Template        jsontext.Value   `json:"template" doc:"{} when there is none"`
-	Tools           []jsontext.Value `json:"tools" doc:"of the context builders and of the skill, once each"`
+	Guardrails      []jsontext.Value `json:"guardrails" doc:"guardrails of the global scope and of the tenant"`
+	Template        jsontext.Value   `json:"template" doc:"{} if the skill has none"`
+	Tools           []jsontext.Value `json:"tools" doc:"tools of the context builders and of the skill, without duplicates"`
 	Explained
 }
 
-// SkillHits are the skills that a search found, best first.
+// SkillHits are the skills found by a search, best first.
 type SkillHits struct {
-	Skills   []jsontext.Value `json:"skills" doc:"each record with its score in [0,1]"`
-	Degraded string           `json:"degraded,omitzero" doc:"what the search had to do without: text-only, index-behind or index-away"`
+	Skills   []jsontext.Value `json:"skills" doc:"records with a score in [0,1]"`
+	Degraded string           `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-away"`
 	Explained
 }
 
-// Explained is part of every resolve answer.
+// Explained is the part that all resolve responses share.
 type Explained struct {
-	Explain []Explanation `json:"explain,omitempty" doc:"where each part came from, when asked"`
+	Explain []Explanation `json:"explain,omitempty" doc:"source of each part, if requested"`
 }
 
-// Explanation says where one part of an answer came from.
+// Explanation names the source of one part of a response.
 type Explanation struct {
 	Kind       string `json:"kind"`
 	ID         string `json:"id"`
-	Scope      string `json:"scope" doc:"tenant or global: the collection it came from"`
-	Via        string `json:"via" doc:"the link or rule that led to it"`
-	TextRank   int    `json:"text_rank,omitzero" doc:"search: its place among the hits by words; absent: not among them"`
-	VectorRank int    `json:"vector_rank,omitzero" doc:"search: its place among the hits by meaning"`
+	Scope      string `json:"scope" doc:"scope of the record: tenant or global"`
+	Via        string `json:"via" doc:"link or rule that selected it"`
+	TextRank   int    `json:"text_rank,omitzero" doc:"search: rank among the text hits; absent if not a text hit"`
+	VectorRank int    `json:"vector_rank,omitzero" doc:"search: rank among the vector hits; absent if not a vector hit"`
 }
 
-// The values of Explanation.Scope.
+// Values of Explanation.Scope.
 const (
 	ScopeTenant = "tenant"
 	ScopeGlobal = "global"
 )
 
-// AgentQuery asks for the agent whose capabilities fit a query.
+// AgentQuery requests the agent whose capabilities match a query best.
 type AgentQuery struct {
 	Query  string `json:"query"`
-	Search string `json:"search,omitzero" doc:"what is compared: hybrid (default), or text or vector alone"`
-	Asking
+	Search string `json:"search,omitzero" doc:"method: hybrid (default), text or vector"`
+	QueryOptions
 }
 
-// AgentAnswer is the agent that fits best.
+// AgentAnswer is the agent with the highest score.
 type AgentAnswer struct {
 	AgentID       string         `json:"agent_id"`
 	Capabilities  []string       `json:"capabilities"`
 	OwnedSkillIDs []string       `json:"owned_skill_ids"`
 	Score         float64        `json:"score"`
-	Degraded      string         `json:"degraded,omitzero" doc:"what the search had to do without: text-only, index-behind or index-away"`
+	Degraded      string         `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-away"`
 	Record        jsontext.Value `json:"record,omitzero" doc:"the agent record"`
 	Explained
 }
 
-// ContextQuery asks for the context builders of a skill.
+// ContextQuery requests the context builders of a skill.
 type ContextQuery struct {
 	SkillID      string   `json:"skill_id"`
-	ContextTypes []string `json:"context_types,omitempty" doc:"only these types; absent or empty: all"`
-	Asking
+	ContextTypes []string `json:"context_types,omitempty" doc:"only these types; absent or empty: all types"`
+	QueryOptions
 }
 
-// ContextAnswer has the context builders of a skill.
+// ContextAnswer contains the context builders of a skill.
 type ContextAnswer struct {
 	ContextBuilders []jsontext.Value `json:"context_builders"`
 	Explained
 }
 
-// ToolsQuery asks for tools by id.
+// ToolsQuery requests tools by id.
 type ToolsQuery struct {
 	ToolIDs []string `json:"tool_ids"`
-	Asking
+	QueryOptions
 }
 
-// ToolsAnswer has the tools found, in the order asked, and the ids that were
-// not found.
+// ToolsAnswer contains the tools found, in the order of the request, and the ids
+// that were not found.
 type ToolsAnswer struct {
 	Tools   []jsontext.Value `json:"tools"`
 	Missing []string         `json:"missing"`
 	Explained
 }
 
-// ToolClassQuery asks for all tools of a class.
+// ToolClassQuery requests all tools of a class.
 type ToolClassQuery struct {
 	ToolClass string `json:"tool_class"`
-	Provider  string `json:"provider,omitzero" doc:"only this provider's"`
-	Asking
+	Provider  string `json:"provider,omitzero" doc:"only tools of this provider"`
+	QueryOptions
 }
 
-// ToolClassAnswer has the tools of a class, ordered by id.
+// ToolClassAnswer contains the tools of a class, ordered by id.
 type ToolClassAnswer struct {
 	Tools []jsontext.Value `json:"tools"`
 	Explained
 }
 
-// SkillRef names a skill for which something is asked.
+// SkillRef requests the template or the guardrails of a skill.
 type SkillRef struct {
 	SkillID string `json:"skill_id"`
-	Asking
+	QueryOptions
 }
 
-// TemplateAnswer has the template of a skill.
+// TemplateAnswer contains the template of a skill.
 type TemplateAnswer struct {
 	Template jsontext.Value `json:"template"`
 	Explained
 }
 
-// GuardrailAnswer has the guardrails of a skill; none is an answer.
+// GuardrailAnswer contains the guardrails of a skill, possibly none.
 type GuardrailAnswer struct {
 	Guardrails []jsontext.Value `json:"guardrails"`
 	Explained

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxQuery is the longest search text, in characters: pages of prose, and far
-// beyond what any embedding model reads.
+// maxQuery is the maximum length of a query in characters, more than embedding
+// models read.
 const maxQuery = 10_000
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *SkillQuery) Validate() error {
 	c := q.check()
 	switch {
 	case q.SkillID != "":
 		c.id("skill_id", q.SkillID, 2)
 	case q.Query == "":
-		c.fail("query", "required when there is no skill_id")
+		c.fail("query", "required without skill_id")
 	default:
 		c.query(q.Query)
 	}
@@ -25,7 +25,7 @@ func (q *SkillQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *AgentQuery) Validate() error {
 	c := q.check()
 	c.query(q.Query)
@@ -33,7 +33,7 @@ func (q *AgentQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *ContextQuery) Validate() error {
 	c := q.check()
 	c.id("skill_id", q.SkillID, 2)
@@ -44,7 +44,7 @@ func (q *ContextQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *ToolsQuery) Validate() error {
 	c := q.check()
 	if len(q.ToolIDs) == 0 {
@@ -54,7 +54,7 @@ func (q *ToolsQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *ToolClassQuery) Validate() error {
 	c := q.check()
 	c.length("tool_class", q.ToolClass, 1, maxID)
@@ -62,14 +62,14 @@ func (q *ToolClassQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *SkillRef) Validate() error {
 	c := q.check()
 	c.id("skill_id", q.SkillID, 2)
 	return c.as(ErrMalformed)
 }
 
-func (a Asking) check() check {
+func (a QueryOptions) check() check {
 	var c check
 	c.tenant("tenant_id", a.TenantID)
 	return c

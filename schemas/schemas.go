@@ -1,29 +1,28 @@
-// Package schemas is what is said between Cairn's parts and its callers: the
-// requests and replies, their validation, and the errors a caller may see.
-// It imports nothing of ours.
+// Package schemas declares the requests and responses of Cairn, their validation,
+// and the errors that callers receive. It imports no other package of this module.
 package schemas
 
-// Health is how a service, or the whole of Cairn, is doing.
+// Health is the state of a service, or of the whole system.
 type Health struct {
-	Service  string            `json:"service" doc:"who answers"`
+	Service  string            `json:"service" doc:"name of the service"`
 	Status   string            `json:"status" doc:"ok, degraded or down"`
 	Version  string            `json:"version,omitempty"`
-	Degraded []string          `json:"degraded,omitempty" doc:"what is missing or slow, one sentence each"`
-	Backends map[string]string `json:"backends,omitempty" doc:"the URL of each backend in use"`
-	Revision uint64            `json:"revision,omitzero" doc:"the catalog revision up to which this service has read"`
-	Index    *IndexStatus      `json:"index,omitzero" doc:"the index that workers share, when there is one"`
-	Services []Health          `json:"services,omitempty" doc:"the services behind, in the answer of the edge"`
+	Degraded []string          `json:"degraded,omitempty" doc:"reasons for a degraded status"`
+	Backends map[string]string `json:"backends,omitempty" doc:"URLs of the backends in use"`
+	Revision uint64            `json:"revision,omitzero" doc:"watermark: the highest catalog revision that this service has applied"`
+	Index    *IndexStatus      `json:"index,omitzero" doc:"state of the shared index, if one is configured"`
+	Services []Health          `json:"services,omitempty" doc:"health of the workers, reported by the edge"`
 }
 
-// The values of Health.Status.
+// Values of Health.Status.
 const (
 	StatusOK       = "ok"
 	StatusDegraded = "degraded"
 	StatusDown     = "down"
 )
 
-// Nothing is a request or a reply without content.
+// Nothing is an empty request or response.
 type Nothing struct{}
 
-// UnmarshalJSON takes anything, and nothing at all.
+// UnmarshalJSON accepts any input, including none.
 func (*Nothing) UnmarshalJSON([]byte) error { return nil }

@@ -2,29 +2,28 @@ package schemas
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Tag is the state of a request in flight: written once, never changed, and
-// gone after its time to live.
+// Tag is the immutable state of a request in flight. It expires after its time to live.
 type Tag struct {
-	RequestID string                    `json:"request_id" doc:"1 to 256 characters, any"`
-	Flow      string                    `json:"flow" doc:"flow label of the gateway's routing"`
-	Tags      map[string]jsontext.Value `json:"tags" doc:"free key/value metadata"`
+	RequestID string                    `json:"request_id" doc:"1 to 256 arbitrary characters"`
+	Flow      string                    `json:"flow" doc:"flow label assigned by the gateway"`
+	Tags      map[string]jsontext.Value `json:"tags" doc:"arbitrary key/value metadata"`
 }
 
-// TagWrite asks to store a tag.
+// TagWrite stores a tag.
 type TagWrite struct {
 	Tag
-	TenantID   *string `json:"tenant_id,omitzero" doc:"the tag is this tenant's, and of nobody else to be seen; absent: nobody's"`
-	TTLSeconds *int    `json:"ttl_seconds,omitzero" doc:"shortens the time to live; at least 1"`
+	TenantID   *string `json:"tenant_id,omitzero" doc:"tenant of the tag; absent: global scope"`
+	TTLSeconds *int    `json:"ttl_seconds,omitzero" doc:"shorter time to live than the default, in seconds; at least 1"`
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (t *TagWrite) Validate() error {
 	var c check
 	c.length("request_id", t.RequestID, 1, maxID)
 	c.length("flow", t.Flow, 0, maxID)
 	c.atMost("tags", len(t.Tags), maxItems)
 	for name := range t.Tags {
-		c.length("tags."+cut(name), name, 0, maxID)
+		c.length("tags."+truncateValue(name), name, 0, maxID)
 	}
 	c.tenant("tenant_id", t.TenantID)
 	if t.TTLSeconds != nil && *t.TTLSeconds < 1 {
@@ -33,19 +32,19 @@ func (t *TagWrite) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// TagWritten answers a TagWrite.
+// TagWritten is the response to a TagWrite.
 type TagWritten struct {
 	RequestID string `json:"request_id"`
 	Flow      string `json:"flow"`
 }
 
-// TagKey names a tag.
+// TagKey identifies a tag.
 type TagKey struct {
 	RequestID string  `json:"request_id"`
-	TenantID  *string `json:"tenant_id,omitzero" doc:"of whom the tag is"`
+	TenantID  *string `json:"tenant_id,omitzero" doc:"tenant of the tag; absent: global scope"`
 }
 
-// Validate names the fields that are wrong.
+// Validate returns ErrMalformed with the invalid fields.
 func (k *TagKey) Validate() error {
 	var c check
 	c.length("request_id", k.RequestID, 1, maxID)
@@ -53,7 +52,7 @@ func (k *TagKey) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// TagFound answers a TagKey.
+// TagFound is the response to a read of a tag.
 type TagFound struct {
 	Tags Tag `json:"tags"`
 }

@@ -9,39 +9,38 @@ import (
 )
 
 const (
-	// maxID is the longest id, in characters.
+	// maxID is the maximum length of an id in characters.
 	maxID = 256
-	// maxItems is the longest list of a request.
+	// maxItems is the maximum number of items of a list in a request.
 	maxItems = 1000
 )
 
-// GlobalTenant is how the global collection is written where a word is needed.
-// It is refused as a tenant_id.
+// GlobalTenant denotes the global scope in keys and subjects. It is rejected as a
+// tenant_id.
 const GlobalTenant = "_global"
 
-// check collects what is wrong with the fields of a request.
+// check collects the invalid fields of a request.
 type check []FieldError
 
-// Of what is wrong the first faults are told, and of a value its beginning: an
-// answer is not larger than the mistake deserves.
+// Limits of an error response: the number of invalid fields, and the characters
+// of a reported value.
 const (
-	maxFaults = 20
-	maxShown  = 200
+	maxFieldErrors = 20
+	maxValueLength = 200
 )
 
 func (c *check) fail(field, format string, args ...any) {
-	if len(*c) >= maxFaults {
+	if len(*c) >= maxFieldErrors {
 		return
 	}
 	*c = append(*c, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// cut returns the first maxShown characters of s.
-func cut(s string) string { return shorten(s, maxShown) }
+// truncateValue truncates s to maxValueLength characters.
+func truncateValue(s string) string { return truncate(s, maxValueLength) }
 
-// shorten returns the first most characters of s; bytes that are not UTF-8 are
-// replaced.
-func shorten(s string, most int) string {
+// truncate truncates s to most characters and replaces invalid UTF-8.
+func truncate(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if utf8.RuneCountInString(s) <= most {
 		return s
@@ -49,7 +48,7 @@ func shorten(s string, most int) string {
 	return string([]rune(s)[:most]) + "…"
 }
 
-// as is invalid with the collected fields; nil when nothing is wrong.
+// as returns invalid with the collected fields, or nil if there are none.
 func (c check) as(invalid *Error) error {
 	if len(c) == 0 {
 		return nil
@@ -69,7 +68,7 @@ func (c *check) length(field, s string, least, most int) {
 	}
 }
 
-// id checks a dotted id of at least segments segments.
+// id validates a dotted id of at least segments segments.
 func (c *check) id(field, s string, segments int) {
 	before := len(*c)
 	c.length(field, s, 1, maxID)
@@ -79,11 +78,11 @@ func (c *check) id(field, s string, segments int) {
 	parts := strings.Split(s, ".")
 	switch {
 	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
-		c.fail(field, "must have no white space or control characters, got %q", s)
+		c.fail(field, "must not contain white space or control characters, got %q", s)
 	case slices.Contains(parts, ""):
-		c.fail(field, "must have no empty segment between its dots, got %q", s)
+		c.fail(field, "must not contain an empty segment, got %q", s)
 	case len(parts) < segments:
-		c.fail(field, "want at least %d segments with dots between, got %q", segments, s)
+		c.fail(field, "want at least %d dot-separated segments, got %q", segments, s)
 	}
 }
 
@@ -94,7 +93,7 @@ func (c *check) atMost(field string, n, most int) {
 	}
 }
 
-// ids checks a list of dotted ids.
+// ids validates a list of dotted ids.
 func (c *check) ids(field string, list []string) {
 	if c.atMost(field, len(list), maxItems); len(list) > maxItems {
 		return
@@ -104,14 +103,14 @@ func (c *check) ids(field string, list []string) {
 	}
 }
 
-// tenant checks an optional tenant id; nil and absent are global.
+// tenant validates an optional tenant id; nil is the global scope.
 func (c *check) tenant(field string, t *string) {
 	switch {
 	case t == nil:
 	case *t == "":
-		c.fail(field, "must not be empty; leave it out for the global collection")
+		c.fail(field, "must not be empty; omit it for the global scope")
 	case *t == GlobalTenant:
-		c.fail(field, "%s is reserved; leave tenant_id out for the global collection", GlobalTenant)
+		c.fail(field, "%s is reserved; omit tenant_id for the global scope", GlobalTenant)
 	default:
 		c.id(field, *t, 1)
 	}

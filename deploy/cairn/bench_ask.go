@@ -145,14 +145,14 @@ func (a *asker) readTag(ctx context.Context, n int) load.Answer {
 }
 
 func (a *asker) byID(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: benchID(n % a.skills), Asking: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: benchID(n % a.skills), QueryOptions: a.asking()})
 }
 
 func (a *asker) search(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + benchPhrase(n%a.skills) + "?", Asking: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + benchPhrase(n%a.skills) + "?", QueryOptions: a.asking()})
 }
 
-func (a *asker) asking() schemas.Asking { return schemas.Asking{TenantID: &a.tenant} }
+func (a *asker) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }
 
 // register replaces a skill by one that says something else.
 func (a *asker) register(ctx context.Context, n int) load.Answer {

@@ -120,20 +120,20 @@ func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
 
 // question is what to ask, where, and how to show the answer.
 func (r *resolve) question(as, arg string) (path string, question any, show func(io.Writer, []byte) error) {
-	who := schemas.Asking{Explain: r.explain}
+	who := schemas.QueryOptions{Explain: r.explain}
 	if r.tenant != "" {
 		who.TenantID = &r.tenant
 	}
 	switch as {
 	case asSkill:
-		return "/resolve/skill", schemas.SkillQuery{SkillID: arg, Asking: who}, showPackage
+		return "/resolve/skill", schemas.SkillQuery{SkillID: arg, QueryOptions: who}, showPackage
 	case asAgent:
-		return "/resolve/agent", schemas.AgentQuery{Query: arg, Search: r.search, Asking: who}, showAgent
+		return "/resolve/agent", schemas.AgentQuery{Query: arg, Search: r.search, QueryOptions: who}, showAgent
 	case asTool:
-		return "/resolve/tools", schemas.ToolsQuery{ToolIDs: []string{arg}, Asking: who}, showTools
+		return "/resolve/tools", schemas.ToolsQuery{ToolIDs: []string{arg}, QueryOptions: who}, showTools
 	case asClass:
-		return "/resolve/tool_class", schemas.ToolClassQuery{ToolClass: arg, Asking: who}, showTools
+		return "/resolve/tool_class", schemas.ToolClassQuery{ToolClass: arg, QueryOptions: who}, showTools
 	default:
-		return "/resolve/skill", schemas.SkillQuery{Query: arg, TopK: &r.topK, Search: r.search, Asking: who}, showHits
+		return "/resolve/skill", schemas.SkillQuery{Query: arg, TopK: &r.topK, Search: r.search, QueryOptions: who}, showHits
 	}
 }

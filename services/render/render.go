@@ -64,7 +64,7 @@ func tablesFor(r schemas.Rendering, p profile) []table {
 			all[i].text = all[i].plain()
 		}
 	}
-	return slices.DeleteFunc(all, func(t table) bool { return r.Prompt.Said(t.text) })
+	return slices.DeleteFunc(all, func(t table) bool { return r.Prompt.AnswerContains(t.text) })
 }
 
 func send(to bus.Sender, text string) error {

@@ -74,7 +74,7 @@ func TestSkillsAreFoundByTheirWordsWhileTheIndexIsAway(t *testing.T) {
 	} {
 		ask := asTenant(row.tenant)
 		ask.Explain = true
-		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: row.query, Asking: ask})
+		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: row.query, QueryOptions: ask})
 		if row.want == "" {
 			if !errors.Is(err, schemas.ErrSkillNotFound) {
 				t.Errorf("%s: got %v, want %v", row.name, err, schemas.ErrSkillNotFound)
@@ -86,7 +86,7 @@ func TestSkillsAreFoundByTheirWordsWhileTheIndexIsAway(t *testing.T) {
 			continue
 		}
 		want := schemas.Explanation{Kind: skill, ID: row.want, Scope: row.scope, Via: "search", TextRank: 1}
-		if diff := cmp.Diff(want, a.Hits.Explain[0]); diff != "" || a.Hits.Degraded != schemas.IndexAway {
+		if diff := cmp.Diff(want, a.Hits.Explain[0]); diff != "" || a.Hits.Degraded != schemas.IndexUnavailable {
 			t.Errorf("%s: degraded %q, the best differs (-want +got):\n%s", row.name, a.Hits.Degraded, diff)
 		}
 	}
@@ -98,8 +98,8 @@ func TestAgentIsFoundByItsWordsWhileTheIndexIsAway(t *testing.T) {
 	library(w)
 	w.without()
 	a, err := bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "who can audit switches"})
-	if err != nil || a.AgentID != "network" || a.Degraded != schemas.IndexAway || a.Score <= 0 || a.Score > 1 {
-		t.Errorf("got %+v, %v, want the network agent and %q", a, err, schemas.IndexAway)
+	if err != nil || a.AgentID != "network" || a.Degraded != schemas.IndexUnavailable || a.Score <= 0 || a.Score > 1 {
+		t.Errorf("got %+v, %v, want the network agent and %q", a, err, schemas.IndexUnavailable)
 	}
 }
 
@@ -119,8 +119,8 @@ func TestIndexThatHangsLeavesTimeForAnAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	a, err := bus.ResolveSkill.Call(ctx, w.conn, schemas.SkillQuery{Query: "audit virtual networks"})
-	if err != nil || a.Hits.Degraded != schemas.IndexAway {
-		t.Errorf("got %+v, %v, want an answer that is %s", a.Hits, err, schemas.IndexAway)
+	if err != nil || a.Hits.Degraded != schemas.IndexUnavailable {
+		t.Errorf("got %+v, %v, want an answer that is %s", a.Hits, err, schemas.IndexUnavailable)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestMissByIDIsDecidedByTheLog(t *testing.T) {
 	for i := range 100 {
 		id, toolID := fmt.Sprintf("net.skill%d", i), fmt.Sprintf("p.s.tool%d", i)
 		w.put(tool, "acme", toolID, fmt.Sprintf(`{"tool_id":%q}`, toolID))
-		if _, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: []string{toolID}, Asking: asTenant("acme")}); err != nil {
+		if _, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: []string{toolID}, QueryOptions: asTenant("acme")}); err != nil {
 			t.Errorf("tool %d: %v", i, err)
 		}
 		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q}`, id))

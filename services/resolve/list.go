@@ -46,7 +46,7 @@ func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) (
 	if q.Limit != nil {
 		limit = *q.Limit
 	}
-	tenant := schemas.Asking{TenantID: q.TenantID}.Tenant()
+	tenant := schemas.QueryOptions{TenantID: q.TenantID}.Tenant()
 	if q.Cursor != "" {
 		at, err := parseCursor(q.Cursor)
 		if err != nil {

@@ -74,7 +74,7 @@ type parts struct {
 
 func (w *world) parts(tenant, id string) (parts, error) {
 	w.t.Helper()
-	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: id, Asking: asTenant(tenant)})
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: id, QueryOptions: asTenant(tenant)})
 	if err != nil {
 		return parts{}, err
 	}
@@ -256,7 +256,7 @@ func TestExplain(t *testing.T) {
 	)
 	ask := asTenant("acme")
 	ask.Explain = true
-	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: "net.audit", Asking: ask})
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: "net.audit", QueryOptions: ask})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,9 +127,9 @@ func (w *world) soon() context.Context {
 	return ctx
 }
 
-func asTenant(id string) schemas.Asking {
+func asTenant(id string) schemas.QueryOptions {
 	if id == "" {
-		return schemas.Asking{}
+		return schemas.QueryOptions{}
 	}
-	return schemas.Asking{TenantID: &id}
+	return schemas.QueryOptions{TenantID: &id}
 }

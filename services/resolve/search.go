@@ -35,7 +35,7 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 	if len(hits) == 0 {
 		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, q.Tenant(), degraded)
 	}
-	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.Asking, hits)}
+	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.QueryOptions, hits)}
 	for _, h := range hits {
 		record, err := scored(h.record, jsontext.Value(strconv.FormatFloat(h.hit.Score, 'f', -1, 64)))
 		if err != nil {
@@ -68,7 +68,7 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 		Score:         best.hit.Score,
 		Degraded:      degraded,
 		Record:        best.record,
-		Explained:     explained(q.Asking, hits),
+		Explained:     explained(q.QueryOptions, hits),
 	}, nil
 }
 
@@ -131,7 +131,7 @@ func within(tenant string) string {
 	return fmt.Sprintf("in tenant %q or the global collection", tenant)
 }
 
-func explained(who schemas.Asking, hits []found) (e schemas.Explained) {
+func explained(who schemas.QueryOptions, hits []found) (e schemas.Explained) {
 	if !who.Explain {
 		return e
 	}

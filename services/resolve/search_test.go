@@ -35,7 +35,7 @@ type searched struct {
 
 func (w *world) search(tenant, query string, topK ...int) ([]searched, error) {
 	w.t.Helper()
-	q := schemas.SkillQuery{Query: query, Asking: asTenant(tenant)}
+	q := schemas.SkillQuery{Query: query, QueryOptions: asTenant(tenant)}
 	if len(topK) > 0 {
 		q.TopK = &topK[0]
 	}
@@ -121,7 +121,7 @@ func TestSearchIsExplained(t *testing.T) {
 	w.serve()
 	ask := asTenant("acme")
 	ask.Explain = true
-	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "check an invoice", Asking: ask})
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "check an invoice", QueryOptions: ask})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestSearchComparesWhatIsAskedFor(t *testing.T) {
 }
 
 func (w *world) explainedSkill(search string) (schemas.Explained, string, error) {
-	q := schemas.SkillQuery{Query: "audit virtual networks", Search: search, Asking: schemas.Asking{Explain: true}}
+	q := schemas.SkillQuery{Query: "audit virtual networks", Search: search, QueryOptions: schemas.QueryOptions{Explain: true}}
 	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
 	if err != nil {
 		return schemas.Explained{}, "", err
@@ -185,7 +185,7 @@ func (w *world) explainedSkill(search string) (schemas.Explained, string, error)
 }
 
 func (w *world) explainedAgent(search string) (schemas.Explained, string, error) {
-	q := schemas.AgentQuery{Query: "who can audit switches", Search: search, Asking: schemas.Asking{Explain: true}}
+	q := schemas.AgentQuery{Query: "who can audit switches", Search: search, QueryOptions: schemas.QueryOptions{Explain: true}}
 	a, err := bus.ResolveAgent.Call(w.ctx(), w.conn, q)
 	return a.Explained, a.Degraded, err
 }

@@ -31,7 +31,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 	if body, ok := r.packed.get(this); ok {
 		return body, nil
 	}
-	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
 		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil {
 			r.packed.put(this, body)
 		}
@@ -41,7 +41,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 }
 
 func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
-	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
 		builders := slices.DeleteFunc(s.builders(), func(b graph.Reach) bool {
 			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
@@ -63,7 +63,7 @@ func missingBuilders(q schemas.ContextQuery) string {
 }
 
 func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
-	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
 		t, ok := s.template()
 		if !ok {
 			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template %s", q.SkillID, within(q.Tenant())))
@@ -76,7 +76,7 @@ func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.
 }
 
 func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
-	err = r.ofSkill(ctx, q.Asking, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
 		a.Guardrails = s.records(s.guardrails())
 		a.Explain = s.why.list
 		return nil
@@ -86,7 +86,7 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 
 // ofSkill calls answer with the skill that the id means to the one who asks,
 // while all records stay as they are. Its status does not matter.
-func (r *Resolver) ofSkill(ctx context.Context, who schemas.Asking, id string, answer func(asked) error) error {
+func (r *Resolver) ofSkill(ctx context.Context, who schemas.QueryOptions, id string, answer func(asked) error) error {
 	if err := r.current(ctx); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (s *spare) search(ctx context.Context, q index.Query, wrong error) (index.R
 	}
 	q.By = index.Text
 	result, err := s.feed.index.Search(ctx, q)
-	result.Degraded = schemas.IndexAway
+	result.Degraded = schemas.IndexUnavailable
 	return result, err
 }
 

@@ -45,7 +45,7 @@ func TestTools(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			a, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: row.ask, Asking: asTenant(row.tenant)})
+			a, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: row.ask, QueryOptions: asTenant(row.tenant)})
 			if !errors.Is(err, row.err) {
 				t.Fatalf("got %v, want %v", err, row.err)
 			}
@@ -82,7 +82,7 @@ func TestToolClass(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			q := schemas.ToolClassQuery{ToolClass: row.class, Provider: row.provider, Asking: asTenant(row.tenant)}
+			q := schemas.ToolClassQuery{ToolClass: row.class, Provider: row.provider, QueryOptions: asTenant(row.tenant)}
 			a, err := bus.ResolveToolClass.Call(w.ctx(), w.conn, q)
 			if !errors.Is(err, row.err) {
 				t.Fatalf("got %v, want %v", err, row.err)
@@ -115,7 +115,7 @@ func TestUnknownToolsAreOneRead(t *testing.T) {
 	for i := range 999 {
 		ids = append(ids, fmt.Sprintf("no.such.tool%d", i))
 	}
-	a, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: ids, Asking: asTenant("acme")})
+	a, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: ids, QueryOptions: asTenant("acme")})
 	if err != nil || len(a.Tools) != 1 || len(a.Missing) != 999 {
 		t.Errorf("got %d tools and %d missing, %v, want 1 and 999", len(a.Tools), len(a.Missing), err)
 	}
