@@ -16,7 +16,7 @@ const (
 
 // TextDelta is a piece of the answer.
 type TextDelta struct {
-	Text string `json:"text"`
+	Text string `json:"text" doc:"Markdown (CommonMark with GFM tables); Cairn escapes values of the estate in it. The words of a language model are not trustworthy markup: clients must sanitize the HTML that they render. Plain text with the profile's format plain and the rendering agent"`
 }
 
 // ToolUse is a tool call of the model.
@@ -34,7 +34,7 @@ type ToolResult struct {
 
 // DirectResponse is the unrendered answer, sent when the rendering agent fails.
 type DirectResponse struct {
-	Text   string `json:"text"`
+	Text   string `json:"text" doc:"Markdown, as in TextDelta"`
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 }

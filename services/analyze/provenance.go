@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/services/internal/markdown"
 )
 
 // maxDifferences is the largest number of values in a result that is searched for
@@ -73,7 +74,7 @@ func provenance(ctx context.Context, answer, question string, results []result) 
 	places = append(places, samples...) // computed values take precedence over samples
 	found := schemas.Provenance{Figures: []schemas.Figure{}}
 	all := index(places)
-	for _, f := range figuresOf(answer) {
+	for _, f := range figuresOf(markdown.Plain(answer)) {
 		if ctx.Err() != nil {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/services/internal/markdown"
 )
 
 // Serve registers the handlers of the service on s.
@@ -40,7 +41,11 @@ func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 		_ = json.Unmarshal(r.Profile, &p) // a profile of another form is ignored
 	}
 	shown := tablesFor(r, p)
-	texts := []string{prose(r.Answer, shown)}
+	answer := prose(r.Answer, shown)
+	if p.Format == "plain" {
+		answer = markdown.Plain(answer)
+	}
+	texts := []string{answer}
 	for _, t := range shown {
 		texts = append(texts, "\n\n"+t.text)
 	}

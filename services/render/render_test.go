@@ -93,7 +93,7 @@ func TestRender(t *testing.T) {
 		{"several metrics, Markdown characters, and no value",
 			analysis("", `{"data_key":"a_b","group_by":"c|d","metrics":["count","avg:x"]}`,
 				`{"groups":{"null":3,"<b>":2},"total":5,"metrics":{"avg:x":{"groups":{"null":null,"<b>":1.23456},"total":1.5}}}`),
-			"\n\n**a\\_b by c\\|d**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
+			"\n\n**a_b by c\\|d**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
 		{"a duplicate metric", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites), "a\n\n" + table},
 		{"small figures", analysis("a", `{"data_key":"h","group_by":"s","metrics":["avg:x"]}`, `{"groups":{"a":0.00041,"b":0},"total":0.0123456}`),
 			"a\n\n**h by s**\n\n| s | avg:x |\n|---|--:|\n| a | 0.00041 |\n| b | 0 |\n| total | 0.0123 |"},

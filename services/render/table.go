@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/services/internal/markdown"
 )
 
 // maxRows bounds the rows of a table, largest first.
@@ -33,6 +34,7 @@ type row struct {
 }
 
 // holds reports whether a line is a list item, "- label: value", that repeats a row.
+// The label may be escaped for Markdown, as the planner does, or as in the estate.
 func (t table) holds(line string) bool {
 	item, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
 	at := strings.LastIndex(item, ": ")
@@ -41,7 +43,8 @@ func (t table) holds(line string) bool {
 	}
 	label, value := strings.TrimSpace(item[:at]), strings.TrimSpace(item[at+2:])
 	return slices.ContainsFunc(t.rows, func(r row) bool {
-		return (label == r.label || label == t.locale.label(r.label)) &&
+		name := t.locale.label(r.label)
+		return slices.Contains([]string{r.label, name, markdown.Escape(r.label), markdown.Escape(name)}, label) &&
 			slices.ContainsFunc(r.figures, func(f float64) bool { return t.locale.shows(f, value) })
 	})
 }

@@ -4,14 +4,19 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"cairn/services/internal/markdown"
 )
 
-// cells returns the header of a table and its lines: rows, the number of omitted groups,
-// and totals.
-func (t table) cells() (head []string, lines [][]string) {
-	head = append([]string{t.by}, t.metrics...)
+// cells returns a table's header and its lines: the rows, the number of omitted
+// rows, and the totals. Names are written by text.
+func (t table) cells(text func(string) string) (head []string, lines [][]string) {
+	head = []string{text(t.by)}
+	for _, m := range t.metrics {
+		head = append(head, text(m))
+	}
 	for _, r := range t.rows {
-		lines = append(lines, append([]string{t.locale.label(r.label)}, t.written(r.figures)...))
+		lines = append(lines, append([]string{text(t.locale.label(r.label))}, t.written(r.figures)...))
 	}
 	if more := t.groups - len(t.rows); more > 0 {
 		lines = append(lines, append([]string{t.locale.count(more)}, make([]string, len(t.metrics))...))
@@ -29,33 +34,20 @@ func (t table) written(figures []float64) []string {
 
 // markdown formats the table as GitHub Flavored Markdown.
 func (t table) markdown() string {
-	head, lines := t.cells()
+	head, lines := t.cells(markdown.Escape)
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|---%s|", escaped(t.title), strings.Join(escapedAll(head), " | "), strings.Repeat("|--:", len(t.metrics)))
+	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|---%s|", markdown.Escape(t.title), strings.Join(head, " | "), strings.Repeat("|--:", len(t.metrics)))
 	for _, line := range lines {
-		fmt.Fprintf(&b, "\n| %s |", strings.Join(escapedAll(line), " | "))
+		fmt.Fprintf(&b, "\n| %s |", strings.Join(line, " | "))
 	}
 	return b.String()
 }
 
-func escapedAll(texts []string) []string {
-	all := make([]string, len(texts))
-	for i, text := range texts {
-		all[i] = escaped(text)
-	}
-	return all
-}
-
-// escaped escapes characters that Markdown interprets.
-func escaped(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`).Replace(text)
-}
-
 // plain formats the table as aligned columns.
 func (t table) plain() string {
-	head, lines := t.cells()
+	head, lines := t.cells(markdown.Line)
 	var b strings.Builder
-	fmt.Fprintln(&b, t.title)
+	fmt.Fprintln(&b, markdown.Line(t.title))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, line := range append([][]string{head}, lines...) {
 		_, _ = fmt.Fprintln(w, strings.Join(line, "\t")) // a strings.Builder never fails

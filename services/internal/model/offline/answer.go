@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cairn/services/internal/markdown"
 )
 
 // longList is how many lines an answer may have.
@@ -36,7 +38,10 @@ type line struct {
 	n     figure
 }
 
-func (l line) String() string { return l.label + ": " + l.n.String() }
+func (l line) String() string { return l.name() + ": " + l.n.String() }
+
+// name is the label in Markdown.
+func (l line) name() string { return markdown.Escape(l.label) }
 
 func (r result) total() figure {
 	if r.Total == nil {
@@ -82,19 +87,20 @@ func enumerate[T any](words []T, between string, most, all int) string {
 func inline(lines []line, most int) string {
 	var out []string
 	for _, l := range lines {
-		out = append(out, l.label+" "+l.n.String())
+		out = append(out, l.name()+" "+l.n.String())
 	}
 	return enumerate(out, ", ", most, len(out))
 }
 
+// labels returns the names of the lines, in Markdown.
 func labels(lines []line) (out []string) {
 	for _, l := range lines {
-		out = append(out, l.label)
+		out = append(out, l.name())
 	}
 	return out
 }
 
-// answer says what the results of the plan's calls mean.
+// answer returns the meaning of the results of the plan's calls, in Markdown.
 func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
 	if p.refuse != "" {
 		return p.refuse + "\n\n" + p.instead(arrays)
@@ -109,7 +115,7 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
 	case p.intent == overview:
 		return sayOverview(arrays, results)
 	case p.intent == fields:
-		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2), strings.Join(results[0].Fields, ", "), results[0].Count)
+		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2), strings.Join(escapeAll(results[0].Fields), ", "), results[0].Count)
 	}
 	return strings.Join(append([]string{p.say(results[1], results[len(results)-1])}, p.notes...), "\n")
 }
@@ -120,25 +126,25 @@ func (p plan) say(r, goals result) string {
 	case p.intent.conditional():
 		return p.sayCount(p.met(r, goals), total)
 	case p.intent == metric && r.Total == nil:
-		return fmt.Sprintf("None of the %s has a number in %s.", p.records(2), p.measure.path)
+		return fmt.Sprintf("None of the %s has a number in %s.", p.records(2), p.measure.name())
 	case p.intent == metric && p.group == nil:
-		return fmt.Sprintf("%v: the %s of %s over the %s.", total, metricNames[p.metric], p.measure.path, p.records(2))
+		return fmt.Sprintf("%v: the %s of %s over the %s.", total, metricNames[p.metric], p.measure.name(), p.records(2))
 	case p.intent == metric:
-		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:\n- %s", metricNames[p.metric], p.measure.path, p.records(2), total, p.group.path, enumerate(lines, "\n- ", longList, r.GroupCount))
+		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:\n- %s", metricNames[p.metric], p.measure.name(), p.records(2), total, p.group.name(), enumerate(lines, "\n- ", longList, r.GroupCount))
 	case p.intent == compare:
 		return p.sayCompare(r)
 	case p.intent == distinct:
-		return fmt.Sprintf("%d different values of %s among the %s.", r.GroupCount, p.group.path, p.records(2))
+		return fmt.Sprintf("%d different values of %s among the %s.", r.GroupCount, p.group.name(), p.records(2))
 	case len(lines) == 0:
-		return fmt.Sprintf("None: 0 of %v %s have a value of %s.", total, p.records(2), p.group.path)
+		return fmt.Sprintf("None: 0 of %v %s have a value of %s.", total, p.records(2), p.group.name())
 	case p.intent == top && p.least && r.GroupCount > len(lines):
-		return "There are too many values of " + p.group.path + " to tell the fewest."
+		return "There are too many values of " + p.group.name() + " to tell the fewest."
 	case p.intent == top:
 		return p.sayTop(lines)
 	case p.names:
 		return fmt.Sprintf("%v %s: %s.", total, p.records(total), enumerate(labels(lines), ", ", longList, r.GroupCount))
 	}
-	text := fmt.Sprintf("%v %s by %s:\n- %s", total, p.records(total), p.group.path, enumerate(lines, "\n- ", longList, r.GroupCount))
+	text := fmt.Sprintf("%v %s by %s:\n- %s", total, p.records(total), p.group.name(), enumerate(lines, "\n- ", longList, r.GroupCount))
 	if n := r.sum(absent); n > 0 {
 		text += fmt.Sprintf("\nWithout a value: %v.", n)
 	}
@@ -207,12 +213,12 @@ func (p plan) sayTop(lines []line) string {
 		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.n, b.n) })
 	}
 	if n := min(p.topN, len(lines)); p.topN > 1 {
-		text := fmt.Sprintf("The first %d by %s of the %s:", n, p.group.path, p.records(2))
+		text := fmt.Sprintf("The first %d by %s of the %s:", n, p.group.name(), p.records(2))
 		for i, l := range lines[:n] {
 			text += fmt.Sprintf("\n%d. %v", i+1, l)
 		}
 		if n < len(lines) && lines[n].n == lines[n-1].n {
-			text += fmt.Sprintf("\n%s has as many as the last of these.", lines[n].label)
+			text += fmt.Sprintf("\n%s has as many as the last of these.", lines[n].name())
 		}
 		return text
 	}
@@ -223,9 +229,9 @@ func (p plan) sayTop(lines []line) string {
 		each = " each"
 	}
 	if p.measure != nil {
-		return fmt.Sprintf("%s: %s %s %v of the %s.", what, p.metric, p.measure.path, n, p.records(2))
+		return fmt.Sprintf("%s: %s %s %v of the %s.", what, p.metric, p.measure.name(), n, p.records(2))
 	}
-	return fmt.Sprintf("%s: %v %s%s, %s by %s.", what, n, p.records(n), each, most, p.group.path)
+	return fmt.Sprintf("%s: %v %s%s, %s by %s.", what, n, p.records(n), each, most, p.group.name())
 }
 
 func (p plan) sayCompare(r result) string {
@@ -236,9 +242,9 @@ func (p plan) sayCompare(r result) string {
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
 	best, next := lines[0], lines[1]
 	if best.n == next.n {
-		return fmt.Sprintf("Both the same: %s and %s have %v %s each.", best.label, next.label, best.n, p.records(2))
+		return fmt.Sprintf("Both the same: %s and %s have %v %s each.", best.name(), next.name(), best.n, p.records(2))
 	}
-	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.label, best.n, p.records(2), inline(lines[1:], longList), best.n-next.n)
+	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.name(), best.n, p.records(2), inline(lines[1:], longList), best.n-next.n)
 }
 
 // sayOverview says, for each array, how many records there are and of what
@@ -248,11 +254,11 @@ func sayOverview(arrays []*array, results []result) string {
 	for i, r := range results {
 		text += fmt.Sprintf("\n- %v %s", r.total(), arrays[i].noun(r.total()))
 		if f, kinds := arrays[i].sorter(), r.lines(); f != nil && len(kinds) > 0 {
-			text += fmt.Sprintf(", by %s: %s", f.path, inline(kinds, 5))
+			text += fmt.Sprintf(", by %s: %s", f.name(), inline(kinds, 5))
 		}
 	}
 	for _, a := range arrays[len(results):] {
-		text += "\n- " + a.key
+		text += "\n- " + markdown.Escape(a.key)
 	}
 	return text
 }
@@ -271,15 +277,23 @@ func (p plan) instead(arrays []*array) string {
 		var names []string
 		for _, f := range a.fields() {
 			if !hasDigits(f.path) {
-				names = append(names, f.path)
+				names = append(names, f.name())
 			}
 		}
-		text += "\n- " + a.key + ": " + enumerate(names, ", ", most, len(names))
+		text += "\n- " + markdown.Escape(a.key) + ": " + enumerate(names, ", ", most, len(names))
 		if f := a.sorter(); f != nil && example == "" && !hasDigits(f.path) {
-			example = "\nYou could ask: How many " + a.noun(2) + " are there per " + f.path + "?"
+			example = "\nYou could ask: How many " + a.noun(2) + " are there per " + f.name() + "?"
 		}
 	}
 	return text + example
+}
+
+// escapeAll returns the values in Markdown.
+func escapeAll(values []string) (out []string) {
+	for _, v := range values {
+		out = append(out, markdown.Escape(v))
+	}
+	return out
 }
 
 func hasDigits(name string) bool { return strings.ContainsAny(name, "0123456789") }

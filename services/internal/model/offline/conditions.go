@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/markdown"
 )
 
 // cond is a match that narrows the records. Which of them meet it is told by a
@@ -18,7 +19,7 @@ type cond struct {
 	labels  []string        // nil when groups cannot tell
 	rest    bool            // labels are of those that do not meet it
 	shown   bool            // a result is to show it beside its opposite
-	phrase  string          // "site Oslo", after "with" or "have"
+	phrase  string          // "site Oslo", after "with" or "have", in Markdown
 }
 
 // absent is the group of the records without a value; the others are empty.
@@ -114,7 +115,7 @@ func (m match) flagged(want bool) cond {
 		return m.present(false)
 	}
 	label := fmt.Sprint(want)
-	return cond{match: m, filter: json.RawMessage(label), labels: []string{label}, shown: true, phrase: f.path + " = " + label}
+	return cond{match: m, filter: json.RawMessage(label), labels: []string{label}, shown: true, phrase: f.name() + " = " + label}
 }
 
 // present asks for records that have a value, or else for those where the
@@ -138,9 +139,9 @@ func (m match) present(want bool) cond {
 		no = json.RawMessage(`{"exists":false}`)
 	}
 	if want {
-		return cond{match: m, filter: has, inverse: no, labels: none, rest: true, shown: true, phrase: "a value of " + column.Path}
+		return cond{match: m, filter: has, inverse: no, labels: none, rest: true, shown: true, phrase: "a value of " + m.field.name()}
 	}
-	return cond{match: m, filter: no, inverse: has, labels: none, shown: true, phrase: "no value of " + column.Path}
+	return cond{match: m, filter: no, inverse: has, labels: none, shown: true, phrase: "no value of " + m.field.name()}
 }
 
 // equal asks for records with one of the values, or denied with none of them.
@@ -157,7 +158,7 @@ func (m match) equal() cond {
 	if c.shown {
 		c.filter = in(slices.DeleteFunc(slices.Clone(m.field.column().Values), func(v estate.Value) bool { return slices.Contains(c.labels, v.Text) }))
 	}
-	c.phrase = m.field.path + than + enumerate(c.labels, " or ", 8, len(c.labels))
+	c.phrase = m.field.name() + than + enumerate(escapeAll(c.labels), " or ", 8, len(c.labels))
 	return c
 }
 
@@ -175,7 +176,7 @@ func in(values []estate.Value) json.RawMessage {
 
 // inList asks for records whose list has the value, or has it not.
 func (m match) inList() cond {
-	c := cond{match: m, phrase: m.values[0].Text + " in " + m.field.path, filter: json.RawMessage(`{"contains":` + string(m.values[0].JSON()) + `}`)}
+	c := cond{match: m, phrase: markdown.Escape(m.values[0].Text) + " in " + m.field.name(), filter: json.RawMessage(`{"contains":` + string(m.values[0].JSON()) + `}`)}
 	if m.denied {
 		c.filter, c.inverse, c.shown, c.phrase = nil, c.filter, true, "no "+c.phrase
 	}
@@ -195,7 +196,7 @@ func (m match) within() cond {
 		phrases = append(phrases, signs[l.op]+l.to)
 		filters = append(filters, fmt.Sprintf("%q:%s", l.op, to))
 	}
-	c := cond{match: m, filter: json.RawMessage("{" + strings.Join(filters, ",") + "}"), phrase: m.field.path + strings.Join(phrases, " and")}
+	c := cond{match: m, filter: json.RawMessage("{" + strings.Join(filters, ",") + "}"), phrase: m.field.name() + strings.Join(phrases, " and")}
 	if to, ok := strings.CutPrefix(filters[0], `"eq":`); ok {
 		c.filter = json.RawMessage(to)
 	}

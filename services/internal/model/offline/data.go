@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/markdown"
 )
 
 // array is an array of the estate, as far as planning looks at it.
@@ -131,9 +132,12 @@ func (a *array) first(so func(*field) bool) *field {
 	return a.fields()[i]
 }
 
-// noun is what n of the records are called.
+// name returns the path in Markdown.
+func (f *field) name() string { return markdown.Escape(f.path) }
+
+// noun returns the word for n of the records, in Markdown.
 func (a *array) noun(n figure) string {
-	name := strings.Join(nameWords(a.key[strings.LastIndex(a.key, ".")+1:]), " ")
+	name := markdown.Escape(strings.Join(nameWords(a.key[strings.LastIndex(a.key, ".")+1:]), " "))
 	if n != 1 {
 		return name
 	}

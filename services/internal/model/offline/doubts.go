@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"cairn/services/internal/markdown"
 )
 
 const unclearQuestion = "I cannot tell what is asked."
@@ -34,7 +36,7 @@ func (r reading) doubts(p *plan) string {
 	case len(lost) > 0:
 		return notContained(lost)
 	case p.group != nil && p.group.listed() && !p.names:
-		return "I cannot tell the figures by " + p.group.path + ", of which a record has several; please ask for one of them."
+		return "I cannot tell the figures by " + p.group.name() + ", of which a record has several; please ask for one of them."
 	case slices.ContainsFunc(p.conds, untold), len(p.goals) > 1 && slices.ContainsFunc(p.goals, untold):
 		return "I cannot tell which records these are, only how many have no such value."
 	case ratio >= 0 && len(p.goals) > 0 && len(p.goals[0].values) > 1:
@@ -45,7 +47,8 @@ func (r reading) doubts(p *plan) string {
 	return r.unused(p)
 }
 
-func quoted(words []string) string { return `"` + strings.Join(words, " ") + `"` }
+// quoted returns words of the question in quotation marks, in Markdown.
+func quoted(words []string) string { return `"` + markdown.Escape(strings.Join(words, " ")) + `"` }
 
 func notContained(words []string) string { return "The data does not contain " + quoted(words) + "." }
 
@@ -131,14 +134,14 @@ func (r reading) unused(p *plan) string {
 		switch at := m.start(); {
 		case r.focus.has(at) && (r.intent != count || m.role != asField || !m.field.sums()), p.group == m.field && p.group != nil:
 		case m.role == asArray && r.neg[at] && p.group != nil:
-			return "I cannot tell which values of " + p.group.path + " have none of the records."
+			return "I cannot tell which values of " + p.group.name() + " have none of the records."
 		case m.role == asField && m.whole >= 0.5 && many != at && r.wants(m.span()) && p.measure != m.field && !p.on(m.field):
-			return "I cannot tell what is asked of " + m.field.path + "."
+			return "I cannot tell what is asked of " + m.field.name() + "."
 		}
 	}
 	for _, m := range r.rivals {
 		if o := r.matches[r.by[m.start()]]; p.measure != nil && p.measure == o.field {
-			p.notes = append(p.notes, "I took "+p.measure.path+"; "+m.field.path+" could be meant as well.")
+			p.notes = append(p.notes, "I took "+p.measure.name()+"; "+m.field.name()+" could be meant as well.")
 		}
 	}
 	return ""

@@ -13,7 +13,7 @@
 //	plan, followup          what to compute, for one question or after another
 //	doubts                  why that would not be safe: then it is refused
 //	calls                   the tool calls of a plan
-//	answer                  what their results mean
+//	answer                  what their results mean, in Markdown with escaped values
 package offline
 
 import (

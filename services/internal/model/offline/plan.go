@@ -97,7 +97,7 @@ func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
 			p.conds = append(p.conds, c)
 		case m.role != asField:
 			if p.conds[i], ok = p.conds[i].join(c); !ok {
-				return "I cannot tell two things of " + c.field.path + " at a time; please ask for one of them."
+				return "I cannot tell two things of " + c.field.name() + " at a time; please ask for one of them."
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (r reading) goalPlan(p *plan, _ wanted) string {
 func (r reading) comparePlan(p *plan, _ wanted) string {
 	for _, m := range r.matches {
 		if m.role == asField && m.field.numeric() && r.wants(m.span()) {
-			return "I cannot compare by " + m.field.path + "; please ask for the figure of each."
+			return "I cannot compare by " + m.field.name() + "; please ask for the figure of each."
 		}
 	}
 	i := slices.IndexFunc(p.conds, func(c cond) bool { return len(c.values) > 1 })

@@ -1,0 +1,109 @@
+// Package markdown writes values into CommonMark and GFM text as literal text.
+package markdown
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+var (
+	// block matches the beginning of a value that could begin a block on a line
+	// of its own: a list item, a heading, a quotation, a rule, a table's delimiters.
+	block = regexp.MustCompile(`^(?:>|[-+=#:]+(?: |$)|\d{1,9}([.)])(?: |$))`)
+	// inline matches what may have a meaning within a line.
+	inline = regexp.MustCompile("(?i)[*`~|\\[<]|_+|\\\\|&[#a-z0-9]+;|://|\\bwww\\.|@[\\w-]+\\.")
+)
+
+// Escape returns value as Markdown that renders as Line(value) and nothing else:
+// no link, image, HTML, emphasis, table cell or block. Characters that have no
+// meaning where they stand, as in vm_name or C:\x, are not escaped.
+func Escape(value string) string {
+	text := Line(value)
+	var b strings.Builder
+	if at := block.FindStringSubmatchIndex(text); at != nil {
+		marker := max(at[2], 0) // the character after an item's number, else the first
+		b.WriteString(text[:marker] + `\` + text[marker:marker+1])
+		text = text[marker+1:]
+	}
+	end := 0
+	for _, at := range inline.FindAllStringIndex(text, -1) {
+		b.WriteString(text[end:at[0]])
+		b.WriteString(escapeToken(text, at[0], at[1]))
+		end = at[1]
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+// escapeToken escapes the match of inline at text[from:to].
+func escapeToken(text string, from, to int) string {
+	token := text[from:to]
+	switch token[0] {
+	case '<':
+		return "&lt;" // inert also where a program takes the text for HTML
+	case '&':
+		return "&amp;" + token[1:]
+	case 'w', 'W':
+		return token[:3] + `\.`
+	case '_':
+		if alphanumeric(text[:from], true) && alphanumeric(text[to:], false) {
+			return token
+		}
+		return strings.Repeat(`\_`, len(token))
+	case '\\':
+		if to < len(text) && !strings.Contains(punctuation, text[to:to+1]) {
+			return token
+		}
+	}
+	return `\` + token
+}
+
+// alphanumeric reports whether text ends, or begins, with an ASCII letter or digit.
+func alphanumeric(text string, end bool) bool {
+	if text == "" {
+		return false
+	}
+	c := text[0]
+	if end {
+		c = text[len(text)-1]
+	}
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// Line returns value on one line: white space other than no-break spaces becomes
+// single spaces, and control and bidirectional formatting characters become U+FFFD.
+func Line(value string) string {
+	space := func(r rune) bool { return r == ' ' || unicode.IsSpace(r) && !strings.ContainsRune("\u00a0\u202f", r) }
+	return visible(strings.Join(strings.FieldsFunc(strings.ToValidUTF8(value, "\uFFFD"), space), " "))
+}
+
+// visible replaces control characters other than line breaks and tabs, and
+// bidirectional formatting characters.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+var escapes = regexp.MustCompile("\\\\[!-/:-@\\[-`{-~]|&lt;|&amp;")
+
+// Plain returns Markdown with its escapes resolved, as plain text for people or
+// programs that do not render it, without control characters other than line
+// breaks and tabs.
+func Plain(text string) string {
+	return visible(escapes.ReplaceAllStringFunc(text, func(escape string) string {
+		switch escape {
+		case "&lt;":
+			return "<"
+		case "&amp;":
+			return "&"
+		}
+		return escape[1:]
+	}))
+}
