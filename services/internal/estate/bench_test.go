@@ -31,7 +31,7 @@ func BenchmarkParse(b *testing.B) {
 	})
 }
 
-// requestBody is an analyze body around the largest estate.
+// requestBody returns an analyze request with the largest estate.
 func requestBody(tb testing.TB) []byte {
 	tb.Helper()
 	body, err := json.Marshal(map[string]string{
@@ -77,8 +77,8 @@ func BenchmarkSplitBody(b *testing.B) {
 	})
 }
 
-// BenchmarkFirstAnswer is all that this package does from a body's last byte
-// to the first tool's result.
+// BenchmarkFirstAnswer measures the work of this package from the last byte of a body to
+// the first tool result.
 func BenchmarkFirstAnswer(b *testing.B) {
 	body := requestBody(b)
 	b.SetBytes(int64(len(body)))
@@ -129,7 +129,7 @@ func BenchmarkTools(b *testing.B) {
 	})
 }
 
-// BenchmarkCalls measures calls of every kind on the estate once it is read.
+// BenchmarkCalls measures calls of every kind on an estate whose columns are cached.
 func BenchmarkCalls(b *testing.B) {
 	e := parse(b, string(estatetest.Read(b, "limit-text")))
 	e.Outline(1 << 10) // reads all columns

@@ -6,28 +6,26 @@ import (
 	"errors"
 )
 
-// ErrNotObject says that a body is JSON but no object.
+// ErrNotObject reports that a body is valid JSON, but not an object.
 var ErrNotObject = errors.New("want a JSON object")
 
-// contextName is the member of an analyze body that holds the estate.
+// contextName is the member of an analyze request that has the estate.
 const contextName = "context"
 
-// A Body is the body of an analyze request taken apart.
+// A Body is an analyze request, split into the estate and the other members.
 type Body struct {
-	// Context is the member "context" as written, for Unquote; nil when there is
-	// none or it is no string.
+	// Context is the member "context" as written, for Unquote; nil if it is missing
+	// or not a string.
 	Context []byte
-	// Members are the other members as written, sharing the body's memory. The
-	// member "context" is among them when it is no string. Of members with the
-	// same name the last one counts.
+	// Members are the other members as written, sharing the body's memory. They
+	// include "context" if it is not a string. The last of duplicate names counts.
 	Members map[string]json.RawMessage
-	// Duplicates are the names that are there more than once.
+	// Duplicates are the names that occur more than once.
 	Duplicates []string
 }
 
-// SplitBody checks the whole body and takes it apart. The error is a
-// *SyntaxError or ErrNotObject. The body must not change while the result is
-// used.
+// SplitBody validates the whole body and splits it. The error is a *SyntaxError or
+// ErrNotObject. The body must not change while the result is in use.
 func SplitBody(body []byte) (Body, error) {
 	s := splitter{scanner: scanner{text: body}}
 	if err := s.document(s.top); err != nil {
@@ -41,14 +39,14 @@ func SplitBody(body []byte) (Body, error) {
 		return s.Body, nil
 	}
 	s.Context = v
-	if len(v) < len(body)/2 { // Who keeps it shall not keep all of the body.
+	if len(v) < len(body)/2 { // the estate must not keep a much larger body alive
 		s.Context = bytes.Clone(v)
 	}
 	delete(s.Members, contextName)
 	return s.Body, nil
 }
 
-// splitter is a scanner that notes the members of the top-level object.
+// splitter is a scanner that records the members of the top-level object.
 type splitter struct {
 	scanner
 	Body
@@ -64,7 +62,7 @@ func (s *splitter) top(i int) int {
 
 func (s *splitter) member(name, at int) (end int) {
 	key := string(valid(value(s.text[name:skipString(s.text, name)]).content()))
-	if _, twice := s.Members[key]; twice {
+	if _, duplicate := s.Members[key]; duplicate {
 		s.Duplicates = append(s.Duplicates, key)
 	}
 	if key == contextName && s.at(at) == '"' {

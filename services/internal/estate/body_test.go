@@ -12,19 +12,19 @@ import (
 	"cairn/services/internal/estate/estatetest"
 )
 
-// textOf is what the context says.
+// textOf returns the content of the context.
 func textOf(b estate.Body) string {
 	if b.Context == nil {
 		return ""
 	}
-	return string([]rune(string(estate.Unquote(b.Context)))) // what is no UTF-8 becomes U+FFFD
+	return string([]rune(string(estate.Unquote(b.Context)))) // invalid UTF-8 becomes U+FFFD
 }
 
 func TestSplitBody(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		body       string
-		context    string // "none" when there is no string
+		context    string // "none": not a string
 		members    map[string]string
 		duplicates []string
 	}{
@@ -72,7 +72,7 @@ func TestSplitBody(t *testing.T) {
 	}
 }
 
-func TestSplitBodyRefuses(t *testing.T) {
+func TestSplitBodyErrors(t *testing.T) {
 	t.Parallel()
 	for body, offset := range map[string]int{
 		``: 0, `{"context":"a`: 13, `{"context":"a\"}`: 16, `{"context":"a\q"}`: 14, `{"context":"a",}`: 15, "{\"context\":\"a\tb\"}": 13,
@@ -110,16 +110,16 @@ func TestSplitBodyOfEstates(t *testing.T) {
 	}
 }
 
-func TestShortContextHoldsNoLargeBody(t *testing.T) {
+func TestShortContextIsCopied(t *testing.T) {
 	t.Parallel()
 	body := `{"context":"[\n]","padding":"` + strings.Repeat("x", 1<<20) + `"}`
 	got, err := estate.SplitBody([]byte(body))
 	if err != nil || textOf(got) != "[\n]" || cap(got.Context) > 1<<10 {
-		t.Errorf("context %q with room for %d bytes, error %v", got.Context, cap(got.Context), err)
+		t.Errorf("context %q with a capacity of %d bytes, error %v", got.Context, cap(got.Context), err)
 	}
 }
 
-// A long context is unescaped in two parts: where they meet must not show.
+// TestLongContext covers the seam of a context that is unescaped in two parts.
 func TestLongContext(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{

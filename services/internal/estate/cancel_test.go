@@ -10,22 +10,22 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// ending is a context that ends once somebody has looked at it so many times.
-type ending struct {
+// expiring is a context that is canceled after max calls of Err.
+type expiring struct {
 	context.Context
-	looks, most int
+	calls, max int
 }
 
-func (e *ending) Err() error {
-	if e.looks++; e.looks > e.most {
+func (e *expiring) Err() error {
+	if e.calls++; e.calls > e.max {
 		return context.Canceled
 	}
 	return nil
 }
 
-// Wherever a computation is when its context ends, it stops, and leaves nothing
-// half done behind.
-func TestStatsEndsWithItsContext(t *testing.T) {
+// TestStatsCancellation cancels a computation at each check of its context. It must stop,
+// and the next one must return complete figures.
+func TestStatsCancellation(t *testing.T) {
 	t.Parallel()
 	var records []string
 	for i := range 40_000 {
@@ -38,11 +38,11 @@ func TestStatsEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := parse(t, text)
-	// Looking between the steps alone would be seven looks.
-	for most := 0; ; most += 1 + most/4 {
-		if _, err := e.Stats(&ending{t.Context(), 0, most}, q); err == nil {
-			if most < 8 {
-				t.Errorf("a computation on %d records looked %d times whether it was wanted", len(records), most)
+	// Checks between the steps alone would be seven.
+	for n := 0; ; n += 1 + n/4 {
+		if _, err := e.Stats(&expiring{t.Context(), 0, n}, q); err == nil {
+			if n < 8 {
+				t.Errorf("a computation on %d records checked its context %d times, want at least 8", len(records), n)
 			}
 			break
 		} else if !errors.Is(err, context.Canceled) {
@@ -50,7 +50,7 @@ func TestStatsEndsWithItsContext(t *testing.T) {
 		}
 	}
 	if got, err := e.Stats(t.Context(), q); err != nil || got.Total != want.Total || fmt.Sprint(got.Groups) != fmt.Sprint(want.Groups) {
-		t.Errorf("got %v, %v after others were ended, want %v", got.Groups, err, want.Groups)
+		t.Errorf("got %v, %v after canceled computations, want %v", got.Groups, err, want.Groups)
 	}
 	var unknown *estate.UnknownKeyError
 	if _, err := e.Stats(t.Context(), estate.Query{DataKey: "s"}); !errors.As(err, &unknown) {

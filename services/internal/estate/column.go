@@ -9,33 +9,32 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-// MaxValues is how many distinct values a Column holds; of more, the most
-// frequent.
+// MaxValues bounds the distinct values of a Column; it has the most frequent ones.
 const MaxValues = 10_000
 
-// A Column is the values that the records of an array have in one field.
+// A Column describes the values of one field in the records of an array.
 type Column struct {
 	Path     string
-	Records  int // all of the array
+	Records  int // records of the array
 	Missing  int // records without the field
-	Null     int // records where it is null
+	Null     int // records with null
 	Distinct int // distinct strings, numbers and booleans
-	// Values are the strings, numbers and booleans, the most frequent first,
-	// then in order of appearance.
+	// Values are the strings, numbers and booleans, most frequent first, then in
+	// order of appearance.
 	Values []Value
-	// Elements are the strings, numbers and booleans inside of array values,
-	// counted per element; the filter operator contains finds them.
+	// Elements are the strings, numbers and booleans in array values, counted per
+	// element; the filter operator contains matches them.
 	Elements []Value
 }
 
-// A Value is a distinct value and how often it is there.
+// A Value is a distinct value and its number of occurrences.
 type Value struct {
-	Text  string // as the group it makes is called
+	Text  string // the label of its group
 	Type  string // string, number or boolean
 	Count int
 }
 
-// JSON is the value as a filter wants it.
+// JSON returns the value as a filter operand.
 func (v Value) JSON() json.RawMessage {
 	if v.Type == kindNames[kindString] {
 		return quote([]byte(v.Text))
@@ -45,9 +44,9 @@ func (v Value) JSON() json.RawMessage {
 
 func (v Value) operand() operand { return newOperand(value(v.JSON())) }
 
-// Column returns the values of the field at path. A field that no record has
-// gives a column without values. The error is an *UnknownKeyError or that of
-// ctx. The caller must not change the result.
+// Column returns the values of the field at path. A field that no record has yields a
+// column without values. The error is an *UnknownKeyError or ctx.Err(). The caller must
+// not modify the result.
 func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 	a, err := e.find(key)
 	if err != nil {
@@ -66,27 +65,27 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 	return c, nil
 }
 
-// The codes of a column's values; the further ones are 2 + a place in values.
+// Codes of values. A code from codeValues on is codeValues plus an index in values.
 const (
 	codeMissing = iota
 	codeNull
 	codeValues
 )
 
-// A column is one field of an array's records: each record has a code, each
-// code stands for a distinct value.
+// A column is one field of an array's records: each record has a code, which stands for
+// a distinct value.
 type column struct {
-	types   uint8 // a bit for each kind
+	types   uint8 // bit set of kinds
 	nulls   int
 	values  []entry
 	codes   []uint32
-	rows    []uint32             // the records that have the codes; nil when they are the first
-	numbers []float64            // of values, NaN where it is none; nil when there are no numbers
-	public  *lazy.Value[*Column] // the column as callers see it
+	rows    []uint32             // the records of codes; nil: the first ones
+	numbers []float64            // of values, NaN for other kinds; nil if there are no numbers
+	public  *lazy.Value[*Column] // computed on first use
 	groups  *lazy.Value[labels]
 }
 
-// float is the number as far as a float64 holds it, else NaN.
+// float returns the number as float64, or NaN.
 func (o operand) float() float64 {
 	if o.kind == kindNumber {
 		if f, err := strconv.ParseFloat(o.text, 64); err == nil {
@@ -96,7 +95,8 @@ func (o operand) float() float64 {
 	return math.NaN()
 }
 
-// describe counts; Missing is for the caller to take from all records.
+// describe returns the public column. Missing counts the records with the field; the
+// caller subtracts it from all records.
 func (c *column) describe(ctx context.Context) (*Column, error) {
 	public := &Column{Null: c.nulls, Missing: len(c.codes), Values: top(c.values)}
 	var elements dictionary
@@ -120,7 +120,7 @@ func (c *column) describe(ctx context.Context) (*Column, error) {
 	return public, nil
 }
 
-// dense is the code of each of n records. The caller must not change it.
+// dense returns the code of each of n records. The caller must not modify it.
 func (c *column) dense(n int) []uint32 {
 	if len(c.codes) == n {
 		return c.codes
@@ -135,15 +135,15 @@ func (c *column) dense(n int) []uint32 {
 	return dense
 }
 
-// single says whether all values are of one kind, and scalars: then no two have
-// the same label.
+// single reports whether all values are scalars of one kind. Their labels are then
+// distinct.
 func (c *column) single() bool {
 	kinds := c.types &^ (1 << kindNull)
 	return kinds&(kinds-1) == 0 && kinds < 1<<kindNull
 }
 
-// Sizes in bytes of what is kept of a value besides its text, which the context
-// holds: in the dictionary, as a group, and as callers see it.
+// Sizes in bytes of a value besides its text, which shares the memory of the estate: in
+// the dictionary, as a group, and in the public column.
 const (
 	columnSize = 250
 	entrySize  = 32
@@ -157,10 +157,10 @@ func (c *column) size() int {
 	elements := 0
 	for _, v := range c.values {
 		if !v.scalar() {
-			size += len(v.text) // as it is written as a group
+			size += len(v.text) // its canonical form as a group label
 		}
 		if v.kind == kindArray {
-			elements += len(v.text) / 2 // each has a byte and a comma or bracket at least
+			elements += len(v.text) / 2 // an element has at least a byte and a separator
 		}
 	}
 	return size + valueSize*min(elements, MaxValues)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// An operand is a value to compare with: a scalar as it is named as a group,
-// an array or object as it is written.
+// An operand is a comparable value: the label of a scalar, or the text of an array or
+// object as written.
 type operand struct {
 	kind kind
 	text string
@@ -17,7 +17,7 @@ func newOperand(v value) operand { return operand{v.kind(), string(v.label())} }
 
 func (o operand) scalar() bool { return o.kind < kindNull }
 
-// label is what operands of a kind are equal by.
+// label returns the text by which operands of a kind are equal.
 func (o operand) label() string {
 	if o.kind == kindArray || o.kind == kindObject {
 		return string(canonical(value(o.text)))
@@ -25,7 +25,7 @@ func (o operand) label() string {
 	return o.text
 }
 
-// entry is a distinct value and how often it is there.
+// entry is a distinct value and its number of occurrences.
 type entry struct {
 	operand
 	count uint32
@@ -35,18 +35,18 @@ func (e entry) public() Value {
 	return Value{Text: e.text, Type: kindNames[e.kind], Count: int(e.count)}
 }
 
-// dictionary gives each distinct value a place. It is a hash table of its own
-// because most of the time that a large estate takes is spent here: a map
-// hashes a new key twice, and keeps it beside the list.
+// dictionary assigns an index to each distinct value. It is a specialized hash table
+// because reading a large estate spends most of its time here: a map hashes a new key
+// twice and stores it in addition to the list.
 type dictionary struct {
 	list  []entry  // in order of appearance
-	slots []uint64 // a hash, and below it 1 + a place in list; 0 when free, at least a quarter are
-	last  int      // the place found last: records often come sorted
+	slots []uint64 // hash in the upper half, 1 + index in list in the lower; 0 is free, as at least a quarter are
+	last  int      // the last index found: records are often sorted
 }
 
 var hashSeed = maphash.MakeSeed()
 
-// add counts v, which is not null, n times and returns its place.
+// add counts v, which is not null, n times and returns its index.
 func (d *dictionary) add(v value, n uint32) int {
 	k, text := v.kind(), []byte(v)
 	if k < kindNull {
@@ -61,7 +61,7 @@ func (d *dictionary) add(v value, n uint32) int {
 
 func (e *entry) is(text []byte, k kind) bool { return e.text == string(text) && e.kind == k }
 
-// place finds the value in list, or adds it.
+// place returns the index of the value, and adds it if it is new.
 func (d *dictionary) place(text []byte, k kind) int {
 	if 4*len(d.list) >= 3*len(d.slots) {
 		d.grow()
@@ -97,10 +97,10 @@ func (d *dictionary) grow() {
 	}
 }
 
-// top returns the scalars, the most frequent first.
+// top returns the scalars, most frequent first.
 func top(list []entry) []Value {
-	// Sorting numbers made of count and place is many times faster than
-	// sorting the values.
+	// Sorting integers composed of count and index is many times faster than sorting
+	// the values.
 	order := make([]uint64, 0, len(list))
 	for i, v := range list {
 		if v.scalar() {

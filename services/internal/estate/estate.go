@@ -1,14 +1,13 @@
-// Package estate holds an estate context, JSON text of up to 10 MiB, and the
-// two computations on it: what a data array looks like (Inspect) and figures
-// about its records (Stats). It also takes apart the request body that carries
-// the context (SplitBody).
+// Package estate holds an estate, JSON text of up to 10 MiB, and computes on it: Inspect
+// returns the schema of a data array, Stats aggregates its records. SplitBody splits the
+// request body that carries the estate.
 //
-// No tree is built: Parse checks the text and notes where the arrays and their
-// records start. When the fields are asked for, all records are read for the
-// places of their values. A field is read into a column when it is asked for
-// first: a dictionary of the distinct values, with numbers as float64, and for
-// each record the code of its value, null and missing apart. Figures are computed on codes: what takes long, such
-// as a filter, is done once per distinct value.
+// The package builds no tree. Parse validates the text and records the offsets of the
+// arrays and their records. The first access to fields reads all records for the offsets
+// of their values. The first access to a field reads it into a column: a dictionary of
+// the distinct values, with numbers as float64, and for each record the code of its
+// value, with codes for null and missing. Stats computes on codes; expensive steps, such
+// as a filter, run once per distinct value.
 package estate
 
 import (
@@ -24,52 +23,52 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-// BareKey is the key of the array when the whole context is one.
+// BareKey is the key of a top-level array.
 const BareKey = "items"
 
-// ElementField is the field by which elements that are not objects go.
+// ElementField is the field name of elements that are not objects.
 const ElementField = "value"
 
-// maxText is a bound that keeps offsets within 32 bits.
+// maxText keeps offsets within 32 bits.
 const maxText = 1 << 30
 
-// maxListed bounds the keys or fields that an error or a note repeats.
+// maxListed bounds the keys or fields listed in an error or a note.
 const maxListed = 100
 
-// An Estate is a parsed context. It may be used concurrently.
+// An Estate is a parsed estate. It is safe for concurrent use.
 type Estate struct {
 	text   value
-	arrays []*array // those of objects first, each in document order
+	arrays []*array // those with objects first, each in document order
 	byKey  map[string]*array
-	cut    bool // there are more arrays than are kept
+	cut    bool // the text has more arrays than maxArrays
 	size   int
 
-	profiled *lazy.Value[struct{}]
-	left     atomic.Int64 // bytes that columns may yet take
+	profiled     *lazy.Value[struct{}]
+	columnBudget atomic.Int64 // bytes that columns may still reserve
 }
 
-// An array is a data array: one that is reached from the top through objects.
+// An array is a data array: an array at the top or nested in objects only.
 type array struct {
 	key     string
 	text    value
-	starts  []uint32 // where in text the elements start
-	objects int      // how many elements are objects
-	level   int      // how many names the key is made of
+	starts  []uint32 // offsets of the elements in text
+	objects int      // number of elements that are objects
+	level   int      // number of names in the key
 	profile *profile
-	tree    *fieldTree // of its records; nil when they have not been read, or are listed in profile
+	tree    *fieldTree // fields of the records; nil before reading and after profile is set
 
 	mu      sync.Mutex
-	columns map[string]*column // by path, those that have been read and are kept
-	places  map[string]*places // by path, of those that have not
+	columns map[string]*column  // by path, those read and cached
+	offsets map[string]*offsets // by path, those of unread columns
 }
 
-// Parse checks that all of text is JSON and finds its data arrays. Bytes in
-// strings that are not UTF-8 become U+FFFD, as in encoding/json. It keeps text,
-// which must not change afterwards. The error is a *SyntaxError.
+// Parse validates text as JSON and finds its data arrays. As in encoding/json, invalid
+// UTF-8 in strings becomes U+FFFD. The estate keeps text, which must not change. The
+// error is a *SyntaxError.
 func Parse(text []byte) (*Estate, error) { return parse(text, func(*array) {}) }
 
-// parse is Parse; found gets each array as soon as its text is checked. Not all
-// of them come to be in the estate.
+// parse is Parse; it calls found for each array as soon as it is validated. Some of them
+// may not become part of the estate.
 func parse(text []byte, found func(*array)) (*Estate, error) {
 	f := finder{scanner: scanner{text: text}, found: found}
 	if len(text) > maxText {
@@ -83,16 +82,16 @@ func parse(text []byte, found func(*array)) (*Estate, error) {
 		return parse(valid(text), found)
 	}
 	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
-	e.adopt(slices.DeleteFunc(f.arrays, func(a *array) bool { return a == nil }))
+	e.setArrays(slices.DeleteFunc(f.arrays, func(a *array) bool { return a == nil }))
 	return e, nil
 }
 
-// arraySize is about what an array takes besides its key, in bytes.
+// arraySize is the approximate size of an array besides its key, in bytes.
 const arraySize = 400
 
-func (e *Estate) adopt(arrays []*array) {
+func (e *Estate) setArrays(arrays []*array) {
 	for _, a := range arrays {
-		// Where a.b may mean two arrays the name with the dot in it goes first.
+		// An ambiguous key such as a.b denotes the array whose name contains the dot.
 		if b := e.byKey[a.key]; b == nil || a.level < b.level {
 			e.byKey[a.key] = a
 		}
@@ -109,16 +108,16 @@ func (e *Estate) adopt(arrays []*array) {
 	}
 	e.arrays = append(e.arrays, others...)
 	e.profiled = lazy.New(e.makeProfiles)
-	e.left.Store(int64(columnShare(len(e.text))))
+	e.columnBudget.Store(int64(columnShare(len(e.text))))
 	e.size = cap(e.text) + columnShare(len(e.text))
 	for _, a := range e.arrays {
 		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + e.fieldsSize(a)
 	}
 }
 
-// Keys returns the dotted paths of the data arrays: those with objects in them
-// first, then empty ones and those of plain values, each in document order.
-// Arrays inside elements of arrays are not among them.
+// Keys returns the dotted paths of the data arrays: those with objects first, then empty
+// ones and those of other values, each in document order. Arrays inside elements of
+// arrays are not included.
 func (e *Estate) Keys() []string {
 	keys := make([]string, len(e.arrays))
 	for i, a := range e.arrays {
@@ -127,7 +126,7 @@ func (e *Estate) Keys() []string {
 	return keys
 }
 
-// Count returns how many elements the array has; 0 where there is none.
+// Count returns the number of elements of the array; 0 for an unknown key.
 func (e *Estate) Count(key string) int {
 	if a := e.byKey[key]; a != nil {
 		return len(a.starts)
@@ -135,8 +134,7 @@ func (e *Estate) Count(key string) int {
 	return 0
 }
 
-// Size is about the memory the estate holds or may come to hold, in bytes; it
-// does not grow.
+// Size returns the approximate memory in bytes that the estate may take. It is constant.
 func (e *Estate) Size() int { return e.size }
 
 func (e *Estate) find(key string) (*array, error) {
@@ -146,19 +144,19 @@ func (e *Estate) find(key string) (*array, error) {
 	return nil, &UnknownKeyError{Key: key, Available: e.Keys()}
 }
 
-// UnknownKeyError says that the estate has no such data array, and which it has.
+// UnknownKeyError reports that the estate has no such data array.
 type UnknownKeyError struct {
 	Key       string
 	Available []string
 }
 
-// Error names the key only; the available ones may be many.
+// Error returns a message without the available keys, which may be many.
 func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("no data array %q in the context", e.Key)
 }
 
-// MarshalJSON writes the tool result from which a model can correct itself:
-// the error and the available keys, no more than a hundred of them.
+// MarshalJSON returns the tool result from which a model can correct its call: the error
+// and up to 100 available keys.
 func (e *UnknownKeyError) MarshalJSON() ([]byte, error) {
 	result := struct {
 		Error     string   `json:"error"`
@@ -185,8 +183,7 @@ func (a *array) records() iter.Seq[value] {
 	}
 }
 
-// end is where the i-th element ends: before the bracket or the comma and the
-// space around it.
+// end returns the end of the i-th element, without the space, comma or bracket after it.
 func (a *array) end(i int) int {
 	if i+1 == len(a.starts) {
 		return trimSpace(a.text, len(a.text)-1)
@@ -194,8 +191,8 @@ func (a *array) end(i int) int {
 	return trimSpace(a.text, trimSpace(a.text, int(a.starts[i+1]))-1)
 }
 
-// field finds path in a record. An element that is not an object has the one
-// field "value".
+// field returns the value at path in a record. An element that is not an object has the
+// single field "value".
 func (v value) field(path string) (value, bool) {
 	if v.kind() != kindObject && path == ElementField {
 		return v, true
@@ -203,7 +200,7 @@ func (v value) field(path string) (value, bool) {
 	return v.lookup(path, 0)
 }
 
-// list writes names separated by commas, no more than maxListed of them.
+// list joins up to maxListed names with commas.
 func list(names []string) string {
 	if more := len(names) - maxListed; more > 0 {
 		return fmt.Sprintf("%s, … %d more", strings.Join(names[:maxListed], ", "), more)

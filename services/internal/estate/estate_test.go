@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 		"arrays inside elements are not reached":           {`{"a":[{"b":[{}]},[{"c":[]}]]}`, []string{"a"}},
 		"empty arrays and plain values come last":          {`{"e":[],"s":["x"],"a":[{}]}`, []string{"a", "e", "s"}},
 		"one object among plain values makes it the first": {`{"s":["x"],"a":[1,{}]}`, []string{"a", "s"}},
-		"of a name that comes twice the last counts":       {`{"a":{"x":[{}]},"a":{"y":[{}]}}`, []string{"a.y"}},
+		"the last of duplicate names":                      {`{"a":{"x":[{}]},"a":{"y":[{}]}}`, []string{"a.y"}},
 		"even when it holds no array":                      {`{"a":[{}],"a":5}`, nil},
 		"even when it is written otherwise":                {`{"a":[{}],"\u0061":5}`, nil},
 		"and when it comes three times":                    {`{"a":[{}],"a":1,"a":{"b":[{}]}}`, []string{"a.b"}},
@@ -54,7 +54,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestKeyWithDotGoesFirst(t *testing.T) {
+func TestKeyWithDotTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"a.b":[{},{}],"a":{"b":[{}]}}`, `{"a":{"b":[{}]},"a.b":[{},{}]}`} {
 		e := parse(t, text)
@@ -64,7 +64,7 @@ func TestKeyWithDotGoesFirst(t *testing.T) {
 	}
 }
 
-func TestParseNamesThePlace(t *testing.T) {
+func TestSyntaxErrorOffset(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text   string
@@ -73,7 +73,7 @@ func TestParseNamesThePlace(t *testing.T) {
 	}{
 		"no text":                        {"", 0, "want a value"},
 		"nothing but space":              {" \n", 2, "want a value"},
-		"the text is cut":                {`{"a":[1,`, 8, "ends too early"},
+		"truncated text":                 {`{"a":[1,`, 8, "unexpected end of text"},
 		"a comma is missing":             {`{"a":[1 2]}`, 8, "want , or ]"},
 		"a comma too many":               {`{"a":1,}`, 7, "want a name"},
 		"a colon is missing":             {`{"a" 1}`, 5, "want :"},
@@ -122,7 +122,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-func TestManyArraysAreCut(t *testing.T) {
+func TestMaxArrays(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	text.WriteString(`{"first":[]`)
@@ -135,14 +135,14 @@ func TestManyArraysAreCut(t *testing.T) {
 		t.Errorf("%d keys, want 10000", got)
 	}
 	if outline := e.Outline(1 << 10); len(outline) > 1<<10 || !strings.Contains(outline, "more arrays") {
-		t.Errorf("the outline does not mark its cut:\n%s", outline)
+		t.Errorf("the outline does not say that it is truncated:\n%s", outline)
 	}
 	if limit := 80 * text.Len(); e.Size() > limit {
 		t.Errorf("size %d, want less than %d", e.Size(), limit)
 	}
 }
 
-func TestRepeatedNamesUseUpNoKeys(t *testing.T) {
+func TestDuplicateNamesDoNotCount(t *testing.T) {
 	t.Parallel()
 	text := `{"x":[],` + strings.Repeat(`"a":{"b":[1]},"c":[1],`, 12_000) + `"a":[{}]}`
 	if got := parse(t, text).Keys(); !cmp.Equal(got, []string{"a", "x", "c"}) {
@@ -178,7 +178,7 @@ func TestUnknownKey(t *testing.T) {
 	}
 }
 
-func TestUnknownKeyListsAHundred(t *testing.T) {
+func TestUnknownKeyListLimit(t *testing.T) {
 	t.Parallel()
 	out, err := json.Marshal(&estate.UnknownKeyError{Key: "a", Available: make([]string, 150)})
 	if err != nil {
@@ -229,7 +229,7 @@ func TestOutline(t *testing.T) {
 			t.Errorf("outline of %d bytes, want at most %d", len(got), size)
 		}
 		if size > 3 && len(got) < len(want) && !strings.Contains(got, "…") && strings.Count(got, "\n") < 3 {
-			t.Errorf("outline of %d bytes does not mark its cut: %q", size, got)
+			t.Errorf("outline of %d bytes is not marked as truncated: %q", size, got)
 		}
 	}
 	if got := parse(t, `{"a":1}`).Outline(100); !strings.Contains(got, "no data arrays") {

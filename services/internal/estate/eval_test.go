@@ -46,7 +46,7 @@ func TestStatsQuestions(t *testing.T) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	estates := map[string]*estate.Estate{}
-	asked := 0
+	count := 0
 	for lines.Scan() {
 		var q question
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
@@ -60,11 +60,11 @@ func TestStatsQuestions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		asked++
+		count++
 		answer(t, estates[q.Estate], q)
 	}
-	if err := lines.Err(); err != nil || asked == 0 {
-		t.Fatalf("asked %d questions, error %v", asked, err)
+	if err := lines.Err(); err != nil || count == 0 {
+		t.Fatalf("%d questions, error %v", count, err)
 	}
 }
 
@@ -103,8 +103,8 @@ func answer(t *testing.T, e *estate.Estate, q question) {
 	}
 }
 
-// answerDigest checks a result with more groups than are listed: their number,
-// the largest, and the sum of all of them.
+// answerDigest checks a truncated result: the number of groups, the largest ones, and the
+// checksum of all.
 func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
 	t.Helper()
 	got, err := e.StatsUpTo(t.Context(), q.Query, want.GroupCount+1)
@@ -128,11 +128,11 @@ func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
 		t.Errorf("%s: largest groups (-want +got):\n%s", q.ID, diff)
 	}
 	if sum := digest(t, all); sum != want.GroupsSHA256 {
-		t.Errorf("%s: sum of the groups %s, want %s", q.ID, sum, want.GroupsSHA256)
+		t.Errorf("%s: checksum of the groups %s, want %s", q.ID, sum, want.GroupsSHA256)
 	}
 }
 
-// digest is the SHA-256 of the groups as compact JSON with sorted names.
+// digest returns the SHA-256 of the groups as compact JSON with sorted names.
 func digest(t *testing.T, groups map[string]int) string {
 	t.Helper()
 	var text bytes.Buffer

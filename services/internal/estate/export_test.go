@@ -2,7 +2,7 @@ package estate
 
 import "context"
 
-// StatsUpTo is Stats with another bound on the groups.
+// StatsUpTo is Stats with another maximum of groups.
 func (e *Estate) StatsUpTo(ctx context.Context, q Query, maxGroups int) (Stats, error) {
 	return e.compute(ctx, q, maxGroups)
 }

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A Field is one dotted path that records of an array have.
+// A Field is a dotted path that occurs in the records of an array.
 type Field struct {
 	Path  string
-	Types []string // seen: string, number, boolean, null, array, object, in this order
-	Count int      // records in which it is there and not null
+	Types []string // a subset of string, number, boolean, null, array, object, in this order
+	Count int      // records with a value other than null
 }
 
-// Scalar says whether records hold a string, number or boolean there.
+// Scalar reports whether a record has a string, number or boolean in the field.
 func (f Field) Scalar() bool {
 	return typeBits(f.Types)&(1<<kindString|1<<kindNumber|1<<kindBoolean) != 0
 }
 
-// Fields returns the fields of all records of the array in order of appearance,
-// each object before what is in it; the first 400, fewer in an estate of more
-// than a hundred arrays, and nothing for an unknown key. The error is that of
-// ctx. The caller must not change the result.
+// Fields returns the fields of the records of the array in order of appearance, an object
+// before its members. It returns up to 400, fewer in an estate of more than 125 arrays,
+// and none for an unknown key. The error is ctx.Err(). The caller must not modify the
+// result.
 func (e *Estate) Fields(ctx context.Context, key string) ([]Field, error) {
 	a := e.byKey[key]
 	if a == nil {
@@ -41,7 +41,7 @@ func (p *profile) paths() []string {
 	return paths
 }
 
-// typeSets holds the names for each set of types, made once for all fields.
+// typeSets has the type names for each bit set, shared by all fields.
 var typeSets = func() (sets [1 << len(kindNames)][]string) {
 	for bits := range sets {
 		for k, name := range kindNames {

@@ -2,35 +2,35 @@ package estate
 
 import "context"
 
-// fieldTree is the names met in the records of an array, each with the places
-// of its values.
+// fieldTree is the tree of names in the records of an array, with the offsets of their
+// values.
 type fieldTree struct {
 	ctx     context.Context
-	err     error // of ctx, once the reading has seen it
-	read    int   // members so far
+	err     error // of ctx
+	read    int   // number of members read
 	array   *array
 	root    fieldNode
-	bound   int // of nodes
+	bound   int // the largest number of nodes
 	size    int
-	more    bool // names were left out
-	careful bool // of a name that comes twice in an object only the last counts
+	more    bool // names were dropped
+	careful bool // objects may have duplicate names, of which the last counts
 	record  int
 }
 
 type fieldNode struct {
 	name     string
-	record   int // the last one in which it was met
+	record   int // the last record with the name
 	children []*fieldNode
 	byName   map[string]int
 
-	places
+	offsets
 }
 
 func newFieldTree(ctx context.Context, a *array, bound int, careful bool) *fieldTree {
 	return &fieldTree{ctx: ctx, array: a, bound: bound, careful: careful}
 }
 
-// ended counts what is read, and reports whether ctx has ended.
+// ended counts a member, and reports whether ctx is done.
 func (t *fieldTree) ended() bool {
 	if t.read++; t.read%checkValues == 0 {
 		t.err = t.ctx.Err()
@@ -38,8 +38,8 @@ func (t *fieldTree) ended() bool {
 	return t.err != nil
 }
 
-// readAll reads the records. It gives up and returns false when a name comes
-// twice and the tree is not careful, and when ctx ends.
+// readAll reads the records. It stops and returns false when ctx is done, or when the
+// tree is not careful and an object has a duplicate name.
 func (t *fieldTree) readAll() bool {
 	for element := range t.array.records() {
 		t.record++
@@ -53,7 +53,7 @@ func (t *fieldTree) readAll() bool {
 			continue
 		}
 		if n, _ := t.child(&t.root, []byte(ElementField), 0); n != nil {
-			n.see(t.array, t.record-1, element)
+			n.add(t.array, t.record-1, element)
 		}
 	}
 	return true
@@ -85,7 +85,7 @@ func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
 			return false
 		}
 		child.record = t.record
-		child.see(t.array, t.record-1, member)
+		child.add(t.array, t.record-1, member)
 		if member.kind() == kindObject && depth < maxFieldDepth && !t.walk(child, member, depth+1) {
 			return false
 		}
@@ -93,8 +93,8 @@ func (t *fieldTree) walk(n *fieldNode, object value, depth int) bool {
 	return true
 }
 
-// child returns the node of a name and its place. Records mostly have the same
-// names in the same order, so the place after the last one is tried first.
+// child returns the node of a name and its index. Records mostly have the same names in
+// the same order, so the index after the previous one is tried first.
 func (t *fieldTree) child(n *fieldNode, name []byte, guess int) (*fieldNode, int) {
 	if guess < len(n.children) && n.children[guess].name == string(name) {
 		return n.children[guess], guess

@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// operatorHelp tells a model how to write a filter.
+// operatorHelp describes filter conditions to a model.
 const operatorHelp = "want a value to equal, or an object with one or more of ne gt gte lt lte in contains exists, as in {\"gte\": 5}"
 
-// A condition is what a filter says of one field.
+// A condition is the part of a filter that applies to one field.
 type condition struct {
 	field string
 	tests []test
-	// wants is the value to equal when that is all the condition says.
-	wants *operand
-	asked bool // some record got this far
-	found bool // some record had the field
+	// wants is the operand if the condition is a plain equality.
+	wants  *operand
+	tested bool // a record was tested
+	found  bool // a tested record had the field
 }
 
-// A test judges a field's value; ok is false when the record has none.
+// A test evaluates a field's value; ok is false if the record lacks the field.
 type test func(v operand, ok bool) bool
 
 func parseFilter(filter map[string]json.RawMessage) ([]*condition, error) {
@@ -71,10 +71,10 @@ func parseCondition(field string, raw json.RawMessage) (*condition, error) {
 	return c, nil
 }
 
-// narrow keeps of rows those of whose n records the condition holds, in place.
-// Each distinct value is judged once. The error is that of ctx.
+// narrow returns the rows whose records meet the condition, reusing the memory of rows.
+// It tests each distinct value once. The error is ctx.Err().
 func (c *condition) narrow(ctx context.Context, rows []uint32, col *column, n int) ([]uint32, error) {
-	c.asked = len(rows) > 0
+	c.tested = len(rows) > 0
 	pass := make([]bool, codeValues+len(col.values))
 	pass[codeMissing] = c.holds(operand{}, false)
 	pass[codeNull] = c.holds(operand{kindNull, NullGroup}, true)
@@ -147,8 +147,8 @@ func (o operand) equals(v operand, ok bool) bool {
 	return ok && v.kind == o.kind && v.label() == o.text
 }
 
-// differs treats a missing value as null: it differs from everything else, and
-// {"ne": null} asks for records that have a value.
+// differs treats a missing value as null: it differs from every other value, and
+// {"ne": null} selects the records with a value.
 func (o operand) differs(v operand, ok bool) bool {
 	if !ok {
 		return o.kind != kindNull
@@ -156,8 +156,8 @@ func (o operand) differs(v operand, ok bool) bool {
 	return !o.equals(v, ok)
 }
 
-// compares orders numbers with numbers and strings with strings, bytewise, so
-// that dates in ISO form come right. Other pairs have no order.
+// compares orders numbers numerically and strings bytewise, which suits ISO dates. Other
+// pairs are unordered and do not match.
 func (o operand) compares(good func(order int) bool, op string) (test, error) {
 	switch o.kind {
 	case kindNumber:
@@ -172,11 +172,11 @@ func (o operand) compares(good func(order int) bool, op string) (test, error) {
 	}
 }
 
-// numberOrder compares a number with o: integers of 64 bits exactly and others
-// as floats.
+// numberOrder compares a number with o: 64-bit integers exactly, other numbers as
+// float64.
 func (o operand) numberOrder() func(text string) int {
 	k, err := strconv.ParseInt(o.text, 10, 64)
-	g, _ := strconv.ParseFloat(o.text, 64) // Out of range it is infinite, which compares well.
+	g, _ := strconv.ParseFloat(o.text, 64) // out of range it is infinite, which orders correctly
 	return func(text string) int {
 		if err == nil && isPlainInteger(text) {
 			if i, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -188,7 +188,7 @@ func (o operand) numberOrder() func(text string) int {
 	}
 }
 
-// contained looks for the text in a string, and for the value in an array.
+// contained reports whether a string contains the text, or an array the value.
 func (o operand) contained(v operand, ok bool) bool {
 	switch {
 	case !ok:

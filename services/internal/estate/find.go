@@ -1,21 +1,21 @@
 package estate
 
-// Bounds on what is kept of a text made to be costly: a key of many long names
-// for each of a million arrays would take more memory than there is. What lies
-// beyond is checked but not found.
+// Bounds on the arrays of an estate. Without them an adversarial text, such as a million
+// arrays with long keys, would exhaust memory. Arrays beyond them are validated but not
+// found.
 const (
 	maxArrays   = 10_000
 	maxKeyBytes = 512
 )
 
-// finder is a scanner that notes the data arrays it comes through.
+// finder is a scanner that records the data arrays.
 type finder struct {
 	scanner
 	found  func(*array)
-	arrays []*array // nil where one has been dropped
-	kept   int      // how many are not nil
+	arrays []*array // nil for dropped ones
+	kept   int      // number of arrays not dropped
 	cut    bool
-	key    []byte // of the object or array being read
+	key    []byte // key of the object or array being read
 }
 
 func (f *finder) top(i int) int {
@@ -25,7 +25,7 @@ func (f *finder) top(i int) int {
 	return f.find(i, 0)
 }
 
-// find checks the value at i, which goes by f.key.
+// find validates the value at i, whose key is f.key.
 func (f *finder) find(i, level int) int {
 	switch f.at(i) {
 	case '[':
@@ -64,13 +64,13 @@ func (f *finder) findMembers(i, level int) int {
 		return f.object(i, level)
 	}
 	prefix := len(f.key)
-	seen := map[string][2]int{} // names whose values hold arrays, and which
+	seen := map[string][2]int{} // range in arrays of names whose values contain arrays
 	return f.members(i, level, func(name, at int) int {
 		if c := f.at(at); len(seen) == 0 && c != '{' && c != '[' {
 			return f.value(at, level+1)
 		}
 		member := value(f.text[name:skipString(f.text, name)]).content()
-		if old, twice := seen[string(member)]; twice {
+		if old, duplicate := seen[string(member)]; duplicate {
 			f.drop(old[0], old[1])
 			delete(seen, string(member))
 		}
@@ -88,7 +88,7 @@ func (f *finder) findMembers(i, level int) int {
 	})
 }
 
-// drop forgets the arrays of a member that comes again: the last one counts.
+// drop removes the arrays of a duplicate member: the last one counts.
 func (f *finder) drop(from, to int) {
 	for i := from; i < to; i++ {
 		if f.arrays[i] != nil {

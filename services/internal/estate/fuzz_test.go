@@ -12,8 +12,8 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// FuzzEstate compares with encoding/json and with the naive figures of
-// reference_test.go.
+// FuzzEstate compares the package with encoding/json and with the reference implementation
+// in reference_test.go.
 func FuzzEstate(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[{"x":1,"y":{"z":"q"}},{"x":1.0,"y.z":null},{"x":[1,"\u00e9"],"x":2}],"a.b":{"c":[]},"d":[1,"1",true,null]}`,
@@ -49,7 +49,7 @@ func checkKeys(t *testing.T, e *estate.Estate, want map[string][]any) {
 		t.Fatalf("keys %q, want %d", keys, len(want))
 	}
 	if e.Outline(1 << 20); len(e.Outline(50)) > 50 {
-		t.Error("the outline is longer than asked for")
+		t.Error("the outline exceeds its limit")
 	}
 	for _, key := range keys[:min(len(keys), 20)] {
 		records, ok := want[key]
@@ -80,7 +80,7 @@ func checkFields(t *testing.T, e *estate.Estate, key string, records []any) {
 			}
 		}
 		if f.Count != there || column.Records-column.Missing-column.Null != there {
-			t.Errorf("field %q is there %d times, in the column %d times, want %d",
+			t.Errorf("field %q has %d values, in the column %d times, want %d",
 				f.Path, f.Count, column.Records-column.Missing-column.Null, there)
 		}
 		for _, v := range column.Values {
@@ -89,7 +89,7 @@ func checkFields(t *testing.T, e *estate.Estate, key string, records []any) {
 	}
 }
 
-// checkFilter asks for the records with a value: they are those of the column.
+// checkFilter compares the number of records with a value with that of the column.
 func checkFilter(t *testing.T, e *estate.Estate, key, path string, v estate.Value) {
 	t.Helper()
 	if path == "" || len(path) > 512 {
@@ -111,7 +111,7 @@ func checkStats(t *testing.T, e *estate.Estate, key, path string, records []any)
 		return
 	}
 	if out, err := json.Marshal(s); err != nil || !json.Valid(out) {
-		t.Errorf("stats make no JSON: %s, error %v", out, err)
+		t.Errorf("stats are not valid JSON: %s, error %v", out, err)
 	}
 	want, ok := referenceGroups(records, path)
 	if !ok || len(want) > estate.MaxGroups {
@@ -129,7 +129,7 @@ func checkStats(t *testing.T, e *estate.Estate, key, path string, records []any)
 	}
 }
 
-// FuzzAnalyzeBody compares the taking apart of a body with encoding/json.
+// FuzzAnalyzeBody compares SplitBody with encoding/json.
 func FuzzAnalyzeBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"query":"q","context":"{\"a\":[{\"x\":\"\\u00e9\"}]}","target":"H"}`,
@@ -170,7 +170,7 @@ func FuzzAnalyzeBody(f *testing.F) {
 	})
 }
 
-// countContext counts the members called context at the top.
+// countContext returns the number of top-level members named context.
 func countContext(t *testing.T, body []byte) int {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(body))

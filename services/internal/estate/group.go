@@ -10,28 +10,27 @@ import (
 	"slices"
 )
 
-// maxLabelBytes is where the name of a group is cut.
+// maxLabelBytes is the length at which group labels are truncated.
 const maxLabelBytes = 4 << 10
 
-// A grouping puts each of some records into a group. Its zero value has no
-// groups. The first group is that of the records without a value.
+// A grouping assigns records to groups. Its zero value has no groups. The first group is
+// that of the records without a value.
 type grouping struct {
-	of     []uint32 // the group of each record
-	keys   []string // of all groups, those without records included
-	counts []uint32 // how many records are in each group
-	there  int      // groups with records
-	labels int      // of values that records have: null and missing are none
-	found  bool     // some record has the field, null or not
+	of       []uint32 // the group of each record
+	keys     []string // labels of all groups, including empty ones
+	counts   []uint32 // number of records by group
+	nonEmpty int      // number of groups with records
+	labels   int      // number of labels of values; null and missing have none
+	found    bool     // a record has the field, possibly null
 }
 
-// labels is the group of each code of a column, and the names of the groups.
+// labels maps each code of a column to a group, and each group to its label.
 type labels struct {
 	of   []uint32
 	keys []string
 }
 
-// group puts rows into groups by the label of what they have in a column. The
-// error is that of ctx.
+// group groups rows by the label of their value in a column. The error is ctx.Err().
 func group(ctx context.Context, rows []uint32, col *column, n int) (grouping, error) {
 	labels, err := col.groups.Get(ctx)
 	if err != nil {
@@ -53,19 +52,19 @@ func group(ctx context.Context, rows []uint32, col *column, n int) (grouping, er
 	}
 	for _, many := range by.counts {
 		if many > 0 {
-			by.there++
+			by.nonEmpty++
 		}
 	}
-	by.labels = by.there
-	if empty > 0 && by.counts[0] == empty { // The string "null" is a label, too.
+	by.labels = by.nonEmpty
+	if empty > 0 && by.counts[0] == empty { // the string "null" is a label too
 		by.labels--
 	}
 	by.found = by.found || int(empty) < len(rows)
 	return by, nil
 }
 
-// label gives each code a group, and each group a name: null and missing values
-// go to the first.
+// label assigns a group to each code and a label to each group. Null and missing values
+// have the first group.
 func (c *column) label(ctx context.Context) (labels, error) {
 	groups := make([]uint32, codeValues+len(c.values))
 	keys := append(make([]string, 0, 1+len(c.values)), NullGroup)
@@ -95,8 +94,8 @@ func (c *column) label(ctx context.Context) (labels, error) {
 	return labels{groups, keys}, nil
 }
 
-// classes is a number for each code, the same for values that are equal, and
-// how many numbers there may be; not of all values when ctx ends.
+// classes returns a number for each code, equal for equal values, and an upper bound of
+// the numbers. The result is incomplete if ctx is done.
 func (c *column) classes(ctx context.Context) (of []uint32, many int) {
 	of = all(codeValues + len(c.values))
 	if c.types&(1<<kindArray|1<<kindObject) == 0 {
@@ -118,8 +117,8 @@ func (c *column) classes(ctx context.Context) (of []uint32, many int) {
 	return of, len(of)
 }
 
-// rank is the most groups that have records, those with the largest figure
-// first, then by key; NaN is last. It is not complete when ctx ends.
+// rank returns the first most groups with records, by descending figure and then by key;
+// NaN sorts last. The result is incomplete if ctx is done.
 func (by grouping) rank(ctx context.Context, figures []float64, most int) []uint32 {
 	compare := func(g, h uint32) int {
 		x, y := figures[g], figures[h]
@@ -144,7 +143,7 @@ func (by grouping) rank(ctx context.Context, figures []float64, most int) []uint
 	return best.list
 }
 
-// worstFirst is a heap of the best groups so far.
+// worstFirst is a heap of the best groups so far, with the worst at the root.
 type worstFirst struct {
 	list    []uint32
 	compare func(g, h uint32) int // negative when g is better
@@ -155,10 +154,10 @@ func (w *worstFirst) Less(i, j int) bool { return w.compare(w.list[i], w.list[j]
 func (w *worstFirst) Swap(i, j int)      { w.list[i], w.list[j] = w.list[j], w.list[i] }
 func (w *worstFirst) Push(g any)         { w.list = append(w.list, g.(uint32)) }
 
-// Pop is not used: who takes all sorts them.
+// Pop is never called: the groups are sorted at the end.
 func (w *worstFirst) Pop() any { panic("nothing is taken from the heap") }
 
-// offer takes g when there are fewer than most or a worse one makes room.
+// offer adds g if there are fewer than most groups, or replaces a worse one.
 func (w *worstFirst) offer(g uint32, most int) {
 	switch {
 	case len(w.list) < most:
@@ -169,8 +168,8 @@ func (w *worstFirst) offer(g uint32, most int) {
 	}
 }
 
-// groupKey is the label, or when that is very long its beginning and a sum of
-// the rest, so that two groups do not become one.
+// groupKey returns the label; a very long one is truncated, with a checksum to keep
+// groups distinct.
 func groupKey(label string) string {
 	if len(label) <= maxLabelBytes {
 		return label
@@ -180,6 +179,6 @@ func groupKey(label string) string {
 
 func checksum(text string) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(text)) // a hash takes everything
+	_, _ = h.Write([]byte(text)) // never fails
 	return fmt.Sprintf(" (%d bytes, %x)", len(text), h.Sum64())
 }

@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Schema is what the model sees of a data array: metadata, not the records.
+// Schema describes a data array to the model by metadata and one sample record.
 type Schema struct {
-	Fields []string        `json:"fields"` // dotted paths; the last one says so when there are more
+	Fields []string        `json:"fields"` // dotted paths; if there are more, the last entry says how many
 	Count  int             `json:"count"`
-	Sample json.RawMessage `json:"sample"` // an object: the first record, cut where it is long
+	Sample json.RawMessage `json:"sample"` // an object: the first record, abbreviated
 }
 
-// Bounds on a Schema, so that it fits into what a small model can read.
+// Bounds on a Schema, to fit the context of a small model.
 const (
 	maxSchemaFields = 200
 	maxSchemaBytes  = 8 << 10 // of field names
 	maxSampleBytes  = 2 << 10
 )
 
-// Inspect describes the array called key. The error is an *UnknownKeyError or
-// that of ctx.
+// Inspect returns the schema of the array. The error is an *UnknownKeyError or ctx.Err().
 func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
 	a, err := e.find(key)
 	if err != nil {
@@ -49,7 +48,7 @@ func (p *profile) bounded() []string {
 	return paths
 }
 
-// mark says how many fields there are besides the first n; nothing when none.
+// mark describes the fields besides the first n; it is empty if there are none.
 func (p *profile) mark(n int) string {
 	switch more := max(0, len(p.fields)-n); {
 	case p.more:
@@ -67,7 +66,7 @@ func (a *array) sample(ctx context.Context) json.RawMessage {
 		switch {
 		case element.kind() == kindObject:
 			s.add(element, 0)
-		case a.objects > 0: // The first object tells more.
+		case a.objects > 0: // prefer the first object
 			continue
 		default:
 			s.out = append(s.out, `{"`+ElementField+`":`...)
@@ -86,10 +85,10 @@ const (
 	maxSampleDepth    = 4
 )
 
-// sampler copies a value, cutting what is long and saying so in its place.
-// Past left bytes no further member or element is begun.
+// sampler copies a value and replaces long parts by a mark. It starts no member or
+// element after left bytes.
 type sampler struct {
-	ctx  context.Context // ends the reading of large objects
+	ctx  context.Context // bounds the reading of large objects
 	out  json.RawMessage
 	left int
 }
@@ -160,7 +159,7 @@ func (s *sampler) addArray(v value, depth int) {
 	s.out = append(s.out, ']')
 }
 
-// shorten cuts text to n bytes at a rune's edge and marks the cut.
+// shorten truncates text to n bytes at a rune boundary and appends a mark.
 func shorten(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text

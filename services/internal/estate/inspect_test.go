@@ -22,7 +22,7 @@ func TestInspect(t *testing.T) {
 			`["x","y"]`, `{"fields":["value"],"count":2,"sample":{"value":"x"}}`},
 		"the sample is the first object": {
 			`[3,{"a":1}]`, `{"fields":["value","a"],"count":2,"sample":{"a":1}}`},
-		"of a name that comes twice the last value is shown": {
+		"the last of duplicate names": {
 			`[{"a":1,"b":2,"a":3}]`, `{"fields":["a","b"],"count":1,"sample":{"a":3,"b":2}}`},
 		"long arrays and deep values are cut": {
 			`[{"a":[1,2,3,4,5],"b":{"c":{"d":{"e":{"f":1}}}}}]`,
@@ -45,7 +45,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// encode is JSON as the services write it, without escaping for HTML.
+// encode returns JSON without HTML escaping, as the services write it.
 func encode(t testing.TB, v any) string {
 	t.Helper()
 	var out strings.Builder
@@ -57,7 +57,7 @@ func encode(t testing.TB, v any) string {
 	return strings.TrimSpace(out.String())
 }
 
-func TestInspectIsBounded(t *testing.T) {
+func TestInspectLimits(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string {
 		var text strings.Builder
@@ -85,7 +85,7 @@ func TestInspectIsBounded(t *testing.T) {
 				t.Errorf("%d bytes: %.200s", len(out), out)
 			}
 			if !strings.Contains(out, "…") {
-				t.Errorf("the cut is not marked: %s", out)
+				t.Errorf("truncation is not marked: %s", out)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-func TestFieldsAreBounded(t *testing.T) {
+func TestFieldsLimit(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	for i := range 500 {
@@ -121,7 +121,7 @@ func TestFieldsAreBounded(t *testing.T) {
 	}
 	column, err := e.Column(t.Context(), estate.BareKey, "f450")
 	if err != nil || column.Distinct != 1 || column.Missing != 500 {
-		t.Errorf("the column of a field that is not listed: %+v, error %v", column, err)
+		t.Errorf("the column of an unlisted field: %+v, error %v", column, err)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestColumn(t *testing.T) {
 			`[{"a":{"b":"path"},"a.b":"name"},{"a":{"b":"path"}}]`, "a.b",
 			estate.Column{Records: 2, Distinct: 2, Values: []estate.Value{
 				{Text: "name", Type: "string", Count: 1}, {Text: "path", Type: "string", Count: 1}}}},
-		"of a name that comes twice the last counts": {
+		"the last of duplicate names": {
 			`[{"a":"x","a":"y"}]`, "a",
 			estate.Column{Records: 1, Distinct: 1, Values: []estate.Value{{Text: "y", Type: "string", Count: 1}}}},
 		"no record has the field": {`[{"a":1}]`, "b", estate.Column{Records: 1, Missing: 1}},
@@ -168,7 +168,7 @@ func TestColumn(t *testing.T) {
 	}
 }
 
-// equalColumns compares regardless of whether an empty list is nil.
+// equalColumns treats nil and empty lists as equal.
 func equalColumns(a, b estate.Column) bool {
 	for _, c := range []*estate.Column{&a, &b} {
 		c.Values = append([]estate.Value{}, c.Values...)
@@ -177,7 +177,7 @@ func equalColumns(a, b estate.Column) bool {
 	return cmp.Equal(a, b)
 }
 
-func TestColumnIsBounded(t *testing.T) {
+func TestColumnLimit(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	for i := range 12_000 {

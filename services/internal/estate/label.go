@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// label is the text by which v is grouped and compared: a string as it is, a
-// number in its shortest form, true, false, null; an array or object as
-// compact JSON with its names sorted. Two values are equal when their kinds
-// and labels are. The result may share v's memory.
+// label returns the text by which v is grouped and compared: the content of a string, the
+// shortest form of a number, true, false or null, and canonical JSON for an array or
+// object. Values are equal if their kinds and labels are. The result may share v's memory.
 func (v value) label() []byte {
 	switch v.kind() {
 	case kindString:
@@ -27,8 +26,8 @@ func (v value) label() []byte {
 	}
 }
 
-// shortest gives a number one spelling: 85.0 is 85, 6e-1 is 0.6, -0 is 0. All
-// digits of an integer stay; other numbers keep those a float64 tells apart.
+// shortest normalizes a number: 85.0 to 85, 6e-1 to 0.6, -0 to 0. It keeps all digits of
+// an integer, and those that a float64 distinguishes of another number.
 func shortest(number value) []byte {
 	if isPlainInteger(number) {
 		return number
@@ -36,13 +35,13 @@ func shortest(number value) []byte {
 	text := string(number)
 	digits, point, ok := decimal(text)
 	switch {
-	case !ok: // The exponent is beyond any use; compare as written.
+	case !ok: // the exponent is out of range: compare as written
 		return []byte(strings.ToLower(text))
 	case digits == "":
 		return []byte("0")
 	}
 	if len(digits) > maxFloatDigits && point < len(digits) {
-		f, _ := strconv.ParseFloat(text, 64) // Out of range it is 0 or infinite.
+		f, _ := strconv.ParseFloat(text, 64) // out of range it is 0 or infinite
 		if f == 0 || math.IsInf(f, 0) {
 			return []byte(strings.ToLower(text))
 		}
@@ -51,11 +50,10 @@ func shortest(number value) []byte {
 	return spell(text[0] == '-', digits, point)
 }
 
-// maxFloatDigits is how many decimal digits any float64 can be told apart by.
+// maxFloatDigits is the number of decimal digits that identify any float64.
 const maxFloatDigits = 17
 
-// maxPlainDigits is how long an integer may be until it is written with an
-// exponent, as JavaScript does.
+// maxPlainDigits is the longest integer written without an exponent, as in JavaScript.
 const maxPlainDigits = 21
 
 func isPlainInteger[T string | value](number T) bool {
@@ -74,8 +72,8 @@ func isPlainInteger[T string | value](number T) bool {
 	return true
 }
 
-// decimal takes a number apart: it is 0.digits times 10 to the power of point,
-// digits without zeros at either end and empty for zero.
+// decimal splits a number into digits and exponent: 0.digits times 10 to the power of
+// point. digits has no zeros at either end and is empty for zero.
 func decimal(text string) (digits string, point int, ok bool) {
 	mantissa := strings.TrimPrefix(text, "-")
 	exponent := 0
@@ -114,16 +112,15 @@ func spell(negative bool, digits string, point int) []byte {
 	}
 }
 
-// maxCanonicalDepth is how deep values are looked into when they are compared;
-// what lies deeper is compared as written. Each level reads all below it again.
+// maxCanonicalDepth bounds the depth of canonical comparison: deeper values compare as
+// written. Each level reads all levels below it.
 const maxCanonicalDepth = 32
 
-// maxCanonicalBytes is the largest value that is compared by what it means;
-// larger ones are compared as written.
+// maxCanonicalBytes is the largest value that compares in canonical form; larger ones
+// compare as written.
 const maxCanonicalBytes = 64 << 10
 
-// canonical writes an array or object so that equal ones are written the same.
-// The result may be v.
+// canonical returns an array or object in canonical form, possibly v itself.
 func canonical(v value) []byte {
 	if len(v) > maxCanonicalBytes || v.isCanonical(0) {
 		return v
@@ -131,11 +128,10 @@ func canonical(v value) []byte {
 	return appendCanonical(nil, v, 0)
 }
 
-// isCanonical says whether v, as most that programs write, is canonical as it
-// is: without space and escapes, its names in order, its numbers integers. It
-// may say no of one that is.
+// isCanonical reports whether v is canonical as written: without space and escapes, with
+// sorted names and integers only. It may report false for a canonical value.
 func (v value) isCanonical(depth int) bool {
-	size := 1 // What an array or object of these members would have.
+	size := 1 // the size in canonical form
 	switch v.kind() {
 	case kindString:
 		return plain(v, 1) == len(v)-1
@@ -187,7 +183,7 @@ func appendCanonical(out []byte, v value, depth int) []byte {
 	}
 }
 
-// closed puts a bracket in the place of the last comma, if there is one.
+// closed replaces the trailing comma, if any, with bracket.
 func closed(out []byte, bracket byte) []byte {
 	return append(bytes.TrimSuffix(out, []byte{','}), bracket)
 }
@@ -197,7 +193,7 @@ type member struct {
 	value value
 }
 
-// sorted is the members of the object v by name, of the same name the last one.
+// sorted returns the members of the object v by name, the last one of duplicates.
 func (v value) sorted() []member {
 	var list []member
 	for name, inner := range v.members() {
@@ -213,7 +209,7 @@ func (v value) sorted() []member {
 	return last
 }
 
-// quote writes a string as JSON.
+// quote encodes a string as JSON.
 func quote(content []byte) []byte {
 	if plain(content, 0) == len(content) && utf8.Valid(content) {
 		out := make([]byte, 0, len(content)+2)
@@ -222,8 +218,7 @@ func quote(content []byte) []byte {
 	return encode(string(content))
 }
 
-// encode is json.Marshal that leaves <, > and & as they are. It must only be
-// given what has a JSON form.
+// encode is json.Marshal without HTML escaping. v must be encodable.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

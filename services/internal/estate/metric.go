@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// metricHelp tells a model what it may ask for.
+// metricHelp describes metrics to a model.
 const metricHelp = "want count, or one of sum avg min max distinct p50 p95 with a field, as in avg:price"
 
-// A metric is a figure made of one field of the records; count has no field.
+// A metric is an aggregate of one field of the records; count has no field.
 type metric struct {
 	name  string
 	op    string
 	field string
-	found bool // some record had the field
+	found bool // a record had the field
 }
 
 func parseMetrics(names []string) ([]*metric, error) {
@@ -58,8 +58,8 @@ func parseMetric(name string) (*metric, error) {
 	return nil, fmt.Errorf("metric %q: %s", string(shorten([]byte(name), maxPathBytes)), metricHelp)
 }
 
-// figures computes the metric over rows, of which the field's column is col. They
-// are not complete when ctx ends.
+// figures computes the metric over rows; col is the column of the field. The result is
+// incomplete if ctx is done.
 func (m *metric) figures(ctx context.Context, rows []uint32, col *column, n int, by grouping) figures {
 	if m.field == "" {
 		return figures{count(by), float64(len(rows))}
@@ -85,8 +85,8 @@ func (m *metric) figures(ctx context.Context, rows []uint32, col *column, n int,
 	return figures{m.reduce(ctx, numbers, groups, len(by.keys)), m.reduce(ctx, numbers, nil, 1)[0]}
 }
 
-// pick collects what value has for the rows, and the groups of those. Without
-// grouping there are none.
+// pick returns the values of rows for which value is ok, and their groups if rows are
+// grouped.
 func pick[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
 	values = make([]T, 0, len(rows))
 	if groupOf != nil {
@@ -105,7 +105,7 @@ func pick[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (valu
 	return values, groups
 }
 
-// split sorts values by group; without groups they are all of the first.
+// split partitions values by group; without groups all are in the first.
 func split[T any](values []T, groups []uint32, n int) [][]T {
 	if groups == nil {
 		return [][]T{values}
@@ -133,13 +133,13 @@ func count(by grouping) []float64 {
 	return counts
 }
 
-// distinct counts the classes, of which there are many, in each of n groups.
+// distinct counts the different classes in each of n groups; classes are below many.
 func distinct(classes, groups []uint32, n, many int) []float64 {
 	if n == 0 {
 		return nil
 	}
 	counts := make([]float64, n)
-	seen := make([]uint32, many) // 1 + the group in which the class was seen last
+	seen := make([]uint32, many) // 1 + the last group with the class
 	for g, part := range split(classes, groups, n) {
 		for _, class := range part {
 			if seen[class] != uint32(g)+1 {
@@ -151,7 +151,7 @@ func distinct(classes, groups []uint32, n, many int) []float64 {
 	return counts
 }
 
-// reduce makes one number of those in each of n groups, NaN where there is none.
+// reduce aggregates the numbers of each of n groups; NaN if there are none.
 func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32, n int) []float64 {
 	if n == 0 {
 		return nil
@@ -159,7 +159,7 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 	out := make([]float64, n)
 	if m.op == "p50" || m.op == "p95" {
 		p := map[string]float64{"p50": 0.5, "p95": 0.95}[m.op]
-		// The parts are sorted on the way: numbers is for others to use, too.
+		// percentile reorders the parts, so they must not share memory with numbers.
 		for g, part := range split(slices.Clone(numbers), groups, n) {
 			if g%checkRows == 0 && ctx.Err() != nil {
 				break
@@ -185,21 +185,21 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 	return out
 }
 
-// tally is what has been seen of some numbers.
+// tally accumulates numbers.
 type tally struct {
-	count       int
-	sum, rest   float64 // rest is what rounding took from sum
-	least, most float64
+	count     int
+	sum, rest float64 // rest is the rounding error of sum
+	min, max  float64
 }
 
-// add adds f by Neumaier's compensated sum, so that the order of the records
-// and many small amounts beside large ones do not show.
+// add uses Neumaier's compensated summation: the sum does not depend on the order of
+// records, nor lose small amounts beside large ones.
 func (t *tally) add(f float64) {
 	if t.count == 0 {
-		t.least, t.most = f, f
+		t.min, t.max = f, f
 	}
 	t.count++
-	t.least, t.most = min(t.least, f), max(t.most, f)
+	t.min, t.max = min(t.min, f), max(t.max, f)
 	sum := t.sum + f
 	if math.Abs(t.sum) >= math.Abs(f) {
 		t.rest += t.sum - sum + f
@@ -218,14 +218,14 @@ func (t *tally) value(op string) float64 {
 	case op == "avg":
 		return tidy((t.sum + t.rest) / float64(t.count))
 	case op == "min":
-		return t.least
+		return t.min
 	default:
-		return t.most
+		return t.max
 	}
 }
 
-// percentile interpolates between the two nearest numbers, so p50 of an even
-// count is the middle of its two. It puts the numbers in another order.
+// percentile interpolates between the two nearest numbers, so p50 of an even count is the
+// mean of the middle two. It reorders numbers.
 func percentile(numbers []float64, p float64) float64 {
 	if len(numbers) == 0 {
 		return math.NaN()
@@ -240,13 +240,12 @@ func percentile(numbers []float64, p float64) float64 {
 	return tidy(lower*(1-part) + slices.Min(numbers[low+1:])*part)
 }
 
-// nth is the number that comes at place k in order. What comes before it is put
-// before it, what comes after it after it. Pivots are random: numbers in an order
-// made to be slow take no longer than others.
+// nth returns the k-th smallest number and partitions numbers around it. Pivots are
+// random, so that no order of numbers is slow.
 func nth(numbers []float64, k int) float64 {
 	low, high := 0, len(numbers)-1
 	for low < high {
-		pivot := numbers[low+rand.IntN(high-low+1)] // #nosec G404 -- no secret
+		pivot := numbers[low+rand.IntN(high-low+1)] // #nosec G404 -- not a secret
 		i, j := low, high
 		for i <= j {
 			for numbers[i] < pivot {
@@ -272,7 +271,7 @@ func nth(numbers []float64, k int) float64 {
 	return numbers[k]
 }
 
-// tidy rounds a computed fraction to 15 digits: 0.1 and 0.2 add up to 0.3.
+// tidy rounds a computed fraction to 15 digits, so that 0.1 + 0.2 is 0.3.
 func tidy(f float64) float64 {
 	if f == math.Trunc(f) {
 		return f

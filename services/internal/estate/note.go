@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// maxNoteValues is how many values of a field a note repeats.
+// maxNoteValues bounds the values of a field in a note.
 const maxNoteValues = 10
 
-// note says what may be wrong with a query that found nothing where it looked:
-// a field that no record has, or a filter value that no record has. The
-// figures are right nevertheless.
+// note explains an empty result: a field, or a value in a filter, that no record has. The
+// figures are correct nevertheless.
 func (e *Estate) note(ctx context.Context, a *array, r *run) (string, error) {
 	if len(a.starts) == 0 {
 		return "", nil
@@ -20,7 +19,7 @@ func (e *Estate) note(ctx context.Context, a *array, r *run) (string, error) {
 	var notes []string
 	unknown := r.unknownFields()
 	for _, field := range unknown {
-		notes = append(notes, fmt.Sprintf("no record looked at has the field %q", field))
+		notes = append(notes, fmt.Sprintf("no selected record has the field %q", field))
 	}
 	if len(unknown) > 0 {
 		p, err := e.profile(ctx, a)
@@ -50,11 +49,11 @@ func (e *Estate) note(ctx context.Context, a *array, r *run) (string, error) {
 	return strings.Join(notes, "; "), nil
 }
 
-// unknownFields are those that were looked for and never found.
+// unknownFields returns the fields of the query that no record had.
 func (r *run) unknownFields() []string {
 	var fields []string
 	for _, c := range r.filter {
-		if c.asked && !c.found {
+		if c.tested && !c.found {
 			fields = append(fields, c.field)
 		}
 	}
@@ -72,10 +71,10 @@ func (r *run) unknownFields() []string {
 	return fields
 }
 
-// note tells the values of a column when o is not among them.
+// note lists the values of a column if o is not one of them.
 func (o operand) note(field string, c *Column) string {
 	if len(c.Elements) > 0 {
-		return fmt.Sprintf("%q holds arrays: {\"contains\": value} looks into them", field)
+		return fmt.Sprintf("%q has arrays: use {\"contains\": value} to match elements", field)
 	}
 	known := c.Null > 0 && o.kind == kindNull ||
 		slices.ContainsFunc(c.Values, func(v Value) bool { return v.operand() == o })

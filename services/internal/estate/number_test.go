@@ -10,7 +10,7 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// label is how a number is called as a group.
+// label returns the group label of a number.
 func label(t *testing.T, number string) string {
 	t.Helper()
 	s, err := parse(t, `[`+number+`]`).Stats(t.Context(), estate.Query{DataKey: estate.BareKey, GroupBy: estate.ElementField})
@@ -42,9 +42,9 @@ func TestNumberLabels(t *testing.T) {
 	}
 }
 
-// TestNumberLabelsAreTheNumber spells random numbers of up to 17 digits in
-// several ways: they are all one label, and it is the number.
-func TestNumberLabelsAreTheNumber(t *testing.T) {
+// TestRandomNumberLabels formats random numbers of up to 17 digits in several ways. All
+// must have one label, which is the number.
+func TestRandomNumberLabels(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -81,7 +81,7 @@ func rat(t *testing.T, number string) *big.Rat {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(number)
 	if !ok {
-		t.Fatalf("%s is no number", number)
+		t.Fatalf("%s is not a number", number)
 	}
 	return r
 }

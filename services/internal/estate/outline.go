@@ -6,23 +6,21 @@ import (
 	"strings"
 )
 
-// outlineFields are the numbers of fields an outline tries to give per array,
-// from all that are listed down to none.
+// outlineFields are the numbers of fields per array that an outline tries, in order.
 var outlineFields = [...]int{maxFields, 60, 30, 15, 8, 4, 0}
 
-// Outline describes the estate for a model: a line for each array with its
-// name, count and fields. It has at most maxBytes bytes; where something is
-// left out it says how much.
+// Outline describes the estate to a model: a line per array with its name, count and
+// fields. It has at most maxBytes bytes, and says how much it omits.
 func (e *Estate) Outline(maxBytes int) string {
 	if len(e.arrays) == 0 {
-		return fit("The context holds no data arrays.", maxBytes)
+		return fit("The context has no data arrays.", maxBytes)
 	}
 	for _, fields := range outlineFields {
 		if text := e.outline(len(e.arrays), fields, maxBytes); len(text) <= maxBytes {
 			return text
 		}
 	}
-	low, high := 0, len(e.arrays)-1 // The most lines that fit.
+	low, high := 0, len(e.arrays)-1 // binary search for the most lines that fit
 	for low < high {
 		mid := (low + high + 1) / 2
 		if len(e.outline(mid, 0, maxBytes)) <= maxBytes {
@@ -45,8 +43,8 @@ func fit(text string, maxBytes int) string {
 	return string(shorten([]byte(text), maxBytes-mark))
 }
 
-// outline is the text for so many arrays and fields of each; more than maxBytes
-// of it are not completed.
+// outline returns the text for the given numbers of arrays and fields per array. It stops
+// after maxBytes.
 func (e *Estate) outline(arrays, fields, maxBytes int) string {
 	var b strings.Builder
 	for _, a := range e.arrays[:arrays] {

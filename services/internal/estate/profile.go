@@ -9,27 +9,26 @@ import (
 	"sync/atomic"
 )
 
-// Bounds on the fields listed of one array: some records have objects for
-// maps, with names that are really values.
+// Bounds on the fields of one array: some records use objects as maps, whose names are
+// data.
 const (
 	maxFields      = 400
-	minFields      = 10     // of an array among very many
-	maxTotalFields = 50_000 // of all arrays together, about
+	minFields      = 10     // per array in an estate of many arrays
+	maxTotalFields = 50_000 // approximate total of all arrays
 	maxFieldDepth  = 8
 )
 
-// A profile is what one reading of an array tells about its fields.
+// A profile lists the fields of an array.
 type profile struct {
 	fields []Field
-	more   bool // there are more fields than listed
+	more   bool // not all fields are listed
 }
 
-// parallelBytes is the size of text from which on more than one core reads it.
+// parallelBytes is the size of text from which several cores read it.
 const parallelBytes = 256 << 10
 
-// Read is Parse that also reads the fields, which takes as long again: where
-// there are more cores, while the text is being checked. The error may be that
-// of ctx.
+// Read is Parse followed by reading the fields, which takes about as long. With several
+// cores it does both concurrently. The error may be ctx.Err().
 func Read(ctx context.Context, text []byte) (*Estate, error) {
 	if len(text) < parallelBytes {
 		return Parse(text)
@@ -54,7 +53,7 @@ func Read(ctx context.Context, text []byte) (*Estate, error) {
 	if err == nil {
 		read()
 	}
-	for range found { // Of no use now.
+	for range found { // parse failed: drop the queue
 	}
 	reading.Wait()
 	if err == nil {
@@ -66,14 +65,14 @@ func Read(ctx context.Context, text []byte) (*Estate, error) {
 	return e, nil
 }
 
-// profile returns the profile of an array. The first call makes those of all
-// arrays, since a caller that needs one goes on to compare them.
+// profile returns the profile of an array. The first call makes those of all arrays,
+// since callers go on to compare them.
 func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
 	_, err := e.profiled.Get(ctx)
 	return a.profile, err
 }
 
-// makeProfiles makes the profiles that are missing.
+// makeProfiles makes the missing profiles.
 func (e *Estate) makeProfiles(ctx context.Context) (none struct{}, err error) {
 	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
 		return cmp.Compare(len(b.text), len(a.text))
@@ -97,7 +96,7 @@ func (e *Estate) makeProfiles(ctx context.Context) (none struct{}, err error) {
 	return none, ctx.Err()
 }
 
-// profileOf is the profile of a; nil when ctx ends.
+// profileOf returns the profile of a; nil if ctx is done.
 func (e *Estate) profileOf(ctx context.Context, a *array) *profile {
 	t := a.tree
 	if bound := e.fieldBound(); t == nil || t.bound != bound {
@@ -110,9 +109,8 @@ func (e *Estate) profileOf(ctx context.Context, a *array) *profile {
 	return e.list(ctx, t)
 }
 
-// readFields reads the fields of a. Objects in which a name comes twice are
-// rare: they are looked for on the way and read again with care. The result is
-// nil when ctx ends.
+// readFields reads the fields of a. Duplicate names in an object are rare: if there are
+// any it reads the fields a second time with care. It returns nil if ctx is done.
 func readFields(ctx context.Context, a *array, bound int) *fieldTree {
 	t := newFieldTree(ctx, a, bound, false)
 	if !t.readAll() && t.err == nil {
@@ -129,26 +127,26 @@ func (e *Estate) fieldBound() int {
 	return min(maxFields, max(minFields, maxTotalFields/max(1, len(e.arrays))))
 }
 
-// fieldSize is what is kept of a field besides its column, in bytes.
+// fieldSize is the size of a field besides its column, in bytes.
 const fieldSize = 400
 
-// fieldsSize is what the fields of a may come to hold, in bytes.
+// fieldsSize returns an upper bound of the size of the fields of a, in bytes.
 func (e *Estate) fieldsSize(a *array) int {
 	const leastField = len(`"":0,`)
 	return fieldSize * min(e.fieldBound(), len(a.text)/leastField)
 }
 
-// columnShare is how many bytes the columns of an estate of n bytes may keep:
-// enough for any but those made to need more.
+// columnShare returns the memory budget for columns of an estate of n bytes. Only
+// adversarial estates exceed it.
 func columnShare(n int) int { return n + n/2 + 64<<10 }
 
-// list makes the profile of the tree's array, and keeps the places of the
-// values that can be told from the path alone; nil when ctx ends.
+// list makes the profile of the tree's array and keeps the offsets of unambiguous paths.
+// It returns nil if ctx is done.
 func (e *Estate) list(ctx context.Context, t *fieldTree) *profile {
 	a := t.array
 	l := lister{
 		profile: &profile{more: t.more}, records: len(a.starts),
-		at: map[string]int{}, places: map[string]*places{}, twice: map[string]bool{},
+		at: map[string]int{}, offsets: map[string]*offsets{}, duplicate: map[string]bool{},
 	}
 	l.list(&t.root, "")
 	for _, path := range l.ambiguous[:min(len(l.ambiguous), maxAmbiguous)] {
@@ -157,58 +155,58 @@ func (e *Estate) list(ctx context.Context, t *fieldTree) *profile {
 			return nil
 		}
 		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
-		l.places[path] = p
+		l.offsets[path] = p
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.places = map[string]*places{}
+	a.offsets = map[string]*offsets{}
 	for _, f := range l.fields {
-		p := l.places[f.Path]
+		p := l.offsets[f.Path]
 		if p == nil || a.columns[f.Path] != nil {
 			continue
 		}
 		p.at, p.rows = clip(p.at), clip(p.rows)
 		if e.reserve(p.size()) {
-			a.places[f.Path] = p
+			a.offsets[f.Path] = p
 		}
 	}
 	return l.profile
 }
 
-// maxAmbiguous is for how many paths that are names, too, each record is asked
-// what it means by them. Of further ones the field is that of all meanings.
+// maxAmbiguous bounds the ambiguous paths, where a name contains a dot, that are resolved
+// per record. Others merge the fields of all their meanings.
 const maxAmbiguous = 20
 
 type lister struct {
 	*profile
 	records   int
-	at        map[string]int // where in fields a path is
-	places    map[string]*places
+	at        map[string]int // index in fields by path
+	offsets   map[string]*offsets
 	ambiguous []string
-	twice     map[string]bool // those in ambiguous
+	duplicate map[string]bool // set of ambiguous
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
 	for _, child := range n.children {
 		path := prefix + child.name
-		p := child.places // a copy, which holds on to no tree
-		at, twice := l.at[path]
+		p := child.offsets // a copy, which does not keep the tree alive
+		at, duplicate := l.at[path]
 		switch {
 		case len(path) > maxPathBytes:
 			l.more = true
 			continue
-		case twice:
+		case duplicate:
 			f := &l.fields[at]
 			f.Types, f.Count = typeNames(p.types|typeBits(f.Types)), min(l.records, f.Count+p.count())
-			delete(l.places, path)
-			if !l.twice[path] {
-				l.twice[path] = true
+			delete(l.offsets, path)
+			if !l.duplicate[path] {
+				l.duplicate[path] = true
 				l.ambiguous = append(l.ambiguous, path)
 			}
 		default:
 			l.at[path] = len(l.fields)
 			l.fields = append(l.fields, Field{Path: path, Types: typeNames(p.types), Count: p.count()})
-			l.places[path] = &p
+			l.offsets[path] = &p
 		}
 		l.list(child, path+".")
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRandomEstates compares as FuzzEstate does, on texts that are JSON with
-// few names and values, so that all the ways in which they meet come about.
+// TestRandomEstates runs the checks of FuzzEstate on valid JSON with few distinct names and
+// values, so that all their combinations occur.
 func TestRandomEstates(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {

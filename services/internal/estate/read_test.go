@@ -11,8 +11,8 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// Whether fields are read while the text is checked or later must not show.
-func TestReadIsParse(t *testing.T) {
+// TestReadEqualsParse: the result does not depend on when fields are read.
+func TestReadEqualsParse(t *testing.T) {
 	t.Parallel()
 	records := `[` + strings.Repeat(`{"a":1,"b":{"c":"x","d":[true]}},`, 20_000) + `{"a.b":null,"a":"y"}]`
 	var arrays, names strings.Builder
@@ -21,15 +21,15 @@ func TestReadIsParse(t *testing.T) {
 		fmt.Fprintf(&names, `,"n%d":%d`, i, i)
 	}
 	for name, text := range map[string]string{
-		"one array":                  `{"x":` + records + `}`,
-		"a bare array":               records,
-		"an array that comes twice":  `{"x":` + records + `,"y":[1],"x":[{"z":2}]}`,
-		"more arrays than are ahead": `{"x":` + records + arrays.String() + `}`,
-		"fields beyond the bound":    `{"x":[{"a":1` + names.String() + `}],"y":` + records + arrays.String() + `}`,
-		"a field that comes twice":   `{"x":[{"a":1,"a":2}],"y":` + records + `}`,
-		"bytes that are no UTF-8":    "{\"x\":" + records + ",\"y\":[{\"\xff\":\"\xfe\"}]}",
-		"no JSON at the end":         `{"x":` + records + `,"y":[1}`,
-		"no array":                   `{"x":"` + strings.Repeat("a", 1<<20) + `"}`,
+		"one array":                        `{"x":` + records + `}`,
+		"a bare array":                     records,
+		"a duplicate array":                `{"x":` + records + `,"y":[1],"x":[{"z":2}]}`,
+		"more arrays than the queue holds": `{"x":` + records + arrays.String() + `}`,
+		"fields beyond the bound":          `{"x":[{"a":1` + names.String() + `}],"y":` + records + arrays.String() + `}`,
+		"a duplicate field":                `{"x":[{"a":1,"a":2}],"y":` + records + `}`,
+		"invalid UTF-8":                    "{\"x\":" + records + ",\"y\":[{\"\xff\":\"\xfe\"}]}",
+		"invalid JSON at the end":          `{"x":` + records + `,"y":[1}`,
+		"no array":                         `{"x":"` + strings.Repeat("a", 1<<20) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestReadIsParse(t *testing.T) {
 					t.Errorf("fields of %s (-want +got):\n%s", key, diff)
 				}
 				q := estate.Query{DataKey: key, GroupBy: "a"}
-				wantStats, _ := want.Stats(t.Context(), q) // the error shows in the other
+				wantStats, _ := want.Stats(t.Context(), q) // compared below
 				gotStats, err := got.Stats(t.Context(), q)
 				if diff := cmp.Diff(wantStats, gotStats); err != nil || diff != "" {
 					t.Errorf("figures of %s, error %v (-want +got):\n%s", key, err, diff)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// This file is the naive way to the same figures: decode everything, look at
-// everything. It shares no code with the package.
+// This file is a naive reference implementation. It shares no code with the package.
 
 func decode(t *testing.T, text []byte) any {
 	t.Helper()
@@ -23,8 +22,8 @@ func decode(t *testing.T, text []byte) any {
 	return v
 }
 
-// readReference finds the arrays by key. Of two ways to one key the shorter
-// one counts.
+// readReference returns the arrays by key. Of two paths with the same key the one with
+// fewer names counts.
 func readReference(t *testing.T, text []byte) map[string][]any {
 	t.Helper()
 	found, levels := map[string][]any{}, map[string]int{}
@@ -53,7 +52,7 @@ func readReference(t *testing.T, text []byte) map[string][]any {
 	return found
 }
 
-// fieldOf is the field of a record at a dotted path, the longest name first.
+// fieldOf returns the field of a record at a dotted path; longer names take precedence.
 func fieldOf(record any, path string) (any, bool) {
 	object, ok := record.(map[string]any)
 	if !ok {
@@ -76,8 +75,7 @@ func inObject(object map[string]any, path string) (any, bool) {
 	return nil, false
 }
 
-// referenceGroups counts by label; ok is false where a number is none that
-// this file can spell.
+// referenceGroups counts records by label; ok is false if this file cannot format a number.
 func referenceGroups(records []any, path string) (groups map[string]float64, ok bool) {
 	groups = map[string]float64{}
 	for _, r := range records {
@@ -126,7 +124,7 @@ func mantissa(n json.Number) string {
 	return before
 }
 
-// referenceJSON is compact JSON with sorted names; numbers are spelled first.
+// referenceJSON returns compact JSON with sorted names and normalized numbers.
 func referenceJSON(v any) (string, bool) {
 	spelled, ok := spellNumbers(v, 0)
 	if !ok {

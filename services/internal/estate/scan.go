@@ -7,11 +7,11 @@ import (
 	"math/bits"
 )
 
-// maxDepth is how deep arrays and objects may nest, as in encoding/json, so
-// that a text of nothing but brackets is an error and not a stack overflow.
+// maxDepth bounds the nesting of arrays and objects, as in encoding/json, to prevent a
+// stack overflow.
 const maxDepth = 10_000
 
-// SyntaxError says where a text stops being JSON and what was wanted there.
+// SyntaxError reports the position and the reason of invalid JSON.
 type SyntaxError struct {
 	Offset int // in bytes, from 0
 	Line   int // from 1
@@ -19,20 +19,19 @@ type SyntaxError struct {
 	Reason string
 }
 
-// Error names the place and the reason.
+// Error returns the position and the reason.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not JSON at byte %d (line %d, column %d): %s", e.Offset, e.Line, e.Column, e.Reason)
 }
 
-// scanner checks a text against RFC 8259 and builds nothing. Its methods take
-// the offset at which something starts and return the offset after it, or -1
-// once err is set.
+// scanner validates text against RFC 8259. Its methods take the offset of a token and
+// return the offset after it, or -1 after setting err.
 type scanner struct {
 	text []byte
 	err  *SyntaxError
 }
 
-// document checks the whole text with value, which checks what is at an offset.
+// document validates the whole text; value validates the value at an offset.
 func (s *scanner) document(value func(i int) int) error {
 	i := value(s.space(0))
 	if i < 0 {
@@ -47,7 +46,7 @@ func (s *scanner) document(value func(i int) int) error {
 
 func (s *scanner) fail(i int, reason string) int {
 	if i >= len(s.text) {
-		i, reason = len(s.text), "the text ends too early: "+reason
+		i, reason = len(s.text), "unexpected end of text: "+reason
 	}
 	before := s.text[:i]
 	s.err = &SyntaxError{
@@ -61,7 +60,7 @@ func (s *scanner) fail(i int, reason string) int {
 
 func (s *scanner) space(i int) int { return skipSpace(s.text, i) }
 
-// at is the byte at i, 0 past the end. No token of JSON is or starts with 0.
+// at returns the byte at i, or 0 past the end. No JSON token contains a 0 byte.
 func (s *scanner) at(i int) byte {
 	if i < len(s.text) {
 		return s.text[i]
@@ -97,8 +96,8 @@ func (s *scanner) literal(i int, word string) int {
 
 func (s *scanner) object(i, depth int) int { return s.members(i, depth, nil) }
 
-// members checks the object at i. Where visit is not nil it checks the member
-// values: it gets the offsets of a member's name and of its value.
+// members validates the object at i. If visit is not nil it validates the member values;
+// it gets the offsets of each name and value.
 func (s *scanner) members(i, depth int, visit func(name, value int) int) int {
 	if depth >= maxDepth {
 		return s.fail(i, "nested too deep")
@@ -132,7 +131,7 @@ func (s *scanner) members(i, depth int, visit func(name, value int) int) int {
 	}
 }
 
-// name checks a member's name and colon and returns where its value starts.
+// name validates a member's name and colon and returns the offset of its value.
 func (s *scanner) name(i int) int {
 	if s.at(i) != '"' {
 		return s.fail(i, "want a name in double quotes")
@@ -148,8 +147,8 @@ func (s *scanner) name(i int) int {
 
 func (s *scanner) array(i, depth int) int { return s.elements(i, depth, nil) }
 
-// elements checks the array at i. Where visit is not nil it gets the offset at
-// which each element starts.
+// elements validates the array at i. If visit is not nil it gets the offset of each
+// element.
 func (s *scanner) elements(i, depth int, visit func(i int)) int {
 	if depth >= maxDepth {
 		return s.fail(i, "nested too deep")
@@ -193,8 +192,8 @@ func (s *scanner) str(i int) int {
 	}
 }
 
-// plain returns the first offset from i on whose byte is a quote, a backslash
-// or a control character, eight bytes at a time.
+// plain returns the first offset from i on of a quote, a backslash or a control
+// character. It reads eight bytes at a time.
 func plain(text []byte, i int) int {
 	for ; i >= 0 && i <= len(text)-8; i += 8 {
 		w := binary.LittleEndian.Uint64(text[i : i+8])
@@ -213,11 +212,11 @@ const (
 	everyHigh = 0x8080808080808080
 )
 
-// below marks the high bit of the bytes of w less than c (at most 128). Marks
-// above the lowest may be false: a borrow runs upwards.
+// below sets the high bit of the bytes of w less than c, which is at most 128. Bits above
+// the lowest one set may be wrong because the borrow propagates.
 func below(w uint64, c byte) uint64 { return (w - everyLow*uint64(c)) & ^w & everyHigh }
 
-// equal marks the bytes of w that are c, with the same reservation.
+// equal sets the high bit of the bytes of w equal to c, with the same limitation.
 func equal(w uint64, c byte) uint64 { return below(w^everyLow*uint64(c), 1) }
 
 func (s *scanner) escape(i int) int {
@@ -263,7 +262,7 @@ func (s *scanner) number(i int) int {
 	return s.digits(i)
 }
 
-// digits wants at least one digit.
+// digits validates one or more digits.
 func (s *scanner) digits(i int) int {
 	start := i
 	for isDigit(s.at(i)) {

@@ -8,39 +8,39 @@ import (
 	"strconv"
 )
 
-// MaxGroups is how many groups a result holds; of more, the largest.
+// MaxGroups bounds the groups of a result; it has the largest ones.
 const MaxGroups = 1000
 
-// NullGroup is the group of records whose value is null or missing.
+// NullGroup is the label of records whose value is null or missing.
 const NullGroup = "null"
 
-// Bounds on a query: each field named costs a look at every record.
+// Bounds on a query: each field may require reading all records.
 const (
 	maxPathBytes  = 512
 	maxConditions = 50
 	maxMetrics    = 20
 )
 
-// A Query asks for figures about the records of one array.
+// A Query selects and aggregates the records of one array.
 type Query struct {
 	DataKey string `json:"data_key"`
-	GroupBy string `json:"group_by"` // empty asks for the total only
-	// Filter holds for each field a value that the record's must equal, or
-	// {operator: value, …}. All must hold.
+	GroupBy string `json:"group_by"` // empty: total only
+	// Filter has a condition per field: a value to equal, or {operator: value, …}. All
+	// conditions must hold.
 	Filter  map[string]json.RawMessage `json:"filter"`
-	Metrics []string                   `json:"metrics"` // none is count
+	Metrics []string                   `json:"metrics"` // default: count
 }
 
-// Stats is the answer to a Query. Groups and Total are of the first metric.
+// Stats is the result of a Query. Groups and Total are those of the first metric.
 type Stats struct {
 	Groups     Groups             `json:"groups"`
 	Total      Number             `json:"total"`
-	Metrics    map[string]Figures `json:"metrics,omitempty"` // the further ones by name
+	Metrics    map[string]Figures `json:"metrics,omitempty"` // further metrics by name
 	GroupCount int                `json:"group_count,omitzero"`
 	Truncated  bool               `json:"truncated,omitzero"`
-	Note       string             `json:"note,omitempty"` // what may be wrong with the query
+	Note       string             `json:"note,omitempty"` // a hint when the query may be wrong
 
-	// Records is how many records match the filter, whatever the metrics.
+	// Records is the number of records that match the filter.
 	Records int `json:"-"`
 }
 
@@ -50,10 +50,10 @@ type Figures struct {
 	Total  Number `json:"total"`
 }
 
-// Groups is ordered by the first metric, largest first, then by key.
+// Groups are ordered by the first metric, largest first, then by key.
 type Groups []Group
 
-// A Group is the records with one value, by its label.
+// A Group is the value of a metric for the records with one label.
 type Group struct {
 	Key   string
 	Value Number
@@ -69,7 +69,7 @@ func (g Groups) Get(key string) (Number, bool) {
 	return 0, false
 }
 
-// MarshalJSON writes an object whose members are in the order of g.
+// MarshalJSON returns an object whose members are in the order of g.
 func (g Groups) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for i, group := range g {
@@ -82,11 +82,11 @@ func (g Groups) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Number is a figure. Where there is none, such as the average of no numbers,
-// it is NaN, which is null in JSON.
+// Number is the value of a metric. NaN, which is null in JSON, means that there is none,
+// such as the average of no numbers.
 type Number float64
 
-// MarshalJSON writes the shortest form; integers without exponent.
+// MarshalJSON returns the shortest form; integers have no exponent.
 func (n Number) MarshalJSON() ([]byte, error) { return n.append(nil), nil }
 
 func (n Number) append(out []byte) []byte {
@@ -97,21 +97,17 @@ func (n Number) append(out []byte) []byte {
 	return append(out, shortest(strconv.AppendFloat(nil, f, 'f', -1, 64))...)
 }
 
-// String is the number as in JSON.
+// String returns the number as in JSON.
 func (n Number) String() string { return string(n.append(nil)) }
 
-// Stats computes the figures that q asks for. An unknown array gives an
-// *UnknownKeyError; a metric, operator or operand that cannot be gives an
-// error that says what can. A field that no record has is no error: its
-// records group under "null" and Note tells.
+// Stats computes q. The error is an *UnknownKeyError for an unknown array, ctx.Err(), or
+// an error that describes valid metrics, operators or operands. A field that no record
+// has is not an error: its records have the group "null", and Note reports it.
 //
-// Records are grouped by label: numbers in their shortest form with all digits
-// of integers, arrays and objects as compact JSON. The number 1 and the string
-// "1" share the group "1", as null, a missing value and the string "null" share
-// the group "null". GroupCount counts the labels that values have: null and
-// missing are none.
-//
-// When ctx ends it stops with the error of ctx.
+// Records are grouped by label: numbers in their shortest form with all digits of
+// integers, arrays and objects as compact JSON. The number 1 and the string "1" share the
+// group "1"; null, a missing value and the string "null" share the group "null".
+// GroupCount counts the labels of values, without null and missing.
 func (e *Estate) Stats(ctx context.Context, q Query) (Stats, error) {
 	return e.compute(ctx, q, MaxGroups)
 }
@@ -178,10 +174,10 @@ type run struct {
 	filter  []*condition
 	metrics []*metric
 	records int
-	grouped bool // some record had the field to group by, null or not
+	grouped bool // a record had the field of groupBy, possibly null
 }
 
-// figures are one metric's, of each group and of all records.
+// figures are the values of one metric by group and over all records.
 type figures struct {
 	groups []float64
 	total  float64
@@ -190,7 +186,7 @@ type figures struct {
 func (r *run) stats(ctx context.Context, by grouping, of []figures, maxGroups int) Stats {
 	s := Stats{Records: r.records, GroupCount: by.labels, Groups: Groups{}}
 	ranked := by.rank(ctx, of[0].groups, maxGroups)
-	s.Truncated = by.there > len(ranked)
+	s.Truncated = by.nonEmpty > len(ranked)
 	for i, m := range r.metrics {
 		f := Figures{Groups: make(Groups, len(ranked)), Total: Number(of[i].total)}
 		for k, g := range ranked {

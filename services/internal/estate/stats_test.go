@@ -12,7 +12,7 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// query reads a query on the bare array as a model writes it.
+// query decodes a query on the top-level array.
 func query(t testing.TB, text string) estate.Query {
 	t.Helper()
 	q := estate.Query{DataKey: estate.BareKey}
@@ -61,7 +61,7 @@ func TestStatsGroups(t *testing.T) {
 		"escapes are resolved": {
 			`[{"a":"caf\u00e9"},{"\u0061":"café"},{"a":"\ud83d\ude00 \ud800"}]`, `{"group_by":"a"}`,
 			`{"groups":{"café":2,"😀 �":1},"total":3,"group_count":2}`},
-		"of a name that comes twice the last counts": {
+		"the last of duplicate names": {
 			`[{"a":1,"a":2},{"o":{"a":1},"o":{"a":3}}]`, `{"group_by":"a"}`,
 			`{"groups":{"2":1,"null":1},"total":2,"group_count":1}`},
 		"the empty name is no field to group by": {
@@ -74,9 +74,9 @@ func TestStatsGroups(t *testing.T) {
 	}
 }
 
-func stats(t *testing.T, text, asked, want string) {
+func stats(t *testing.T, text, q, want string) {
 	t.Helper()
-	s, err := parse(t, text).Stats(t.Context(), query(t, asked))
+	s, err := parse(t, text).Stats(t.Context(), query(t, q))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func stats(t *testing.T, text, asked, want string) {
 	}
 }
 
-func TestStatsOfManyGroups(t *testing.T) {
+func TestStatsMaxGroups(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	for i := range 1500 {
@@ -117,7 +117,7 @@ func TestStatsOfManyGroups(t *testing.T) {
 	}
 }
 
-func TestStatsCutsLongLabels(t *testing.T) {
+func TestStatsTruncatesLongLabels(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 10_000)
 	s, err := parse(t, `[{"a":"`+long+`1"},{"a":"`+long+`2"}]`).Stats(t.Context(), query(t, `{"group_by":"a"}`))
@@ -149,7 +149,7 @@ func TestStatsMetrics(t *testing.T) {
 	}
 }
 
-func TestStatsOfSeveralMetrics(t *testing.T) {
+func TestStatsSeveralMetrics(t *testing.T) {
 	t.Parallel()
 	stats(t, `[{"g":"x","n":{"v":1}},{"g":null,"n":{"v":2}},{"n":{"v":4}},{"g":"null","n":{"v":8}}]`,
 		`{"group_by":"g","metrics":["sum:n.v","count","p50:n.v","distinct:n.v","count"]}`,
@@ -159,7 +159,7 @@ func TestStatsOfSeveralMetrics(t *testing.T) {
 			`"p50:n.v":{"groups":{"null":4,"x":1},"total":3}},"group_count":2}`)
 }
 
-func TestStatsJoinsNullWithTheStringNull(t *testing.T) {
+func TestStatsNullLabel(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`[{"g":null,"n":5},{"g":"null","n":1},{"n":9}]`:                             "15 1 9 5 3",
@@ -188,7 +188,7 @@ func TestStatsNumbersBeyondFloat(t *testing.T) {
 		`{"groups":{},"total":null,"metrics":{"count":{"groups":{},"total":3},"max:n":{"groups":{},"total":1e308}}}`)
 }
 
-func TestStatsRefuses(t *testing.T) {
+func TestStatsErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ query, want string }{
 		"an unknown metric":         {`{"metrics":["median:n"]}`, "want count, or one of sum avg"},
@@ -206,13 +206,13 @@ func TestStatsRefuses(t *testing.T) {
 			t.Parallel()
 			_, err := parse(t, `[{"n":1}]`).Stats(t.Context(), query(t, c.query))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one that says %q", err, c.want)
+				t.Errorf("error %v, want one containing %q", err, c.want)
 			}
 		})
 	}
 }
 
-func TestStatsRefusesFilterThatIsNotJSON(t *testing.T) {
+func TestStatsMalformedFilter(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{"", "x", "1 2"} {
 		q := estate.Query{DataKey: estate.BareKey, Filter: map[string]json.RawMessage{"n": json.RawMessage(raw)}}
@@ -227,18 +227,18 @@ func TestStatsNotes(t *testing.T) {
 	const text = `[{"os":"linux","n":1,"tags":["a"]},{"os":"linux","n":2},{"os":"aix","n":null}]`
 	for name, c := range map[string]struct{ query, want string }{
 		"a field to group by that is not there": {
-			`{"group_by":"arch"}`, `no record looked at has the field "arch"; the fields are os, n, tags`},
+			`{"group_by":"arch"}`, `no selected record has the field "arch"; the fields are os, n, tags`},
 		"a field to filter by that is not there": {
-			`{"filter":{"arch":"x64"}}`, `no record looked at has the field "arch"; the fields are os, n, tags`},
+			`{"filter":{"arch":"x64"}}`, `no selected record has the field "arch"; the fields are os, n, tags`},
 		"a field to add up that is not there": {
-			`{"metrics":["sum:cost"]}`, `no record looked at has the field "cost"; the fields are os, n, tags`},
+			`{"metrics":["sum:cost"]}`, `no selected record has the field "cost"; the fields are os, n, tags`},
 		"a value that is not there": {
 			`{"filter":{"os":"Linux"}}`, `no record has that value of "os"; its values are "linux", "aix"`},
 		"a value of another type": {
 			`{"filter":{"n":"1"}}`, `no record has that value of "n"; its values are 1, 2`},
 		"a null that is not there": {
 			`{"filter":{"os":null}}`, `no record has that value of "os"; its values are "linux", "aix"`},
-		"a value inside of arrays":           {`{"filter":{"tags":"a"}}`, `"tags" holds arrays: {"contains": value} looks into them`},
+		"a value inside of arrays":           {`{"filter":{"tags":"a"}}`, `"tags" has arrays: use {"contains": value} to match elements`},
 		"values that do not go together":     {`{"filter":{"n":1,"os":"aix"}}`, ""},
 		"a null that is there, but not here": {`{"filter":{"n":null,"os":"linux"}}`, ""},
 		"nothing is wrong":                   {`{"group_by":"os","filter":{"n":{"gt":0}},"metrics":["avg:n"]}`, ""},

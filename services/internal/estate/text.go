@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// A value is the JSON text of one value without space around it, in UTF-8 and
-// already checked by a scanner, so the functions below look for no errors.
+// A value is the JSON text of one value without surrounding space. It is validated UTF-8,
+// so its methods do not check for errors.
 type value []byte
 
-// kind of a value; the order is the one in which types are listed.
+// kind is the kind of a value; types are listed in this order.
 type kind byte
 
 const (
@@ -50,7 +50,7 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// trimSpace returns the offset after the last byte before i that is no space.
+// trimSpace returns the offset after the last byte before i that is not space.
 func trimSpace(text []byte, i int) int {
 	for text[i-1] <= ' ' {
 		i--
@@ -58,7 +58,7 @@ func trimSpace(text []byte, i int) int {
 	return i
 }
 
-// skip returns the offset after the value that starts at i.
+// skip returns the offset after the value at i.
 func skip(text []byte, i int) int {
 	switch text[i] {
 	case '"':
@@ -80,8 +80,8 @@ func skipString(text []byte, i int) int {
 	}
 }
 
-// closing returns the first offset from i on whose byte is a quote or a
-// backslash; in a string there is one.
+// closing returns the offset of the first quote or backslash from i on. The text must
+// have one.
 func closing(text []byte, i int) int {
 	for ; i >= 0 && i <= len(text)-8; i += 8 {
 		w := binary.LittleEndian.Uint64(text[i : i+8])
@@ -129,9 +129,9 @@ func (v value) elements() iter.Seq[value] {
 	}
 }
 
-// members yields names, unescaped, and values of the object v in the order of
-// the text. A name that is there twice comes twice: the last one counts. A
-// value shares v's memory to the end of it, which tells its place.
+// members yields the unescaped names and the values of the object v in document order,
+// duplicates included; the last one counts. The capacity of a value extends to the end of
+// v's memory, which identifies its offset.
 func (v value) members() iter.Seq2[[]byte, value] {
 	return func(yield func([]byte, value) bool) {
 		i := skipSpace(v, 1)
@@ -154,7 +154,7 @@ func (v value) members() iter.Seq2[[]byte, value] {
 	}
 }
 
-// lastMembers yields each name once, with its last value; not all when ctx ends.
+// lastMembers yields each name once, with its last value. It is incomplete if ctx is done.
 func (v value) lastMembers(ctx context.Context) iter.Seq2[[]byte, value] {
 	last := v.last(ctx)
 	return func(yield func([]byte, value) bool) {
@@ -168,8 +168,8 @@ func (v value) lastMembers(ctx context.Context) iter.Seq2[[]byte, value] {
 	}
 }
 
-// last is the value of each name of the object v, the last one; not of all when
-// ctx ends.
+// last returns the last value of each name of the object v. It is incomplete if ctx is
+// done.
 func (v value) last(ctx context.Context) map[string]value {
 	last := map[string]value{}
 	read := 0
@@ -182,12 +182,12 @@ func (v value) last(ctx context.Context) map[string]value {
 	return last
 }
 
-// maxPathDepth is how many objects a path leads into: each is read again up to
-// its end.
+// maxPathDepth bounds the depth of a path: each object is read again for the rest of the
+// path.
 const maxPathDepth = 16
 
-// lookup finds path in the object v, depth objects deep. Dots lead into objects;
-// a name that holds the dots itself goes first.
+// lookup returns the value at path in the object v, depth objects deep. Dots separate
+// names; a name that contains the dots itself takes precedence.
 func (v value) lookup(path string, depth int) (found value, ok bool) {
 	if v.kind() != kindObject || depth > maxPathDepth {
 		return nil, false
@@ -211,13 +211,13 @@ func (v value) lookup(path string, depth int) (found value, ok bool) {
 	return found, ok
 }
 
-// step is one way into an object: the first n bytes of the path name it.
+// step is a member that matches the first n bytes of the path.
 type step struct {
 	n    int
 	into value
 }
 
-// addStep keeps steps longest first and, of equals, the last.
+// addStep inserts s in order of descending length and replaces a step of equal length.
 func addStep(steps []step, s step) []step {
 	at := 0
 	for at < len(steps) && steps[at].n > s.n {
@@ -233,11 +233,10 @@ func addStep(steps []step, s step) []step {
 	return steps
 }
 
-// content is what the string v says. It may share v's memory.
+// content returns the unescaped string v. It may share v's memory.
 func (v value) content() []byte { return Unquote(v) }
 
-// share returns text as a string without copying it. Estates never change the
-// text they were parsed from, nor may their callers.
+// share returns text as a string without copying it. The text of an estate never changes.
 func share(text []byte) string {
 	return unsafe.String(unsafe.SliceData(text), len(text)) // #nosec G103 -- the text is not changed
 }

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// escaped maps the letter after a backslash to what it stands for.
+// escaped maps the letter of an escape to its character.
 var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// quoted checks the string at i, like str, which it is faster than when what
-// is quoted is JSON: most escapes are then quotes.
+// quoted validates the string at i. It is faster than str for a string that contains
+// JSON, where most escapes are quotes.
 func (s *scanner) quoted(i int) int {
 	for i++; i >= 0; i = s.escape(i) {
-		// In eight bytes where each backslash is followed by a quote, and each quote
-		// follows a backslash, nothing needs a closer look.
+		// Eight bytes in which each backslash precedes a quote and each quote follows a
+		// backslash are valid.
 		text, after := s.text, uint64(0) // after marks the byte after a backslash
 		for ; i >= 0 && i <= len(text)-8; i += 8 {
 			w := binary.LittleEndian.Uint64(text[i : i+8])
@@ -32,15 +32,15 @@ func (s *scanner) quoted(i int) int {
 			i--
 		}
 		if i = plain(text, i); s.at(i) != '\\' {
-			return s.str(i - 1) // It also has the words for what is wrong.
+			return s.str(i - 1) // str reports the error
 		}
 	}
 	return -1
 }
 
-// Unquote returns what a string says that has been checked, quotes around it.
-// As in encoding/json, halves of surrogate pairs become U+FFFD; bytes that are
-// not UTF-8 stay. The result may share the string's memory.
+// Unquote returns the content of a validated JSON string with its quotes. As in
+// encoding/json, unpaired surrogates become U+FFFD; invalid UTF-8 is kept. The result may
+// share the string's memory.
 func Unquote(quoted []byte) []byte {
 	src := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(src, '\\') < 0 {
@@ -59,8 +59,8 @@ func Unquote(quoted []byte) []byte {
 	return dst[:n]
 }
 
-// seam is an offset from i on before which no escape reaches, nor half a pair
-// of them; the end when there is none near.
+// seam returns an offset from i on that no escape or surrogate pair crosses; the end of
+// src if there is none nearby.
 func seam(src []byte, i int) int {
 	const longest, near = len(`\u0000`), 1 << 10
 	for end := min(len(src), i+near); i < end; i++ {
@@ -71,12 +71,12 @@ func seam(src []byte, i int) int {
 	return len(src)
 }
 
-// unescape writes src to dst, which has the same length, its escapes resolved,
-// and returns how long that is.
+// unescape writes src without escapes to dst, which has the same length, and returns the
+// number of bytes.
 func unescape(dst, src []byte) (n int) {
 	for i := 0; i < len(src); {
-		// Eight bytes are stored at a time, of which only those before an escape
-		// count. Nothing is stored further than src has been read.
+		// Each step stores eight bytes, of which those before an escape count. It never
+		// writes past the offset read in src.
 		for i >= 0 && i <= len(src)-8 && n >= 0 && n <= len(dst)-8 {
 			w := binary.LittleEndian.Uint64(src[i : i+8])
 			binary.LittleEndian.PutUint64(dst[n:n+8], w)
@@ -106,7 +106,7 @@ func unescape(dst, src []byte) (n int) {
 	return n
 }
 
-// valid returns text with U+FFFD for each byte that is not UTF-8.
+// valid returns text with U+FFFD for each byte of invalid UTF-8.
 func valid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -118,8 +118,8 @@ func valid(text []byte) []byte {
 	return fixed
 }
 
-// resolve writes what the escape at src[i] stands for to dst[n], with the one
-// after it when they are a pair.
+// resolve writes the character of the escape at src[i], including the second half of a
+// surrogate pair, to dst[n].
 func resolve(dst []byte, n int, src []byte, i int) (int, int) {
 	if c := escaped[src[i+1]]; c != 0 {
 		dst[n] = c
@@ -136,8 +136,8 @@ func resolve(dst []byte, n int, src []byte, i int) (int, int) {
 	return i, n + utf8.EncodeRune(dst[n:], r)
 }
 
-// nextHalf returns the rune that first makes with the escape src begins with,
-// if that is another half; else U+FFFD.
+// nextHalf returns the rune of a surrogate pair whose second half is the escape at the
+// start of src, or U+FFFD.
 func nextHalf(first rune, src []byte) rune {
 	if len(src) < 6 || src[0] != '\\' || src[1] != 'u' {
 		return utf8.RuneError

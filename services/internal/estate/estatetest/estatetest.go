@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Folder returns the folder of the evaluation's estates below the folder that
-// CAIRN_EVAL names. It skips the test when that is not set.
+// Folder returns the folder of the evaluation estates in the folder CAIRN_EVAL. It skips
+// the test if the variable is not set.
 func Folder(t testing.TB) string {
 	t.Helper()
 	folder := os.Getenv("CAIRN_EVAL")

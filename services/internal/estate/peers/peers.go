@@ -1,4 +1,4 @@
-// Package peers compares package estate with SQLite, which is its oracle for
-// random queries, and its speed with that of other programs. It is a module of
-// its own: SQLite is no dependency of Cairn.
+// Package peers compares package estate with SQLite as an oracle for random queries, and
+// its speed with that of other programs. It is a separate module, so that SQLite is no
+// dependency of Cairn.
 package peers

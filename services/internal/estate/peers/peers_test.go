@@ -18,12 +18,11 @@ import (
 	"cairn/services/internal/estate/estatetest"
 )
 
-// peersQuery is what the peers are asked for in their own words.
+// peersQuery is the query of the benchmarks.
 var peersQuery = estate.Query{DataKey: "product_versions", GroupBy: "product"}
 
-// BenchmarkParseAndGroup compares reading 10 MiB of text and counting the
-// records of one array by a field with what others need for it. sonic only
-// checks the text, which is less.
+// BenchmarkParseAndGroup compares reading 10 MiB of text and counting the records of one
+// array by a field. sonic only validates the text.
 func BenchmarkParseAndGroup(b *testing.B) {
 	text := estatetest.Read(b, "limit-text")
 	file := filepath.Join(b.TempDir(), "estate.json")
@@ -42,7 +41,7 @@ func BenchmarkParseAndGroup(b *testing.B) {
 		compare(b, timed(cairn), timed(func() int { return jsonGroups(b, text) }))
 	})
 	b.Run("SQLite", func(b *testing.B) {
-		db := openJudge(b).db
+		db := openOracle(b).db
 		compare(b, timed(cairn), timed(func() int { return rowsOf(b, db, sqliteGroups, string(text)) }))
 	})
 	for _, kind := range []string{"polars", "duckdb"} {
@@ -50,7 +49,7 @@ func BenchmarkParseAndGroup(b *testing.B) {
 	}
 }
 
-// BenchmarkGroup compares the same count over what has been read before.
+// BenchmarkGroup compares the same count on loaded data.
 func BenchmarkGroup(b *testing.B) {
 	text := estatetest.Read(b, "limit-text")
 	file := filepath.Join(b.TempDir(), "estate.json")
@@ -61,7 +60,7 @@ func BenchmarkGroup(b *testing.B) {
 	cairn := func() int { return groups(b, e) }
 	cairn() // reads the column
 	b.Run("SQLite", func(b *testing.B) {
-		db := openJudge(b).db
+		db := openOracle(b).db
 		if _, err := db.Exec("CREATE TABLE versions AS "+sqliteRecords, string(text)); err != nil {
 			b.Fatal(err)
 		}
@@ -74,8 +73,8 @@ func BenchmarkGroup(b *testing.B) {
 	}
 }
 
-// A peer does the work once; it is how many milliseconds that took and how
-// many groups there were, 0 where it does not group.
+// A peer runs once and returns the time in milliseconds and the number of groups, 0 if it
+// does not group.
 type peer func() (took float64, groups int)
 
 func timed(work func() int) peer {
@@ -86,12 +85,12 @@ func timed(work func() int) peer {
 	}
 }
 
-// compare has both sides do the work in turns, so that a busy machine slows
-// both, and reports the medians, also of the ratio turn by turn.
+// compare runs both alternately, so that load on the machine affects both, and reports
+// medians of the times and of their ratio.
 func compare(b *testing.B, cairn, rival peer) {
 	b.Helper()
 	cairn()
-	rival() // neither counts
+	rival() // warm-up
 	var ours, theirs, ratios []float64
 	for b.Loop() {
 		took, groups := cairn()
@@ -101,7 +100,7 @@ func compare(b *testing.B, cairn, rival peer) {
 		}
 		ours, theirs, ratios = append(ours, took), append(theirs, theirTook), append(ratios, took/theirTook)
 	}
-	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(0, "ns/op") // not meaningful
 	b.ReportMetric(middle(ours), "cairn-ms")
 	b.ReportMetric(middle(theirs), "rival-ms")
 	b.ReportMetric(middle(ratios), "ratio")
@@ -152,8 +151,8 @@ func rowsOf(b *testing.B, db *sql.DB, query string, args ...any) (n int) {
 	return n
 }
 
-// pythonPeer runs testdata/peer.py with the Python that CAIRN_BENCH_PYTHON
-// names, else the usual one.
+// pythonPeer runs testdata/peer.py with the interpreter CAIRN_BENCH_PYTHON, by default the
+// one in PATH.
 func pythonPeer(b *testing.B, kind, file string) peer {
 	b.Helper()
 	python := os.Getenv("CAIRN_BENCH_PYTHON")
@@ -174,7 +173,7 @@ func sonicPeer(b *testing.B, file string) peer {
 	return start(b, "sonic", exec.Command(path, file))
 }
 
-// start runs a peer that works once per line, or skips by its name.
+// start starts a peer that runs once per input line, and skips the benchmark if it cannot.
 func start(b *testing.B, name string, cmd *exec.Cmd) peer {
 	b.Helper()
 	var said bytes.Buffer
@@ -191,7 +190,7 @@ func start(b *testing.B, name string, cmd *exec.Cmd) peer {
 		b.Skipf("%s does not run here: %v", name, err)
 	}
 	b.Cleanup(func() {
-		_ = in.Close() // It ends with its input.
+		_ = in.Close() // the process exits at the end of its input
 		_ = cmd.Wait()
 	})
 	lines := bufio.NewReader(out)

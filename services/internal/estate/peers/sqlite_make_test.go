@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// maker makes random estates and calls of few names and values, so that they
-// meet. It keeps to what SQLite understands as Cairn does: integers of 64 bits,
-// fractions of few digits, no name twice in an object, and inside of arrays and
-// objects each value in its one canonical spelling.
+// maker generates random estates and calls with few distinct names and values. It uses
+// only values that SQLite and Cairn treat alike: 64-bit integers, fractions of few
+// digits, no duplicate names, and canonical values inside arrays and objects.
 type maker struct{ *rand.Rand }
 
 var (
@@ -32,7 +31,7 @@ func (m maker) estate() string {
 	return m.object([]string{`"name"`, `"x"`, `"a"`, m.array(), `"in"`, inner, `"n"`, m.of(someNumbers)})
 }
 
-// object writes names and values in turn, the members in any order.
+// object writes alternating names and values as members in random order.
 func (m maker) object(parts []string) string {
 	var members []string
 	for i := 0; i < len(parts); i += 2 {
@@ -116,7 +115,7 @@ func (m maker) list() string {
 	return "[" + strings.Join(elements, ",") + "]"
 }
 
-// plainObject has its names in order: that is how groups are called.
+// plainObject has sorted names, like group labels.
 func (m maker) plainObject() string {
 	var members []string
 	for _, name := range []string{"x", "y"} {
@@ -154,13 +153,13 @@ func (m maker) metric() string {
 		return op
 	case "distinct", "min", "max":
 		return op + ":" + m.of(someFields)
-	default: // Sums of large numbers depend on the order.
+	default: // sums of large numbers depend on the order
 		return op + ":" + m.of([]string{"n", "n", "n", "u", "o.x", "o.y", "o.y.z", "s", "no"})
 	}
 }
 
-func (m maker) condition(field string) asked {
-	a := asked{field: field, op: m.of([]string{"", "", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists"})}
+func (m maker) condition(field string) condition {
+	a := condition{field: field, op: m.of([]string{"", "", "ne", "gt", "gte", "lt", "lte", "in", "contains", "exists"})}
 	switch a.op {
 	case "exists":
 		a.value = m.of([]string{"true", "false"})

@@ -9,15 +9,15 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// A call is a question, to be asked of an estate and in SQL.
+// A call is a query that has a form for package estate and one in SQL.
 type call struct {
 	key, groupBy string
-	filter       []asked
+	filter       []condition
 	metrics      []string
 }
 
-// asked is one condition; without an operator it is equality.
-type asked struct{ field, op, value string }
+// condition is one condition of a filter; without an operator it is equality.
+type condition struct{ field, op, value string }
 
 func (c call) query() estate.Query {
 	filter := map[string]json.RawMessage{}
@@ -30,8 +30,9 @@ func (c call) query() estate.Query {
 	return estate.Query{DataKey: c.key, GroupBy: c.groupBy, Filter: filter, Metrics: c.metrics}
 }
 
-// tableOf makes a table rec of the elements j of the table el. It has three columns for each field: its type t, NULL where it
-// is missing, its value v and its name l as a group, NULL where there is none.
+// tableOf returns the table rec of the elements j of the table el. It has three columns for
+// each field: its type t, NULL if it is missing, its value v, and its group label l, NULL if
+// there is none.
 func tableOf(fields []string) string {
 	var read, named []string
 	for i, field := range fields {
@@ -42,10 +43,10 @@ func tableOf(fields []string) string {
 	return "CREATE TABLE rec AS WITH raw AS MATERIALIZED (SELECT " + strings.Join(read, ", ") + " FROM el) SELECT " + strings.Join(named, ", ") + " FROM raw"
 }
 
-// at is where among the fields one is.
+// at returns the index of a field.
 func at(field string) int { return slices.Index(someFields, field) }
 
-// group is the SQL of the group's name, NULL where there is none.
+// group returns the SQL of the group label, NULL if there is none.
 func (c call) group() string {
 	if c.groupBy == "" {
 		return "NULL"
@@ -53,7 +54,7 @@ func (c call) group() string {
 	return fmt.Sprintf("l%d", at(c.groupBy))
 }
 
-// used are the columns that groups and metrics need; fewer are prepared sooner.
+// used returns the columns that groups and metrics need, which speeds up preparation.
 func (c call) used() string {
 	columns := "NULL AS none"
 	for i, field := range someFields {
@@ -65,7 +66,7 @@ func (c call) used() string {
 	return columns
 }
 
-// with makes a table sel of the records that the filter lets pass.
+// with returns the table sel of the records that match the filter.
 func (c call) with() string {
 	where := []string{"1"}
 	for _, a := range c.filter {
@@ -74,8 +75,8 @@ func (c call) with() string {
 	return "WITH sel AS MATERIALIZED (SELECT " + c.used() + " FROM rec WHERE " + strings.Join(where, "\n AND ") + ")\n"
 }
 
-// lookUp is a field's type and value in SQL. A name with dots in it goes first,
-// the longest; of a record that is no object there is the field "value".
+// lookUp returns the SQL of a field's type and value. A name that contains dots takes
+// precedence, the longest first; a record that is not an object has the field "value".
 func lookUp(field string) (typ, value string) {
 	typ, value = "CASE", "CASE"
 	if field == estate.ElementField {
@@ -88,7 +89,7 @@ func lookUp(field string) (typ, value string) {
 	return typ + " END", value + " END"
 }
 
-// pathsOf are the ways in which a dotted path may be meant.
+// pathsOf returns the interpretations of a dotted path.
 func pathsOf(field string) []string {
 	paths := []string{`."` + field + `"`}
 	for dot := len(field) - 1; dot > 0; dot-- {
@@ -101,7 +102,7 @@ func pathsOf(field string) []string {
 	return paths
 }
 
-// typeOf makes one type of integer and real, and one of true and false.
+// typeOf merges integer and real, and true and false.
 func typeOf(t string) string {
 	return "replace(replace(replace(replace(" + t + ", 'integer', 'number'), 'real', 'number'), 'true', 'boolean'), 'false', 'boolean')"
 }
@@ -115,12 +116,12 @@ func labelOf(i int) string {
 
 func literal(json string) string { return "'" + strings.ReplaceAll(json, "'", "''") + "'" }
 
-// equals says in SQL that type t and value v are those of a JSON text.
+// equals returns the SQL that compares type t and value v with a JSON text.
 func equals(t, v, json string) string {
 	return fmt.Sprintf("(%s = %s AND %s IS (%s ->> '$'))", t, typeOf("json_type("+literal(json)+")"), v, literal(json))
 }
 
-func (a asked) sql(i int) string {
+func (a condition) sql(i int) string {
 	t, v := fmt.Sprintf("t%d", i), fmt.Sprintf("v%d", i)
 	is := equals(t, v, a.value)
 	order := func(op string) string {
@@ -156,15 +157,15 @@ func (a asked) sql(i int) string {
 	}
 }
 
-// sql asks for a line per group: its name and the metrics, the largest of the
-// first metric first, what has none last.
+// sql selects a row per group with its label and the metrics, ordered by the first metric,
+// largest first and NULL last.
 func (c call) sql(group string) string {
 	columns, from := c.columns()
 	return c.with() + fmt.Sprintf(", named AS MATERIALIZED (SELECT *, %s AS g FROM sel)\n%s\nSELECT g, %s GROUP BY g ORDER BY ROUND(m0, 9) DESC NULLS LAST, g",
 		group, c.percentiles(), columns+" FROM "+from)
 }
 
-// sqlOfNothing is the line of no records.
+// sqlOfNothing returns the row for no records.
 func (c call) sqlOfNothing() string {
 	columns := "''"
 	for _, m := range c.metrics {
@@ -195,8 +196,8 @@ func (c call) columns() (columns, from string) {
 	return strings.Join(list, ", "), "named"
 }
 
-// percentiles makes a table for each percentile: the sum of the two nearest
-// numbers, each the more the nearer.
+// percentiles returns a table for each percentile, which interpolates between the two
+// nearest numbers.
 func (c call) percentiles() string {
 	tables := ""
 	for i, m := range c.metrics {

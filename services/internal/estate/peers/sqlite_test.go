@@ -16,25 +16,24 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// Of the cases a quarter each runs beside the others.
+// Each worker runs its share of the cases.
 const (
 	sqliteCases   = 10_000
 	sqliteWorkers = 4
 	callsOfEstate = 10
 )
 
-// TestStatsAgainstSQLite asks random estates random questions, and SQLite the
-// same in SQL.
+// TestStatsAgainstSQLite compares random queries on random estates with SQLite.
 func TestStatsAgainstSQLite(t *testing.T) {
 	t.Parallel()
 	for worker := range uint64(sqliteWorkers) {
 		t.Run(strconv.FormatUint(worker, 10), func(t *testing.T) {
 			t.Parallel()
-			j := openJudge(t)
+			o := openOracle(t)
 			for seed := range uint64(sqliteCases / sqliteWorkers / callsOfEstate) {
 				m := maker{rand.New(rand.NewPCG(seed, worker))}
 				text := m.estate()
-				if j.check(t, m, text); t.Failed() {
+				if o.check(t, m, text); t.Failed() {
 					t.Fatalf("seed %d: %s", seed, text)
 				}
 			}
@@ -42,32 +41,32 @@ func TestStatsAgainstSQLite(t *testing.T) {
 	}
 }
 
-// judge is a database that says what is right.
-type judge struct{ db *sql.DB }
+// oracle is an SQLite database with the expected results.
+type oracle struct{ db *sql.DB }
 
-func openJudge(t testing.TB) judge {
+func openOracle(t testing.TB) oracle {
 	t.Helper()
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	db.SetMaxOpenConns(1) // Each connection has a memory of its own.
-	return judge{db}
+	db.SetMaxOpenConns(1) // each connection has its own in-memory database
+	return oracle{db}
 }
 
-func (j judge) exec(t *testing.T, query string, args ...any) {
+func (o oracle) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	if _, err := j.db.Exec(query, args...); err != nil {
+	if _, err := o.db.Exec(query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
 
-// lines are the rows of a query, the columns separated by blanks: numbers with
-// 12 digits, since the last ones depend on the order of the additions.
-func (j judge) lines(t *testing.T, query string, args ...any) []string {
+// lines returns the rows of a query with columns separated by blanks. Numbers have 12
+// digits, since further ones depend on the order of additions.
+func (o oracle) lines(t *testing.T, query string, args ...any) []string {
 	t.Helper()
-	rows, err := j.db.Query(query, args...)
+	rows, err := o.db.Query(query, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -112,30 +111,29 @@ func spell(v any) string {
 
 func spellFloat(f float64) string { return strconv.FormatFloat(f+0, 'g', 12, 64) }
 
-// check compares what arrays there are, their fields, and the answers to some
-// calls.
-func (j judge) check(t *testing.T, m maker, text string) {
+// check compares the arrays, their fields, and the results of some calls.
+func (o oracle) check(t *testing.T, m maker, text string) {
 	t.Helper()
 	e := parse(t, text)
-	got, want := e.Keys(), j.keys(t, text)
+	got, want := e.Keys(), o.keys(t, text)
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("keys (-SQLite +got):\n%s", diff)
 	}
 	key := m.of(got)
-	j.load(t, text, key)
-	j.checkFields(t, e, key)
+	o.load(t, text, key)
+	o.checkFields(t, e, key)
 	for range callsOfEstate {
-		j.checkCall(t, e, m.call(key))
+		o.checkCall(t, e, m.call(key))
 	}
 }
 
-// keys are those of the arrays that are in no other.
-func (j judge) keys(t *testing.T, text string) []string {
+// keys returns the keys of the arrays that are not nested in another one.
+func (o oracle) keys(t *testing.T, text string) []string {
 	t.Helper()
 	var keys []string
-	for _, key := range j.lines(t, `SELECT fullkey FROM json_tree(?) WHERE type = 'array' AND fullkey NOT LIKE '%[%'`, text) {
+	for _, key := range o.lines(t, `SELECT fullkey FROM json_tree(?) WHERE type = 'array' AND fullkey NOT LIKE '%[%'`, text) {
 		key = strings.TrimPrefix(strings.TrimPrefix(key, " $"), ".")
 		if key == "" {
 			key = estate.BareKey
@@ -145,29 +143,29 @@ func (j judge) keys(t *testing.T, text string) []string {
 	return keys
 }
 
-// load makes a table of the array's elements.
-func (j judge) load(t *testing.T, text, key string) {
+// load creates a table of the array's elements.
+func (o oracle) load(t *testing.T, text, key string) {
 	t.Helper()
 	path := "$." + key
 	if key == estate.BareKey {
 		path = "$"
 	}
 	for _, table := range []string{"rec", "el"} {
-		j.exec(t, "DROP TABLE IF EXISTS "+table)
+		o.exec(t, "DROP TABLE IF EXISTS "+table)
 	}
-	j.exec(t, "CREATE TABLE el AS SELECT ?1 -> fullkey AS j FROM json_each(?1, ?2)", text, path)
-	j.exec(t, tableOf(someFields))
+	o.exec(t, "CREATE TABLE el AS SELECT ?1 -> fullkey AS j FROM json_each(?1, ?2)", text, path)
+	o.exec(t, tableOf(someFields))
 }
 
-// checkFields compares how often which field is there; fields that are written
-// with and without dots are left to the calls.
-func (j judge) checkFields(t *testing.T, e *estate.Estate, key string) {
+// checkFields compares the number of values per field. Calls cover fields that are written
+// with and without dots.
+func (o oracle) checkFields(t *testing.T, e *estate.Estate, key string) {
 	t.Helper()
-	want := j.lines(t, `SELECT CASE WHEN fullkey = '$' THEN 'value' ELSE substr(fullkey, 3) END AS field,
+	want := o.lines(t, `SELECT CASE WHEN fullkey = '$' THEN 'value' ELSE substr(fullkey, 3) END AS field,
 			SUM(type <> 'null'), SUM(type = 'null')
 		FROM el, json_tree(el.j) WHERE fullkey NOT LIKE '%[%' AND fullkey NOT LIKE '%"%' AND NOT (fullkey = '$' AND type = 'object')
 		GROUP BY field`)
-	if len(j.lines(t, `SELECT 1 FROM el, json_tree(el.j) WHERE fullkey LIKE '%"%' LIMIT 1`)) > 0 {
+	if len(o.lines(t, `SELECT 1 FROM el, json_tree(el.j) WHERE fullkey LIKE '%"%' LIMIT 1`)) > 0 {
 		return
 	}
 	fields, err := e.Fields(t.Context(), key)
@@ -189,20 +187,20 @@ func (j judge) checkFields(t *testing.T, e *estate.Estate, key string) {
 	}
 }
 
-func (j judge) checkCall(t *testing.T, e *estate.Estate, c call) {
+func (o oracle) checkCall(t *testing.T, e *estate.Estate, c call) {
 	t.Helper()
 	s, err := e.Stats(t.Context(), c.query())
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	total := j.lines(t, c.sql("''"))
-	if len(total) == 0 { // No record is no group.
-		total = j.lines(t, c.sqlOfNothing())
+	total := o.lines(t, c.sql("''"))
+	if len(total) == 0 { // without records there is no group
+		total = o.lines(t, c.sqlOfNothing())
 	}
 	groups, count := []string{}, []string{" 0"}
 	if c.groupBy != "" {
-		groups = j.lines(t, c.sql("COALESCE("+c.group()+", 'null')"))
-		count = j.lines(t, c.with()+"SELECT COUNT(DISTINCT "+c.group()+") FROM sel")
+		groups = o.lines(t, c.sql("COALESCE("+c.group()+", 'null')"))
+		count = o.lines(t, c.with()+"SELECT COUNT(DISTINCT "+c.group()+") FROM sel")
 	}
 	want := append(groups, total...)
 	want = append(want, fmt.Sprintf("group_count%s truncated false", count[0]))
@@ -211,7 +209,7 @@ func (j judge) checkCall(t *testing.T, e *estate.Estate, c call) {
 	}
 }
 
-// statsLines writes an answer as SQLite's is.
+// statsLines formats a result like rows of SQLite.
 func statsLines(s estate.Stats, metrics []string) []string {
 	figures := []estate.Figures{{Groups: s.Groups, Total: s.Total}}
 	for _, name := range metrics[1:] {

@@ -7,29 +7,29 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-// places is where the records of an array have the values of one field: what it
-// takes to read its column without looking for the field again.
-type places struct {
-	types uint8 // a bit for each kind
+// offsets are the offsets of one field's values in the records of an array. Its column can
+// be read from them without searching the records again.
+type offsets struct {
+	types uint8 // bit set of kinds
 	nulls int
-	at    []uint32 // in the array's text
-	rows  []uint32 // the records that have the values; nil when they are the first
+	at    []uint32 // offsets in the array's text
+	rows  []uint32 // the records of the values; nil: the first ones
 }
 
-// count is how many records have a value that is not null.
-func (p *places) count() int { return len(p.at) - p.nulls }
+// count returns the number of records with a value other than null.
+func (p *offsets) count() int { return len(p.at) - p.nulls }
 
-func (p *places) size() int { return columnSize + 4*(cap(p.at)+cap(p.rows)) }
+func (p *offsets) size() int { return columnSize + 4*(cap(p.at)+cap(p.rows)) }
 
-// see notes that the record has v, which shares the memory of the array's text
-// to the end of it.
-func (p *places) see(a *array, row int, v value) {
+// add records that row has v, a slice of the array's text whose capacity extends to the
+// end of the text.
+func (p *offsets) add(a *array, row int, v value) {
 	k := v.kind()
 	p.types |= 1 << k
 	if k == kindNull {
 		p.nulls++
 	}
-	if p.rows == nil && row > len(p.at) { // The first gap.
+	if p.rows == nil && row > len(p.at) { // the first gap
 		p.rows = all(len(p.at))
 	}
 	if p.rows != nil {
@@ -38,7 +38,7 @@ func (p *places) see(a *array, row int, v value) {
 	p.at = append(p.at, uint32(cap(a.text)-cap(v)))
 }
 
-// all are the numbers of the first n records.
+// all returns the numbers from 0 to n-1.
 func all(n int) []uint32 {
 	rows := make([]uint32, n)
 	for i := range rows {
@@ -47,21 +47,21 @@ func all(n int) []uint32 {
 	return rows
 }
 
-// The numbers of rows, and of values, after which loops check their context. A
-// value may be as large as the estate.
+// Numbers of rows and values between checks of a loop's context. A value may be as large
+// as the estate.
 const (
 	checkRows   = 1 << 14
 	checkValues = 64
 )
 
-// column returns the column at path. It is read when it is asked for first, and
-// kept while there is room. The error is that of ctx.
+// column returns the column at path. It reads the column on first use, and caches it
+// within the budget of the estate. The error is ctx.Err().
 func (e *Estate) column(ctx context.Context, a *array, path string) (*column, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()
-	c, p := a.columns[path], a.places[path]
+	c, p := a.columns[path], a.offsets[path]
 	a.mu.Unlock()
 	if c != nil {
 		return c, nil
@@ -80,47 +80,47 @@ func (e *Estate) column(ctx context.Context, a *array, path string) (*column, er
 	return c, nil
 }
 
-// keep keeps the column in place of its places.
+// keep caches the column in place of its offsets.
 func (e *Estate) keep(a *array, path string, c *column) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size := c.size() + len(path)
-	if p := a.places[path]; p != nil {
+	if p := a.offsets[path]; p != nil {
 		size -= p.size()
 	}
 	if a.columns[path] == nil && e.reserve(size) {
 		a.columns[path] = c
-		delete(a.places, path)
+		delete(a.offsets, path)
 	}
 }
 
-// reserve takes so many bytes of what columns may yet take, if there are.
+// reserve takes size bytes of the budget for columns and reports whether they were left.
 func (e *Estate) reserve(size int) bool {
-	ok := e.left.Add(-int64(size)) >= 0
+	ok := e.columnBudget.Add(-int64(size)) >= 0
 	if !ok {
-		e.left.Add(int64(size))
+		e.columnBudget.Add(int64(size))
 	}
 	return ok
 }
 
-// scan finds the one field in each record. The error is that of ctx.
-func (a *array) scan(ctx context.Context, path string) (*places, error) {
-	var p places
+// scan finds one field in each record. The error is ctx.Err().
+func (a *array) scan(ctx context.Context, path string) (*offsets, error) {
+	var p offsets
 	row := 0
 	for record := range a.records() {
 		if row%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if v, ok := record.field(path); ok {
-			p.see(a, row, v)
+			p.add(a, row, v)
 		}
 		row++
 	}
 	return &p, nil
 }
 
-// read makes the column of the values at p, unless ctx ends.
-func (a *array) read(ctx context.Context, p *places) (*column, error) {
+// read returns the column of the values at p. The error is ctx.Err().
+func (a *array) read(ctx context.Context, p *offsets) (*column, error) {
 	var values dictionary
 	codes := make([]uint32, len(p.at))
 	for i, at := range p.at {
@@ -147,7 +147,7 @@ func (a *array) read(ctx context.Context, p *places) (*column, error) {
 	return c, nil
 }
 
-// clip is list without the room it has to grow, when that is much.
+// clip returns list without its spare capacity if that is more than an eighth.
 func clip[T any](list []T) []T {
 	if cap(list)-len(list) > len(list)/8 {
 		return slices.Clip(slices.Clone(list))
