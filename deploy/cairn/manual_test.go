@@ -53,6 +53,7 @@ var vague = []struct{ pattern, instead string }{
 	{`\b0\.\d{3}\b`, "0.SCORE"},
 	{`\b[01]\.\d{4}\b`, "0.FIGURE"},
 	{`\b\d+\.\d( ms\b| +)`, "MS "},
+	{`\brevision \d+`, "revision N"},
 	{`"request_id":"\w+"`, `"request_id":"ID"`},
 	{`(?m)^cairn( +)ok( +)\S+$`, "cairn ok VERSION"},
 }
