@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"cairn/bus/keys"
+	"cairn/schemas"
 )
 
 func TestScreen(t *testing.T) {
@@ -95,26 +99,41 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	}
 	records := file("records.json", `{"skill_id":"a.b","purpose":"`+evilJSON+`"}`)
 	unknown := file("unknown.json", `{"`+evilJSON+`":1}`)
+	judged := file("queries.jsonl", `{"query":"`+evilJSON+`","skill_ids":["a.b"]}`)
 	broken := file("broken.json", "{\""+evil)
 	estate := file("estate.json", `{"hosts":[{"name":"`+evilJSON+`"}]}`)
 	commands := [][]string{
 		{"status"}, {"resolve", "a query"}, {"resolve", "a.b"}, {"resolve", "--agent", "q"}, {"resolve", "--tool", "a.b.c"}, {"resolve", "--tool-class", "c"},
 		{"reindex"}, {"register", records}, {"register", unknown}, {"register", broken}, {"register", "--dry-run", records, unknown},
 		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"resolve", "--explain", "q"},
+		{"eval", records, judged, "--patience", "1ms"}, {"eval", records, broken},
+	}
+	check := func(args ...string) {
+		got := do(t, "", args...)
+		for _, r := range got.out + got.err {
+			if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+				t.Errorf("cairn %q writes %U: %q", args, r, got.out+got.err)
+				break
+			}
+		}
 	}
 	for _, url := range []string{serve(http.StatusOK), serve(http.StatusBadRequest), stranger.URL} {
 		for _, args := range commands {
 			for _, more := range [][]string{nil, {"--json"}} {
-				args := append(append(args[:len(args):len(args)], more...), "--url", url)
-				got := do(t, "", args...)
-				for _, r := range got.out + got.err {
-					if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-						t.Errorf("cairn %q writes %U: %q", args, r, got.out+got.err)
-						break
-					}
-				}
+				check(append(append(args[:len(args):len(args)], more...), "--url", url)...)
 			}
 		}
+	}
+	_, nats := reached(t)
+	err := (&key{natsClient: natsClient{nats: nats}}).with(t.Context(), func(ctx context.Context, s *keys.Store) error {
+		_, _, err := s.Create(ctx, keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}, {"backup", filepath.Join(dir, evil, "file")}, {"restore", broken}} {
+		check(append(args, "--nats", nats)...)
 	}
 	if got := do(t, "", "status", "--url", "http://"+evil); strings.ContainsAny(got.err, "\x1b\r\u202e") {
 		t.Errorf("an error text: %q", got.err)
