@@ -36,6 +36,9 @@ func serveAway(t testing.TB) *bus.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := projection.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1}); err != nil {
+		t.Fatal(err)
+	}
 	p, err := projection.Open(t.Context(), projection.Deps{
 		Conn: conn, Catalog: c, Index: ix.(index.Migrator), Log: slog.New(slog.DiscardHandler),
 	})

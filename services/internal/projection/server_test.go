@@ -232,6 +232,9 @@ func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if err := projection.Setup(w.t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1}); err != nil {
+		w.t.Fatal(err)
+	}
 	ix := w.index(w)
 	w.opened = append(w.opened, ix)
 	p, err := projection.Open(w.t.Context(), projection.Deps{
