@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// bodyTime bounds how long the whole body of a request may take to arrive.
-	bodyTime = time.Minute
+	// bodyTimeout bounds how long the whole body of a request may take to arrive.
+	bodyTimeout = time.Minute
 	// bodyGrace and bodyRate bound it part by part: n bytes may take bodyGrace
-	// and n/bodyRate. A client that is slower is answered with an error.
+	// plus n/bodyRate. A slower request fails.
 	bodyGrace = 10 * time.Second
 	bodyRate  = 16 << 10 // bytes per second
-	// firstPart is the size of the buffer, in bytes, before the first byte has
+	// firstBuffer is the size of the buffer, in bytes, before the first byte has
 	// arrived. A full buffer grows by growth, so memory follows the bytes received
 	// and not the Content-Length.
-	firstPart = 64 << 10
-	growth    = 4
+	firstBuffer = 64 << 10
+	growth      = 4
 
-	// shortRest is how many bytes of an unused body are read to keep the
-	// connection, and restTime is how long that may take.
-	shortRest = 64 << 10
-	restTime  = time.Second
-	// A connection with more than that is closed after the answer. For lingerTime
+	// maxReusedRest is how many bytes of an unused body are read to keep the
+	// connection, and restTimeout is how long that may take.
+	maxReusedRest = 64 << 10
+	restTimeout   = time.Second
+	// A connection with more than that is closed after the answer. For lingerTimeout
 	// the edge still discards at most lingerBytes (of a caller that is not
-	// authenticated shortRest), so that a client that writes its whole request
+	// authenticated maxReusedRest), so that a client that writes its whole request
 	// before it reads gets the answer instead of a connection reset.
-	lingerTime  = 2 * time.Second
-	lingerBytes = 32 << 20
+	lingerTimeout = 2 * time.Second
+	lingerBytes   = 32 << 20
 	// defaultBodyMemory is Config.BodyMemory when it is 0.
 	defaultBodyMemory = 512 << 20
 )
@@ -43,29 +43,29 @@ var errBodyMemory = schemas.ErrUnavailable.Because("the memory for request bodie
 
 // requestBody is the body of one request and its share of the memory for bodies.
 type requestBody struct {
-	consumed bool   // the body was received or given up
+	consumed bool   // the body was received or discarded
 	lingers  bool   // the connection is closed after the answer, with the body unread
 	data     []byte // of a stream, until its first event
 	tenant   string
 	held     int64 // bytes acquired for the tenant
 }
 
-// body receives the whole body of the request, at most most bytes. The bytes
+// body receives the whole body of the request, at most limit bytes. The bytes
 // count against the tenant of the caller until releaseBody: a declared length
 // before the first byte is read, and one of unknown length as its buffer grows.
-func (x *exchange) body(most int) ([]byte, error) {
+func (x *exchange) body(limit int) ([]byte, error) {
 	size := x.r.ContentLength
 	if size == 0 {
 		return nil, nil
 	}
-	if size > int64(most) {
-		return nil, tooLarge(most)
+	if size > int64(limit) {
+		return nil, tooLarge(limit)
 	}
 	x.tenant = bus.ShareKey(x.by, nil)
 	if size > 0 && !x.acquireBody(size) {
 		return nil, errBodyMemory
 	}
-	body, err := x.receive(int(size), most)
+	body, err := x.receive(int(size), limit)
 	var known *schemas.Error
 	switch {
 	case err == nil:
@@ -76,21 +76,21 @@ func (x *exchange) body(most int) ([]byte, error) {
 	case x.r.Context().Err() != nil:
 		return nil, context.Canceled
 	default:
-		return nil, x.route.invalid.Because("the body did not arrive: " + err.Error())
+		return nil, x.route.invalid.Because("reading the request body failed: " + err.Error())
 	}
 }
 
 // receive reads size bytes, or to the end of the body when size is negative.
-func (x *exchange) receive(size, most int) ([]byte, error) {
+func (x *exchange) receive(size, limit int) ([]byte, error) {
 	control := http.NewResponseController(x.w)
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // fails where there are no deadlines
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // fails where deadlines are not supported
 	declared := size >= 0
 	if !declared {
-		size = most + 1 // one more shows that the body is too large
+		size = limit + 1 // one more shows that the body is too large
 	}
-	deadline := time.Now().Add(bodyTime)
+	deadline := time.Now().Add(bodyTimeout)
 	var body []byte
-	for part := min(size, firstPart); ; part = min(size, growth*part) {
+	for part := min(size, firstBuffer); ; part = min(size, growth*part) {
 		if !declared && !x.acquireBody(int64(part-len(body))) {
 			return nil, errBodyMemory
 		}
@@ -104,8 +104,8 @@ func (x *exchange) receive(size, most int) ([]byte, error) {
 			return nil, io.ErrUnexpectedEOF
 		case err != nil:
 			return nil, err
-		case len(body) > most:
-			return nil, tooLarge(most)
+		case len(body) > limit:
+			return nil, tooLarge(limit)
 		case len(body) == size:
 			return body, nil
 		}
@@ -131,12 +131,12 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-func tooLarge(most int) error {
-	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes", most))
+func tooLarge(limit int) error {
+	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes", limit))
 }
 
 // acquireBody takes n bytes of the memory for bodies and reports whether they
-// were granted.
+// were available.
 func (x *exchange) acquireBody(n int64) bool {
 	if !x.edge.bodies.Acquire(x.tenant, n) {
 		return false
@@ -145,8 +145,7 @@ func (x *exchange) acquireBody(n int64) bool {
 	return true
 }
 
-// releaseBody returns the memory of the body, which the caller does not use any
-// more.
+// releaseBody returns the memory of the body, which must not be used afterwards.
 func (x *exchange) releaseBody() {
 	if x.held > 0 {
 		x.edge.bodies.Release(x.tenant, x.held)
@@ -154,9 +153,9 @@ func (x *exchange) releaseBody() {
 	}
 }
 
-// discardBody gives up a body that was not received, before the answer. A short
+// discardBody handles a body that was not received, before the response. A short
 // one is read so that the connection can serve another request. Otherwise the
-// answer closes the connection, and linger discards some of the rest.
+// response closes the connection, and linger discards some of the rest.
 func (x *exchange) discardBody() {
 	if x.consumed || x.r.ContentLength == 0 {
 		return
@@ -164,25 +163,25 @@ func (x *exchange) discardBody() {
 	x.consumed = true
 	control := http.NewResponseController(x.w)
 	if x.r.Header["Expect"] != nil {
-		_ = control.SetReadDeadline(time.Now().Add(lingerTime)) // for net/http, when it closes the body
+		_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
 		return
 	}
-	if x.r.ContentLength <= shortRest {
-		_ = control.SetReadDeadline(time.Now().Add(restTime)) // fails where there are no deadlines
-		if _, err := io.CopyN(io.Discard, x.r.Body, shortRest+1); err == io.EOF {
+	if x.r.ContentLength <= maxReusedRest {
+		_ = control.SetReadDeadline(time.Now().Add(restTimeout)) // fails where deadlines are not supported
+		if _, err := io.CopyN(io.Discard, x.r.Body, maxReusedRest+1); err == io.EOF {
 			_ = control.SetReadDeadline(time.Time{})
 			return
 		}
 	}
 	if x.r.ProtoMajor > 1 {
-		return // the server resets the stream of the request alone
+		return // the server resets only the stream of the request
 	}
 	x.lingers = true
 	x.w.Header()["Connection"] = closing
-	_ = control.SetReadDeadline(time.Now().Add(lingerTime)) // for net/http too, when it closes the body
+	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http too, when it closes the body
 }
 
-// linger discards the rest of a body after the answer, within the deadline that
+// linger discards the rest of a body after the response, within the deadline that
 // discardBody has set.
 func (x *exchange) linger() {
 	if !x.lingers || x.status == statusLeft {
@@ -191,9 +190,9 @@ func (x *exchange) linger() {
 	if http.NewResponseController(x.w).Flush() != nil {
 		return // the client has disconnected
 	}
-	most := int64(lingerBytes)
+	limit := int64(lingerBytes)
 	if x.edge.gate != nil && x.by == nil {
-		most = shortRest
+		limit = maxReusedRest
 	}
-	_, _ = io.CopyN(io.Discard, x.r.Body, most) // the connection is closed either way
+	_, _ = io.CopyN(io.Discard, x.r.Body, limit) // the connection is closed either way
 }

@@ -15,7 +15,7 @@ import (
 	"cairn/schemas"
 )
 
-// identify finds out who asks, and whether it may ask this, now.
+// identify authenticates the caller and checks its rate limit and permission.
 func (x *exchange) identify() error {
 	gate := x.edge.gate
 	if gate == nil || x.route.open {
@@ -36,18 +36,18 @@ func (x *exchange) identify() error {
 	return by.Authorize(x.route.needs)
 }
 
-// recheck is how often it is looked whether who has a stream open is still let in.
-const recheck = 500 * time.Millisecond
+// recheckInterval is the interval at which the credential of an open stream is verified again.
+const recheckInterval = 500 * time.Millisecond
 
-// retryAfter announces when the caller may send its next request.
+// retryAfter sets Retry-After, rounded up to seconds.
 func (x *exchange) retryAfter(wait time.Duration) {
 	x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
 }
 
-// watch cancels, saying why, once the credential of the caller is taken back or
-// has ended. It returns then, or when ctx ends.
+// watch verifies the caller's credential periodically and calls cancel with the
+// error once it is revoked or expired. It returns then, or when ctx ends.
 func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	again := time.NewTicker(recheck)
+	again := time.NewTicker(recheckInterval)
 	defer again.Stop()
 	for {
 		select {
@@ -62,8 +62,8 @@ func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// sees reports whether the caller may know what concerns all tenants.
-func (x *exchange) sees() bool {
+// seesAllTenants reports whether the caller may read data of all tenants.
+func (x *exchange) seesAllTenants() bool {
 	if x.edge.gate == nil {
 		return true
 	}
@@ -71,22 +71,23 @@ func (x *exchange) sees() bool {
 	return err == nil && !by.Bound()
 }
 
-// newRun names a run of the caller: its end says of which tenants it is.
+// newRun returns a new run name; its suffix identifies the tenants of the caller.
 func (x *exchange) newRun() string {
 	if !x.by.Bound() {
 		return bus.NewRun()
 	}
-	return bus.NewRun() + mark(x.by)
+	return bus.NewRun() + tenantSuffix(x.by)
 }
 
-// owns reports whether the run is of the caller, or of nobody in particular
-// where nobody is asked.
+// owns reports whether the run belongs to the caller's tenants. A caller that is not
+// bound to tenants owns all.
 func (x *exchange) owns(run string) bool {
-	return !x.by.Bound() || strings.HasSuffix(run, mark(x.by))
+	return !x.by.Bound() || strings.HasSuffix(run, tenantSuffix(x.by))
 }
 
-// mark stands for the tenants of a caller, and does not name them.
-func mark(by *schemas.Identity) string {
+// tenantSuffix returns a hash of the caller's tenants, so that a run name does not
+// reveal them.
+func tenantSuffix(by *schemas.Identity) string {
 	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(by.Tenants)), "\n")))
 	return "-" + hex.EncodeToString(sum[:8])
 }

@@ -1,6 +1,6 @@
 package edge
 
-// requestExamples are a body for each path that takes one.
+// requestExamples are example bodies by path.
 var requestExamples = map[string]string{
 	"/tags/write": `{"request_id": "req-42", "flow": "analysis", "tags": {"phase": "routing", "domain": "network"}, "ttl_seconds": 600}`,
 
@@ -25,7 +25,7 @@ var requestExamples = map[string]string{
 	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,
 }
 
-// streamExample is an analysis as it arrives.
+// streamExample is the event stream of an analysis.
 const streamExample = `id: 1
 event: tool_use
 data: {"tool_call_id":"1","name":"compute_stats","input":{"data_key":"devices","group_by":"site","metrics":["count"]}}

@@ -17,38 +17,38 @@ import (
 )
 
 const (
-	// writeTime is how long one write to the client may take.
-	writeTime = 30 * time.Second
-	// statusLeft stands in the log for a client that did not wait.
+	// writeTimeout bounds one write to the client.
+	writeTimeout = 30 * time.Second
+	// statusLeft is the status in logs and metrics of a request whose client disconnected.
 	statusLeft = telemetry.StatusLeft
 )
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
 	edge   *edge
 	w      http.ResponseWriter
 	r      *http.Request
 	ctx    context.Context
-	route  *route            // nil: there is none
-	vars   map[string]string // of the path, escaped as they came
+	route  *route            // nil: no route matches
+	vars   map[string]string // path variables, still escaped
 	id     string
-	by     *schemas.Identity // nil: nobody asked who it is
+	by     *schemas.Identity // nil: authentication is off, or the route is open
 	span   telemetry.Span
-	status int // 0 until the answer begins
+	status int // 0 until the response begins
 	err    error
 	requestBody
 }
 
 // minRevision returns the revision that the request demands, 0 for any.
 func (x *exchange) minRevision() (uint64, error) {
-	asked := x.r.Header[bus.HeaderMinRevision]
-	if len(asked) == 0 {
+	given := x.r.Header[bus.HeaderMinRevision]
+	if len(given) == 0 {
 		return 0, nil
 	}
-	n, err := strconv.ParseUint(asked[0], 10, 64)
-	if err != nil || len(asked) > 1 {
+	n, err := strconv.ParseUint(given[0], 10, 64)
+	if err != nil || len(given) > 1 {
 		return 0, x.route.invalid.With(schemas.FieldError{
-			Field: bus.HeaderMinRevision, Message: fmt.Sprintf("want one revision, a whole number, got %q", asked)})
+			Field: bus.HeaderMinRevision, Message: fmt.Sprintf("want one revision, an unsigned integer, got %q", given)})
 	}
 	return n, nil
 }
@@ -59,7 +59,7 @@ var (
 	closing   = []string{"close"}
 )
 
-// reply answers with what a worker said.
+// reply responds with the reply of a worker.
 func (x *exchange) reply(r bus.Reply) {
 	if r.Revision > 0 {
 		x.w.Header()[bus.HeaderRevision] = []string{strconv.FormatUint(r.Revision, 10)}
@@ -71,7 +71,7 @@ func (x *exchange) reply(r bus.Reply) {
 	x.write(x.route.status, mediaJSON, r.Body)
 }
 
-// write sends a whole answer.
+// write sends a complete response.
 func (x *exchange) write(status int, media []string, body []byte) {
 	x.discardBody()
 	h := x.w.Header()
@@ -79,16 +79,16 @@ func (x *exchange) write(status int, media []string, body []byte) {
 		h["Content-Type"] = media
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTime))
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	x.status = status
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body) // fails when the client left, and then nobody is told
+	_, _ = x.w.Write(body) // fails when the client has disconnected
 }
 
-// fail answers with err, if there can still be an answer.
+// fail responds with err unless the response has begun.
 func (x *exchange) fail(err error) {
 	x.err = err
-	if x.status != 0 || x.left(err) {
+	if x.status != 0 || x.abandoned(err) {
 		x.status = statusLeft
 		return
 	}
@@ -99,19 +99,19 @@ func (x *exchange) fail(err error) {
 		}
 	}
 	body, err := json.Marshal(e)
-	if err != nil { // a detail that is not UTF-8
+	if err != nil { // the detail is not valid UTF-8
 		bare := *schemas.Declared(e.Code)
 		body, _ = json.Marshal(&bare)
 	}
 	x.write(e.Status, mediaJSON, body)
 }
 
-// left reports whether err only says that the client did not wait.
-func (x *exchange) left(err error) bool {
+// abandoned reports whether err is the cancellation of a request whose client disconnected.
+func (x *exchange) abandoned(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil && !x.edge.stopped()
 }
 
-// visible is what the client is told of err.
+// visible returns the error that the client receives for err.
 func (x *exchange) visible(err error) *schemas.Error {
 	var e *schemas.Error
 	switch {
@@ -119,25 +119,25 @@ func (x *exchange) visible(err error) *schemas.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		e = schemas.ErrTimeout.Because("the request did not finish within its deadline")
 	case errors.Is(err, context.Canceled) && x.edge.stopped():
-		e = schemas.ErrUnavailable.Because("Cairn is stopping")
+		e = schemas.ErrUnavailable.Because("the edge is shutting down")
 	default:
 		e = schemas.ErrInternal.Because("an unexpected error; the log of the edge has it under the request_id")
 	}
-	if x.route != nil && x.route.say != nil {
-		e = x.route.say(e)
+	if x.route != nil && x.route.translate != nil {
+		e = x.route.translate(e)
 	}
 	c := *e
 	c.Instance, c.RequestID = x.r.URL.EscapedPath(), x.id
 	return &c
 }
 
-// log logs the exchange in one line: faults of this system that no worker has
-// logged as warnings and errors, all else for debugging.
+// log writes one line for the exchange: faults of Cairn that no worker has logged
+// as warnings and errors, everything else at debug level.
 func (x *exchange) log(began time.Time) {
 	level := slog.LevelDebug
 	switch {
 	case bus.Logged(x.err):
-	case x.err == error(errOverload): // a metric counts refusals; a flood of them must not fill the log
+	case x.err == error(errOverload): // a metric counts them; an overload must not fill the log
 	case x.status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case x.status > http.StatusInternalServerError && x.status != http.StatusNotImplemented:
@@ -146,15 +146,15 @@ func (x *exchange) log(began time.Time) {
 	if !x.edge.log.Enabled(x.ctx, level) {
 		return
 	}
-	said := []slog.Attr{
+	attrs := []slog.Attr{
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.EscapedPath()),
 		slog.Int("status", x.status), slog.Duration("took", time.Since(began)),
 	}
 	if x.route != nil {
-		said = append(said, slog.String("route", x.route.path))
+		attrs = append(attrs, slog.String("route", x.route.path))
 	}
 	if x.err != nil {
-		said = append(said, slog.Any("err", x.err))
+		attrs = append(attrs, slog.Any("err", x.err))
 	}
-	x.edge.log.LogAttrs(x.ctx, level, "request", said...)
+	x.edge.log.LogAttrs(x.ctx, level, "request", attrs...)
 }

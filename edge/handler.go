@@ -24,26 +24,26 @@ import (
 	"cairn/schemas"
 )
 
-// edge answers HTTP requests.
+// edge is the http.Handler of all routes.
 type edge struct {
-	conn     *bus.Conn
-	log      *slog.Logger
-	mux      *mux.Router
-	table    map[*mux.Route]*route
-	methods  []string // that any route has
-	describe func() (description, error)
-	origins  *http.CrossOriginProtection
-	gate     *access.Gate // nil: everybody may come in
-	overload *overload.Gate
-	streams  *admission.Pool
-	refusals *rate.Limiter // of those that are not delayed
-	hosts    hosts
-	bodies   *admission.Pool // bytes of request bodies
-	revision atomic.Uint64   // the highest of the catalog that an answer named
-	stopping context.Context
-	serving  context.Context // until no more is taken
-	silence  time.Duration   // of a stream before a comment
-	trouble  func() (says string, quorum bool)
+	conn          *bus.Conn
+	log           *slog.Logger
+	mux           *mux.Router
+	table         map[*mux.Route]*route
+	methods       []string // of all routes, sorted
+	describe      func() (description, error)
+	origins       *http.CrossOriginProtection
+	gate          *access.Gate // nil: authentication is off
+	overload      *overload.Gate
+	streams       *admission.Pool
+	refusals      *rate.Limiter // of refusals without a delay
+	hosts         hosts
+	bodies        *admission.Pool // bytes of request bodies
+	revision      atomic.Uint64   // the highest catalog revision in a reply
+	stopping      context.Context
+	serving       context.Context // ends when the drain begins
+	keepAlive     time.Duration   // of streams
+	clusterHealth func() (problem string, quorum bool)
 
 	checked   *bus.Check[report]   // of /health
 	readiness *bus.Check[[]string] // of /health/ready
@@ -52,28 +52,28 @@ type edge struct {
 func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
-		overload: cmp.Or(c.Overload, overload.New(maxRequests)),
-		streams:  admission.NewPool(maxStreams),
-		refusals: rate.NewLimiter(promptRefusals, promptRefusals/10),
-		hosts:    newHosts(c.Hosts),
-		bodies:   admission.NewPool(cmp.Or(c.BodyMemory, defaultBodyMemory)),
-		silence:  cmp.Or(c.KeepAlive, keepAlive),
-		mux:      mux.NewRouter().UseEncodedPath().SkipClean(true),
-		table:    map[*mux.Route]*route{},
-		origins:  http.NewCrossOriginProtection(),
+		overload:  cmp.Or(c.Overload, overload.New(maxRequests)),
+		streams:   admission.NewPool(maxStreams),
+		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
+		hosts:     newHosts(c.Hosts),
+		bodies:    admission.NewPool(cmp.Or(c.BodyMemory, defaultBodyMemory)),
+		keepAlive: cmp.Or(c.KeepAlive, defaultKeepAlive),
+		mux:       mux.NewRouter().UseEncodedPath().SkipClean(true),
+		table:     map[*mux.Route]*route{},
+		origins:   http.NewCrossOriginProtection(),
 	}
 	e.gate = access.Open(c.Access, c.Conn, e.log)
-	if e.trouble = c.Trouble; e.trouble == nil {
-		e.trouble = func() (string, bool) { return "", true }
+	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {
+		e.clusterHealth = func() (string, bool) { return "", true }
 	}
-	e.checked = bus.NewCheck(healthTime, func(ctx context.Context) report { return newReport(e.health(ctx)) })
-	e.readiness = bus.NewCheck(healthTime, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
+	e.checked = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(e.health(ctx)) })
+	e.readiness = bus.NewCheck(healthTimeout, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
 	stream := bus.Analyze
 	if c.AnalyzeTimeout > 0 {
 		stream.Timeout = c.AnalyzeTimeout
 	}
 	rows := routes(stream)
-	if c.Observed {
+	if c.NoMetrics {
 		rows = slices.DeleteFunc(rows, func(r route) bool { return r.path == metricsPath })
 	}
 	e.describe = sync.OnceValues(func() (description, error) { return describe(rows) })
@@ -93,13 +93,13 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	return e
 }
 
-// draining reports whether no more requests are taken.
+// draining reports whether the edge accepts no more requests.
 func (e *edge) draining() bool { return e.serving.Err() != nil }
 
-// stopped reports whether requests in flight are being ended.
+// stopped reports whether requests in flight are being cancelled.
 func (e *edge) stopped() bool { return e.stopping.Err() != nil }
 
-// sawRevision remembers that the catalog has come to revision n.
+// sawRevision raises the highest revision seen to n.
 func (e *edge) sawRevision(n uint64) {
 	for {
 		highest := e.revision.Load()
@@ -113,7 +113,7 @@ func (e *edge) sawRevision(n uint64) {
 	}
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	x := &exchange{edge: e, w: w, r: r}
@@ -125,17 +125,17 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.handle()
 	x.log(began)
 	if x.status == statusLeft {
-		panic(http.ErrAbortHandler) // there is no answer, not an empty one
+		panic(http.ErrAbortHandler) // close the connection: an empty response would look complete
 	}
 }
 
-// handle answers with the route's action, whatever happens in it.
+// handle runs dispatch and turns its error or panic into the response.
 func (x *exchange) handle() {
 	defer func() {
 		switch p := recover(); {
 		case p == http.ErrAbortHandler:
 			panic(p)
-		case p != nil && x.status != 0: // too late for another answer
+		case p != nil && x.status != 0: // the response has begun
 			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))
 			panic(http.ErrAbortHandler)
 		case p != nil:
@@ -147,8 +147,8 @@ func (x *exchange) handle() {
 	}
 }
 
-// dispatch finds the route and runs it. The router is only asked for the match:
-// served by it, each request would be copied twice.
+// dispatch finds the route and runs its action. It uses the router only to match:
+// mux.Router.ServeHTTP would copy each request twice.
 func (x *exchange) dispatch() error {
 	if err := x.edge.hosts.check(x.r); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (x *exchange) dispatch() error {
 	if x.edge.mux.Match(x.r, &match) {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
 		if err := x.edge.origins.Check(x.r); err != nil {
-			return schemas.ErrForbidden.Because("a page of another origin must not ask this")
+			return schemas.ErrForbidden.Because("cross-origin requests of browsers are not allowed")
 		}
 		x.trace()
 		return x.admitted()
@@ -174,8 +174,7 @@ func (x *exchange) dispatch() error {
 	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, x.r.URL.EscapedPath(), strings.Join(allowed, ", ")))
 }
 
-// allowed are the methods that the path of the request has; none when there is
-// no such path.
+// allowed returns the methods of the request's path; none when the path is unknown.
 func (x *exchange) allowed() []string {
 	var methods []string
 	for _, method := range x.edge.methods {
@@ -190,7 +189,7 @@ func (x *exchange) allowed() []string {
 	return methods
 }
 
-// name takes the request id of the client, or makes one, and returns it.
+// name sets the request id: that of the client when it is valid, else a new one.
 func (x *exchange) name() {
 	given := x.r.Header[bus.HeaderRequestID]
 	if len(given) != 1 || !bus.SaneRequestID(given[0]) {
@@ -201,6 +200,6 @@ func (x *exchange) name() {
 	h[bus.HeaderRequestID] = given
 	h["X-Content-Type-Options"] = noSniff
 	if x.edge.draining() {
-		h["Connection"] = closing // the client is to ask another edge next
+		h["Connection"] = closing // makes the client connect to another edge
 	}
 }

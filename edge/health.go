@@ -15,21 +15,21 @@ import (
 	"cairn/schemas"
 )
 
-// services are those behind the edge.
+// services are the names of all services.
 var services = bus.Services()
 
-// healthTime bounds the health checks of all services together.
-const healthTime = 800 * time.Millisecond
+// healthTimeout bounds the health checks of all services together.
+const healthTimeout = 800 * time.Millisecond
 
-// report is an answer to /health.
+// report is a response to /health.
 type report struct {
 	status      int
-	full, brief []byte // brief is for callers that may not see all tenants
+	full, brief []byte // brief is for callers that may not read data of all tenants
 	err         error
 }
 
-// health answers with the health of Cairn and its services, which all requests of
-// 250 ms share (see bus.Check).
+// health responds with the health of Cairn and its services. Requests within 250 ms
+// share one check (see bus.Check).
 func health() action {
 	return action{
 		open: true, reply: reflect.TypeFor[schemas.Health](), invalid: schemas.ErrMalformed,
@@ -42,7 +42,7 @@ func health() action {
 				x.retryAfter(time.Second)
 			}
 			body := r.brief
-			if x.sees() { // ids of records are in it
+			if x.seesAllTenants() { // full contains ids of records
 				body = r.full
 			}
 			x.write(r.status, mediaJSON, body)
@@ -51,11 +51,11 @@ func health() action {
 	}
 }
 
-// report returns a recent report. That NATS is disconnected is known without a
-// check and reported at once.
+// report returns a recent report. A lost NATS connection is reported at once,
+// without a check.
 func (e *edge) report(ctx context.Context) report {
 	if !e.conn.Connected() {
-		return newReport(schemas.Health{Service: "cairn", Status: schemas.StatusDown, Version: bus.Version, Degraded: []string{"NATS is away"}})
+		return newReport(schemas.Health{Service: "cairn", Status: schemas.StatusDown, Version: bus.Version, Degraded: []string{"not connected to NATS"}})
 	}
 	return e.checked.Result(ctx)
 }
@@ -72,40 +72,40 @@ func newReport(h schemas.Health) report {
 	return r
 }
 
-// health asks every service.
+// health queries the health of every service.
 func (e *edge) health(ctx context.Context) schemas.Health {
 	h := schemas.Health{Service: "cairn", Status: schemas.StatusOK, Version: bus.Version}
-	trouble, quorum := e.trouble()
+	problem, quorum := e.clusterHealth()
 	if !quorum {
-		h.Status, h.Degraded = schemas.StatusDown, []string{trouble}
+		h.Status, h.Degraded = schemas.StatusDown, []string{problem}
 		return h
 	}
 	h.Services = make([]schemas.Health, len(services))
-	silent := make([]bool, len(services))
-	var asking sync.WaitGroup
+	timedOut := make([]bool, len(services))
+	var checks sync.WaitGroup
 	for i, name := range services {
-		asking.Go(func() { h.Services[i], silent[i] = e.ask(ctx, name) })
+		checks.Go(func() { h.Services[i], timedOut[i] = e.serviceHealth(ctx, name) })
 	}
-	asking.Wait()
-	if trouble != "" {
-		h.Status, h.Degraded = schemas.StatusDegraded, []string{trouble}
+	checks.Wait()
+	if problem != "" {
+		h.Status, h.Degraded = schemas.StatusDegraded, []string{problem}
 	}
 	summarize(&h)
-	if !slices.Contains(silent, false) { // not even that there are no workers: NATS itself is stuck
-		h.Status, h.Degraded = schemas.StatusDown, []string{"nothing on NATS answers"}
+	if !slices.Contains(timedOut, false) { // not even a no-responders error arrived
+		h.Status, h.Degraded = schemas.StatusDown, []string{"NATS does not respond"}
 	}
 	return h
 }
 
-// summarize says of the whole what is said of its parts.
+// summarize derives the status and problems of h from those of its services.
 func summarize(h *schemas.Health) {
 	for _, s := range h.Services {
 		if s.Status == schemas.StatusOK {
 			continue
 		}
 		h.Status = schemas.StatusDegraded
-		for _, sentence := range s.Degraded {
-			h.Degraded = append(h.Degraded, s.Service+": "+sentence)
+		for _, problem := range s.Degraded {
+			h.Degraded = append(h.Degraded, s.Service+": "+problem)
 		}
 		if len(s.Degraded) == 0 {
 			h.Degraded = append(h.Degraded, s.Service+": "+s.Status)
@@ -113,8 +113,8 @@ func summarize(h *schemas.Health) {
 	}
 }
 
-// ask is how one service is, and whether nothing at all answered.
-func (e *edge) ask(ctx context.Context, name string) (schemas.Health, bool) {
+// serviceHealth queries the health of one service and reports whether the query timed out.
+func (e *edge) serviceHealth(ctx context.Context, name string) (schemas.Health, bool) {
 	h, err := bus.Health(name).Call(ctx, e.conn, schemas.Nothing{})
 	if err == nil {
 		return h, false
@@ -123,7 +123,7 @@ func (e *edge) ask(ctx context.Context, name string) (schemas.Health, bool) {
 	return down, errors.Is(err, schemas.ErrTimeout)
 }
 
-// message is err for a reader who knows no codes.
+// message returns the detail of err without its code.
 func message(err error) string {
 	var e *schemas.Error
 	if errors.As(err, &e) && e.Detail != "" {

@@ -9,9 +9,9 @@ import (
 	"cairn/schemas"
 )
 
-// hosts are the names, lower case, under which this edge is reached. A page whose
-// DNS name resolves to this address (DNS rebinding) is same-origin with it for a
-// browser; only its Host header tells the two apart.
+// hosts are the configured host names of the edge in lower case. For a browser, a
+// page whose DNS name resolves to this address (DNS rebinding) has the same origin;
+// only the Host header tells the two apart.
 type hosts map[string]bool
 
 func newHosts(names []string) hosts {

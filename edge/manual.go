@@ -22,7 +22,7 @@ var indexTemplate = template.Must(template.New("index").Parse(`<h1>Cairn manual<
 {{end}}</table>
 `))
 
-// manualIndex returns the page to which the type of every error points.
+// manualIndex returns the page that the type URL of every error refers to.
 func manualIndex(m *docs.Manual) ([]byte, error) {
 	var b bytes.Buffer
 	if err := indexTemplate.Execute(&b, object{"Contents": m.Contents(), "Errors": schemas.Table()}); err != nil {
@@ -31,7 +31,7 @@ func manualIndex(m *docs.Manual) ([]byte, error) {
 	return m.Layout("", "Manual", template.HTML(b.String())) // escaped by the template
 }
 
-// manualPage serves a page that is generated once.
+// manualPage returns an action that serves a page of the description.
 func manualPage(page func(description) []byte) action {
 	return action{open: true, media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
 		d, err := x.edge.describe()
@@ -52,7 +52,7 @@ func readManual() action {
 		}
 		page, ok := d.manual.Page(x.vars["page"])
 		if !ok {
-			return schemas.ErrUnknownPath.Because("the manual has no such page; see /docs for its contents")
+			return schemas.ErrUnknownPath.Because("the manual has no such page; want one of the table of contents at /docs")
 		}
 		return x.writeHTML(page)
 	}

@@ -15,25 +15,26 @@ import (
 	"cairn/schemas"
 )
 
-// exposition tells the metrics of the process as Prometheus wants them.
-var exposition = promhttp.HandlerFor(telemetry.Registry, promhttp.HandlerOpts{})
+// metricsHandler serves the metrics of the process in the Prometheus text format.
+var metricsHandler = promhttp.HandlerFor(telemetry.Registry, promhttp.HandlerOpts{})
 
-// metricsPath is where metrics are, on either listener.
+// metricsPath is the path of the metrics on both listeners.
 const metricsPath = "/metrics"
 
-// metrics answers with the metrics of this process. They are of all tenants.
+// metrics responds with the metrics of this process. They include all tenants, so
+// the route needs the operate permission.
 func metrics() action {
 	return action{needs: schemas.PermissionOperate, media: "text/plain", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
 		x.status = http.StatusOK
-		exposition.ServeHTTP(x.w, x.r)
+		metricsHandler.ServeHTTP(x.w, x.r)
 		return nil
 	}}
 }
 
-// Monitor configures the listener for operators.
+// Monitor configures the HTTP listener for probes, metrics and profiles.
 type Monitor struct {
 	Listener net.Listener // closed by Serve
-	// Ready lists the dependencies that are missing for requests to be served.
+	// Ready returns a message for each missing dependency.
 	Ready func(context.Context) []string
 	Hosts []string // as in Config
 	Pprof bool     // serve /debug/pprof/
@@ -44,7 +45,7 @@ type Monitor struct {
 // /debug/pprof/ until ctx ends, closes the listener and returns nil.
 func (m Monitor) Serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler: m.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: maxProfile + writeTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+		Handler: m.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off
@@ -56,10 +57,10 @@ func (m Monitor) Serve(ctx context.Context) error {
 
 func (m Monitor) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, exposition)
-	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
-	ready := bus.NewCheck(healthTime, m.Ready)
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { say(w, ready.Result(r.Context())) })
+	mux.Handle("GET "+metricsPath, metricsHandler)
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { respondProbe(w, nil) })
+	ready := bus.NewCheck(healthTimeout, m.Ready)
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { respondProbe(w, ready.Result(r.Context())) })
 	if m.Pprof {
 		mux.Handle("GET /debug/pprof/", profiles())
 	}
@@ -73,12 +74,12 @@ func (m Monitor) handler() http.Handler {
 	})
 }
 
-// refuse answers with an error of the table.
+// refuse responds with the error e.
 func refuse(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
 	c := *e
 	c.Instance = r.URL.EscapedPath()
 	body, err := json.Marshal(&c)
-	if err != nil { // the path is not UTF-8
+	if err != nil { // the path is not valid UTF-8
 		c.Instance = ""
 		body, _ = json.Marshal(&c)
 	}
@@ -87,13 +88,13 @@ func refuse(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
 	_, _ = w.Write(body) // fails when the client has disconnected
 }
 
-// say answers a probe.
-func say(w http.ResponseWriter, missing []string) {
-	status, body, err := probed(missing)
+// respondProbe responds to a probe.
+func respondProbe(w http.ResponseWriter, missing []string) {
+	status, body, err := probeResponse(missing)
 	if err != nil {
 		status = http.StatusInternalServerError
 	}
 	w.Header()["Content-Type"] = mediaJSON
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails when the prober left
+	_, _ = w.Write(body) // fails when the client has disconnected
 }

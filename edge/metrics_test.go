@@ -40,7 +40,7 @@ func TestMetrics(t *testing.T) {
 
 func TestMetricsElsewhere(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.Observed = true })
+	f := open(t, func(c *edge.Config) { c.NoMetrics = true })
 	if a := f.ask(t, "GET", "/metrics", nil); a.status != 404 {
 		t.Errorf("metrics: %d, want 404", a.status)
 	}
@@ -68,7 +68,7 @@ func TestProbes(t *testing.T) {
 		return a.status == 200 && a.body == `{"service":"cairn","status":"ok"}`
 	})
 	f.conn.Close()
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "NATS is away") {
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "not connected to NATS") {
 		t.Errorf("ready without NATS: %d %s, want 503", a.status, a.body)
 	}
 	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 {

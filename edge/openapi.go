@@ -12,7 +12,7 @@ import (
 	"cairn/schemas"
 )
 
-// description is the edge's description of itself, generated once from the route table.
+// description holds the OpenAPI document and the manual, generated once from the route table.
 type description struct {
 	openAPI   []byte
 	manual    *docs.Manual
@@ -55,7 +55,7 @@ func openAPI() action {
 // object is a JSON object.
 type object = map[string]any
 
-// eventTypes are what the events of an analysis carry.
+// eventTypes are the data types of the events of an analysis.
 var eventTypes = []struct {
 	Name string
 	Data reflect.Type
@@ -70,7 +70,7 @@ var eventTypes = []struct {
 	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},
 }
 
-// document is the OpenAPI document of the routes; types gets all their types.
+// document returns the OpenAPI document of the routes and adds their types to types.
 func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 	paths := object{}
 	for _, r := range rows {
@@ -101,28 +101,28 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 
 var (
 	headers = object{
-		"RequestID":   header(bus.HeaderRequestID, "names the request in logs; made when absent", object{"type": "string", "maxLength": 128}),
-		"MinRevision": header(bus.HeaderMinRevision, "the least catalog revision that the answer must have seen; one beyond the catalog's last is refused with 400", object{"type": "integer", "minimum": 0}),
-		"LastEventID": header(headerLastEventID, "the id of the last event that was seen; absent: all follow", object{"type": "integer", "minimum": 0}),
+		"RequestID":   header(bus.HeaderRequestID, "identifies the request in logs; generated when absent", object{"type": "string", "maxLength": 128}),
+		"MinRevision": header(bus.HeaderMinRevision, "the lowest catalog revision that the response must include; a revision beyond the last one of the catalog is rejected with 400", object{"type": "integer", "minimum": 0}),
+		"LastEventID": header(headerLastEventID, "the id of the last event received; absent: all events", object{"type": "integer", "minimum": 0}),
 	}
 	answerHeaders = object{
-		"RequestID": object{"description": "the request, as logs name it", "schema": object{"type": "string"}},
-		"Run":       object{"description": "the analysis, to resume or to stop it", "schema": object{"type": "string"}},
-		"Revision":  object{"description": "the catalog revision that holds what was written", "schema": object{"type": "integer"}},
+		"RequestID": object{"description": "the id of the request in logs", "schema": object{"type": "string"}},
+		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": object{"type": "string"}},
+		"Revision":  object{"description": "the catalog revision that contains the write", "schema": object{"type": "integer"}},
 	}
 )
 
-// bearer is how callers are known, where they are asked.
+// bearer is the security scheme of all routes that are not open.
 var bearer = object{
 	"type": "http", "scheme": "bearer",
-	"description": "An API key, or a token of an OpenID provider, whose role has the right that the operation names. Not asked for where authentication is off.",
+	"description": "An API key or a token of an OpenID provider, whose role has the permission that the operation lists. Not needed when authentication is off.",
 }
 
 func header(name, description string, schema object) object {
 	return object{"name": name, "in": "header", "description": description, "schema": schema}
 }
 
-// group is under which heading a route stands.
+// group returns the OpenAPI tag of the route.
 func (r route) group() string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.path, "/"), "/")
 	switch {

@@ -15,7 +15,7 @@ import (
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// operation is the route as OpenAPI describes it.
+// operation returns the OpenAPI operation of the route.
 func (r route) operation(types *schemas.Definitions) (object, error) {
 	op := object{
 		"operationId": strings.Trim(notInName.ReplaceAllString(strings.ToLower(r.method+r.path), "_"), "_"),
@@ -85,12 +85,12 @@ func (r route) responses(types *schemas.Definitions) (object, error) {
 	}
 	for _, e := range r.failures() {
 		status := strconv.Itoa(e.Status)
-		said := e.Code + " " + e.Title
+		text := e.Code + " " + e.Title
 		if before, ok := all[status].(object); ok {
-			said = before["description"].(string) + "; " + said
+			text = before["description"].(string) + "; " + text
 		}
 		all[status] = object{
-			"description": said,
+			"description": text,
 			"headers":     object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}},
 			"content":     object{"application/json": object{"schema": failure}},
 		}
@@ -109,7 +109,7 @@ func (r route) responses(types *schemas.Definitions) (object, error) {
 	return all, nil
 }
 
-// success describes the answer when all goes well; nil for a route on which nothing does.
+// success returns the OpenAPI response of success; nil for a route that is not implemented.
 func (r route) success(types *schemas.Definitions) (object, error) {
 	head := object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}}
 	answer := object{"description": r.summary, "headers": head}
@@ -144,8 +144,8 @@ func eventReferences() object {
 	return all
 }
 
-// failures are the errors that the route can answer with: its own, and those
-// that follow from what it does.
+// failures returns the errors of the route: its own, and those of its action, such
+// as ErrTooLarge of one that takes a body.
 func (r route) failures() []*schemas.Error {
 	list := []*schemas.Error{schemas.ErrMisdirected}
 	if r.status == http.StatusNotImplemented {
@@ -165,9 +165,9 @@ func (r route) failures() []*schemas.Error {
 	if r.subject != "" {
 		list = append(list, schemas.ErrInternal, schemas.ErrUnavailable, schemas.ErrTimeout)
 	}
-	if r.say != nil {
+	if r.translate != nil {
 		for i := range list {
-			list[i] = r.say(list[i])
+			list[i] = r.translate(list[i])
 		}
 	}
 	return list

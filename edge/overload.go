@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// maxRequests is the number of requests that an edge has in flight, running or
-	// queued, and maxStreams that of open event streams. Both are divided among
-	// tenants.
+	// maxRequests bounds the requests in flight of an edge, running or queued, and
+	// maxStreams its open event streams. Both are divided among tenants.
 	maxRequests = 1024
 	maxStreams  = 4096
-	// queueTimeout is how long a request waits until it may run.
+	// queueTimeout is how long a request waits for its turn to run.
 	queueTimeout = time.Second
 	// promptRefusals is how many requests per second are refused at once; a refusal
 	// takes about 50 µs of processor time. Those beyond are delayed by refusalDelay on
@@ -27,17 +26,17 @@ const (
 	refusalDelay   = time.Second
 )
 
-var errOverload = schemas.ErrUnavailable.Because("the edge is busy with as many requests of the tenant as it may have")
+var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slot is free for a request of this tenant")
 
-// admitted runs the action of the route. The caller is identified before its
-// body is read.
+// admitted runs the action of the route after authentication, which comes before
+// the body is read.
 func (x *exchange) admitted() error {
 	if x.route.public != nil {
-		leave, err := x.enterPublic(x.route.public)
+		release, err := x.enterPublic(x.route.public)
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer release()
 	}
 	if err := x.identify(); err != nil {
 		return err
@@ -48,10 +47,9 @@ func (x *exchange) admitted() error {
 	return x.route.answer(x)
 }
 
-// start admits a request of the caller's tenant and waits until it may run. The
-// caller closes the slot. Without authentication all callers are one tenant here:
-// an edge does not decode requests, and a worker divides its slots by their
-// tenant_id.
+// start admits a request of the caller's tenant and waits for its turn to run. The
+// caller closes the slot. Without authentication all callers share one tenant here,
+// because the edge does not decode requests; workers divide their slots by tenant_id.
 func (x *exchange) start() (*overload.Slot, error) {
 	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
 	if slot == nil {
@@ -84,8 +82,8 @@ func (x *exchange) overloaded() error {
 	return errOverload
 }
 
-// enterStream counts an event stream of the caller until leave is called.
-func (x *exchange) enterStream() (leave func(), err error) {
+// enterStream counts an event stream of the caller until release is called.
+func (x *exchange) enterStream() (release func(), err error) {
 	tenant := bus.ShareKey(x.by, nil)
 	if !x.edge.streams.Acquire(tenant, 1) {
 		return nil, x.overloaded()
@@ -93,10 +91,10 @@ func (x *exchange) enterStream() (leave func(), err error) {
 	if x.edge.gate == nil {
 		return func() { x.edge.streams.Release(tenant, 1) }, nil
 	}
-	left, err := x.edge.gate.Enter(x.by)
+	releaseStream, err := x.edge.gate.Enter(x.by)
 	if err != nil {
 		x.edge.streams.Release(tenant, 1)
 		return nil, err
 	}
-	return func() { left(); x.edge.streams.Release(tenant, 1) }, nil
+	return func() { releaseStream(); x.edge.streams.Release(tenant, 1) }, nil
 }

@@ -34,9 +34,9 @@ func TestOverloadIsRefused(t *testing.T) {
 	} {
 		a := f.ask(t, c.method, c.path, strings.NewReader(c.body))
 		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: got %d, want 503 and when to come again", c.method, c.path, a.status)
+			t.Errorf("%s %s: got %d, want 503 with Retry-After", c.method, c.path, a.status)
 		}
-		if e := a.problem(t); e.Code != c.code || !strings.Contains(e.Detail, "busy") {
+		if e := a.problem(t); e.Code != c.code || !strings.Contains(e.Detail, "overloaded") {
 			t.Errorf("%s %s: got %s %q, want %s", c.method, c.path, e.Code, e.Detail, c.code)
 		}
 	}
@@ -52,7 +52,7 @@ func TestOverloadShowsItself(t *testing.T) {
 		"GET /api/v1/analyze/none", "DELETE /api/v1/analyze/none",
 	} {
 		method, path, _ := strings.Cut(asked, " ")
-		if a := f.ask(t, method, path, nil); strings.Contains(a.body, "the edge is busy") {
+		if a := f.ask(t, method, path, nil); strings.Contains(a.body, "the edge is overloaded") {
 			t.Errorf("%s: refused: %d %s", asked, a.status, a.body)
 		}
 	}

@@ -13,52 +13,52 @@ import (
 	"cairn/schemas"
 )
 
-// Ready lists the dependencies without which no request can be served, one
-// sentence each: NATS, or a worker of any service. The list is empty while some
-// service has a worker: an edge that reported itself unready for one service
-// would take all others with it.
+// Ready returns a message for each dependency whose absence stops all requests: the
+// NATS connection, or else every service. The list is empty while at least one
+// service has a worker: an edge that reported itself unready for one service would
+// make all others unavailable too.
 func Ready(ctx context.Context, conn *bus.Conn) []string {
 	if !conn.Connected() {
-		return []string{"NATS is away"}
+		return []string{"not connected to NATS"}
 	}
-	said := make([]string, len(services))
-	var asking sync.WaitGroup
+	missing := make([]string, len(services))
+	var checks sync.WaitGroup
 	for i, name := range services {
-		asking.Go(func() {
+		checks.Go(func() {
 			if _, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{}); err != nil {
-				said[i] = name + ": " + message(err)
+				missing[i] = name + ": " + message(err)
 			}
 		})
 	}
-	asking.Wait()
-	if slices.Contains(said, "") {
+	checks.Wait()
+	if slices.Contains(missing, "") {
 		return nil
 	}
-	return said
+	return missing
 }
 
-// live answers that the process runs.
+// live responds while the process runs.
 func live() action {
 	return probe(func(*exchange) []string { return nil })
 }
 
-// ready answers whether requests can be served.
+// ready responds with 200 while requests can be served.
 func ready() action {
 	return probe(func(x *exchange) []string {
 		if x.edge.draining() {
-			return []string{"the edge is stopping"}
+			return []string{"the edge is shutting down"}
 		}
 		if !x.edge.conn.Connected() {
-			return []string{"NATS is away"}
+			return []string{"not connected to NATS"}
 		}
 		return x.edge.readiness.Result(x.ctx)
 	})
 }
 
-// probe answers 200, or 503 with what is missing.
+// probe responds with 200, or with 503 and the missing dependencies.
 func probe(missing func(*exchange) []string) action {
 	return action{open: true, reply: reflect.TypeFor[schemas.Health](), invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		status, body, err := probed(missing(x))
+		status, body, err := probeResponse(missing(x))
 		if err == nil {
 			x.write(status, mediaJSON, body)
 		}
@@ -66,8 +66,8 @@ func probe(missing func(*exchange) []string) action {
 	}}
 }
 
-// probed is the answer to a probe.
-func probed(missing []string) (status int, body []byte, err error) {
+// probeResponse returns the response to a probe.
+func probeResponse(missing []string) (status int, body []byte, err error) {
 	h := schemas.Health{Service: "cairn", Status: schemas.StatusOK, Degraded: missing}
 	status = http.StatusOK
 	if len(missing) > 0 {

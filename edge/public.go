@@ -9,16 +9,16 @@ import (
 	"cairn/schemas"
 )
 
-// Limits of each route that needs no credential. A probe of such a route costs
-// microseconds; the limits keep a flood of them from costing more than that.
+// Limits of each route that needs no credential. Such a request costs microseconds;
+// the limits bound the cost of a flood.
 const (
 	publicRate      = 100 // requests per second of one client address
 	publicBurst     = 200
-	publicAddresses = 1 << 14 // whose rates are kept
-	publicRequests  = 1024    // at a time, divided among addresses
+	publicAddresses = 1 << 14 // client addresses whose rates are kept
+	publicRequests  = 1024    // in flight, divided among addresses
 )
 
-// public bounds the requests for one route that needs no credential.
+// public limits the requests to one route that needs no credential.
 type public struct {
 	rates    *access.Rates
 	requests *admission.Pool
@@ -28,24 +28,24 @@ func newPublic() *public {
 	return &public{access.NewRates(publicRate, publicBurst, publicAddresses), admission.NewPool(publicRequests)}
 }
 
-// enterPublic admits the request until leave is called.
-func (x *exchange) enterPublic(p *public) (leave func(), err error) {
+// enterPublic admits the request and counts it as in flight until release is called.
+func (x *exchange) enterPublic(p *public) (release func(), err error) {
 	address := clientAddress(x.r)
 	if wait := p.rates.Admit(address); wait > 0 {
 		x.retryAfter(wait)
-		return nil, schemas.ErrTooManyRequests.Because("the client address sends more requests than it may without a credential")
+		return nil, schemas.ErrTooManyRequests.Because("the client address exceeds the rate limit for requests without a credential")
 	}
 	if !p.requests.Acquire(address, 1) {
-		return nil, schemas.ErrTooManyRequests.Because("too many requests without a credential are in flight")
+		return nil, schemas.ErrTooManyRequests.Because("the limit of concurrent requests without a credential is reached")
 	}
 	return func() { p.requests.Release(address, 1) }, nil
 }
 
-// clientAddress returns the network address that a request counts against: that
-// of the connection, and of IPv6 the /64, which one host has for itself.
+// clientAddress returns the network address that a request counts against: the peer
+// address, for IPv6 its /64, which usually belongs to one host.
 func clientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil { // not of a TCP connection
+	if err != nil { // not a TCP connection
 		return r.RemoteAddr
 	}
 	address := peer.Addr().Unmap().WithZone("")

@@ -26,7 +26,7 @@ var referencePage = template.Must(template.New("reference").Funcs(template.FuncM
 	"failures": route.failures,
 }).Parse(referenceHTML))
 
-// row is a route as the reference shows it.
+// row is a route in the reference.
 type row struct {
 	Method, Path, Summary, Subject, Example, Stream string
 	Status                                          int
@@ -40,7 +40,7 @@ type section struct {
 	Rows []row
 }
 
-// reference returns the routes and their types as the HTML of a page's body.
+// reference returns the body of the reference page.
 func reference(rows []route, types *schemas.Definitions) (template.HTML, error) {
 	var sections []section
 	for _, r := range rows {
@@ -92,7 +92,7 @@ func (r route) shown(types *schemas.Definitions) (row, error) {
 	return s, err
 }
 
-// field is a member of an object as the page shows it.
+// field is a member of an object in the reference.
 type field struct {
 	Name     string
 	Schema   *jsonschema.Schema
@@ -107,37 +107,37 @@ func fieldsOf(s *jsonschema.Schema) []field {
 	return list
 }
 
-// limitsOf says what a value may be, beyond its type.
+// limitsOf describes the constraints of a value beyond its type.
 func limitsOf(s *jsonschema.Schema) string {
-	var said []string
+	var limits []string
 	switch {
 	case s.MinLength != nil && s.MaxLength != nil:
-		said = append(said, fmt.Sprintf("%d to %d characters", *s.MinLength, *s.MaxLength))
+		limits = append(limits, fmt.Sprintf("%d to %d characters", *s.MinLength, *s.MaxLength))
 	case s.MinLength != nil:
-		said = append(said, "not empty")
+		limits = append(limits, "not empty")
 	case s.MaxLength != nil:
-		said = append(said, fmt.Sprintf("at most %d characters", *s.MaxLength))
+		limits = append(limits, fmt.Sprintf("at most %d characters", *s.MaxLength))
 	}
 	switch {
 	case s.Minimum != nil && s.Maximum != nil:
-		said = append(said, fmt.Sprintf("%v to %v", *s.Minimum, *s.Maximum))
+		limits = append(limits, fmt.Sprintf("%v to %v", *s.Minimum, *s.Maximum))
 	case s.Minimum != nil:
-		said = append(said, fmt.Sprintf("at least %v", *s.Minimum))
+		limits = append(limits, fmt.Sprintf("at least %v", *s.Minimum))
 	}
 	if s.MinItems != nil && s.MaxItems != nil {
-		said = append(said, fmt.Sprintf("%d to %d items", *s.MinItems, *s.MaxItems))
+		limits = append(limits, fmt.Sprintf("%d to %d items", *s.MinItems, *s.MaxItems))
 	}
 	if s.MaxProperties != nil {
-		said = append(said, fmt.Sprintf("at most %d members", *s.MaxProperties))
+		limits = append(limits, fmt.Sprintf("at most %d members", *s.MaxProperties))
 	}
 	if s.Enum != nil {
-		said = append(said, "one of "+strings.Trim(fmt.Sprint(s.Enum), "[]"))
+		limits = append(limits, "one of "+strings.Trim(fmt.Sprint(s.Enum), "[]"))
 	}
 	if s.Pattern != "" {
-		said = append(said, "dotted, segments without white space")
+		limits = append(limits, "dotted, segments without white space")
 	}
 	if s.Default != nil {
-		said = append(said, "default "+string(s.Default))
+		limits = append(limits, "default "+string(s.Default))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(limits, "; ")
 }

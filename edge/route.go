@@ -12,35 +12,35 @@ import (
 	"cairn/schemas"
 )
 
-// maxBody is the largest body of a request, in bytes, where a route has no
-// limit of its own.
+// maxBody is the largest request body in bytes, except of streams, which have a
+// limit of their own.
 const maxBody = 1 << 20
 
-// route is one row of the table.
+// route is a row of the route table.
 type route struct {
 	method, path string
 	action
-	status  int
-	summary string
-	errors  []*schemas.Error
-	told    *telemetry.Route
-	public  *public // limits of an open route; set by the edge
+	status    int
+	summary   string
+	errors    []*schemas.Error
+	telemetry *telemetry.Route
+	public    *public // limits of an open route; set by the edge
 }
 
-// action is what a route does, and what it takes and gives.
+// action is the handler of a route with its request and reply types.
 type action struct {
 	answer  func(*exchange) error
-	open    bool               // to everybody
-	needs   schemas.Permission // of who asks; not looked at when it is open
-	subject string             // on which the same can be asked; empty: none
-	request reflect.Type       // nil: nothing
-	reply   reflect.Type       // nil: nothing, or not JSON
-	media   string             // of the reply; empty: JSON
+	open    bool               // needs no credential
+	needs   schemas.Permission // that the caller must have; ignored when open
+	subject string             // NATS subject of the same operation; empty: none
+	request reflect.Type       // nil: none
+	reply   reflect.Type       // nil: none, or not JSON
+	media   string             // media type of the reply; empty: JSON
 	inURL   bool               // the request is in the path and the query
-	fresh   bool               // the answer has seen what was written before
-	invalid *schemas.Error     // for a request that cannot be read
-	// say puts an error in the words of the route's contract; nil: as it is.
-	say func(*schemas.Error) *schemas.Error
+	fresh   bool               // the reply includes earlier writes (see fresh)
+	invalid *schemas.Error     // for a malformed request
+	// translate returns the error in the form of the route's contract; nil: unchanged.
+	translate func(*schemas.Error) *schemas.Error
 }
 
 // takesBody reports whether the request is in the body.
@@ -58,7 +58,7 @@ func remove(path string, a action, status int, summary string, errors ...*schema
 	return route{http.MethodDelete, path, a, status, summary, errors, telemetry.NewRoute(http.MethodDelete, path, status), nil}
 }
 
-// forward asks e with the body of the request.
+// forward returns an action that sends the request body to e.
 func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	a := about(e)
 	a.answer = func(x *exchange) error {
@@ -71,7 +71,7 @@ func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
-// bare asks e with nothing; a body is not looked at.
+// bare returns an action that sends an empty request to e and ignores the body.
 func bare[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
 	a := about(e)
 	a.request = nil
@@ -79,7 +79,7 @@ func bare[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
 	return a
 }
 
-// fromURL asks e with the parameters in the path and the query.
+// fromURL returns an action that sends the parameters of the path and query to e.
 func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	known := parametersOf(reflect.TypeFor[Req]())
 	a := about(e)
@@ -94,8 +94,8 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
-// fresh returns a with answers that include every write acknowledged through this
-// edge, and the revision that the caller demands.
+// fresh returns a with replies that include every write acknowledged through this
+// edge, and the revision that the request demands.
 func fresh(a action) action {
 	a.fresh = true
 	answer := a.answer
@@ -109,7 +109,7 @@ func fresh(a action) action {
 			x.ctx = bus.WithMinRevision(x.ctx, least)
 		}
 		err = answer(x)
-		if seen > demanded && beyondLog(err) { // the catalog was replaced: the caller has made no mistake
+		if seen > demanded && beyondLog(err) { // the catalog was replaced: not an error of the caller
 			x.edge.revision.CompareAndSwap(seen, 0)
 			return schemas.ErrUnavailable.Because("the catalog was replaced by one at an earlier revision")
 		}
@@ -118,7 +118,7 @@ func fresh(a action) action {
 	return a
 }
 
-// beyondLog reports whether err refuses the revision of a request.
+// beyondLog reports whether err rejects the Cairn-Min-Revision of a request.
 func beyondLog(err error) bool {
 	var e *schemas.Error
 	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f schemas.FieldError) bool { return f.Field == bus.HeaderMinRevision })
@@ -126,7 +126,7 @@ func beyondLog(err error) bool {
 
 func notImplemented() action {
 	return action{needs: schemas.PermissionRead, answer: func(x *exchange) error {
-		return schemas.ErrNotImplemented.Because(fmt.Sprintf("%s is reserved by the contract, and this version does not implement it", x.route.path))
+		return schemas.ErrNotImplemented.Because(fmt.Sprintf("%s is reserved by the contract and not implemented in this version", x.route.path))
 	}, invalid: schemas.ErrMalformed}
 }
 
@@ -134,9 +134,8 @@ func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return action{needs: e.Permission, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
-// relay sends the request to e and answers with the reply. Only from here on does
-// it count as a request in flight: a client that is slow to send its body takes no
-// place of another's.
+// relay sends the request to e and responds with the reply. It takes the slot here,
+// after the body has arrived, so that slow clients hold none.
 func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) error {
 	slot, err := x.start()
 	if err != nil {

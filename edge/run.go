@@ -12,29 +12,29 @@ import (
 	"cairn/schemas"
 )
 
-// headerLastEventID says which event a client has seen last, as a browser's
-// EventSource does when it comes back (HTML, 9.2).
-const headerLastEventID = "Last-Event-Id" // as net/http writes it
+// headerLastEventID holds the id of the last event that a client received; a
+// browser's EventSource sends it when it reconnects (HTML, 9.2).
+const headerLastEventID = "Last-Event-Id" // canonical form of net/http
 
-// resume answers with the events of a run of s that the client has not seen.
+// resume responds with the events of a run of s after the Last-Event-ID.
 func resume[Req any](s bus.Stream[Req]) action {
 	return ofRun(s, mediaEvents, func(x *exchange, run string) error {
 		seen, err := x.lastEventID()
 		if err != nil {
 			return err
 		}
-		leave, err := x.enterStream()
+		release, err := x.enterStream()
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer release()
 		return follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 			return s.Resume(ctx, x.edge.conn, run, seen)
 		})
 	})
 }
 
-// stop ends a run of s.
+// stop cancels a run of s.
 func stop[Req any](s bus.Stream[Req]) action {
 	return ofRun(s, "", func(x *exchange, run string) error {
 		if err := s.Stop(x.ctx, x.edge.conn, run); err != nil {
@@ -45,8 +45,9 @@ func stop[Req any](s bus.Stream[Req]) action {
 	})
 }
 
-// foreign answers as if there were no such run, for there is none of the caller.
-func foreign(x *exchange) error {
+// notOwned responds as for a run that does not exist, so that a caller cannot probe
+// for the runs of other tenants.
+func notOwned(x *exchange) error {
 	if x.route.status == http.StatusNoContent {
 		x.reply(bus.Reply{})
 		return nil
@@ -54,12 +55,12 @@ func foreign(x *exchange) error {
 	return bus.ErrNoRun
 }
 
-// ofRun is an action on the run that the path names.
+// ofRun returns an action on the run in the path.
 func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) error) action {
 	request := reflect.TypeFor[schemas.RunKey]()
 	known := parametersOf(request)
 	return action{
-		needs: s.Permission, subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, say: s.Errors,
+		needs: s.Permission, subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, translate: s.Errors,
 		answer: func(x *exchange) error {
 			body, wrong := known.read(x.vars, x.r.URL.RawQuery)
 			if len(wrong) > 0 {
@@ -70,14 +71,14 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 				return err
 			}
 			if !x.owns(key.Run) {
-				return foreign(x)
+				return notOwned(x)
 			}
 			return do(x, key.Run)
 		},
 	}
 }
 
-// lastEventID is the last event that the client has seen; 0: none.
+// lastEventID returns the id of the last event that the client received, 0 for none.
 func (x *exchange) lastEventID() (uint64, error) {
 	given := x.r.Header[headerLastEventID]
 	if len(given) == 0 || len(given) == 1 && given[0] == "" {
@@ -86,7 +87,7 @@ func (x *exchange) lastEventID() (uint64, error) {
 	n, err := strconv.ParseUint(given[0], 10, 64)
 	if err != nil || len(given) > 1 {
 		return 0, x.route.invalid.With(schemas.FieldError{
-			Field: headerLastEventID, Message: fmt.Sprintf("want the id of one event, a whole number, got %q", given)})
+			Field: headerLastEventID, Message: fmt.Sprintf("want one event id, an unsigned integer, got %q", given)})
 	}
 	return n, nil
 }

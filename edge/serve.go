@@ -18,54 +18,54 @@ import (
 )
 
 const (
-	headerTime  = 10 * time.Second // for the head of a request to arrive
-	idleTime    = 2 * time.Minute  // between the requests of one connection
-	headerBytes = 64 << 10
-	// leaveTime is how long requests are still taken when the edge is told to
-	// stop: those that were on their way to a connection that looks idle.
-	leaveTime = 250 * time.Millisecond
-	// endTime is how long streams have, after the drain, to say how they end.
-	endTime = time.Second
+	readHeaderTimeout = 10 * time.Second // from the connection to the end of the request header
+	idleTimeout       = 2 * time.Minute  // between two requests on a connection
+	maxHeaderBytes    = 64 << 10
+	// drainDelay is how long new requests are still accepted after ctx has ended:
+	// requests that were sent before the client learned of the shutdown.
+	drainDelay = 250 * time.Millisecond
+	// streamEndTimeout is how long streams have, after the drain, to send their last events.
+	streamEndTimeout = time.Second
 )
 
-// Config is what an edge needs.
+// Config configures an edge.
 type Config struct {
 	Addr     string       // host:port to listen on
-	Listener net.Listener // instead of Addr, when the caller has one; closed by Serve
+	Listener net.Listener // replaces Addr when not nil; closed by Serve
 	Conn     *bus.Conn
 	Log      *slog.Logger
-	// Drain is how long requests in flight may take once ctx has ended.
+	// Drain is how long requests in flight may take after ctx has ended.
 	Drain time.Duration
-	// AnalyzeTimeout bounds an analysis; 0: as the contract has it.
+	// AnalyzeTimeout bounds an analysis; 0: the timeout of the contract.
 	AnalyzeTimeout time.Duration
-	// Observed says that metrics are served elsewhere: /metrics is no route then.
-	Observed bool
-	// KeepAlive is how long a stream may be silent before a comment shows that
-	// it lives; 0: 10 seconds.
+	// NoMetrics removes the route /metrics, for metrics that have a listener of their own (Monitor).
+	NoMetrics bool
+	// KeepAlive is how long a stream may be without an event before a comment line
+	// keeps the connection alive; 0: 10 seconds.
 	KeepAlive time.Duration
-	// Cert and Key are the files, in PEM, of the certificate that encrypts; empty:
-	// nothing does. They are read anew when they change.
+	// Cert and Key are the PEM files of the TLS certificate and its key; empty: plain
+	// HTTP. They are reloaded when they change.
 	Cert, Key string
-	// Access says who is let in; the zero one lets in everybody.
+	// Access configures authentication; the zero value turns it off.
 	Access access.Config
 	// Hosts are the names under which clients reach the edge. A request whose Host
 	// is not one of them, localhost or an IP address is answered 421, as protection
 	// against DNS rebinding.
 	Hosts []string
-	// Overload refuses what comes when there is no processor time left. The caller
-	// runs it; nil: Serve has one of its own.
+	// Overload admits requests while processor time is available. The caller runs it;
+	// nil: Serve creates and runs one.
 	Overload *overload.Gate
-	// BodyMemory is how many bytes the bodies of all requests may take at a time,
-	// divided among tenants. A request beyond that is answered 503. 0: 512 MiB.
+	// BodyMemory bounds the bytes of all request bodies in memory, divided among
+	// tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
 	BodyMemory int64
-	// Trouble says what the NATS cluster lacks, and whether it has a quorum; nil:
-	// nobody knows but the services.
-	Trouble func() (says string, quorum bool)
+	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
+	// reports whether it has a quorum; nil: unknown, outside the process of the server.
+	ClusterHealth func() (problem string, quorum bool)
 }
 
-// Serve answers HTTP requests until ctx ends, then those in flight, and
-// returns nil; bus.ErrCutOff when they took longer than the drain. An address
-// that cannot be listened on is the error as net has it.
+// Serve handles HTTP requests until ctx ends, drains those in flight and returns
+// nil, or bus.ErrCutOff when they took longer than Drain. It returns the error of
+// net.Listen when it cannot listen on Addr.
 func Serve(ctx context.Context, c Config) error {
 	listener := c.Listener
 	if listener == nil {
@@ -74,34 +74,34 @@ func Serve(ctx context.Context, c Config) error {
 			return err
 		}
 	}
-	base, end := context.WithCancel(context.Background())
+	base, cancelRequests := context.WithCancel(context.Background())
 	handler := newEdge(ctx, base, c)
-	var following sync.WaitGroup
-	following.Go(func() { handler.gate.Run(base) })
+	var background sync.WaitGroup
+	background.Go(func() { handler.gate.Run(base) })
 	if c.Overload == nil {
-		following.Go(func() { handler.overload.Run(base) })
+		background.Go(func() { handler.overload.Run(base) })
 	}
-	defer following.Wait()
-	defer end()
-	var silent unasked
+	defer background.Wait()
+	defer cancelRequests()
+	var unused newConns
 	server := &http.Server{
 		Handler:           handler,
-		ConnState:         silent.note,
-		ReadHeaderTimeout: headerTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    headerBytes,
+		ConnState:         unused.track,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
-	server.RegisterOnShutdown(silent.close)
+	server.RegisterOnShutdown(unused.close)
 	serve := func() error { return server.Serve(listener) }
 	if c.Cert != "" {
-		shown, err := certificate.Load(c.Cert, c.Key, c.Log)
+		keyPair, err := certificate.Load(c.Cert, c.Key, c.Log)
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
-		telemetry.Certificate("http", shown.Ends)
-		server.TLSConfig = shown.Config()
+		telemetry.Certificate("http", keyPair.Ends)
+		server.TLSConfig = keyPair.Config()
 		serve = func() error { return server.ServeTLS(listener, "", "") }
 	}
 	served := make(chan error, 1)
@@ -113,19 +113,19 @@ func Serve(ctx context.Context, c Config) error {
 	}
 	drained, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()
-	time.Sleep(leaveTime)
-	err := drain(drained, server, end)
-	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
-		return served
+	time.Sleep(drainDelay)
+	err := drain(drained, server, cancelRequests)
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
+		return serveErr
 	}
 	return err
 }
 
-// unasked are the connections on which nothing was asked yet. Browsers keep
-// some in store, and a server that shuts down waits for them.
-type unasked struct{ conns sync.Map }
+// newConns are the connections that have not sent a request. Browsers open some in
+// advance, and http.Server.Shutdown would wait for them.
+type newConns struct{ conns sync.Map }
 
-func (u *unasked) note(c net.Conn, state http.ConnState) {
+func (u *newConns) track(c net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		u.conns.Store(c, nil)
 	} else {
@@ -133,24 +133,24 @@ func (u *unasked) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-func (u *unasked) close() {
+func (u *newConns) close() {
 	u.conns.Range(func(c, _ any) bool {
-		_ = c.(net.Conn).Close() // it is going away either way
+		_ = c.(net.Conn).Close() // the process is shutting down
 		return true
 	})
 }
 
-// drain waits for the requests in flight until ctx ends, then ends them: that is
-// bus.ErrCutOff.
-func drain(ctx context.Context, server *http.Server, end context.CancelFunc) error {
+// drain waits for the requests in flight. When ctx ends first, it cancels them and
+// returns bus.ErrCutOff.
+func drain(ctx context.Context, server *http.Server, cancelRequests context.CancelFunc) error {
 	if server.Shutdown(ctx) == nil {
 		return nil
 	}
-	end()
-	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	cancelRequests()
+	ctx, cancel := context.WithTimeout(context.Background(), streamEndTimeout)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
-		_ = server.Close() // the connections are going away either way
+		_ = server.Close() // the process is shutting down
 	}
 	return fmt.Errorf("edge: %w", bus.ErrCutOff)
 }

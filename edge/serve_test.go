@@ -228,7 +228,7 @@ func TestHealthWhenNothingAnswers(t *testing.T) {
 			return schemas.Health{}, ctx.Err()
 		}))
 	}
-	if a := f.ask(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, "nothing on NATS answers") {
+	if a := f.ask(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, "NATS does not respond") {
 		t.Errorf("%d %s, want 503", a.status, a.body)
 	}
 }

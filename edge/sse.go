@@ -19,34 +19,35 @@ import (
 const (
 	// mediaEvents is the media type of server-sent events.
 	mediaEvents = "text/event-stream"
-	// keepAlive is how long a stream may be silent before a comment shows that
-	// it lives. After as long without a first event, the status is 200; what is begun
-	// anew has as long again.
-	keepAlive = 10 * time.Second
-	// linger is how long an event may wait for others when the one before was
-	// only just sent: many at once are few writes, and one alone does not wait.
-	linger = time.Millisecond
-	// enough is the most that is gathered for one write, in bytes.
-	enough = 32 << 10
-	// renew is how far the time that a write may take is left to run down.
-	renew = time.Second
+	// defaultKeepAlive is how long a stream may be without an event before a comment
+	// line keeps the connection alive. Without a first event in that time the response
+	// begins with status 200; each attempt to start a run has that time.
+	defaultKeepAlive = 10 * time.Second
+	// batchDelay is how long an event that closely follows another waits for more, so
+	// that a burst takes few writes. A single event does not wait.
+	batchDelay = time.Millisecond
+	// maxBatch is the number of buffered bytes that are written at once.
+	maxBatch = 32 << 10
+	// deadlineSlack is how much of a write timeout may pass before the deadline is
+	// set again, so that not every write sets it.
+	deadlineSlack = time.Second
 )
 
-// events answers with the events of s.
+// events returns an action that responds with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		needs: s.Permission, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, say: s.Errors,
+		needs: s.Permission, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, translate: s.Errors,
 		answer: func(x *exchange) error {
-			leave, err := x.enterStream()
+			release, err := x.enterStream()
 			if err != nil {
 				return err
 			}
-			defer leave()
+			defer release()
 			if x.data, err = x.body(s.MaxBody); err != nil {
 				return err
 			}
-			run, err := begin(x, s)
-			if x.status == 0 && x.left(err) { // nobody comes back to a run without having heard its name
+			run, err := startRun(x, s)
+			if x.status == 0 && x.abandoned(err) { // the client has not received the run's name and cannot resume it
 				return errors.Join(err, s.Stop(context.WithoutCancel(x.ctx), x.edge.conn, run))
 			}
 			return err
@@ -54,20 +55,20 @@ func events[Req any](s bus.Stream[Req]) action {
 	}
 }
 
-// tries is how often an analysis is begun anew that no worker shows to have: until
-// a machine that stands still has been cut off, and is asked no more.
-const tries = 2
+// maxRestarts is how often a run that no worker confirms is started again. Two
+// attempts cover the time in which NATS still routes requests to a frozen worker.
+const maxRestarts = 2
 
-// begin forwards the events of a new run with the body in x.data. A run that no
+// startRun forwards the events of a new run with the body in x.data. A run that no
 // worker confirms is started again under another name.
-func begin[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
-	for n := range tries + 1 {
+func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
+	for n := range maxRestarts + 1 {
 		run = x.newRun()
-		ask := s.TryRun
-		if n == tries {
-			ask = s.Run
+		start := s.TryRun
+		if n == maxRestarts {
+			start = s.Run
 		}
-		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return ask(ctx, x.edge.conn, run, x.data) })
+		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return start(ctx, x.edge.conn, run, x.data) })
 		if x.status != 0 || !errors.Is(err, bus.ErrUnheard) {
 			break
 		}
@@ -75,64 +76,64 @@ func begin[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	return run, err
 }
 
-// follow passes on the events of the run, and listens no more when the client
-// left, or is not let in any more.
-func follow(x *exchange, run string, listen func(context.Context) iter.Seq2[bus.Event, error]) error {
+// follow relays the events of the run until its end, or until the client
+// disconnects or its credential becomes invalid.
+func follow(x *exchange, run string, subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
 	ctx, cancel := context.WithCancelCause(x.ctx)
 	defer cancel(nil)
 	if x.edge.gate != nil {
-		go x.watch(ctx, cancel) // a provider may keep it longer than the stream lasts: nobody waits for it
+		go x.watch(ctx, cancel) // not awaited: a request to an OpenID provider may outlast the stream
 	}
 	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: func() { cancel(nil) }, sent: time.Now()}
 	out.mu.Lock()
-	out.timer = time.AfterFunc(x.edge.silence, out.tend)
+	out.timer = time.AfterFunc(x.edge.keepAlive, out.onTimer)
 	out.mu.Unlock()
 	defer out.end()
 	defer telemetry.Streaming()()
-	for event, err := range listen(ctx) {
+	for event, err := range subscribe(ctx) {
 		if err != nil {
 			if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {
 				err = why
 			}
-			return out.broken(err)
+			return out.fail(err)
 		}
-		if err := out.pass(event); err != nil || event.Type == schemas.EventDone {
+		if err := out.send(event); err != nil || event.Type == schemas.EventDone {
 			return err
 		}
 	}
-	return out.nothing()
+	return out.noEvents()
 }
 
-// stream is an answer of server-sent events.
+// stream is a response of server-sent events.
 type stream struct {
 	x       *exchange
 	run     string
 	control *http.ResponseController
-	cancel  context.CancelFunc // of what is asked
+	cancel  context.CancelFunc // of the subscription
 
-	mu       sync.Mutex // the timer writes too
+	mu       sync.Mutex // guards the fields below: the timer writes too
 	timer    *time.Timer
 	buffer   []byte    // not yet sent
-	sent     time.Time // when something was, last; before that, when it began
-	deadline time.Time // of the writes
-	err      error     // of a write by the timer
-	over     bool      // nothing more is written
+	sent     time.Time // last write, or the start
+	deadline time.Time // for writes
+	err      error     // of a write in the timer
+	over     bool      // no more writes
 }
 
-// pass sends an event, with those that wait. One that follows another closely
-// waits a little for more, so that many are sent at once.
-func (s *stream) pass(e bus.Event) error {
+// send writes an event with the buffered ones, or buffers it for batchDelay when it
+// closely follows another.
+func (s *stream) send(e bus.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
-	s.x.releaseBody() // the worker has it, and the run is not started again
+	s.x.releaseBody() // a worker has the request: the run is not started again
 	first := len(s.buffer) == 0
 	s.buffer = e.Append(s.buffer)
 	now := time.Now()
-	wait := linger - now.Sub(s.sent)
-	if s.x.status == 0 || wait <= 0 || len(s.buffer) >= enough || e.Type == schemas.EventDone {
+	wait := batchDelay - now.Sub(s.sent)
+	if s.x.status == 0 || wait <= 0 || len(s.buffer) >= maxBatch || e.Type == schemas.EventDone {
 		return s.flush(now)
 	}
 	if first {
@@ -141,17 +142,17 @@ func (s *stream) pass(e bus.Event) error {
 	return nil
 }
 
-// tend sends what has waited, or breaks the silence.
-func (s *stream) tend() {
+// onTimer writes the buffered events, or a comment when there are none.
+func (s *stream) onTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return
 	}
 	now := time.Now()
-	silence := s.x.edge.silence
+	keepAlive := s.x.edge.keepAlive
 	if len(s.buffer) == 0 {
-		if wait := silence - now.Sub(s.sent); wait > 0 {
+		if wait := keepAlive - now.Sub(s.sent); wait > 0 {
 			s.timer.Reset(wait)
 			return
 		}
@@ -161,10 +162,10 @@ func (s *stream) tend() {
 		s.cancel()
 		return
 	}
-	s.timer.Reset(silence)
+	s.timer.Reset(keepAlive)
 }
 
-// end has the timer write no more.
+// end stops the timer.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,9 +173,9 @@ func (s *stream) end() {
 	s.timer.Stop()
 }
 
-// nothing is an end without a last event: the client has them all. A browser
-// that is told 204 does not come back for more.
-func (s *stream) nothing() error {
+// noEvents ends a stream whose client has received all events. Status 204 stops an
+// EventSource from reconnecting.
+func (s *stream) noEvents() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -186,39 +187,39 @@ func (s *stream) nothing() error {
 	return nil
 }
 
-// broken ends the stream with err: as the answer when none began, and else as
-// the last events. These have no id, for they are not of the run. The error is
-// for an answer that did not begin, or of a client that left; and where the edge
-// stops, the stream is cut: it goes on at another one.
-func (s *stream) broken(err error) error {
+// fail ends the stream with err. Before the response has begun, it returns err for
+// an error response; afterwards it sends an error and a done event, without ids
+// since they are not part of the run. When the client disconnected or the edge shuts
+// down, it returns err and the stream is cut: the client resumes at another edge.
+func (s *stream) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 	if s.err != nil {
 		return s.err
 	}
-	if s.x.status == 0 || s.x.left(err) || s.x.edge.stopped() {
+	if s.x.status == 0 || s.x.abandoned(err) || s.x.edge.stopped() {
 		return err
 	}
 	e := s.x.visible(err)
 	s.x.err = err
-	said, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
+	data, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
 	if err != nil {
 		return err
 	}
-	s.buffer = bus.Event{Type: schemas.EventError, Data: said}.Append(s.buffer)
+	s.buffer = bus.Event{Type: schemas.EventError, Data: data}.Append(s.buffer)
 	s.buffer = bus.Event{Type: schemas.EventDone, Data: []byte("{}")}.Append(s.buffer)
 	return s.flush(time.Now())
 }
 
-// flush sends the buffer, after the head when it is the first.
+// flush writes the buffer, after the response header if that is not sent yet.
 func (s *stream) flush(now time.Time) error {
 	if s.x.status == 0 {
-		s.begin()
+		s.writeHeader()
 	}
-	if s.deadline.Sub(now) < writeTime-renew {
-		s.deadline = now.Add(writeTime)
-		_ = s.control.SetWriteDeadline(s.deadline) // not possible: then there is none
+	if s.deadline.Sub(now) < writeTimeout-deadlineSlack {
+		s.deadline = now.Add(writeTimeout)
+		_ = s.control.SetWriteDeadline(s.deadline) // without support for deadlines there is none
 	}
 	if _, err := s.x.w.Write(s.buffer); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (s *stream) flush(now time.Time) error {
 	return s.control.Flush()
 }
 
-func (s *stream) begin() {
+func (s *stream) writeHeader() {
 	h := s.x.w.Header()
 	h.Set("Content-Type", mediaEvents)
 	h.Set("Cache-Control", "no-cache, no-transform")

@@ -6,17 +6,17 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// trace begins the span of the exchange, within the client's trace if it names
-// one. What the edge answers by itself has none: probes would fill the store.
+// trace starts the span of the exchange, as a child of the client's span if it sends
+// one. Routes without a subject have no span: probes would fill the trace store.
 func (x *exchange) trace() {
 	x.ctx = telemetry.Continue(x.ctx, x.first("Traceparent"), x.first("Tracestate"))
 	if x.route.subject != "" {
-		x.ctx, x.span = x.route.told.Serve(x.ctx, x.r.TLS != nil)
+		x.ctx, x.span = x.route.telemetry.Serve(x.ctx, x.r.TLS != nil)
 		x.span.RequestID(x.id)
 	}
 }
 
-// first is the value of a header; key is as net/http writes it.
+// first returns the first value of a header; key is in canonical form.
 func (x *exchange) first(key string) string {
 	if given := x.r.Header[key]; len(given) > 0 {
 		return given[0]
@@ -24,13 +24,13 @@ func (x *exchange) first(key string) string {
 	return ""
 }
 
-// count ends the span and counts the exchange.
+// count ends the span and records the metrics of the exchange.
 func (x *exchange) count(began time.Time) {
-	told := telemetry.Elsewhere
+	route := telemetry.Elsewhere
 	if x.route != nil {
-		told = x.route.told
+		route = x.route.telemetry
 	}
-	told.Count(x.status, time.Since(began))
+	route.Count(x.status, time.Since(began))
 	x.span.Responded(x.status)
 	x.span.End()
 }

@@ -14,7 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// parameter is a field of a request that is asked in the URL.
+// parameter is a field of a request in the URL.
 type parameter struct {
 	name    string
 	integer bool
@@ -22,7 +22,7 @@ type parameter struct {
 
 type parameters []parameter
 
-// parametersOf are the fields of the struct t, as JSON names them.
+// parametersOf returns the fields of the struct t under their JSON names.
 func parametersOf(t reflect.Type) parameters {
 	var list parameters
 	for _, f := range reflect.VisibleFields(t) {
@@ -36,8 +36,8 @@ func parametersOf(t reflect.Type) parameters {
 	return list
 }
 
-// read is the JSON of the request in the variables of a path, still escaped,
-// and a query, or what is wrong with them.
+// read returns the JSON request of the path variables, still escaped, and the query,
+// with an error for each invalid parameter.
 func (p parameters) read(path map[string]string, query string) ([]byte, []schemas.FieldError) {
 	given, wrong := gather(path, query)
 	body := []byte{'{'}
@@ -57,13 +57,13 @@ func (p parameters) read(path map[string]string, query string) ([]byte, []schema
 		}
 	}
 	for name := range given {
-		wrong = append(wrong, schemas.FieldError{Field: name, Message: "there is no such parameter"})
+		wrong = append(wrong, schemas.FieldError{Field: name, Message: "unknown parameter"})
 	}
 	slices.SortFunc(wrong, func(a, b schemas.FieldError) int { return strings.Compare(a.Field, b.Field) })
 	return append(body, '}'), wrong
 }
 
-// append adds value as JSON, or says what was expected.
+// append appends value as JSON, or returns a message that names what was expected.
 func (p parameter) append(body []byte, value string) ([]byte, string) {
 	if p.integer {
 		n, err := strconv.Atoi(value)
@@ -82,7 +82,7 @@ func (p parameter) append(body []byte, value string) ([]byte, string) {
 	return body, ""
 }
 
-// gather is every value of the path and the query by name.
+// gather returns the values of the path and the query by name.
 func gather(path map[string]string, query string) (map[string]string, []schemas.FieldError) {
 	var wrong []schemas.FieldError
 	given := make(map[string]string, len(path))
@@ -99,7 +99,7 @@ func gather(path map[string]string, query string) (map[string]string, []schemas.
 	}
 	for name, list := range values {
 		if _, twice := given[name]; twice || len(list) > 1 {
-			wrong = append(wrong, schemas.FieldError{Field: name, Message: "given more than once"})
+			wrong = append(wrong, schemas.FieldError{Field: name, Message: "given more than once; want one value"})
 		}
 		given[name] = list[0]
 	}

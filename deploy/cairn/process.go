@@ -212,7 +212,7 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 
 // config is that of an edge; its listener is to be closed.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.patience, Observed: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.patience, NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err

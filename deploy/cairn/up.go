@@ -139,7 +139,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 		return err
 	}
 	defer conn.Close()
-	e.Conn, e.Trouble = conn, server.Trouble
+	e.Conn, e.ClusterHealth = conn, server.Trouble
 	end, err := u.observe(ctx, c.Log, probes{"cairn", func(asked context.Context) []string { return edge.Ready(asked, conn) }})
 	if err != nil {
 		return err
