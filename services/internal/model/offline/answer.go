@@ -12,16 +12,16 @@ import (
 	"cairn/services/internal/markdown"
 )
 
-// longList is how many lines an answer may have.
+// longList bounds the lines of an answer.
 const longList = 200
 
-// result is what a tool answered, as it stands in the conversation.
+// result is a tool result as recorded in the conversation.
 type result struct {
 	Fields     []string           `json:"fields"`
 	Count      figure             `json:"count"`
 	Groups     map[string]*figure `json:"groups"`
 	Total      *figure            `json:"total"`       // nil: an average of nothing
-	GroupCount int                `json:"group_count"` // of values, nulls not counted
+	GroupCount int                `json:"group_count"` // number of values without null
 	Error      any                `json:"error"`
 }
 
@@ -60,7 +60,7 @@ func (r result) sum(labels ...string) (n figure) {
 	return n
 }
 
-// lines are the groups that have a value, the largest first.
+// lines returns the groups with a value, largest first.
 func (r result) lines() (out []line) {
 	for _, label := range slices.Sorted(maps.Keys(r.Groups)) {
 		if n := r.Groups[label]; label != absent && n != nil {
@@ -71,7 +71,7 @@ func (r result) lines() (out []line) {
 	return out
 }
 
-// enumerate joins the first words, and marks that there are more.
+// enumerate joins up to most words and says how many there are besides them.
 func enumerate[T any](words []T, between string, most, all int) string {
 	var out []string
 	for _, w := range words[:min(len(words), most)] {
@@ -83,7 +83,7 @@ func enumerate[T any](words []T, between string, most, all int) string {
 	return strings.Join(out, between)
 }
 
-// inline writes lines within a sentence: "Oslo 2, Berlin 1".
+// inline formats lines within a sentence: "Oslo 2, Berlin 1".
 func inline(lines []line, most int) string {
 	var out []string
 	for _, l := range lines {
@@ -100,7 +100,7 @@ func labels(lines []line) (out []string) {
 	return out
 }
 
-// answer returns the meaning of the results of the plan's calls, in Markdown.
+// answer formats the results of the plan's calls as Markdown.
 func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
 	if p.refuse != "" {
 		return p.refuse + "\n\n" + p.instead(arrays)
@@ -151,7 +151,7 @@ func (p plan) say(r, goals result) string {
 	return text
 }
 
-// records names n of the plan's records: "hosts with role test and arch x64".
+// records describes n of the plan's records: "hosts with role test and arch x64".
 func (p plan) records(n figure, goals ...cond) string {
 	if conds := slices.Concat(p.conds, goals); len(conds) > 0 {
 		return p.array.noun(n) + " with " + wording(conds)
@@ -167,7 +167,7 @@ func wording(conds []cond) string {
 	return strings.Join(out, " and ")
 }
 
-// met is how many records meet the goals.
+// met returns the number of records that meet the goals.
 func (p plan) met(r, goals result) figure {
 	if len(p.goals) == 0 {
 		return r.total()
@@ -182,8 +182,8 @@ func (p plan) met(r, goals result) figure {
 	return n
 }
 
-// sayCount tells that n of all records meet the goals, and what that says of a
-// share, of any and of all.
+// sayCount reports that n of all records meet the goals: as a count, a share, or an
+// answer to a yes-or-no question.
 func (p plan) sayCount(n, of figure) string {
 	some := fmt.Sprintf("%v of %v %s have %s.", n, of, p.records(of), wording(p.goals))
 	if len(p.goals) == 0 || p.intent == yesno {
@@ -204,8 +204,7 @@ func (p plan) sayCount(n, of figure) string {
 	return "No: " + some
 }
 
-// sayTop tells the first of the lines, with those that have as many, or the
-// first few.
+// sayTop reports the first line and its ties, or the first topN lines.
 func (p plan) sayTop(lines []line) string {
 	most := "the most"
 	if p.least {
@@ -247,8 +246,7 @@ func (p plan) sayCompare(r result) string {
 	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.name(), best.n, p.records(2), inline(lines[1:], longList), best.n-next.n)
 }
 
-// sayOverview says, for each array, how many records there are and of what
-// kinds.
+// sayOverview reports for each array the number of records and a breakdown.
 func sayOverview(arrays []*array, results []result) string {
 	text := "The data in numbers:"
 	for i, r := range results {
@@ -263,8 +261,8 @@ func sayOverview(arrays []*array, results []result) string {
 	return text
 }
 
-// instead says what can be asked: of the array that the question is about, or
-// else of all. A refusal holds no figures, so names with digits are left out.
+// instead suggests questions about the plan's array, or else all arrays. A refusal must
+// not contain figures, so it omits names with digits.
 func (p plan) instead(arrays []*array) string {
 	text, example, most := "The data holds:", "", 12
 	if p.array != nil && p.refuse != unclearQuestion {

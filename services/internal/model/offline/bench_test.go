@@ -7,8 +7,8 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// BenchmarkAnswer measures a whole answer about the largest estate, tool calls
-// included: read for the first time ("cold") and again ("warm").
+// BenchmarkAnswer measures an answer about the largest estate, including tool calls, on
+// the first question ("cold") and on later ones ("warm").
 func BenchmarkAnswer(b *testing.B) {
 	dir := os.Getenv("CAIRN_EVAL")
 	if dir == "" {

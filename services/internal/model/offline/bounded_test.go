@@ -14,8 +14,7 @@ import (
 	"cairn/services/internal/model/offline"
 )
 
-// wide is an estate of arrays whose records have many fields, all of whose names
-// begin with the word site.
+// wide returns an estate of arrays with many fields, all of whose names begin with site.
 func wide(t *testing.T, arrays, fields int) *estate.Estate {
 	t.Helper()
 	var b strings.Builder
@@ -48,8 +47,8 @@ func plan(ctx context.Context, e *estate.Estate, questions ...string) (text stri
 	return text, nil
 }
 
-// Each of these took minutes when planning compared all matches with each other.
-func TestPlanningIsBounded(t *testing.T) {
+// TestPlanningLimits: each row took minutes when planning compared all matches pairwise.
+func TestPlanningLimits(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, say      string
@@ -57,13 +56,13 @@ func TestPlanningIsBounded(t *testing.T) {
 		questions      []string
 	}{
 		{"a question of 90 KB", "too many words", 1, 40, []string{"how many hosts in " + strings.Repeat("site ", 18_000)}},
-		{"a word that fits many fields, again and again", "", 20, 400, []string{"how many hosts in " + strings.Repeat("site Oslo ", 120)}},
-		{"many questions that refer back", "", 5, 400, strings.Split(strings.Repeat("and by site Oslo?\n", 199)+"and in Bergen?", "\n")},
-		{"a date, again and again", "", 5, 400, []string{"how many hosts of site " + strings.Repeat("in 2023 ", 100)}},
+		{"a repeated word that matches many fields", "", 20, 400, []string{"how many hosts in " + strings.Repeat("site Oslo ", 120)}},
+		{"many follow-ups", "", 5, 400, strings.Split(strings.Repeat("and by site Oslo?\n", 199)+"and in Bergen?", "\n")},
+		{"a repeated date", "", 5, 400, []string{"how many hosts of site " + strings.Repeat("in 2023 ", 100)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a second is expected
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // takes about a second
 			defer cancel()
 			text, err := plan(ctx, wide(t, row.arrays, row.fields), row.questions...)
 			if err != nil || !strings.Contains(text, row.say) {
@@ -73,31 +72,31 @@ func TestPlanningIsBounded(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when its error has been read so many times.
-type ending struct {
+// expiring is a context that is canceled after a number of calls of Err.
+type expiring struct {
 	context.Context
 	reads, most *atomic.Int64
 }
 
-func (e ending) Err() error {
+func (e expiring) Err() error {
 	if e.reads.Add(1) > e.most.Load() {
 		return context.Canceled
 	}
 	return nil
 }
 
-// Planning reads its context at every array and field, and ends with it.
-func TestPlanningEndsWithItsContext(t *testing.T) {
+// TestPlanningCancellation cancels planning at each check of its context.
+func TestPlanningCancellation(t *testing.T) {
 	t.Parallel()
 	const fields = 400
 	e := wide(t, 2, fields)
 	for most := int64(0); ; most += 1 + most/4 {
-		ctx := ending{t.Context(), new(atomic.Int64), new(atomic.Int64)}
+		ctx := expiring{t.Context(), new(atomic.Int64), new(atomic.Int64)}
 		ctx.most.Store(most)
 		_, err := plan(ctx, e, "how many hosts in site Oslo?")
 		if err == nil {
 			if most < 2*fields {
-				t.Errorf("planning read its context %d times for %d fields", most, 2*fields)
+				t.Errorf("planning checked its context %d times, want at least %d", most, 2*fields)
 			}
 			return
 		}

@@ -6,17 +6,17 @@ const (
 	inspectSchema = "inspect_schema"
 	computeStats  = "compute_stats"
 
-	overviewArrays = 12  // how many arrays an overview breaks down
-	maxGroups      = 900 // how many groups a result surely has room for
+	overviewArrays = 12  // number of arrays that an overview breaks down
+	maxGroups      = 900 // number of groups that always fit into a result
 )
 
-// call is a tool call that a plan needs.
+// call is a tool call of a plan.
 type call struct {
 	tool  string
 	input input
 }
 
-// input is what a tool is asked; inspect_schema wants the key alone.
+// input is the input of a tool; inspect_schema takes the key only.
 type input struct {
 	DataKey string                     `json:"data_key"`
 	GroupBy *string                    `json:"group_by,omitempty"`
@@ -24,8 +24,8 @@ type input struct {
 	Metrics []string                   `json:"metrics,omitempty"`
 }
 
-// calls are those of the plan, in order. They depend on nothing but the plan,
-// so that each turn of the conversation finds the same ones.
+// calls returns the plan's calls in order. They depend on the plan only, so that each
+// turn of the conversation computes the same ones.
 func (p plan) calls(arrays []*array) (out []call) {
 	if p.intent == overview {
 		for _, a := range arrays[:min(len(arrays), overviewArrays)] {
@@ -46,14 +46,14 @@ func (p plan) calls(arrays []*array) (out []call) {
 	return out
 }
 
-// apart says whether the goals need a call of their own: groups cannot tell
-// them, or there are too many groups to find one among.
+// apart reports whether the goals need a separate call, because groups cannot express
+// them or may be too many.
 func (p plan) apart() bool {
 	return p.intent != compare && len(p.goals) > 0 && (len(p.goals) > 1 || p.goals[0].labels == nil || p.goals[0].field.column().Distinct > maxGroups)
 }
 
-// stats is the call about the plan's records; with the goals, about those of
-// them that meet the goals.
+// stats returns the call for the plan's records or, with goals, for those that meet the
+// goals.
 func (p plan) stats(goals bool) call {
 	by, conds := "", p.conds
 	switch {

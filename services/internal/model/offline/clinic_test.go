@@ -8,10 +8,10 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// clinic is an invented estate: switches, VLANs, pods and medical devices.
-func clinic(tb testing.TB) *estate.Estate { return invented(tb, "testdata/clinic.json") }
+// clinic is a synthetic estate: switches, VLANs, pods and medical devices.
+func clinic(tb testing.TB) *estate.Estate { return synthetic(tb, "testdata/clinic.json") }
 
-func invented(tb testing.TB, path string) *estate.Estate {
+func synthetic(tb testing.TB, path string) *estate.Estate {
 	tb.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 		{"How many nurses work in the ICU?", `The data does not contain "nurses`},
 		{"Who maintains the ventilators?", `The data does not contain "ventilators".`},
 		{"Devices by continent", `The data does not contain "continent".`},
-		{"hello", "I cannot tell what is asked."},
+		{"hello", "I cannot tell what the question means."},
 		{"Pods per node and namespace", "I cannot tell the figures by two fields at a time"},
 	} {
 		t.Run(row.question, func(t *testing.T) {
@@ -97,16 +97,16 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 			if !strings.Contains(got, "You could ask: How many ") {
-				t.Errorf("no example in %q", got)
+				t.Errorf("got %q, want an example", got)
 			}
 			if strings.Contains(calls, "compute_stats") || figures.MatchString(got) {
-				t.Errorf("figures in a refusal: %s %q", calls, got)
+				t.Errorf("got %s %q, want no figures in a refusal", calls, got)
 			}
 		})
 	}
 }
 
-func TestFollowingQuestions(t *testing.T) {
+func TestFollowUps(t *testing.T) {
 	t.Parallel()
 	e := clinic(t)
 	for _, row := range []struct {

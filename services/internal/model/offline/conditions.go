@@ -10,24 +10,24 @@ import (
 	"cairn/services/internal/markdown"
 )
 
-// cond is a match that narrows the records. Which of them meet it is told by a
-// filter, or by the groups of the field: those with its labels, or all others.
+// cond is a condition on the records. It is evaluated by a filter, or by the groups of the
+// field: those with its labels, or all others.
 type cond struct {
 	match
-	filter  json.RawMessage // nil when no filter can say it
-	inverse json.RawMessage // of the records that do not meet it; nil likewise
-	labels  []string        // nil when groups cannot tell
-	rest    bool            // labels are of those that do not meet it
-	shown   bool            // a result is to show it beside its opposite
+	filter  json.RawMessage // nil if a filter cannot express it
+	inverse json.RawMessage // the negated filter; nil if a filter cannot express it
+	labels  []string        // nil if groups cannot express it
+	rest    bool            // labels are those of the records that do not meet it
+	shown   bool            // the result should show it beside its opposite
 	phrase  string          // "site Oslo", after "with" or "have", in Markdown
 }
 
-// absent is the group of the records without a value; the others are empty.
+// absent is the group of records without a value; the empty string is its other label.
 const absent = "null"
 
 var none = []string{absent, "[]", "{}"}
 
-// condition is what m asks of the records; false when it only names a field.
+// condition returns the condition of m; ok is false if m only names a field.
 func (r reading) condition(m match) (c cond, ok bool) {
 	m.denied = m.denied != r.neg[m.start()]
 	if m.role == asField && (m.whole >= 0.5 || m.speaksFor()) {
@@ -38,7 +38,7 @@ func (r reading) condition(m match) (c cond, ok bool) {
 	return c, c.phrase != ""
 }
 
-// narrow asks for records with one of the match's values or within its limits.
+// narrow selects records with one of the match's values or within its limits.
 func (m match) narrow() cond {
 	switch {
 	case m.limits != nil:
@@ -49,8 +49,7 @@ func (m match) narrow() cond {
 	return m.equal()
 }
 
-// join makes one condition of two on the same field: either of two values, or
-// two limits.
+// join merges two conditions on the same field: alternative values, or two limits.
 func (c cond) join(o cond) (cond, bool) {
 	m := c.match
 	m.values, m.limits = slices.Concat(c.values, o.values), slices.Concat(c.limits, o.limits)
@@ -64,8 +63,8 @@ func (c cond) join(o cond) (cond, bool) {
 	return c, false
 }
 
-// state is what a field that is only named asks for: a flag that is on or off,
-// or that there is a value or none. It is empty when nothing is asked.
+// state returns the condition of a field that is named without a value: a flag that is
+// set or not, or a value that is present or absent. It is empty if there is none.
 func (r reading) state(m match) cond {
 	f, yes := m.field, m.denied == r.off
 	if i, _ := find(r.q[:min(len(r.q), m.end()+4)], m.end(), "true|false"); i >= 0 && f.has("boolean") {
@@ -90,8 +89,7 @@ func (r reading) state(m match) cond {
 	return cond{}
 }
 
-// speaksFor says whether a part of the field's name is enough: it says yes or
-// no of what the word names.
+// speaksFor reports whether a part of the field's name suffices, as for a yes-or-no field.
 func (m match) speaksFor() bool {
 	if !m.plain || m.whole < 0.25 {
 		return false
@@ -100,15 +98,14 @@ func (m match) speaksFor() bool {
 	return yes != nil
 }
 
-// had says whether records are said to have the field: "have", "with" or the
-// like stands before.
+// had reports whether a word such as "have" or "with" precedes the field.
 func (r reading) had(m match) bool {
 	i, _ := find(r.q[:m.start()], max(0, m.start()-5), "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any")
 	return i >= 0
 }
 
-// flagged asks for records where the field is true, or where it is false or,
-// when no record says so, not there.
+// flagged selects records where the field is true, or where it is false or, if no record
+// has false, missing.
 func (m match) flagged(want bool) cond {
 	f := m.field
 	if !want && f.filled() < f.column().Records && !slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "false" }) {
@@ -118,8 +115,8 @@ func (m match) flagged(want bool) cond {
 	return cond{match: m, filter: json.RawMessage(label), labels: []string{label}, shown: true, phrase: f.name() + " = " + label}
 }
 
-// present asks for records that have a value, or else for those where the
-// field is null, not there or empty. One filter cannot always say that.
+// present selects records with a value, or those where the field is null, missing or
+// empty. A single filter cannot always express that.
 func (m match) present(want bool) cond {
 	column, lists := m.field.column(), m.field.has("array")
 	var has, no json.RawMessage
@@ -144,7 +141,7 @@ func (m match) present(want bool) cond {
 	return cond{match: m, filter: no, inverse: has, labels: none, shown: true, phrase: "no value of " + m.field.name()}
 }
 
-// equal asks for records with one of the values, or denied with none of them.
+// equal selects records with one of the values or, if denied, with none of them.
 func (m match) equal() cond {
 	c := cond{match: m, filter: in(m.values), rest: m.denied, shown: m.denied && len(m.values) > 1}
 	for _, v := range m.values {
@@ -162,7 +159,7 @@ func (m match) equal() cond {
 	return c
 }
 
-// in is the filter for any of the values.
+// in returns the filter for any of the values.
 func in(values []estate.Value) json.RawMessage {
 	var out []string
 	for _, v := range values {
@@ -174,7 +171,7 @@ func in(values []estate.Value) json.RawMessage {
 	return json.RawMessage(`{"in":[` + strings.Join(out, ",") + `]}`)
 }
 
-// inList asks for records whose list has the value, or has it not.
+// inList selects records whose list has the value or, if denied, lacks it.
 func (m match) inList() cond {
 	c := cond{match: m, phrase: markdown.Escape(m.values[0].Text) + " in " + m.field.name(), filter: json.RawMessage(`{"contains":` + string(m.values[0].JSON()) + `}`)}
 	if m.denied {
@@ -185,7 +182,7 @@ func (m match) inList() cond {
 
 var signs = map[string]string{"gt": " more than ", "gte": " at least ", "lt": " less than ", "lte": " at most ", "eq": " of "}
 
-// within asks for records where the field's number or date is within limits.
+// within selects records where the field's number or date is within limits.
 func (m match) within() cond {
 	var filters, phrases []string
 	for _, l := range m.limits {

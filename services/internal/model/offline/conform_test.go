@@ -7,7 +7,7 @@ import (
 	"cairn/services/internal/model/offline"
 )
 
-func TestConverses(t *testing.T) {
+func TestConversation(t *testing.T) {
 	t.Parallel()
 	modeltest.Converse(t, offline.New())
 }

@@ -13,9 +13,9 @@ import (
 	"cairn/services/internal/markdown"
 )
 
-// array is an array of the estate, as far as planning looks at it.
+// array is an array of the estate with the data for planning.
 type array struct {
-	ctx    context.Context // ends the planning
+	ctx    context.Context // bounds the planning
 	key    string
 	fields func() []*field
 }
@@ -27,8 +27,8 @@ type field struct {
 	column func() estate.Column
 }
 
-// openArrays lists the arrays. Fields and columns are read when needed, and are
-// empty once ctx has ended.
+// openArrays returns the arrays. Fields and columns are read on demand; they are empty
+// once ctx is done.
 func openArrays(ctx context.Context, e *estate.Estate) []*array {
 	var out []*array
 	for _, key := range e.Keys() {
@@ -38,25 +38,25 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 }
 
 func openFields(ctx context.Context, e *estate.Estate, key string) []*field {
-	fields, _ := e.Fields(ctx, key) // fails when ctx ends
+	fields, _ := e.Fields(ctx, key) // fails only if ctx is done
 	var out []*field
 	for _, f := range fields {
 		out = append(out, &field{f.Path, f.Types, sync.OnceValue(func() estate.Column {
-			c, _ := e.Column(ctx, key, f.Path) // the key is the estate's own: it fails when ctx ends
+			c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done
 			return c
 		})})
 	}
 	return out
 }
 
-// head is the stem of the last word of the key: what a record is.
+// head returns the stem of the last word of the key: the noun for a record.
 func (a *array) head() string {
 	words := append([]string{""}, nameWords(a.key)...)
 	return stem(words[len(words)-1])
 }
 
-// readColumns reads the columns in which values are looked up, on as many cores
-// as there are: those of one array after the other are what takes longest.
+// readColumns reads the columns for value lookups concurrently: they dominate the time of
+// planning.
 func (a *array) readColumns() {
 	var reading errgroup.Group
 	reading.SetLimit(runtime.GOMAXPROCS(0))
@@ -65,30 +65,30 @@ func (a *array) readColumns() {
 			reading.Go(func() error { f.column(); return nil })
 		}
 	}
-	_ = reading.Wait() // nothing fails
+	_ = reading.Wait() // never fails
 }
 
 func (f *field) has(kind string) bool { return slices.Contains(f.types, kind) }
 func (f *field) textual() bool        { return f.has("string") }
 func (f *field) numeric() bool        { return f.has("number") }
 
-// sums says whether numbers of the field can be added up: an id's cannot.
+// sums reports whether the field's numbers can be added, unlike those of an id.
 func (f *field) sums() bool {
 	return f.numeric() && !slices.ContainsFunc(parts(f.path), func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
 }
 
-// flag says whether the field is true or false and nothing else.
+// flag reports whether all values are booleans.
 func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
 
-// listed says whether the field has lists of texts.
+// listed reports whether the field has lists of strings.
 func (f *field) listed() bool {
 	return f.has("array") && !f.textual() && len(f.column().Elements) > 0
 }
 
-// filled is how many records have a value.
+// filled returns the number of records with a value.
 func (f *field) filled() int { return f.column().Records - f.column().Missing - f.column().Null }
 
-// polar gives the values by which a field of two texts says yes and no.
+// polar returns the values that mean yes and no in a field of two strings.
 func (f *field) polar() (yes, no []estate.Value) {
 	if !f.textual() || f.column().Distinct != 2 {
 		return nil, nil
@@ -103,8 +103,8 @@ func (f *field) polar() (yes, no []estate.Value) {
 	return nil, nil
 }
 
-// identity is the field by which records are called, nil for none: one that is
-// called a name, or else the first with a text of its own for each record.
+// identity returns the field that names the records: one called name, or else the first
+// with a distinct string per record; nil if there is none.
 func (a *array) identity() *field {
 	for _, want := range strings.Fields("name hostname displayname title id key label") {
 		for _, f := range a.fields() {
@@ -116,12 +116,12 @@ func (a *array) identity() *field {
 	return a.first(func(f *field) bool { return f.column().Distinct == f.filled() })
 }
 
-// sorter is the field that best sorts the records into a few kinds.
+// sorter returns the field that best classifies the records.
 func (a *array) sorter() *field {
 	return a.first(func(f *field) bool { n := f.column().Distinct; return n > 1 && n < 13 && f.filled() > 2*n })
 }
 
-// first is the first field of texts that is so; nil for none.
+// first returns the first string field that satisfies so; nil if there is none.
 func (a *array) first(so func(*field) bool) *field {
 	i := slices.IndexFunc(a.fields(), func(f *field) bool {
 		return f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && so(f)

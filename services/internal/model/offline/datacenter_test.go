@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// The invented data center has machines, firewall rules, certificates and
-// incidents, with other habits of naming than the clinic.
+// TestOtherNames uses a data center estate whose naming conventions differ from the
+// clinic's.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
-	e := invented(t, "testdata/datacenter.json")
+	e := synthetic(t, "testdata/datacenter.json")
 	for _, row := range []struct{ question, want string }{
 		{"How many virtual machines are in production?", "18 vms with environment production."},
 		{"How many VMs run Debian?", "21 vms with os debian11 or debian12."},

@@ -8,11 +8,11 @@ import (
 	"cairn/services/internal/markdown"
 )
 
-const unclearQuestion = "I cannot tell what is asked."
+const unclearQuestion = "I cannot tell what the question means."
 
-// doubts says why an answer would not be safe: a word that nothing explains, a
-// field that the plan does nothing with, or what no one call computes. "" when
-// it is safe; words that only describe are noted.
+// doubts returns the reason why an answer would not be safe: an unexplained word, a field
+// that the plan does not use, or a computation that no single call does. It is empty for
+// a safe plan. Words that only describe are noted in the plan.
 func (r reading) doubts(p *plan) string {
 	var lost, idle []string
 	number := false
@@ -52,8 +52,8 @@ func quoted(words []string) string { return `"` + markdown.Escape(strings.Join(w
 
 func notContained(words []string) string { return "The data does not contain " + quoted(words) + "." }
 
-// notFound refuses for want of what the first of the phrases with unexplained
-// words asks, or else of all words that nothing explains.
+// notFound refuses because of the first phrase with unexplained words, or else because of
+// all unexplained words.
 func (r reading) notFound(phrases ...span) string {
 	open := func(i int) bool { return r.q[i].content() && (r.by == nil || r.by[i] < 0 && !r.consumed[i]) }
 	said := func(i int) bool { return !r.q[i].stop }
@@ -73,9 +73,9 @@ func (r reading) notFound(phrases ...span) string {
 	return unclearQuestion
 }
 
-// describes says whether the word at i only describes what follows: a platform
-// that the whole estate is of, or a word before the name of a field. It does
-// not where it may be the records asked for: "guests arrived".
+// describes reports whether the word at i only describes the next ones: a platform of the
+// whole estate, or a word before a field name. It is false for a noun that may denote the
+// records: "guests arrived".
 func (r reading) describes(i int) bool {
 	w, k := r.q[i], i+1
 	if k < len(r.q) && r.q[k].at == w.at && r.by[k] >= 0 {
@@ -89,7 +89,7 @@ func (r reading) describes(i int) bool {
 	return field && !r.q[k].brk && !w.ident && w.low == w.text && !narrows(w.low) || platforms[w.low] && k < len(r.q) && (r.by[k] >= 0 || k > i+1)
 }
 
-// names says whether the phrase names records of the array.
+// names reports whether the phrase denotes records of the array.
 func (r reading) names(of span) bool {
 	for i := of[0]; i < of[1]; i++ {
 		if _, ok := r.at(i, asArray, asGeneric); ok {
@@ -99,13 +99,13 @@ func (r reading) names(of span) bool {
 	return false
 }
 
-// narrows says whether a word before a noun tells in what state things are, by
-// what it is or its ending: it cannot be left out.
+// narrows reports whether a word before a noun restricts its state, by itself or by its
+// ending. Such a word cannot be ignored.
 func narrows(low string) bool {
 	return adjectives[low] || slices.ContainsFunc([]string{"ed", "ing", "able", "ible", "less"}, func(e string) bool { return strings.HasSuffix(low, e) })
 }
 
-// renamed says whether a parenthesis behind the word names what it means.
+// renamed reports whether a parenthesis after the word gives its meaning.
 func (r reading) renamed(i int) bool {
 	for k := i + 1; k < min(len(r.q), i+6); k++ {
 		if r.q[k].paren && r.by[k] >= 0 {
@@ -115,8 +115,8 @@ func (r reading) renamed(i int) bool {
 	return false
 }
 
-// either says whether an "or" stands between conditions on two fields: all
-// conditions of a plan hold at once.
+// either reports whether "or" joins conditions on two fields: the conditions of a plan are
+// conjunctive.
 func (r reading) either(p plan) bool {
 	or, _ := find(r.q, 0, "or")
 	conds := slices.Concat(p.conds, p.goals)
@@ -125,9 +125,8 @@ func (r reading) either(p plan) bool {
 	return or >= 0 && i > 0 && r.by[or] < 0 && conds[i].start() > or && conds[i-1].field != conds[i].field
 }
 
-// unused refuses when the question names a field outside of what it asks for
-// and the plan does nothing with it, or denies the records themselves. It notes
-// the field that could be meant in place of the measure.
+// unused refuses if the question names a field that the plan does not use, or negates the
+// records. It notes a field that the question may mean in place of the measure.
 func (r reading) unused(p *plan) string {
 	_, many := find(r.q, 0, "how many")
 	for _, m := range r.matches {
@@ -136,7 +135,7 @@ func (r reading) unused(p *plan) string {
 		case m.role == asArray && r.neg[at] && p.group != nil:
 			return "I cannot tell which values of " + p.group.name() + " have none of the records."
 		case m.role == asField && m.whole >= 0.5 && many != at && r.wants(m.span()) && p.measure != m.field && !p.on(m.field):
-			return "I cannot tell what is asked of " + m.field.name() + "."
+			return "I cannot tell what the question means by " + m.field.name() + "."
 		}
 	}
 	for _, m := range r.rivals {

@@ -34,14 +34,14 @@ type question struct {
 	Tolerance float64         `json:"tolerance"`
 }
 
-// minimum is the share of the questions that must be right.
+// minimum is the required share of correct answers.
 const minimum = 0.9
 
 func TestEvaluation(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("CAIRN_EVAL")
 	if dir == "" {
-		t.Skip("CAIRN_EVAL names no folder with evaluation data")
+		t.Skip("needs CAIRN_EVAL, the folder of the evaluation data")
 	}
 	estates := map[string]*estate.Estate{}
 	right, all := map[string]int{}, map[string]int{}
@@ -121,8 +121,8 @@ func gunzip(tb testing.TB, path string) []byte {
 	return text
 }
 
-// ask runs the planner with the tools until it answers, as the service does.
-// Questions before the last one are those of earlier turns.
+// ask runs the planner with the tools until it answers, like the service. Earlier
+// questions are previous turns.
 func ask(tb testing.TB, e *estate.Estate, questions ...string) (text, calls string) {
 	tb.Helper()
 	c := model.Conversation{Estate: e}
@@ -188,7 +188,7 @@ func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 
 var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
 
-// grade says what is wrong with an answer, "" when it is right.
+// grade returns the error in an answer, or "".
 func (q question) grade(text string) string {
 	refused := strings.Contains(text, "does not contain") || strings.Contains(text, "cannot tell")
 	if q.Kind == "not_in_data" {
@@ -282,8 +282,7 @@ func (q question) gradeCompare(text string) string {
 	return ""
 }
 
-// gradeLabels wants the values of a list or of the top, all of them and, for a
-// list, how many there are.
+// gradeLabels checks that the answer has all values and, for a list, their number.
 func (q question) gradeLabels(text string) string {
 	var want []string
 	if json.Unmarshal(q.Expected, &want) != nil {

@@ -2,10 +2,9 @@ package offline
 
 import "slices"
 
-// planTurn plans the last of the user's questions. One that only makes sense
-// after another ("and on Azure?") changes the plan of that one, or has no
-// answer where that one has none. When an array has been seen for the question
-// it is not looked for again.
+// planTurn plans the last of the user's questions. A follow-up ("and on Azure?") modifies
+// the plan of the previous question, and has no answer if that one has none. seen is the
+// array that was inspected for the question; it is not selected again.
 func planTurn(asked []string, arrays []*array, seen string) plan {
 	last := len(asked) - 1
 	q := split(asked[last])
@@ -27,7 +26,7 @@ func planTurn(asked []string, arrays []*array, seen string) plan {
 	return p
 }
 
-// refersBack says whether q begins as a question that goes on from another.
+// refersBack reports whether q starts like a follow-up.
 func refersBack(q []word) bool {
 	how, _ := find(q, 0, "how many")
 	return (how < 0 || len(q) < 6) && slices.ContainsFunc([]string{"and|only", "what|how about", "same for", "of those|these|them"}, func(p string) bool {
@@ -36,8 +35,8 @@ func refersBack(q []word) bool {
 	})
 }
 
-// amend puts what q says in place of what the plan said of the same fields;
-// false when q says nothing, or what the plan cannot take.
+// amend replaces the plan's conditions on the fields that q names. It returns false if q
+// names none, or one that the plan cannot use.
 func (p *plan) amend(q []word) bool {
 	r := readNames(parse(q), p.array, newVocabulary(q)).readValues(makeIndex(q))
 	by, _ := r.target(r.shape.by)

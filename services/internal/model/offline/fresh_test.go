@@ -11,16 +11,16 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// floor is how many questions of testdata/fresh.jsonl must be right. They were
-// written before anybody looked at how the rules would answer them, about
-// estates of domains that the rules were not made for; those left are refused.
+// floor is the required number of correct answers in testdata/fresh.jsonl. The questions
+// were written before the rules were tried on them, about domains that the rules were not
+// made for; the planner refuses the others.
 const floor = 221
 
 func TestFreshQuestions(t *testing.T) {
 	t.Parallel()
 	estates := map[string]*estate.Estate{}
 	for _, name := range []string{"library", "fleet", "energy", "festival", "port", "hotel", "insurer"} {
-		estates[name] = invented(t, "testdata/"+name+".json")
+		estates[name] = synthetic(t, "testdata/"+name+".json")
 	}
 	right, all := 0, 0
 	for _, q := range freshQuestions(t) {
@@ -34,13 +34,13 @@ func TestFreshQuestions(t *testing.T) {
 	}
 	t.Logf("%d of %d", right, all)
 	if right < floor {
-		t.Errorf("%d of %d right, want at least %d", right, all, floor)
+		t.Errorf("%d of %d correct, want at least %d", right, all, floor)
 	}
 }
 
 type freshQuestion struct {
 	question
-	Before []string `json:"before"` // the turns before, answered first
+	Before []string `json:"before"` // earlier turns
 }
 
 func freshQuestions(tb testing.TB) (out []freshQuestion) {
@@ -62,5 +62,5 @@ func freshQuestions(tb testing.TB) (out []freshQuestion) {
 
 var thousands = regexp.MustCompile(`([0-9]),([0-9]{3})`)
 
-// withoutCommas undoes the grouping of digits.
+// withoutCommas removes thousands separators.
 func withoutCommas(text string) string { return thousands.ReplaceAllString(text, "$1$2") }

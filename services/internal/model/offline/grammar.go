@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// intent is what kind of answer a question wants.
+// intent is the kind of answer that a question requests.
 type intent int
 
 const (
@@ -25,10 +25,10 @@ const (
 	overview         // what is in the data
 )
 
-// conditional says whether the answer is about records that meet a condition.
+// conditional reports whether the answer counts records that meet a condition.
 func (i intent) conditional() bool { return i == count || i == share || i == yesno || i == all }
 
-// shape is what a question's grammar says, whatever it is about.
+// shape is the grammar of a question, independent of the estate.
 type shape struct {
 	q        []word
 	intent   intent
@@ -59,7 +59,7 @@ const (
 	denials     = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
 )
 
-// parse finds the shape of a question: the first rule that holds decides.
+// parse returns the shape of a question. The first matching rule wins.
 func parse(q []word) *shape {
 	s := &shape{q: q, neg: make([]bool, len(q)), aside: make([]bool, len(q)), consumed: make([]bool, len(q))}
 	s.denials()
@@ -93,7 +93,7 @@ func parse(q []word) *shape {
 	return s
 }
 
-// asks sets the intent and the focus behind, when one of the patterns is there.
+// asks sets intent and focus if one of the patterns matches.
 func (s *shape) asks(want intent, patterns ...string) bool {
 	i, j := s.says(patterns...)
 	if i >= 0 {
@@ -102,7 +102,7 @@ func (s *shape) asks(want intent, patterns ...string) bool {
 	return i >= 0
 }
 
-// says looks for one of the patterns anywhere, and marks it as explained.
+// says finds one of the patterns and marks its words as explained.
 func (s *shape) says(patterns ...string) (start, end int) {
 	for _, p := range patterns {
 		if start, end = find(s.q, 0, p); start >= 0 {
@@ -119,10 +119,10 @@ func mark(words []bool, from, to int) {
 	}
 }
 
-// begins says whether the question begins with one of the words.
+// begins reports whether the question begins with one of the words.
 func (s *shape) begins(words string) bool { return s.is(0, words) }
 
-// is says whether the word at i is one of the words.
+// is reports whether the word at i is one of the words.
 func (s *shape) is(i int, words string) bool {
 	return i >= 0 && i < len(s.q) && oneOf(s.q[i].low, words)
 }
@@ -194,7 +194,7 @@ func (s *shape) groups() {
 	}
 }
 
-// asksMetric understands "how much", "average X", "what did X cost in total".
+// asksMetric matches "how much", "average X", "what did X cost in total".
 func (s *shape) asksMetric() bool {
 	if s.asks(metric, "how much|long|old|big|large|fast|heavy|hot") {
 		if s.metric = "sum"; s.focus.empty() {
@@ -218,16 +218,16 @@ func (s *shape) asksMetric() bool {
 	return false
 }
 
-// asksShare leaves "more than 90 percent" and "cpu_percent" alone: they are a
-// condition and a field.
+// asksShare does not match "more than 90 percent" and "cpu_percent", which are a condition
+// and a field.
 func (s *shape) asksShare() bool {
 	i, _ := find(s.q, 0, shares)
 	how, _ := find(s.q, 0, "how many")
 	return i >= 0 && how < 0 && (i == 0 || s.q[i-1].digits() == "") && !strings.Contains(s.q[i].raw, "_") && s.asks(share, shares)
 }
 
-// asksTop understands "which X has the most Y", "the most common X", "top 5 X"
-// and "the longest X", where the superlative names what is measured.
+// asksTop matches "which X has the most Y", "the most common X", "top 5 X" and "the
+// longest X", where the superlative names the measure.
 func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	if i < 0 || s.is(i-1, "at") {
@@ -258,7 +258,7 @@ func (s *shape) asksTop() bool {
 	return true
 }
 
-// takeN takes the word at k for how many of the top are asked for.
+// takeN parses the word at k as the number of results.
 func (s *shape) takeN(k int) bool {
 	if k < 0 || k >= len(s.q) || s.q[k].digits() == "" {
 		return false
@@ -268,8 +268,8 @@ func (s *shape) takeN(k int) bool {
 	return true
 }
 
-// ranked are the words for what the superlative at i ranks: "which X supplies
-// the most", "X with the most"; or else what follows it.
+// ranked returns the words that the superlative at i ranks: "which X supplies the most",
+// "X with the most", or else the words after it.
 func (s *shape) ranked(i int, after span) span {
 	for k := i - 1; k >= 0; k-- {
 		of := s.phrase(k + 1)
@@ -290,7 +290,7 @@ func (s *shape) ranked(i int, after span) span {
 	return after
 }
 
-// asksCompare understands "X vs Y", "more X than Y"; "3 or more" is a condition.
+// asksCompare matches "X vs Y", "more X than Y"; "3 or more" is a condition.
 func (s *shape) asksCompare() bool {
 	if s.asks(compare, "vs|versus", "compared to|with", "compare", "difference between") {
 		return true
@@ -305,7 +305,7 @@ func (s *shape) asksCompare() bool {
 	return s.intent == compare
 }
 
-// asksList understands "which X", "list the X", "is there an X? Which one?".
+// asksList matches "which X", "list the X", "is there an X? Which one?".
 func (s *shape) asksList() bool {
 	how, _ := find(s.q, 0, "how many")
 	for i, w := range s.q {

@@ -9,7 +9,7 @@ import (
 //go:embed lexicon.txt
 var lexiconText string
 
-// lexicon holds the lists of lexicon.txt, where each is explained.
+// lexicon has the lists of lexicon.txt, which explains each.
 var lexicon = func() map[string][]string {
 	out, name := map[string][]string{}, ""
 	for text := range strings.Lines(lexiconText) {
@@ -47,7 +47,7 @@ var (
 	synonyms    = groups("synonyms")
 )
 
-// set makes a set of what the words of a list become.
+// set returns the set of the words of a list, transformed by become.
 func set(list string, become func(string) []string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range lexicon[list] {
@@ -61,7 +61,7 @@ func set(list string, become func(string) []string) map[string]bool {
 func same(w string) []string  { return []string{w} }
 func stems(w string) []string { return []string{stem(w)} }
 
-// forms are a word and its inflections.
+// forms returns a word and its inflections.
 func forms(w string) []string {
 	e, y := strings.TrimSuffix(w, "e"), strings.TrimSuffix(w, "y")
 	return []string{w, w + "s", e + "ed", e + "ing", y + "ies", y + "ied"}
@@ -76,7 +76,7 @@ func pairs(list string) map[string]string {
 	return out
 }
 
-// groups gives for each stem the groups of words that it is in.
+// groups returns for each stem its groups of synonyms.
 func groups(list string) map[string][]int {
 	out, group := map[string][]int{}, 0
 	for _, w := range lexicon[list] {
@@ -91,8 +91,8 @@ func groups(list string) map[string][]int {
 	return out
 }
 
-// alike says how well a word of a question fits a word of a name: 1 for the
-// same word, less for a relative or synonym, 0 for neither. Both are stems.
+// alike rates how well a word of a question matches a word of a name, both as stems: 1 if
+// equal, less for a relative or synonym, 0 for neither.
 func alike(asked, name string) float64 {
 	if asked == name {
 		return 1

@@ -7,7 +7,7 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// role says what a match takes words of the question for.
+// role is the meaning of the words of a match.
 type role int
 
 const (
@@ -18,7 +18,7 @@ const (
 	asGeneric             // "entries": the records of whatever array
 )
 
-// match is one way to understand some words of a question.
+// match is one interpretation of some words of a question.
 type match struct {
 	role   role
 	field  *field
@@ -35,7 +35,7 @@ func (m match) start() int { return m.pos[0] }
 func (m match) end() int   { return m.pos[len(m.pos)-1] + 1 }
 func (m match) span() span { return span{m.start(), m.end()} }
 
-// part is a word of a name, and how much it says.
+// part is a word of a name and its weight.
 type part struct {
 	low, stem string
 	weight    float64
@@ -73,8 +73,8 @@ func parts(path string) []part {
 	return out
 }
 
-// nameMatches finds where the question speaks of a name. Words of the name may
-// stand in any order and, when apart says so, with words of grammar between.
+// nameMatches finds a name in the question. Its words may be in any order and, if apart is
+// set, with function words between them.
 func nameMatches(q []word, ps []part, apart bool) (out []match) {
 	for i := range q {
 		if len(out) == maxOccurrences {
@@ -90,8 +90,8 @@ func nameMatches(q []word, ps []part, apart bool) (out []match) {
 	return out
 }
 
-// nameMatchAt matches a name from word i on: the more of its telling words are
-// there, and the better they fit, the higher the score.
+// nameMatchAt matches a name from word i on. The score grows with the number of matched
+// words and the quality of each match.
 func nameMatchAt(q []word, ps []part, i int, apart bool) (match, bool) {
 	var used []int
 	m := match{plain: true}
@@ -126,7 +126,7 @@ func nameMatchAt(q []word, ps []part, i int, apart bool) (match, bool) {
 	return m, leaf >= 0.3
 }
 
-// bestPart is the unused word of a name that fits w best, -1 for none.
+// bestPart returns the index of the unused part that fits w best; -1 if none does.
 func bestPart(w word, ps []part, used []int) (best int, fit float64) {
 	best = -1
 	for k, p := range ps {
@@ -137,8 +137,8 @@ func bestPart(w word, ps []part, used []int) (best int, fit float64) {
 	return best, fit
 }
 
-// arrayMatches finds where the question names the array, or its records in
-// general. Without the word for what a record is, it says little.
+// arrayMatches finds the name of the array, or a general word for records. Without the
+// noun for its records the score is low.
 func (a *array) arrayMatches(q []word, v *vocabulary) []match {
 	var out []match
 	head := ""
@@ -161,8 +161,7 @@ func (a *array) arrayMatches(q []word, v *vocabulary) []match {
 	return out
 }
 
-// fieldMatches finds where the question names fields of the array, and where
-// it gives numbers with them.
+// fieldMatches finds names of fields of the array, and numbers beside them.
 func (a *array) fieldMatches(q []word, v *vocabulary) []match {
 	var out []match
 	for _, f := range a.fields() {
@@ -191,8 +190,7 @@ func (a *array) fieldMatches(q []word, v *vocabulary) []match {
 	return out
 }
 
-// opposites finds words that deny a field that says yes or no, or has lists:
-// "unpatched", "untagged".
+// opposites finds words that negate a yes-or-no field or a list: "unpatched", "untagged".
 func (f *field) opposites(q []word, name []part) []match {
 	var out []match
 	for i, w := range q {

@@ -9,7 +9,7 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// limit is what a field is compared with.
+// limit is the operand of a comparison with a field.
 type limit struct{ op, to string } // op as in a filter, or eq
 
 var comparisons = []struct{ words, op string }{
@@ -18,8 +18,8 @@ var comparisons = []struct{ words, op string }{
 	{"over|above|exceeding", "gt"}, {"under|below", "lt"},
 }
 
-// withNumber widens a field's match by the number that stands just before,
-// within or after it, and by how it is compared.
+// withNumber extends a field's match by a number directly before, within or after it, and
+// the operator.
 func withNumber(q []word, m match) (match, bool) {
 	from := max(0, m.start()-1)
 	for from > 0 && m.start()-from < 4 && oneOf(q[from].low, "or|more|fewer|less") {
@@ -48,9 +48,8 @@ func withNumber(q []word, m match) (match, bool) {
 	return m, true
 }
 
-// dateMatches finds "in 2023", "before 2022-05-03", and ties them to the field
-// of dates or years that the question names best; without a name, to the only
-// one there is.
+// dateMatches finds "in 2023" or "before 2022-05-03" and assigns it to the best-named
+// field of dates or years, or to the only one.
 func (a *array) dateMatches(q []word, named []match) []match {
 	var out []match
 	dated := sync.OnceValue(func() *field { return a.dated(named, false) })
@@ -74,8 +73,8 @@ func (a *array) dateMatches(q []word, named []match) []match {
 	return out
 }
 
-// bounds says how the date at pos bounds a field, by the word before it. Dates
-// sort as text, though "2022-13" is none.
+// bounds returns the limits of the date at pos, depending on the word before it. Dates
+// compare as strings, so "2022-13" is a valid bound.
 func bounds(q []word, pos []int, before string) []limit {
 	first, next := "", ""
 	for _, i := range pos {
@@ -96,8 +95,8 @@ func bounds(q []word, pos []int, before string) []limit {
 	return nil
 }
 
-// dated is the field of dates, or of years, that is named best; nil when two
-// are named alike.
+// dated returns the best-named field of dates, or of years; nil if two are named equally
+// well.
 func (a *array) dated(named []match, years bool) (best *field) {
 	most := -1.0
 	scores := map[*field]float64{}
@@ -120,7 +119,7 @@ func (a *array) dated(named []match, years bool) (best *field) {
 	return best
 }
 
-// dates says whether the field has dates, which sort as text.
+// dates reports whether the field has dates, which compare as strings.
 func (f *field) dates() bool {
 	if !f.textual() {
 		return false
@@ -129,7 +128,7 @@ func (f *field) dates() bool {
 	return len(values) > 0 && len(values[0].Text) > 6 && values[0].Text[4] == '-' && isYear(values[0].Text[:4])
 }
 
-// years says whether the field has years and no other numbers.
+// years reports whether all numbers of the field are years.
 func (f *field) years() bool {
 	if !f.numeric() {
 		return false

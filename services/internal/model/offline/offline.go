@@ -1,19 +1,19 @@
-// Package offline is a model without a language model: fixed rules turn a plain
-// English question into calls of the two tools, and their results into words.
-// It reads the estate for the names of arrays and fields and for the values in
-// their columns; every figure it gives comes from a tool's result. What it does
-// not understand it refuses. A question goes through the files in this order:
+// Package offline is a planner that needs no language model: rules translate a plain
+// English question to calls of the two tools, and their results to text. It reads names of
+// arrays and fields and the values of columns from the estate; every figure comes from a
+// tool result. It refuses questions that it does not understand. The files in the order of
+// processing:
 //
-//	words                   cuts it; lexicon has the words that the rules know
-//	vocabulary              the names that it may speak of, and bounds on the work
-//	grammar                 its shape: what kind of answer, which words ask for it
-//	names, values, numbers  matches: what its words may mean in an array, scored
-//	reading                 the matches that explain it best, of the best array
-//	conditions              a match that narrows the records, as a filter
-//	plan, followup          what to compute, for one question or after another
-//	doubts                  why that would not be safe: then it is refused
+//	words                   split a question into words; lexicon lists known words
+//	vocabulary              the names that a question can match, and bounds on the work
+//	grammar                 the shape of a question: intent, and the roles of its words
+//	names, values, numbers  matches: scored interpretations of words for an array
+//	reading                 the best matches, for the best array
+//	conditions              matches as conditions on the records
+//	plan, followup          the computation, for a question or a follow-up
+//	doubts                  reasons to refuse a plan
 //	calls                   the tool calls of a plan
-//	answer                  what their results mean, in Markdown with escaped values
+//	answer                  the results as Markdown with escaped values
 package offline
 
 import (
@@ -27,7 +27,7 @@ import (
 	"cairn/services/internal/model"
 )
 
-// New returns the planner. It may be used concurrently and needs no closing.
+// New returns the planner. It is safe for concurrent use and needs no closing.
 func New() model.Model { return planner{} }
 
 type planner struct{}
@@ -35,14 +35,13 @@ type planner struct{}
 // Name is "offline:".
 func (planner) Name() string { return "offline:" }
 
-// Window is more than any conversation takes: the planner forgets nothing.
+// Window returns a size that no conversation exceeds: the planner has no limit.
 func (planner) Window(context.Context) (int, error) { return 1 << 30, nil }
 
-// Check is always nil: the planner needs nothing.
+// Check always returns nil: the planner has no dependencies.
 func (planner) Check(context.Context) error { return nil }
 
-// Next yields the next tool call, or the answer once the conversation holds
-// the results.
+// Next yields the next tool call or, once the conversation has all results, the answer.
 func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
 	return func(yield func(model.Part, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -50,7 +49,7 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 			return
 		}
 		call, text := next(ctx, c)
-		if err := ctx.Err(); err != nil { // the plan is not complete
+		if err := ctx.Err(); err != nil { // the plan is incomplete
 			yield(model.Part{}, err)
 			return
 		}
@@ -73,8 +72,7 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 	}
 }
 
-// next decides between a call and the answer. What it returns when ctx ends is
-// of no use.
+// next returns a call or the answer. The result is invalid if ctx is done.
 func next(ctx context.Context, c model.Conversation) (*model.Call, string) {
 	asked, seen, results := lastTurn(c.Messages)
 	if len(asked) == 0 || c.Estate == nil {
@@ -100,8 +98,8 @@ func next(ctx context.Context, c model.Conversation) (*model.Call, string) {
 	return &model.Call{ID: id, Name: next.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
 }
 
-// lastTurn gives the user's questions, oldest first, and what came after the
-// last of them: the array that was inspected, and all results.
+// lastTurn returns the user's questions, oldest first, and of the last turn the array that
+// was inspected and all results.
 func lastTurn(ms []model.Message) (asked []string, seen string, results []json.RawMessage) {
 	for _, m := range ms {
 		switch m.Role {
@@ -121,7 +119,7 @@ func lastTurn(ms []model.Message) (asked []string, seen string, results []json.R
 	return asked, seen, results
 }
 
-// usage counts words: the planner has no tokens of its own.
+// usage counts words as tokens.
 func usage(c model.Conversation, out string) *model.Usage {
 	n := len(strings.Fields(c.Rules))
 	for _, m := range c.Messages {

@@ -23,7 +23,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func TestAnswerComesInPiecesAndUsageLast(t *testing.T) {
+func TestAnswerParts(t *testing.T) {
 	t.Parallel()
 	var parts []model.Part
 	for p, err := range offline.New().Next(t.Context(), conversation(clinic(t), "How many nurses are there?")) {
@@ -45,7 +45,7 @@ func TestAnswerComesInPiecesAndUsageLast(t *testing.T) {
 	}
 }
 
-func TestEndedContextEndsTheAnswer(t *testing.T) {
+func TestCancellation(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -56,7 +56,7 @@ func TestEndedContextEndsTheAnswer(t *testing.T) {
 		n, last = n+1, err
 	}
 	if n != 2 || !errors.Is(last, context.Canceled) {
-		t.Errorf("%d parts, then %v; want one, then the context's error", n, last)
+		t.Errorf("%d parts and %v, want one and context.Canceled", n, last)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFiguresComeFromResults(t *testing.T) {
 	}
 }
 
-func TestFailedToolGivesNoFigures(t *testing.T) {
+func TestFailedTool(t *testing.T) {
 	t.Parallel()
 	c := conversation(clinic(t), "How many switches do we have?")
 	for range 2 {

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// plan is what to compute and what to say about it.
+// plan is a computation and the form of its answer.
 type plan struct {
 	intent  intent
 	array   *array
 	group   *field   // by which field is counted; nil for the total alone
-	conds   []cond   // of the records asked about; all hold
-	goals   []cond   // asked of them: share, all, presence; compare: the values
+	conds   []cond   // on the records; all must hold
+	goals   []cond   // tested on the records: share, all, yesno; compare: the values
 	metric  string   // avg, sum, min, max, p50 of measure
 	measure *field   // the field of metric
 	topN    int      // top
 	least   bool     // top: the fewest
 	names   bool     // list: of records by their names
-	notes   []string // what to say beside the figures
-	refuse  string   // why there is no answer; then nothing else counts
+	notes   []string // remarks besides the figures
+	refuse  string   // the reason of a refusal; other fields are then unused
 }
 
-// wanted is what the phrases of a question ask for.
+// wanted is the target of a question's phrases.
 type wanted struct {
 	target, by, measured *field
 	records              bool // the records themselves are the target
 }
 
-// makePlan understands a question about the arrays.
+// makePlan plans a question about the arrays.
 func makePlan(q []word, arrays []*array) plan {
 	s := parse(q)
 	switch {
@@ -47,7 +47,7 @@ func makePlan(q []word, arrays []*array) plan {
 	return p
 }
 
-// fill makes the plan from what the question asks for, or says why not.
+// fill sets the plan, or returns the reason of a refusal.
 func (r reading) fill(p *plan) (refuse string) {
 	var w wanted
 	w.target, w.records = r.target(r.focus)
@@ -59,7 +59,7 @@ func (r reading) fill(p *plan) (refuse string) {
 	return cmp.Or(refuse, r.doubts(p))
 }
 
-// makers fill the plan for an intent; they say why there is none.
+// makers set the plan for an intent; they return the reason of a refusal.
 var makers = map[intent]func(reading, *plan, wanted) (refuse string){
 	count: reading.countPlan, distinct: reading.countPlan,
 	list: reading.groupPlan, breakdown: reading.groupPlan, top: reading.groupPlan,
@@ -67,8 +67,8 @@ var makers = map[intent]func(reading, *plan, wanted) (refuse string){
 	compare: reading.comparePlan, metric: reading.metricPlan,
 }
 
-// target is what a phrase asks for: the field that its last understood word
-// names, or records of the array.
+// target returns the target of a phrase: the field named by its last understood word, or
+// the records of the array.
 func (r reading) target(of span) (f *field, records bool) {
 	for i := of[1] - 1; i >= of[0]; i-- {
 		if m, ok := r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.4 || m.whole >= 0.3 && r.is(i, measures)) {
@@ -81,8 +81,8 @@ func (r reading) target(of span) (f *field, records bool) {
 	return nil, false
 }
 
-// conditions finds what the question puts on the records, leaving out the
-// fields it asks for.
+// conditions sets the conditions on the records, except on the fields that the question
+// asks for.
 func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
 	for _, m := range r.matches {
 		c, ok := r.condition(m)
@@ -105,13 +105,13 @@ func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
 	return ""
 }
 
-// on says whether the plan has a condition on f.
+// on reports whether the plan has a condition on f.
 func (p plan) on(f *field) bool {
 	return slices.ContainsFunc(slices.Concat(p.conds, p.goals), func(c cond) bool { return c.field == f })
 }
 
-// takeGoal sets the last condition that is shown aside, so that the result
-// tells it beside its opposite.
+// takeGoal makes a goal of the last shown condition, so that the result has its opposite
+// too.
 func (p *plan) takeGoal() {
 	for i, c := range slices.Backward(p.conds) {
 		if c.shown {
@@ -127,7 +127,7 @@ func (p *plan) setAside(i int) {
 	p.conds = slices.Delete(p.conds, i, i+1)
 }
 
-// countPlan counts records, or the values of a field, or sums its numbers.
+// countPlan counts records or distinct values, or adds numbers.
 func (r reading) countPlan(p *plan, w wanted) string {
 	f := w.target
 	p.intent = count
@@ -146,8 +146,7 @@ func (r reading) countPlan(p *plan, w wanted) string {
 	return ""
 }
 
-// groupPlan counts by a field: the values asked for, or the records by name; or
-// ranks them by their records or by a measure.
+// groupPlan groups by a field, lists values or records, or ranks them by count or measure.
 func (r reading) groupPlan(p *plan, w wanted) string {
 	if r.intent == list && w.target != nil && (p.on(w.target) || w.target.flag()) {
 		w.target, w.records = nil, true
@@ -185,8 +184,8 @@ func (r reading) groupPlan(p *plan, w wanted) string {
 	return ""
 }
 
-// goalPlan separates what is asked from the records of which it is asked: what
-// is said after the verb or, without one, last.
+// goalPlan separates goals from conditions: goals follow the verb or, without one, come
+// last.
 func (r reading) goalPlan(p *plan, _ wanted) string {
 	switch {
 	case len(p.conds) == 0 && (r.intent != yesno || len(r.unexplained()) > 0):
@@ -244,12 +243,12 @@ func (r reading) metricPlan(p *plan, w wanted) string {
 	return ""
 }
 
-// unknown says whether nothing explains the noun of the phrase.
+// unknown reports whether the noun of the phrase is unexplained.
 func (r reading) unknown(of span) bool {
 	return !of.empty() && r.by[of[1]-1] < 0 && !r.q[of[1]-1].stop
 }
 
-// wants says whether the phrase has words that carry meaning.
+// wants reports whether the phrase has content words.
 func (r reading) wants(of span) bool {
 	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], word.content)
 }

@@ -5,27 +5,26 @@ import (
 	"slices"
 )
 
-// reading is one understanding of a question: what of it speaks of an array.
+// reading is one interpretation of a question for an array.
 type reading struct {
 	*shape
 	array   *array
-	every   []match // all that its words could mean
-	matches []match // what they are taken for: no two take the same word
+	every   []match // all candidate matches
+	matches []match // the selected matches; they do not overlap
 	rivals  []match // numeric fields that the words of another match fit too
-	by      []int   // for each word the match that explains it, or -1
+	by      []int   // for each word the index of its match, or -1
 	score   float64
 }
 
-// What an unexplained word costs, and may be worth when a value explains it.
+// Costs of an unexplained word, and the most that a value can gain by explaining it.
 const (
 	penalty  = 0.5
 	perValue = 1.35 + penalty
 )
 
-// read reads the question for each array and keeps the reading that explains
-// the most; false when none explains anything. Values are looked up only in
-// arrays that could still win by them, the most promising first: reading
-// columns is what takes time.
+// read returns the reading that explains the most; ok is false if none explains anything.
+// Values are looked up only in arrays that could still win, the most promising first,
+// because reading columns dominates the time.
 func read(s *shape, arrays []*array) (best reading, ok bool) {
 	var named []reading
 	v := newVocabulary(s.q)
@@ -48,12 +47,12 @@ func read(s *shape, arrays []*array) (best reading, ok bool) {
 	return best, slices.ContainsFunc(best.matches, func(m match) bool { return m.role != asGeneric })
 }
 
-// readNames understands by the names of the array and its fields.
+// readNames matches names of the array and its fields.
 func readNames(s *shape, a *array, v *vocabulary) reading {
 	return choose(s, a, slices.Concat(a.arrayMatches(s.q, v), a.fieldMatches(s.q, v)))
 }
 
-// readValues understands by names, values, numbers and dates.
+// readValues adds matches of values, numbers and dates.
 func (r reading) readValues(x *index) reading {
 	every := slices.Concat(r.every, r.array.dateMatches(r.q, r.every))
 	r.array.readColumns()
@@ -66,7 +65,7 @@ func (r reading) readValues(x *index) reading {
 	return choose(r.shape, r.array, every)
 }
 
-// choose takes, of all that could be meant, the matches that explain the most.
+// choose selects from all candidates the matches that explain the most.
 func choose(s *shape, a *array, every []match) reading {
 	r := reading{shape: s, array: a, every: every, by: slices.Repeat([]int{-1}, len(s.q))}
 	near := newNeighbours(every)
@@ -92,7 +91,7 @@ func choose(s *shape, a *array, every []match) reading {
 	return r
 }
 
-// take adds m when none of its words is explained yet.
+// take adds m unless one of its words is explained already.
 func (r *reading) take(m match) {
 	for _, i := range m.pos {
 		if r.by[i] < 0 {
@@ -129,7 +128,7 @@ func (r reading) tooWeak(m match) bool {
 // context.
 const checkMatches = 1 << 10
 
-// neighbours are the places where a question names fields plainly.
+// neighbours are the positions at which a question names fields.
 type neighbours struct{ starts, ends map[neighbour]float64 }
 
 // neighbour is a field whose name starts or ends at a word.
@@ -149,8 +148,8 @@ func newNeighbours(every []match) neighbours {
 	return n
 }
 
-// bonus favours a value whose field is named at most two words away: the
-// "prow-build cluster" is a cluster.
+// bonus prefers a value whose field is named at most two words away: the "prow-build
+// cluster" is a cluster.
 func (n neighbours) bonus(m match) (bonus float64) {
 	for d := range 3 {
 		if m.role == asValue {
@@ -160,9 +159,8 @@ func (n neighbours) bonus(m match) (bonus float64) {
 	return bonus
 }
 
-// asked favours what the grammar wants at a place: records after "how many", a
-// field after "which", "how many different" and "per", a flag or a number as a
-// condition elsewhere.
+// asked scores the expected role at a position: records after "how many", a field after
+// "which", "how many different" and "per", a flag or a number as a condition elsewhere.
 func (m match) asked(s *shape) float64 {
 	inFocus := s.focus.has(m.start())
 	switch {
@@ -175,10 +173,10 @@ func (m match) asked(s *shape) float64 {
 	case s.intent.conditional() && m.field.flag():
 		return m.whole
 	}
-	return -0.3 * m.score // it would say nothing
+	return -0.3 * m.score // a redundant match
 }
 
-// unexplained are the words that carry meaning and that nothing explains.
+// unexplained returns the content words without a match.
 func (r reading) unexplained() []int {
 	var out []int
 	for i, w := range r.q {
@@ -189,7 +187,7 @@ func (r reading) unexplained() []int {
 	return out
 }
 
-// predicated says whether the word at i ends what "are" says of something.
+// predicated reports whether the word at i ends a predicate after "are".
 func predicated(q []word, i int) bool {
 	last := i+1 == len(q) || q[i+1].stop || q[i+1].brk
 	for k := i - 1; k >= 0 && last && q[k].stop; k-- {
@@ -200,7 +198,7 @@ func predicated(q []word, i int) bool {
 	return false
 }
 
-// at gives the match of one of the roles at word i.
+// at returns the match of one of the roles at word i.
 func (r reading) at(i int, roles ...role) (match, bool) {
 	if i < 0 || i >= len(r.by) || r.by[i] < 0 {
 		return match{}, false

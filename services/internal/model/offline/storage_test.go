@@ -7,7 +7,7 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// storage is an invented estate with lists, percentages and capacities.
+// storage is a synthetic estate with lists, percentages and capacities.
 const storage = `{"machines":[
  {"name":"m1","room":"north","cpus":8,"cpu_percent":91,"memory_gb":64,"patched":true,"tags":["dmz","old"]},
  {"name":"m2","room":"north","cpus":16,"cpu_percent":12,"memory_gb":32,"patched":false,"tags":["dmz"]},
@@ -18,7 +18,7 @@ const storage = `{"machines":[
  {"name":"v2","array":"a1","size_gb":500,"used_gb":480,"tier":"iron","snapshots":{"policy":"weekly","count":1}},
  {"name":"v3","array":"a2","size_gb":2000,"used_gb":1200,"tier":"iron","snapshots":{"policy":"daily","count":0}}]}`
 
-func TestConditionsAreKept(t *testing.T) {
+func TestConditions(t *testing.T) {
 	t.Parallel()
 	e, err := estate.Parse([]byte(storage))
 	if err != nil {
@@ -53,7 +53,7 @@ func TestConditionsAreKept(t *testing.T) {
 		{"How many machines have both dmz and old?", "I cannot tell two things of tags at a time"},
 		{"Machines by tag", "I cannot tell the figures by tags"},
 		{"Which room has no machines?", "I cannot tell which values of room have none of the records."},
-		{"Percentage of patched machines per room", "I cannot tell what is asked of room."},
+		{"Percentage of patched machines per room", "I cannot tell what the question means by room."},
 		{"How many arm machines are there?", `The data does not contain "arm".`},
 		{"Does m1 have more memory than m2?", "I cannot compare by memory_gb; please ask for the figure of each."},
 		{"Which machines have the same room as m1?", `The data does not contain "same".`},
@@ -67,7 +67,7 @@ func TestConditionsAreKept(t *testing.T) {
 	}
 }
 
-func TestValuesMayBeArticles(t *testing.T) {
+func TestValueNamedLikeArticle(t *testing.T) {
 	t.Parallel()
 	e, err := estate.Parse([]byte(`{"hosts":[{"n":1,"site":"a"},{"n":2,"site":"b"},{"n":3,"site":"a"}]}`))
 	if err != nil {

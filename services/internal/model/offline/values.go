@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	maxRun    = 12  // words that a value may take: a dotted name has many
-	fewValues = 400 // in a column whose values' words are looked at; more is names
-	maxMeant  = 12  // values that a word may mean
-	longText  = 60  // beyond which a value is prose
+	maxRun    = 12  // words per value: a dotted name has many
+	fewValues = 400 // distinct values up to which their words are matched
+	maxMeant  = 12  // values per word
+	longText  = 60  // length beyond which a value is prose
 )
 
-// index holds what values may be spelt as: runs of the question's words, by
-// their letters and digits.
+// index is the set of possible spellings of values: runs of the question's words, reduced
+// to letters and digits.
 type index struct {
 	runs  map[string][]span
-	hints [1 << 15 / 64]uint64 // bits of how they begin, to pass over most values at once
+	hints [1 << 15 / 64]uint64 // Bloom filter of their beginnings, to skip most values
 }
 
 func makeIndex(q []word) *index {
@@ -46,8 +46,7 @@ func (x *index) expect(h int) { x.hints[h/64] |= 1 << (h % 64) }
 
 func (x *index) expects(h int) bool { return x.hints[h/64]&(1<<(h%64)) != 0 }
 
-// plain is a text's letters and digits in lower case, cut to what its forms
-// share.
+// plain returns the stem of a text's letters and digits in lower case.
 func plain(text string) string {
 	buf := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
@@ -62,8 +61,7 @@ func plain(text string) string {
 
 func letter(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 
-// hint is made of the first three letters and digits of a text, or of its first
-// word.
+// hint hashes the first three letters and digits of a text, or of its first word.
 func hint(text string, word bool) (h int) {
 	for i, n := 0, 0; i < len(text) && n < 3; i++ {
 		if letter(text[i]) {
@@ -75,8 +73,8 @@ func hint(text string, word bool) (h int) {
 	return h
 }
 
-// mayHold says whether a value, or a word of it that begins in its first n
-// bytes, begins as a run of the question.
+// mayHold reports whether a value, or a word in its first n bytes, may begin like a run of
+// the question.
 func (x *index) mayHold(text string, n int) bool {
 	for i := 0; i < len(text) && i < n; i++ {
 		if begins := i == 0 || !letter(text[i-1]) || text[i] < 'a'; begins && x.expects(hint(text[i:], true)) {
@@ -86,9 +84,8 @@ func (x *index) mayHold(text string, n int) bool {
 	return x.expects(hint(text, false))
 }
 
-// valueMatches finds the values of a field that the question names, whole or by
-// one of their words. Values of many records are favoured: of two fields the
-// one that sorts them is meant.
+// valueMatches finds values of a field that the question names, whole or by a word. It
+// prefers frequent values: of two fields the classifying one is meant.
 func (f *field) valueMatches(q []word, x *index) []match {
 	values := f.column().Values
 	if f.listed() {
@@ -137,14 +134,14 @@ func (f *field) valueMatches(q []word, x *index) []match {
 	return out
 }
 
-// bland says whether a value is a plain word that happens to be one, too.
+// bland reports whether a value is a common word that may match by chance.
 func (m match) bland(q []word) bool {
 	at := m.start()
 	return m.role == asValue && len(m.pos) == 1 && (fillers[q[at].low] || verbs[q[at].low]) && !predicated(q, at)
 }
 
-// written says whether a value of digits and punctuation is written like the
-// run: 2024 is not 2.0.24. Small numbers need a field's name.
+// written reports whether a value of digits and punctuation is written like the run: 2024
+// is not 2.0.24. Small numbers require the field's name.
 func written(q []word, r span, text string) bool {
 	if strings.Trim(text, "0123456789.,:-/ ") != "" {
 		return true
@@ -152,8 +149,8 @@ func written(q []word, r span, text string) bool {
 	return q[r[0]].raw == text && q[r[1]-1].at == q[r[0]].at && (len(text) > 4 || strings.Trim(text, "0123456789") != "")
 }
 
-// noteParts notes v for each word of the question that is one of its words,
-// "ubuntu" for "ubuntu2404" as well.
+// noteParts records v for each word of the question that is one of its words; "ubuntu"
+// matches "ubuntu2404" too.
 func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[int]*match) {
 	words := nameWords(v.Text)
 	for _, w := range words {
@@ -169,7 +166,7 @@ func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[int]*ma
 			if partly[i] == nil {
 				partly[i] = &match{role: asValue, field: f, pos: []int{i}, score: 0.5 + 0.3/float64(len(words)), whole: 0.5}
 			}
-			if len(partly[i].values) <= maxMeant { // one more is too many
+			if len(partly[i].values) <= maxMeant { // one more marks it as ambiguous
 				partly[i].values = append(partly[i].values, v)
 			}
 		}

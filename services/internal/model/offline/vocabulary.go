@@ -11,12 +11,12 @@ const (
 	maxNameWords   = 32  // of a name, from its end
 )
 
-// vocabulary tells of names whether a question has a word that could match one
-// of theirs, without comparing all words with each other. It is for one goroutine.
+// vocabulary reports which names a question can match, without comparing all pairs of
+// words. It is not safe for concurrent use.
 type vocabulary struct {
-	stems    map[string]bool // of the words, and the stems that are alike but for an ending
+	stems    map[string]bool // of the words, with stems that differ by an ending
 	groups   map[int]bool    // of synonyms
-	segments map[string]bool // of paths, whether the question may name them
+	segments map[string]bool // whether the question may name a path segment
 }
 
 func newVocabulary(q []word) *vocabulary {

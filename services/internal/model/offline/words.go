@@ -10,34 +10,33 @@ import (
 	"github.com/blevesearch/go-porterstemmer"
 )
 
-// word is one word of a question. "europe-west4-a" gives three of them, with
-// the same raw and at.
+// word is one word of a question. "europe-west4-a" is three words with the same raw and at.
 type word struct {
 	text, raw string // as written, without and with what it is glued to
 	low, stem string
-	at        int  // which written word it belongs to
+	at        int  // index of the written word
 	ident     bool // the written word is an identifier: digits or inner punctuation
 	brk       bool // punctuation ends a phrase before it
 	paren     bool // it opens a parenthesis
-	stop      bool // it only carries grammar
+	stop      bool // a function word
 }
 
-// span is a run of words, from the first to before the second.
+// span is a range of words; the end is exclusive.
 type span [2]int
 
 func (s span) has(i int) bool { return s[0] <= i && i < s[1] }
 func (s span) empty() bool    { return s[0] >= s[1] }
 
-// shortened resolves short forms, and makes one word of those that mean one thing.
+// shortened expands abbreviations and merges compound terms.
 var shortened = strings.NewReplacer(
 	"’", "'", "n't", " not", "'s ", " ", "'re ", " are ", "=", " = ", "%", " percent", "i.e.", "ie", "e.g.", "ie", "operating systems", "os", "operating system", "os",
 	"data center", "datacenter", "virtual machine", "vm", "backed up", "backup", "IP address", "ip", "who hosts", "who provider",
 )
 
-// monthYear is a date that is written in words: "March 2024".
+// monthYear matches a date such as "March 2024".
 var monthYear = regexp.MustCompile(`(?i)\b(` + strings.Join(slices.Collect(maps.Keys(months)), "|") + `) (19|20)\d\d\b`)
 
-// split cuts a question into words.
+// split splits a question into words.
 func split(question string) []word {
 	var out []word
 	brk := true
@@ -70,8 +69,8 @@ func split(question string) []word {
 	return out
 }
 
-// nameWords cuts a name of data into lower-case words: "vendorProject",
-// "vendor_project" and "VENDOR project" are alike.
+// nameWords splits a name into lower-case words: "vendorProject", "vendor_project" and
+// "VENDOR project" are equal.
 func nameWords(name string) []string {
 	var b strings.Builder
 	rs := []rune(name)
@@ -87,7 +86,7 @@ func nameWords(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// stem cuts a lower-case word to what its forms share, the short one too.
+// stem reduces a lower-case word to a stem shared by its forms.
 func stem(low string) string {
 	if s := short[low]; s != "" {
 		return s
@@ -98,7 +97,7 @@ func stem(low string) string {
 	return porterstemmer.StemString(low)
 }
 
-// digits gives the number a word writes; "" for none.
+// digits returns the number in a word; "" if there is none.
 func (w word) digits() string {
 	if n, ok := numerals[w.low]; ok || strings.Trim(w.low, "0123456789") != "" {
 		return n
@@ -106,10 +105,10 @@ func (w word) digits() string {
 	return w.low
 }
 
-// content says whether the word means something that data could hold.
+// content reports whether the word may denote data.
 func (w word) content() bool { return !w.stop && !fillers[w.low] }
 
-// oneOf says whether low is among alternatives separated by strokes.
+// oneOf reports whether low is one of the alternatives, which are separated by strokes.
 func oneOf(low, alternatives string) bool {
 	for alt := range strings.SplitSeq(alternatives, "|") {
 		if low == alt {
@@ -119,8 +118,8 @@ func oneOf(low, alternatives string) bool {
 	return false
 }
 
-// find gives where the words of pattern, each of them alternatives, stand in q
-// from i on; -1 when they do not.
+// find returns the range in q, from i on, that matches pattern, whose words may be
+// alternatives; start is -1 if there is none.
 func find(q []word, i int, pattern string) (start, end int) {
 	words := strings.Fields(pattern)
 	for ; i+len(words) <= len(q); i++ {
