@@ -22,17 +22,17 @@ type accessFlags struct {
 }
 
 func (a *accessFlags) flags(f *pflag.FlagSet) {
-	f.Var(&a.auth, "auth", "`HOW` callers are known: keys, oidc=ISSUER,AUDIENCE, several of these (in the environment with spaces between), or off")
-	f.StringVar(&a.claims.Tenant, "oidc-tenant-claim", "tenant", "`CLAIM` of a token that names its tenant, or several; * stands for all")
-	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "`CLAIM` of a token that names its role, or several")
-	f.Float64Var(&a.limits.Rate, "rate-limit", 0, "requests a second, `RATE`, that one credential may ask of this edge; one more is answered 429; 0: any number")
+	f.Var(&a.auth, "auth", "authentication `METHODS`: keys, oidc=ISSUER,AUDIENCE, or off; repeatable, space-separated in the environment")
+	f.StringVar(&a.claims.Tenant, "oidc-tenant-claim", "tenant", "token `CLAIM` that contains the tenant or a list of tenants; * means all tenants")
+	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "token `CLAIM` that contains the role or a list of roles")
+	f.Float64Var(&a.limits.Rate, "rate-limit", 0, "maximum `RATE` in requests per second of one credential at this edge; requests above it are answered with 429; 0: unlimited")
 	streamLimitFlag(f, &a.limits.Streams)
-	f.BoolVar(&a.insecure, "insecure", false, "allow addresses that other machines reach without authentication")
+	f.BoolVar(&a.insecure, "insecure", false, "allow non-loopback addresses without authentication")
 }
 
 // streamLimitFlag defines the flag that workers and edges share.
 func streamLimitFlag(f *pflag.FlagSet, limit *int) {
-	f.IntVar(limit, "stream-limit", 0, "`NUMBER` of analyses that one credential may have in progress at a worker, and of event streams that it may have open at an edge; one more is answered 429; 0: any number")
+	f.IntVar(limit, "stream-limit", 0, "maximum `NUMBER` of concurrent analyses of one credential at a worker, and of its open event streams at an edge; further ones are answered with 429; 0: unlimited")
 }
 
 // config is what the flags say; an address that other machines reach needs
@@ -44,12 +44,12 @@ func (a *accessFlags) config(address string) (access.Config, error) {
 	}
 	c.Claims, c.Limits = a.claims, a.limits
 	if !c.On() && c.Limits != (access.Limits{}) {
-		return c, errors.New("--rate-limit and --stream-limit bound what a credential may do; they need --auth")
+		return c, errors.New("--rate-limit and --stream-limit apply per credential and require --auth")
 	}
 	if !(c.Limits.Rate >= 0) || math.IsInf(c.Limits.Rate, 0) || c.Limits.Streams < 0 { // NaN is not below 0 either
 		return c, errors.New("--rate-limit and --stream-limit: want a number of at least 0")
 	}
-	return c, guard("http", address, a.insecure || c.On(), "--auth keys, or anyway with --insecure")
+	return c, guard("http", address, a.insecure || c.On(), "set --auth keys, or --insecure to allow it")
 }
 
 // warn says what is left open.
@@ -57,9 +57,9 @@ func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, en
 	switch {
 	case loopback(address):
 	case !c.On():
-		log.Warn("everybody who reaches this address may do everything; --auth changes that", "http", address)
+		log.Warn("authentication is disabled on a non-loopback address; enable it with --auth", "http", address)
 	case !encrypted:
-		log.Warn("credentials come unencrypted; --tls-cert changes that, or what encrypts in front of this edge", "http", address)
+		log.Warn("credentials are sent unencrypted; set --tls-cert or use a TLS-terminating proxy", "http", address)
 	}
 }
 
@@ -72,7 +72,7 @@ func guard(flag, address string, allowed bool, how string) error {
 	if allowed || loopback(address) {
 		return nil
 	}
-	return fmt.Errorf("--%s %s can be reached by other machines, and nobody is asked who they are; allow it with %s", flag, address, how)
+	return fmt.Errorf("--%s %s is not a loopback address and has no authentication: %s", flag, address, how)
 }
 
 // loopback reports whether only this machine reaches the address.

@@ -30,13 +30,13 @@ func askCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask --estate FILE QUESTION",
 		Short: "Ask a question about an estate",
-		Long: `Ask sends an estate (a JSON file with arrays of hosts, volumes, networks, …) with
-a question, and prints the answer as it comes. The tool calls from which its
-figures come go to stderr. Ctrl-C cancels, also on the server.`,
+		Long: `Ask sends an estate (a JSON file with arrays of hosts, volumes, networks, …) and a
+question, and streams the answer to stdout. Tool calls, which compute its figures, are
+printed to stderr. Ctrl-C cancels the analysis on the server too.`,
 		Example: `  cairn ask --estate deploy/examples/estate.json "how many hosts are there per site?"
   cairn ask --estate estate.json --mode broad "what is in this estate?"
   inventory | cairn ask --estate - "which hosts run an old kernel?"
-  cairn ask --estate estate.json --json "how many volumes?"    # an event a line`,
+  cairn ask --estate estate.json --json "how many volumes?"    # one event per line`,
 		Args: wants("one QUESTION", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.estate == "" {
@@ -52,7 +52,7 @@ figures come go to stderr. Ctrl-C cancels, also on the server.`,
 	}
 	a.flag(cmd)
 	cmd.Flags().StringVar(&a.estate, "estate", "", "JSON `FILE` of the estate; - is stdin")
-	cmd.Flags().StringVar(&a.mode, "mode", schemas.ModeStandard, "`MODE`: standard, or broad for facts alone")
+	cmd.Flags().StringVar(&a.mode, "mode", schemas.ModeStandard, "analysis `MODE`: standard, or broad for facts only")
 	jsonFlag(cmd, &a.json)
 	return cmd
 }
@@ -66,9 +66,9 @@ func (a *ask) read(stdin io.Reader) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(text) == 0:
-		return nil, fmt.Errorf("--estate %s: it is empty; want JSON", a.estate)
+		return nil, fmt.Errorf("--estate %s: empty; want JSON", a.estate)
 	case !utf8.Valid(text):
-		return nil, fmt.Errorf("--estate %s: it is not UTF-8, as JSON has to be", a.estate)
+		return nil, fmt.Errorf("--estate %s: invalid UTF-8; want JSON", a.estate)
 	}
 	return text, nil
 }

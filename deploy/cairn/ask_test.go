@@ -62,7 +62,7 @@ func TestAsk(t *testing.T) {
 		{"an error after the beginning", 200, answered + "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, nil,
 			result{"There are 3 hosts.\n", "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\ncairn: AN-500 the model is gone\n", 1}},
 		{"a plain answer in place of the rendering agent's", 200, "event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is away\"}\n\n" + done, nil,
-			result{"3\n", "the rendering agent cannot be used: it is away\n", 0}},
+			result{"3\n", "rendering agent unavailable: it is away\n", 0}},
 		{"events for programs", 200, "event: text_delta\ndata: {\"text\":\"3\"}\n\n" + done, []string{"--json"},
 			result{"{\"event\":\"text_delta\",\"data\":{\"text\":\"3\"}}\n{\"event\":\"done\",\"data\":{}}\n", "", 0}},
 		{"an error for programs", 200, "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"\"}\n\n" + done, []string{"--json"},
@@ -97,7 +97,7 @@ func TestAskIsToldThatNothingFollows(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	if got := do(t, `{}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?"); got.code != 1 || !strings.Contains(got.err, "has no end") {
+	if got := do(t, `{}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?"); got.code != 1 || !strings.Contains(got.err, "incomplete answer") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -180,8 +180,8 @@ func TestAskReadsTheEstate(t *testing.T) {
 	for _, row := range []struct{ name, text, want, fault string }{
 		{"as it is", `{"a":[]}`, `{"a":[]}`, ""},
 		{"without the mark of an editor", "\uFEFF{}", "{}", ""},
-		{"nothing", "", "", "--estate -: it is empty; want JSON"},
-		{"what is no text", "{\"a\":\"\xff\"}", "", "--estate -: it is not UTF-8, as JSON has to be"},
+		{"nothing", "", "", "--estate -: empty; want JSON"},
+		{"what is no text", "{\"a\":\"\xff\"}", "", "--estate -: invalid UTF-8; want JSON"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

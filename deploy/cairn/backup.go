@@ -24,13 +24,13 @@ func backupCommand() *cobra.Command {
 	k := &keeper{}
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Save what Cairn knows to a file",
-		Long: `Backup writes the catalog of records, what its index has set aside, and the API keys
-(which are hashed) to a new FILE, while Cairn serves. The records are those of one
-moment: no registration is in the file without all that came before it. Tags,
-analyses and cached vectors are not in it: they end by themselves, or are made anew.
+		Short: "Write a backup of records and API keys to a file",
+		Long: `Backup writes the catalog of records, the quarantined records and the hashes of the
+API keys to a new FILE while Cairn is running. The catalog is a consistent snapshot: it
+contains every registration up to one revision. Tags, analyses and cached vectors are
+not included: they expire or can be recomputed.
 
-The file is gzip, with a JSON value a line, and a checksum over all of it.`,
+The file is gzip-compressed JSON Lines with a checksum.`,
 		Example: `  cairn backup cairn.backup --nats nats://nats:4222
   zcat cairn.backup | jq -c 'select(.bucket == "catalog") | .value'`,
 		Args: wants("one FILE", 1, 1),
@@ -48,13 +48,13 @@ func restoreCommand() *cobra.Command {
 	k := &keeper{}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Bring back what a backup holds",
-		Long: `Restore brings a FILE of cairn backup to a NATS server that holds no records, no
-API keys and nothing set aside; else it is refused. A file that is damaged, cut off,
-not a backup, or of a later format is refused before anything changes.
+		Short: "Restore a backup",
+		Long: `Restore writes the contents of a backup FILE to a NATS server without records, API
+keys and quarantined records. It validates the whole file first and changes nothing if
+the file is corrupt, truncated, not a backup, or of a newer format.
 
-Records keep the order of their revisions, and get new ones, larger than all of the
-backup. Workers may run meanwhile or be started later: they fill their indexes.`,
+Records keep their order and receive new revisions, larger than all in the backup.
+Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
 		Args:    wants("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ backup. Workers may run meanwhile or be started later: they fill their indexes.`
 	}
 	k.natsClient.flags(cmd.Flags())
 	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
-	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "NATS `SERVERS` that keep what is brought back; 0: as buckets that exist are, else as in the backup, or as many as there are")
+	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
 	jsonFlag(cmd, &k.json)
 	return cmd
 }

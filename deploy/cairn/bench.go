@@ -45,45 +45,44 @@ const highestRate = "max"
 // leastRate and mostRate are a second; when less is due, no clock tells.
 const leastRate, mostRate = 0.001, 1e6
 
-const benchLong = `Bench sends requests to a running Cairn by a schedule, whether or not it keeps up,
-and prints how many were answered, and how fast. Latency is counted from when a
-request was due, so waiting behind a stall counts in full.
+const benchLong = `Bench is an open-loop load generator: it sends requests to a running Cairn on a fixed
+schedule and prints throughput and latency. Latency is measured from the scheduled time
+of a request, which avoids coordinated omission.
 
 OPERATION is one of
-  tags      write a tag, or read one of those written last
-  by-id     a skill with all that serves it
-  search    skills for a question
+  tags      write a tag, or read a recent one
+  by-id     resolve the package of a skill
+  search    search for skills
   register  replace a skill
-  analyze   a short question about a small estate, as a stream: its first event
-            and the whole, over several connections where the first are cut off;
-            with a language model, that is what is measured
+  analyze   a short question about a small estate: time to the first event and
+            to the end of the stream, including reconnects; with a language
+            model, its latency dominates
   mix       40% tags, 25% by-id, 20% search, 10% register, 5% analyze; the default
 
-The records for it are registered before, under a tenant of its own that begins
-with ` + benchTenant + `, and removed after; the tags that it writes end by themselves
-within two minutes. Ctrl-C ends it early: it prints what there is, and removes.
-Where callers are known by keys, --key wants one of an admin for all tenants.
+Bench registers its records under a tenant of its own, ` + benchTenant + `…, and removes them
+afterwards; its tags expire within two minutes. Ctrl-C ends the measurement early,
+prints the results so far, and removes the records. With --auth keys, --key must be a
+key of an admin for all tenants.
 
---rate max finds the highest rate that Cairn bears: at which 99% of the requests
-of each operation take at most --max-p99, and at most --max-errors fail. It tries
-rates for --step each, and measures the highest for as long as --for says.
+--rate max searches for the highest rate at which the 99th percentile of every
+operation is at most --max-p99 and its error rate at most --max-errors. It tries each
+rate for --step, and measures the highest one for the duration of --for.
 
-It ends with code 1 when more than --max-errors of the requests of an operation
-failed, at whatever rate; in a short run one may be more than that. Failed is all
-that was not answered as it should be, refusals too. --max-errors 1 takes any.
+The exit code is 1 if the error rate of an operation exceeds --max-errors. Every
+unsuccessful response is an error, including rejections by load shedding.
+--max-errors 1 disables the check.
 
---compare prints two files of --json side by side, of the same operations, rate,
-connections and records; others it refuses. What is marked better or worse differs
-by more than 5%, and by more than each varied within itself; what differs from one
-run to the next, it cannot know. The rates of --rate max are compared as found;
-where they differ, they alone are judged. It ends with code 1 when something is
-worse, or cannot be compared, so that a pipeline can go by it.`
+--compare prints the differences between two --json files of the same operations,
+connections, records and rate. A figure is better or worse if it differs by more than
+5% and by more than its variation within each run; variation between runs is not
+measured. If the rates found by --rate max differ, only the rates are compared. The
+exit code is 1 if a figure is worse or the files cannot be compared.`
 
 func benchCommand() *cobra.Command {
 	b := &bench{}
 	cmd := &cobra.Command{
 		Use:   "bench [OPERATION]",
-		Short: "Put load on Cairn, and measure how it bears it",
+		Short: "Measure throughput and latency under load",
 		Long:  benchLong,
 		Example: `  cairn bench --rate 200 --for 60s
   cairn bench search --rate max --html search.html
@@ -103,17 +102,17 @@ func benchCommand() *cobra.Command {
 	}
 	b.flag(cmd)
 	f := cmd.Flags()
-	f.StringVar(&b.rate, "rate", "100", "`REQUESTS` a second, or max: the most that it bears")
-	f.DurationVar(&b.plan.For, "for", time.Minute, "how long it is measured")
-	f.DurationVar(&b.plan.Warm, "warm", 5*time.Second, "how long load is put before it is measured")
-	f.IntVar(&b.plan.Connections, "connections", 64, "requests in flight, at most; more are sent late, which counts")
-	f.DurationVar(&b.bounds.P99, "max-p99", 100*time.Millisecond, "latency that 99% of the requests may take, for --rate max")
-	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "share of an operation's requests that may fail; it ends with code 1 past that")
-	f.DurationVar(&b.bounds.Step, "step", 5*time.Second, "how long each rate is tried, for --rate max")
-	f.IntVar(&b.skills, "skills", 200, "skills that are registered for it")
-	f.BoolVar(&b.compare, "compare", false, "print two files of --json side by side")
-	f.StringVar(&b.jsonFile, "json", "", "`FILE` to write all figures to, with the histograms")
-	f.StringVar(&b.htmlFile, "html", "", "`FILE` to write a report with plots to")
+	f.StringVar(&b.rate, "rate", "100", "`REQUESTS` per second, or max to search for the highest rate")
+	f.DurationVar(&b.plan.For, "for", time.Minute, "duration of the measurement")
+	f.DurationVar(&b.plan.Warm, "warm", 5*time.Second, "duration of the warm-up before the measurement")
+	f.IntVar(&b.plan.Connections, "connections", 64, "maximum number of requests in flight; further ones are delayed, and the delay counts as latency")
+	f.DurationVar(&b.bounds.P99, "max-p99", 100*time.Millisecond, "maximum 99th percentile latency, for --rate max")
+	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "maximum error rate of an operation, from 0 to 1; the exit code is 1 above it")
+	f.DurationVar(&b.bounds.Step, "step", 5*time.Second, "duration of each trial, for --rate max")
+	f.IntVar(&b.skills, "skills", 200, "number of skills to register")
+	f.BoolVar(&b.compare, "compare", false, "compare two --json files")
+	f.StringVar(&b.jsonFile, "json", "", "output `FILE` for all figures and histograms")
+	f.StringVar(&b.htmlFile, "html", "", "output `FILE` for a report with plots")
 	cmd.AddCommand(benchFaultsCommand())
 	return cmd
 }
@@ -189,7 +188,7 @@ func (b *bench) borne(r *load.Result) error {
 	if worst.FailedShare() <= b.bounds.Errors {
 		return nil
 	}
-	return fmt.Errorf("%d of the %d requests of %s failed; --max-errors %g lets %.3g", worst.Failed(), worst.Count, worst.Operation, b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
+	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count, worst.Operation, b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
 }
 
 // measure puts the load as --rate says.
@@ -203,11 +202,11 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 		return b.plan.Run(ctx), nil
 	}
 	return b.plan.Highest(ctx, b.bounds, func(s load.Step) {
-		verdict := "held"
+		verdict := "sustained"
 		if !s.Held {
-			verdict = "too much"
+			verdict = "not sustained"
 		}
-		_, _ = fmt.Fprintf(b.errOut, "%.0f/s: p99 %s ms, errors %.2g%%: %s\n", s.Rate, short3(s.P99), 100*s.Errors, verdict) // it only shows how far it is
+		_, _ = fmt.Fprintf(b.errOut, "%.0f/s: p99 %s ms, errors %.2g%%: %s\n", s.Rate, short3(s.P99), 100*s.Errors, verdict) // only progress
 	}), nil
 }
 
@@ -262,7 +261,7 @@ func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
 		}
 		var r load.Result
 		if err := json.Unmarshal(text, &r); err != nil || r.Format != load.Format {
-			return fmt.Errorf("%s: not a result of format %d, as cairn bench --json writes it", file, load.Format)
+			return fmt.Errorf("%s: not a cairn bench --json file of format %d", file, load.Format)
 		}
 		results[i] = &r
 	}

@@ -105,7 +105,7 @@ func fault(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return load.TimedOut
 	}
-	return "broken off"
+	return "connection failed"
 }
 
 // codeOf is the status of a refusal, with Cairn's code where it is Cairn who
@@ -188,7 +188,7 @@ func (a *asker) analyze(ctx context.Context, _ int) (answer load.Answer) {
 		answer.Err = cmp.Or(answer.Err, fault(ctx, err))
 	}
 	if ctx.Err() == nil && !f.done {
-		answer.Err = "no done"
+		answer.Err = "no done event"
 	}
 	return answer
 }

@@ -23,28 +23,28 @@ func benchFaultsCommand() *cobra.Command {
 	b := &benchFaults{}
 	cmd := &cobra.Command{
 		Use:   "faults",
-		Short: "Let machines fail, and check that nothing acknowledged is lost or stale",
-		Long: `Faults runs three "cairn up" on this machine that are one cluster, and clients of
-all three that create, read and delete tags, and register and resolve records. Meanwhile it
-kills a node, has one stand still, and cuts one off; as root on Linux it also
-fills the disk of one, and takes the power from one and from all, whose disks then
-forget what was not synced. Mostly it is the leader. Then it checks that what the
-clients were told of tags is linearizable: as if each request had been done at one
-moment between its question and its answer; and that every record is there whose
-registration was acknowledged. Of each fault it says how many requests at the other
-nodes failed, and how long they took. It ends with code 1 when that is not so, and leaves
-a page that shows where.`,
+		Short: "Inject faults into a cluster and check its consistency",
+		Long: `Faults starts a cluster of three "cairn up" processes on this machine, with clients
+that create, read and delete tags and register and resolve records on all nodes.
+Meanwhile it kills, pauses and partitions nodes, mostly the leader; as root on Linux it
+also fills the disk of a node and simulates power failures of one and of all nodes, in
+which unsynced writes are lost.
+
+Afterwards it checks that the history of the tags is linearizable and that no
+acknowledged registration is lost, and prints the error rate and latency at the other
+nodes during each fault. On a violation the exit code is 1, and a page that visualizes
+the history is kept.`,
 		Example: `  cairn bench faults --for 10m`,
-		Args:    wants("nothing more", 0, 0),
+		Args:    wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return b.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&b.For, "for", time.Minute, "how long faults are made")
-	f.IntVar(&b.Clients, "clients", 9, "how many clients use tags; three more register records, and three resolve one")
-	f.StringVar(&b.keep, "dir", "", "`FOLDER` for data, logs and the page of a violation; empty: one that goes when all is well")
-	f.BoolVar(&b.Without, "without", false, "make no faults, to know what is so without them")
+	f.DurationVar(&b.For, "for", time.Minute, "duration of the fault injection")
+	f.IntVar(&b.Clients, "clients", 9, "number of tag clients; three more register records and three resolve one")
+	f.StringVar(&b.keep, "dir", "", "`DIRECTORY` for data, logs and the page of a violation; empty: a temporary one, removed on success")
+	f.BoolVar(&b.Without, "without", false, "inject no faults, as a baseline")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ func (b *benchFaults) run(ctx context.Context, out io.Writer) (err error) {
 // printFaults prints what was done, and what became of it.
 func printFaults(out io.Writer, r faults.Result) error {
 	t := newTable(out)
-	t.row("FAULT", "AT", "AT THE OTHERS", "FAILED", "P99", "NONE FOR")
+	t.row("FAULT", "AT", "OTHER NODES", "FAILED", "P99", "LONGEST OUTAGE")
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 	for _, f := range r.Faults {
 		what, at := f.What, seconds(f.At)
@@ -94,8 +94,8 @@ func printFaults(out io.Writer, r faults.Result) error {
 		what  string
 		count int
 	}{
-		{"operations on tags", r.Operations}, {"written", r.Writes}, {"read", r.Reads}, {"refused", r.Refused},
-		{"of unknown outcome", r.Unknown}, {"registrations acknowledged", r.Registers}, {"and lost", len(r.Lost)},
+		{"tag operations", r.Operations}, {"writes", r.Writes}, {"reads", r.Reads}, {"rejected", r.Refused},
+		{"unknown outcome", r.Unknown}, {"acknowledged registrations", r.Registers}, {"lost registrations", len(r.Lost)},
 	} {
 		t.row(line.what, strconv.Itoa(line.count))
 	}

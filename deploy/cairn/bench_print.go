@@ -16,7 +16,7 @@ func printLoad(out io.Writer, r *load.Result) error {
 	t.row(summaryOf(r))
 	t.row(placeOf(r.Environment))
 	t.row("")
-	t.row("operation", "count", "rate/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "refused", "errors")
+	t.row("operation", "count", "rate/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "rejected", "errors")
 	for _, m := range r.Operations {
 		l := m.Latency
 		t.row(m.Operation, fmt.Sprint(m.Count), fmt.Sprintf("%.1f", m.Rate()),
@@ -32,7 +32,7 @@ func printLoad(out io.Writer, r *load.Result) error {
 
 // summaryOf is what load was put, on one line.
 func summaryOf(r *load.Result) string {
-	text := fmt.Sprintf("%s: %.4g requests a second for %.1f s, over at most %d connections", r.Name, r.Rate, r.Seconds, r.Connections)
+	text := fmt.Sprintf("%s: %.4g requests per second for %.1f s, at most %d connections", r.Name, r.Rate, r.Seconds, r.Connections)
 	if r.Interrupted {
 		text += "; interrupted"
 	}
@@ -42,9 +42,9 @@ func summaryOf(r *load.Result) string {
 // placeOf is where it was measured, on one line.
 func placeOf(e load.Environment) string {
 	text := strings.Join(append([]string{"Cairn " + e.Version + " at " + e.URL}, backendList(e.Backends)...), ", ")
-	text += fmt.Sprintf("; asked from %s, %d CPUs", e.System, e.CPUs)
+	text += fmt.Sprintf("; client on %s, %d CPUs", e.System, e.CPUs)
 	if e.Load != nil {
-		text += fmt.Sprintf(", load %.2f before", *e.Load)
+		text += fmt.Sprintf(", load average %.2f before the run", *e.Load)
 	}
 	return text
 }
@@ -82,22 +82,22 @@ const manyLate = 0.01
 
 // notes say what else was done, and what limited the load.
 func (b *bench) notes(r *load.Result, records int) []string {
-	notes := []string{fmt.Sprintf("%d records of the tenant %s were registered before and are removed after; tags end within %v.", records, b.tenant, tagTime)}
+	notes := []string{fmt.Sprintf("%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.", records, b.tenant, tagTime)}
 	if r.Late > manyLate {
-		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were sent late, since all %d connections were busy; the waiting counts.", 100*r.Late, r.Connections))
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed because all %d connections were busy; the delay counts as latency.", 100*r.Late, r.Connections))
 	}
 	if r.Slipped > manyLate {
-		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were sent late, since the machine that asks was late itself; that counts, too.", 100*r.Slipped))
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.", 100*r.Slipped))
 	}
 	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
-		notes = append(notes, fmt.Sprintf("Of %d that were refused, half were told within %s ms, and 99%% within %s.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
+		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
 	}
 	if b.rate == highestRate && len(r.Steps) > 0 {
-		verdict := "was the highest rate"
+		verdict := "is the highest sustained rate"
 		if !r.Steps[len(r.Steps)-1].Held {
-			verdict = "and less was not borne"
+			verdict = "is not sustained"
 		}
-		notes = append(notes, fmt.Sprintf("%.4g requests a second %s within p99 %v and %.2g%% errors, of %d that were tried.", r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
+		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.", r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
 	}
 	return notes
 }
@@ -115,7 +115,7 @@ func printCompared(out io.Writer, files []string, before, after *load.Result) (w
 		t.row("  " + placeOf(r.Environment))
 	}
 	if before.Seconds != after.Seconds || before.Warm != after.Warm {
-		t.row(fmt.Sprintf("They took a different time: %.4g s after %.4g s, and %.4g s after %.4g s; the rarest latencies tell little of each other.", before.Seconds, before.Warm, after.Seconds, after.Warm))
+		t.row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.", before.Seconds, before.Warm, after.Seconds, after.Warm))
 	}
 	t.row("")
 	t.row("operation", "figure", "before", "after", "difference", "")
@@ -130,6 +130,6 @@ func printCompared(out io.Writer, files []string, before, after *load.Result) (w
 		t.row(d.Operation, d.Figure, short3(d.Before), short3(d.After), difference, d.Verdict)
 	}
 	t.row("")
-	t.row(`better, worse: beyond noise; ~: within it; ?: too little to tell; nothing: at another rate`)
+	t.row(`better, worse: significant; ~: not significant; ?: too few samples; blank: different rates`)
 	return worse, t.write()
 }

@@ -92,7 +92,7 @@ func (b *bench) unregister(ctx context.Context, records []record) error {
 	}
 	for _, err := range errs {
 		if err != nil {
-			return fmt.Errorf("%d records of the tenant %s are left: %w", len(left), b.tenant, err)
+			return fmt.Errorf("%d records of tenant %s could not be removed: %w", len(left), b.tenant, err)
 		}
 	}
 	return nil

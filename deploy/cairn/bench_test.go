@@ -91,7 +91,7 @@ func TestBenchFindsTheHighestRate(t *testing.T) {
 	s := alone(t, "--model", "offline:")
 	file := filepath.Join(t.TempDir(), "a.json")
 	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for", "100ms", "--warm", "0s", "--skills", "1", "--json", file)
-	if got.code != 0 || !strings.Contains(got.out, "and less was not borne within p99 1ns") || !strings.Contains(got.err, "50/s: p99 ") {
+	if got.code != 0 || !strings.Contains(got.out, "is not sustained within p99 1ns") || !strings.Contains(got.err, "50/s: p99 ") {
 		t.Errorf("%+v", got)
 	}
 	if r := benched(t, file); r.Rate != 1 || len(r.Steps) < 6 || r.Steps[0].Held {
@@ -153,7 +153,7 @@ func TestBenchOfACairnInTrouble(t *testing.T) {
 			if got.code != code || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
 				t.Errorf("%+v", got)
 			}
-			if told := strings.Contains(got.err, "50 of the 100 requests of search failed; --max-errors "+may); told != (code == 1) {
+			if told := strings.Contains(got.err, "50 of 100 search requests failed; --max-errors "+may); told != (code == 1) {
 				t.Errorf("%+v", got)
 			}
 			if m := benched(t, file).Operations[0]; m.Refused() != 50 || m.Latency.Count() != 50 {
@@ -237,10 +237,10 @@ func TestBenchRefuses(t *testing.T) {
 		{"no connection", []string{"--connections", "0"}, "--connections: want at least 1"},
 		{"too many connections", []string{"--connections", "9999"}, "--connections: want at most 512"},
 		{"no skill", []string{"--skills", "0"}, "--skills: want at least 1"},
-		{"no Cairn", []string{"--url", "http://127.0.0.1:1"}, "no Cairn answers"},
+		{"no Cairn", []string{"--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
 		{"one file", []string{"--compare", "a"}, "want two files, got 1"},
 		{"no file", []string{"--compare", "a", "b"}, "no such file"},
-		{"another file", []string{"--compare", filepath.Join(dir, "other.json"), "b"}, "not a result of format 1"},
+		{"another file", []string{"--compare", filepath.Join(dir, "other.json"), "b"}, "not a cairn bench --json file of format 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

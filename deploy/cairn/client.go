@@ -36,7 +36,7 @@ var transport = &http.Transport{MaxIdleConnsPerHost: registrations, Proxy: http.
 
 func (c *client) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:8080", "`URL` of Cairn")
-	secretVar(cmd.Flags(), &c.key, "key", "", "API `KEY` or token by which Cairn knows the caller")
+	secretVar(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
 }
 
 // answer is a response whose status says success.
@@ -104,7 +104,7 @@ func refused(res *http.Response, body []byte) error {
 		return &e
 	}
 	text := strings.TrimSpace(string(body[:min(200, len(body))]))
-	return fmt.Errorf("%s answers %s, which is not Cairn: %s", res.Request.URL.Host, res.Status, text)
+	return fmt.Errorf("%s answered %s, not a Cairn error: %s", res.Request.URL.Host, res.Status, text)
 }
 
 // away is an exchange that failed, in words.
@@ -115,9 +115,9 @@ func (c *client) away(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("no Cairn answers at %s (%w); start one with \"cairn up\", or name one with --url", c.url, op.Err)
+		return fmt.Errorf("cannot connect to Cairn at %s (%w); start it with \"cairn up\", or set --url", c.url, op.Err)
 	case errors.As(err, &bad):
 		err = bad.Err
 	}
-	return fmt.Errorf("ask %s: %w", c.url, err)
+	return fmt.Errorf("request to %s: %w", c.url, err)
 }

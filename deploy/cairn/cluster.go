@@ -19,28 +19,28 @@ const clusterReplicas = 3
 type cluster struct{ bus.Cluster }
 
 func (c *cluster) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.Name, "cluster", "", "`NAME` of the cluster that the NATS server is a node of; empty: it is alone")
-	f.StringSliceVar(&c.Routes, "routes", nil, "`URLS` of the other nodes, such as nats://b:6222,nats://c:6222; one's own may be among them")
-	f.StringVar(&c.Listen, "cluster-listen", "127.0.0.1:6222", "`ADDRESS` for the other nodes")
-	f.StringVar(&c.Advertise, "cluster-advertise", "", "`ADDRESS` that the nodes tell each other of this one; empty: that of --cluster-listen")
-	secretVar(f, &c.Secret, "cluster-secret", "", "`SECRET` that the nodes ask of each other")
-	f.StringVar(&c.Node, "node", "", "`NAME` of this node, unlike all others and for ever; empty: one is made and kept with the data")
-	f.StringSliceVar(&c.Tags, "node-tags", nil, "`TAGS` of this node, for --placement-tags")
+	f.StringVar(&c.Name, "cluster", "", "`NAME` of the NATS cluster to join; empty: stand-alone server")
+	f.StringSliceVar(&c.Routes, "routes", nil, "route `URLS` of the other nodes, such as nats://b:6222,nats://c:6222; may include this node")
+	f.StringVar(&c.Listen, "cluster-listen", "127.0.0.1:6222", "listen `ADDRESS` for routes from the other nodes")
+	f.StringVar(&c.Advertise, "cluster-advertise", "", "`ADDRESS` of this node that is advertised to the cluster; empty: --cluster-listen")
+	secretVar(f, &c.Secret, "cluster-secret", "", "shared `SECRET` that authenticates the nodes to each other")
+	f.StringVar(&c.Node, "node", "", "unique and permanent `NAME` of this node; empty: generated and stored in the data directory")
+	f.StringSliceVar(&c.Tags, "node-tags", nil, "server `TAGS` of this node, for --placement-tags")
 }
 
 // check says what is wrong with the settings.
 func (c *cluster) check(insecure bool) error {
 	switch {
 	case c.Name == "" && len(c.Routes) > 0:
-		return errors.New("--routes are those of a cluster; give its name with --cluster")
+		return errors.New("--routes requires --cluster")
 	case c.Name == "":
 		return nil
 	case len(c.Routes) == 0:
-		return errors.New("--cluster: give the other nodes with --routes")
+		return errors.New("--cluster requires --routes to the other nodes")
 	case c.Secret != "":
 		return nil
 	}
-	return guard("cluster-listen", c.Listen, insecure, "a --cluster-secret that all nodes have, or --insecure")
+	return guard("cluster-listen", c.Listen, insecure, "set --cluster-secret on all nodes, or --insecure to allow it")
 }
 
 // start starts the server that the settings are about.
@@ -54,7 +54,7 @@ func (c *cluster) start(data, listen string, guarded bus.ServerOption) (*bus.Ser
 // announce says that the node runs, which the others may have to join.
 func (c *cluster) announce(out io.Writer, server *bus.Server, http string) {
 	if c.Name != "" {
-		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s waits for the others; how it is: %s/health\n", bus.Version, server.Node(), c.Name, http)
+		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version, server.Node(), c.Name, http)
 	}
 }
 

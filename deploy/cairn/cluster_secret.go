@@ -41,7 +41,7 @@ type clusterSecret struct {
 func openClusterSecret(folder, name string, getenv func(string) string) (*clusterSecret, error) {
 	host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, errors.New("--kubernetes-secret: not in a pod of Kubernetes: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+		return nil, errors.New("--kubernetes-secret: not running in a Kubernetes pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 	}
 	files := map[string]string{}
 	for _, file := range []string{"token", "ca.crt", "namespace"} {
@@ -53,7 +53,7 @@ func openClusterSecret(folder, name string, getenv func(string) string) (*cluste
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM([]byte(files["ca.crt"])) {
-		return nil, errors.New("--kubernetes-account: ca.crt has no certificate")
+		return nil, errors.New("--kubernetes-account: ca.crt contains no certificate")
 	}
 	at := url.URL{Scheme: "https", Host: net.JoinHostPort(host, port)}
 	return &clusterSecret{
@@ -76,7 +76,7 @@ func (s *clusterSecret) has(ctx context.Context, key string) (bool, error) {
 		Data map[string]string `json:"data"`
 	}
 	if err := json.Unmarshal(body, &secret); err != nil {
-		return false, fmt.Errorf("read the Secret %s: %w", s.name, err)
+		return false, fmt.Errorf("read Secret %s: %w", s.name, err)
 	}
 	return secret.Data[key] != "", nil
 }
@@ -94,21 +94,21 @@ func (s *clusterSecret) set(ctx context.Context, values map[string]string) error
 func (s *clusterSecret) do(ctx context.Context, method string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("the Secret %s: %w", s.name, err)
+		return nil, fmt.Errorf("Secret %s: %w", s.name, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	req.Header.Set("Content-Type", "application/merge-patch+json")
 	res, err := s.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("the Secret %s: %w", s.name, err)
+		return nil, fmt.Errorf("Secret %s: %w", s.name, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, clusterAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the Secret %s: %w", s.name, err)
+		return nil, fmt.Errorf("Secret %s: %w", s.name, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the Secret %s: %s of it answered %s; it must exist, and the service account needs get and patch on it", s.name, method, res.Status)
+		return nil, fmt.Errorf("Secret %s: %s failed with %s; the Secret must exist and the service account needs the permissions get and patch", s.name, method, res.Status)
 	}
 	return answer, nil
 }

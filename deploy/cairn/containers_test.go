@@ -72,7 +72,7 @@ func TestRealContainersOnTheirNode(t *testing.T) {
 	prefix := "test-" + strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() { removeIndices(t, server, prefix) })
 	containers(t, map[string]string{"CAIRN_INDEX": server + "?prefix=" + prefix, "CAIRN_EMBED": vectors(t)}, func(url string) {
-		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "records are being written to the index") {
+		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "indexing ") {
 			t.Errorf("%+v", got)
 		}
 		if status, said := asks(t, "POST", url+"/register/skill", `{"record":{"skill_id":"a.b","purpose":"`+unspeakable+`"}}`); status != 200 {
@@ -144,7 +144,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		n.container(t, "edge", "edge on", backends),
 	}
 	url := addressed.FindString(all[4].out.String())
-	if got := do(t, "", "register", "--url", url, "../examples/knowledge"); got.code != 0 || strings.Contains(got.out, "searchable once") {
+	if got := do(t, "", "register", "--url", url, "../examples/knowledge"); got.code != 0 || strings.Contains(got.out, "not searchable yet") {
 		t.Fatal(got)
 	}
 	for _, args := range [][]string{

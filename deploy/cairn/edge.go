@@ -23,20 +23,20 @@ func edgeCommand() *cobra.Command {
 	e := &edgeProcess{}
 	cmd := &cobra.Command{
 		Use:   "edge",
-		Short: "Run the HTTP edge alone",
-		Long: `Edge answers HTTP by asking the workers on a NATS server. Any number of edges may
-run beside each other. While NATS or the workers are away it answers 503, and
-/health says what is missing.`,
+		Short: "Run an HTTP edge",
+		Long: `Edge serves the HTTP API and forwards requests to workers through NATS. It holds no
+state, so any number of edges can run. While NATS or the workers are unavailable
+it answers with 503, and /health names the missing services.`,
 		Example: `  cairn edge --nats nats://nats:4222 --http 0.0.0.0:8080 --auth keys
   CAIRN_NATS=nats://nats:4222 cairn edge`,
-		Args: wants("nothing more", 0, 0),
+		Args: wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	e.edgeFlags.flags(cmd.Flags())
 	e.natsClient.flags(cmd.Flags())
-	e.reader.flags(cmd.Flags(), "reader-nats", "reads API keys and the events of analyses")
+	e.reader.flags(cmd.Flags(), "reader-nats", "reads API keys and events of analyses")
 	e.process.flags(cmd.Flags())
 	return cmd
 }
@@ -69,7 +69,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, asking %s\n", bus.Version, addressOf(c), redacted(e.nats)); err != nil {
+	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), redacted(e.nats)); err != nil {
 		return err
 	}
 	return edge.Serve(ctx, c)

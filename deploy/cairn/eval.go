@@ -16,13 +16,13 @@ import (
 // eval measures how well a running Cairn finds skills.
 type eval struct {
 	client
-	tenant     string
-	register   bool
-	keep       bool
-	atOnce     int
-	patience   time.Duration
-	searchable time.Duration
-	json       bool
+	tenant       string
+	register     bool
+	keep         bool
+	atOnce       int
+	retryTimeout time.Duration
+	searchable   time.Duration
+	json         bool
 }
 
 // evalTenant begins the tenants that are registered to be measured.
@@ -32,24 +32,26 @@ func evalCommand() *cobra.Command {
 	e := &eval{}
 	cmd := &cobra.Command{
 		Use:   "eval CORPUS QUERIES",
-		Short: "Measure how well skills are found",
-		Long: `Eval asks a running Cairn queries whose answers are known, and prints how many of
-them it finds, and how fast: by words alone, by vectors alone, and by both, as
-searches do. So embedding models can be compared on the queries that matter.
+		Short: "Measure search quality",
+		Long: `Eval runs queries with known relevant skills against a running Cairn and prints
+retrieval quality and latency for text, vector and hybrid search, for example to
+compare embedding models on your own queries.
 
-CORPUS is a file or a folder of records, as for register, of which the skills
-count. QUERIES is JSONL, a query a line:
+CORPUS is a file or directory of records, as for register, of which only skills are
+used. QUERIES is a JSON Lines file, one query per line:
 {"query": "which volumes are nearly full?", "skill_ids": ["storage.volume_capacity"]}.
 
-The corpus is to be registered already, or --register does it: for a tenant of
-its own, which begins with ` + evalTenant + `, and ends with the command unless --keep is given.
+The corpus must be registered, or --register registers it under a temporary tenant
+` + evalTenant + `… and removes it afterwards unless --keep is set.
 
-recall@k is the share of a query's skills among the first k, all@5 the share of
-queries all of whose skills are among the first 5, nDCG@10 also counts the places.
+recall@k is the fraction of a query's relevant skills among the first k results, all@5
+the fraction of queries with all relevant skills among the first 5, and nDCG@10 the
+normalized discounted cumulative gain of the first 10.
 
-Each query is asked four times. The first time it is embedded, which is told apart;
-then by each way, so that their times can be compared. A degraded answer, such as
-one for which the embedding model was too busy, is asked for again, by itself.`,
+Each query runs four times: a first hybrid search, which includes its embedding and is
+reported separately, and then one search by each method, with comparable latencies.
+Degraded answers, for example while the embedding model is overloaded, are retried one
+at a time.`,
 		Example: `  cairn eval skills.jsonl queries.jsonl --register
   cairn eval skills.jsonl queries.jsonl --tenant acme --json | jq .hybrid.all`,
 		Args: wants("CORPUS and QUERIES", 2, 2),
@@ -59,12 +61,12 @@ one for which the embedding model was too busy, is asked for again, by itself.`,
 	}
 	e.flag(cmd)
 	f := cmd.Flags()
-	f.StringVar(&e.tenant, "tenant", "", "`TENANT` who asks; empty: nobody's, or with --register one made up")
-	f.BoolVar(&e.register, "register", false, "register the corpus before, and unregister it after")
-	f.BoolVar(&e.keep, "keep", false, "leave registered what --register has registered")
-	f.IntVar(&e.atOnce, "at-once", 4, "`QUERIES` in flight, at most; more of them make each slower")
-	f.DurationVar(&e.patience, "patience", 15*time.Second, "how long degraded answers are asked for again while none gets better")
-	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "how long what is registered may take to be searchable")
+	f.StringVar(&e.tenant, "tenant", "", "`TENANT` of the searches; empty: global scope, or with --register a generated tenant")
+	f.BoolVar(&e.register, "register", false, "register the corpus before the evaluation and unregister it afterwards")
+	f.BoolVar(&e.keep, "keep", false, "keep the corpus registered by --register")
+	f.IntVar(&e.atOnce, "at-once", 4, "maximum number of `QUERIES` in flight")
+	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
+	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
 	jsonFlag(cmd, &e.json)
 	return cmd
 }
@@ -92,7 +94,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 			return err
 		}
 	}
-	shown := progress(errOut, "asking", passes*len(queries))
+	shown := progress(errOut, "searching", passes*len(queries))
 	began := time.Now()
 	r := e.measure(ctx, queries, func() { _ = shown.Add(1) })
 	if err := errors.Join(shown.Close(), ctx.Err()); err != nil {
@@ -112,9 +114,9 @@ func (e *eval) settle() error {
 	case e.register && e.tenant == "":
 		e.tenant = evalTenant + strings.ToLower(rand.Text()[:8])
 	case e.register && !strings.HasPrefix(e.tenant, evalTenant):
-		return fmt.Errorf("--tenant %s: --register wants one that begins with %s, so that nothing of anyone else is replaced or removed", e.tenant, evalTenant)
+		return fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed", e.tenant, evalTenant)
 	case e.keep && !e.register:
-		return errors.New("--keep: nothing is removed without --register")
+		return errors.New("--keep requires --register")
 	}
 	if e.atOnce > connections {
 		return fmt.Errorf("--at-once: want at most %d, got %d", connections, e.atOnce)
@@ -132,7 +134,7 @@ func (e *eval) say(r evaluation, out io.Writer) error {
 	}
 	for _, row := range r.rows() {
 		if err == nil && row.Failed > 0 {
-			err = fmt.Errorf("%s: %d of %d queries were not answered, such as: %s", row.name, row.Failed, r.Queries, row.Failure)
+			err = fmt.Errorf("%s: %d of %d queries failed, for example: %s", row.name, row.Failed, r.Queries, row.Failure)
 		}
 	}
 	return err

@@ -38,7 +38,7 @@ func readJudged(file string, corpus []record) ([]judged, error) {
 		queries = append(queries, q)
 	}
 	if len(queries) == 0 {
-		return nil, fmt.Errorf("%s: no query", file)
+		return nil, fmt.Errorf("%s: contains no queries", file)
 	}
 	return queries, nil
 }
@@ -52,11 +52,11 @@ func newJudged(f found, known map[string]bool) (judged, error) {
 		return q, err
 	}
 	if q.Query == "" || len(q.SkillIDs) == 0 {
-		return q, errors.New("want a query and at least one of skill_ids")
+		return q, errors.New("want query and at least one id in skill_ids")
 	}
 	for _, id := range q.SkillIDs {
 		if !known[id] {
-			return q, fmt.Errorf("the corpus has no skill %s", id)
+			return q, fmt.Errorf("skill %s is not in the corpus", id)
 		}
 		q.gold[id] = true
 	}
@@ -124,7 +124,7 @@ func (e *eval) again(ctx context.Context, queries []judged, search string, verdi
 	better := time.Now()
 	for left := short(verdicts); len(left) > 0; left = short(verdicts) {
 		for _, i := range left {
-			if ctx.Err() != nil || time.Since(better) >= e.patience {
+			if ctx.Err() != nil || time.Since(better) >= e.retryTimeout {
 				return
 			}
 			verdicts[i] = e.find(ctx, queries[i].Query, search)

@@ -37,7 +37,7 @@ func (e *eval) corpus(file string) ([]record, error) {
 		}
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("%s: no skill", file)
+		return nil, fmt.Errorf("%s: contains no skills", file)
 	}
 	return records, nil
 }
@@ -73,9 +73,9 @@ func (e *eval) teach(ctx context.Context, corpus []record, errOut io.Writer) err
 		s := summarize(corpus, outcomes)
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("the corpus is not searchable yet, see cairn status: %w", ctx.Err())
+			return fmt.Errorf("waiting until the corpus is searchable (see cairn status): %w", ctx.Err())
 		case len(s.Refused) > 0:
-			return fmt.Errorf("%d records were refused, such as %s: %s", len(s.Refused), s.Refused[0].Source, s.Refused[0])
+			return fmt.Errorf("%d records were rejected, for example %s: %s", len(s.Refused), s.Refused[0].Source, s.Refused[0])
 		case len(later) == 0:
 			return nil
 		}
@@ -97,7 +97,7 @@ func (e *eval) await(ctx context.Context, r record) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the corpus is not searchable yet, see cairn status: %w", ctx.Err())
+			return fmt.Errorf("waiting until the corpus is searchable (see cairn status): %w", ctx.Err())
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (e *eval) unregister(ctx context.Context, corpus []record) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d skills of the tenant %s are left: %w", len(ids), e.tenant, err)
+	return fmt.Errorf("%d skills of tenant %s could not be removed: %w", len(ids), e.tenant, err)
 }
 
 // remove tries to unregister the skills, and gives those that are left and why.

@@ -96,7 +96,7 @@ type row struct {
 }
 
 func (r evaluation) rows() []row {
-	return []row{{"text only", r.Text}, {"vectors only", r.Vector}, {"hybrid", r.Hybrid}}
+	return []row{{"text", r.Text}, {"vector", r.Vector}, {"hybrid", r.Hybrid}}
 }
 
 // print writes r for people.
@@ -113,16 +113,16 @@ func (r evaluation) print(out io.Writer) error {
 			fmt.Sprint(row.Missing), fmt.Sprint(row.Degraded), fmt.Sprint(row.Failed))...)
 	}
 	if h := r.Hybrid; h.One.Queries > 0 && h.Several.Queries > 0 {
-		t.row(h.One.cells(fmt.Sprintf("  %d for one skill", h.One.Queries))...)
-		t.row(h.Several.cells(fmt.Sprintf("  %d for several", h.Several.Queries))...)
+		t.row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries))...)
+		t.row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries))...)
 	}
 	t.row()
-	t.row(fmt.Sprintf("p50 and p95 are of answers over HTTP, %d at once, to queries that were asked before.", r.AtOnce))
+	t.row(fmt.Sprintf("p50 and p95 are HTTP latencies with %d queries in flight and cached embeddings.", r.AtOnce))
 	if r.First.P50 > 0 {
-		t.row(fmt.Sprintf("Asked first, hybrid took p50 %.1f ms, p95 %.1f ms, with the embedding of what was not embedded yet.", r.First.P50, r.First.P95))
+		t.row(fmt.Sprintf("First hybrid search, including embedding: p50 %.1f ms, p95 %.1f ms.", r.First.P50, r.First.P95))
 	}
 	if r.First.Short > 0 {
-		t.row(fmt.Sprintf("Asked first, %d answers were degraded, or none; these are in no time above.", r.First.Short))
+		t.row(fmt.Sprintf("First hybrid search: %d answers were degraded or unavailable and are excluded from the latencies.", r.First.Short))
 	}
 	r.explain(t)
 	return t.write()
@@ -143,12 +143,12 @@ func (r evaluation) explain(t *table) {
 		case row.Degraded == 0:
 		case row.Lacking == schemas.TextOnly:
 			t.row()
-			t.row(fmt.Sprintf("%d of %d answers of %s compared words alone: the embedding model was not there in time. The figures of", row.Degraded, r.Queries, row.name))
-			t.row("this row are not those of the model. Fewer --at-once, or a larger query_timeout in the URL of --embed, give")
-			t.row(`it the time it needs; "cairn status" says whether it is there.`)
+			t.row(fmt.Sprintf("%d of %d answers of %s search are text-only because the embedding model did not respond in time, so this row", row.Degraded, r.Queries, row.name))
+			t.row("does not measure the model. Reduce --at-once, or increase query_timeout in the --embed URL.")
+			t.row(`"cairn status" shows whether the model is available.`)
 		default:
 			t.row()
-			t.row(fmt.Sprintf(`%d of %d answers of %s lack something (%s): "cairn status" says what.`, row.Degraded, r.Queries, row.name, row.Lacking))
+			t.row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name, row.Lacking))
 		}
 	}
 }

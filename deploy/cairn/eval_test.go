@@ -116,7 +116,7 @@ func TestEval(t *testing.T) {
 		t.Error("what was to be kept is gone")
 	}
 	again := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a")
-	for _, row := range []string{`text only +0\.5000 +0\.6667`, `vectors only +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 for one skill +0\.5000`, `  1 for several +0\.5000 +1\.0000`} {
+	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 with one skill +0\.5000`, `  1 with several +0\.5000 +1\.0000`} {
 		if again.code != 0 || !regexp.MustCompile(`(?m)^`+row).MatchString(again.out) {
 			t.Errorf("no row %s: %+v", row, again)
 		}
@@ -143,17 +143,17 @@ func TestEvalRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		{"a tenant who is someone", []string{corpus, queries, "--register", "--tenant", "acme"}, "--register wants one that begins with eval-"},
-		{"nothing to keep", []string{corpus, queries, "--keep"}, "--keep: nothing is removed without --register"},
+		{"a tenant who is someone", []string{corpus, queries, "--register", "--tenant", "acme"}, "with --register the tenant must begin with eval-"},
+		{"nothing to keep", []string{corpus, queries, "--keep"}, "--keep requires --register"},
 		{"nobody asks", []string{corpus, queries, "--at-once", "0"}, "--at-once: want at least 1, got 0"},
 		{"too many ask", []string{corpus, queries, "--at-once", "99"}, "--at-once: want at most 32, got 99"},
-		{"a skill that is not in the corpus", []string{corpus, filepath.Join(dir, "other.jsonl")}, "other.jsonl:1: the corpus has no skill kitchen.tea"},
-		{"a query without skills", []string{corpus, filepath.Join(dir, "bare.jsonl")}, "bare.jsonl:1: want a query and at least one of skill_ids"},
-		{"no query", []string{corpus, filepath.Join(dir, "empty.jsonl")}, "empty.jsonl: no query"},
-		{"no skill", []string{filepath.Join(dir, "empty.jsonl"), queries}, "empty.jsonl: no skill"},
-		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl: no skill"},
+		{"a skill that is not in the corpus", []string{corpus, filepath.Join(dir, "other.jsonl")}, "other.jsonl:1: skill kitchen.tea is not in the corpus"},
+		{"a query without skills", []string{corpus, filepath.Join(dir, "bare.jsonl")}, "bare.jsonl:1: want query and at least one id in skill_ids"},
+		{"no query", []string{corpus, filepath.Join(dir, "empty.jsonl")}, "empty.jsonl: contains no queries"},
+		{"no skill", []string{filepath.Join(dir, "empty.jsonl"), queries}, "empty.jsonl: contains no skills"},
+		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl: contains no skills"},
 		{"one file", []string{corpus}, "want CORPUS and QUERIES"},
-		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "no Cairn answers"},
+		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -227,21 +227,21 @@ func TestEvalOfACairnInTrouble(t *testing.T) {
 		}
 		return 200, soundAnswer
 	}}
-	got := do(t, "", "eval", corpus, queries, "--url", c.start(t), "--register", "--patience", "0s")
+	got := do(t, "", "eval", corpus, queries, "--url", c.start(t), "--register", "--retry-timeout", "0s")
 	for _, want := range []string{
-		`text only .* 0 +0 +1\n`, `vectors only .* - +- +0 +0 +3\n`, `hybrid .* - +- +0 +3 +0\n`,
-		`Asked first, 3 answers were degraded, or none`,
-		`3 of 3 answers of hybrid compared words alone: the embedding model was not there in time.*\n.*--at-once, or a larger query_timeout`,
+		`text .* 0 +0 +1\n`, `vector .* - +- +0 +0 +3\n`, `hybrid .* - +- +0 +3 +0\n`,
+		`First hybrid search: 3 answers were degraded or unavailable`,
+		`3 of 3 answers of hybrid search are text-only because the embedding model did not respond in time.*\n.*Reduce --at-once, or increase query_timeout`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got.out) {
 			t.Errorf("%s\nhas not %s", got.out, want)
 		}
 	}
-	if got.code != 1 || !strings.Contains(got.err, "text only: 1 of 3 queries were not answered, such as: ") {
+	if got.code != 1 || !strings.Contains(got.err, "text: 1 of 3 queries failed, for example: ") {
 		t.Errorf("%+v", got)
 	}
 	if n := c.resolved.Load(); n != 12 {
-		t.Errorf("%d searches; want 12, none again without patience", n)
+		t.Errorf("%d searches; want 12, no retries", n)
 	}
 	if c.registered.Load() != 8 || c.removed.Load() != 4 {
 		t.Errorf("registered %d times and removed %d times; want 8 and 4", c.registered.Load(), c.removed.Load())

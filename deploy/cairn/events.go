@@ -100,7 +100,7 @@ func (p *reader) take(e event) error {
 func decoded[T any](e event, take func(T) error) error {
 	var v T
 	if err := json.Unmarshal(e.data, &v); err != nil {
-		return fmt.Errorf("read the event %s: %w", e.kind, err)
+		return fmt.Errorf("decode event %s: %w", e.kind, err)
 	}
 	return take(v)
 }
@@ -112,7 +112,7 @@ func (p *reader) say(d schemas.TextDelta) error {
 }
 
 func (p *reader) direct(d schemas.DirectResponse) error {
-	if err := p.aside("the rendering agent cannot be used: " + d.Reason); err != nil {
+	if err := p.aside("rendering agent unavailable: " + d.Reason); err != nil {
 		return err
 	}
 	return p.say(schemas.TextDelta{Text: d.Text})

@@ -32,7 +32,7 @@ type following struct {
 }
 
 // errCut says that the answer broke off.
-var errCut = errors.New("the answer was cut off")
+var errCut = errors.New("the event stream was interrupted")
 
 // toEnd reads the answer that begins with res.
 func (f *following) toEnd(ctx context.Context, res *http.Response) error {
@@ -66,7 +66,7 @@ func (f *following) read(res *http.Response) error {
 	case http.StatusOK:
 	case http.StatusNoContent:
 		_ = res.Body.Close()
-		return errors.New("the answer has no end: " + f.url + " says that nothing follows")
+		return errors.New("incomplete answer: " + f.url + " has no further events")
 	default:
 		_, err := f.client.read(res)
 		return err

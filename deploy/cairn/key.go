@@ -32,10 +32,10 @@ type key struct {
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
-		Short: "Make API keys, and take them back",
-		Long: `Key makes the API keys by which an edge with --auth keys knows its callers. They are
-kept on NATS, hashed, in a stream that cairn setup creates; a NATS user who may write to
-it can make keys. Every edge learns of a change within a second.`,
+		Short: "Manage API keys",
+		Long: `Key manages the API keys that edges with --auth keys accept. NATS stores their hashes
+in a stream that "cairn setup" creates; write access to it is permission to create keys.
+Changes take effect on all edges within a second.`,
 		Args: wants("create, list or revoke", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -85,30 +85,30 @@ func keyCreateCommand() *cobra.Command {
 	k := &keyCreate{expires: days(90 * day)}
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make an API key, and show it once",
-		Long: `Create makes an API key and shows it, this once: only its hash is kept. With
---kubernetes-secret it is written to a Secret instead, and is in no log; a Secret
-that has a key is left as it is.
+		Short: "Create an API key and print it once",
+		Long: `Create generates an API key and prints it once; only its hash is stored. With
+--kubernetes-secret it is written to a Secret instead of stdout; a Secret that already
+contains a key is not changed.
 
-A reader resolves, lists and reads tags; a registrar also writes tags and registers; an analyst
-also writes tags and asks about estates; an admin does all of that, and registers
-global records. A key speaks for its tenants alone, and without a tenant_id for
-its own one.`,
+Permissions by role: a reader resolves, lists and reads tags; a registrar also writes
+tags and registers records; an analyst, in addition to a reader, writes tags and runs
+analyses; an admin has all permissions, including global records. A key is valid for
+its tenants only; requests without tenant_id use its single tenant.`,
 		Example: `  cairn key create --tenant acme --role registrar --note "the importer of Ann's team"
   cairn key create --all-tenants --role admin --expires 24h`,
-		Args: wants("nothing more", 0, 0),
+		Args: wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&k.tenants, "tenant", nil, "`TENANT` for which the key speaks; several with commas between")
-	f.BoolVar(&k.all, "all-tenants", false, "the key speaks for every tenant")
-	f.StringVar(&k.role, "role", "", "`ROLE` of who has the key: reader, registrar, analyst or admin")
-	f.StringVar(&k.note, "note", "", "`TEXT` by which the key is told from others in key list, such as who has it")
-	f.StringVar(&k.secret, "kubernetes-secret", "", "`NAME` of a Secret in the namespace of the pod, to which the key is written, under key and id; it must exist")
-	f.StringVar(&k.account, "kubernetes-account", accountFolder, "`FOLDER` with token, ca.crt and namespace of a service account that may get and patch the Secret")
-	f.Var(&k.expires, "expires", "`TIME` after which the key is refused, such as 90d or 12h; never: it is not")
+	f.StringSliceVar(&k.tenants, "tenant", nil, "`TENANT` of the key; comma-separated list for several")
+	f.BoolVar(&k.all, "all-tenants", false, "make the key valid for every tenant")
+	f.StringVar(&k.role, "role", "", "`ROLE` of the key: reader, registrar, analyst or admin")
+	f.StringVar(&k.note, "note", "", "description `TEXT` of the key, shown by key list")
+	f.StringVar(&k.secret, "kubernetes-secret", "", "`NAME` of an existing Secret in the pod's namespace, to which the key is written as key and id")
+	f.StringVar(&k.account, "kubernetes-account", accountFolder, "`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
+	f.Var(&k.expires, "expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never")
 	k.flags(cmd)
 	return cmd
 }
@@ -118,7 +118,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 	case k.role == "":
 		return fmt.Errorf("--role: want one of %v", schemas.Roles())
 	case k.all == (len(k.tenants) > 0):
-		return errors.New("want --tenant, or --all-tenants, and not both")
+		return errors.New("want exactly one of --tenant and --all-tenants")
 	case len(k.note) > maxNote || strings.ContainsFunc(k.note, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("--note: want one line of at most %d bytes", maxNote)
 	}
@@ -136,7 +136,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 		case err != nil:
 			return err
 		case has:
-			_, err := fmt.Fprintf(out, "the Secret %s has a key; none was created\n", k.secret)
+			_, err := fmt.Fprintf(out, "Secret %s already contains a key; no key was created\n", k.secret)
 			return err
 		}
 	}
@@ -149,46 +149,38 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 			if err := target.set(ctx, map[string]string{"id": made.ID, "key": secret}); err != nil {
 				return errors.Join(err, s.Revoke(ctx, made.ID)) // the key would be lost, and valid
 			}
-			_, err = fmt.Fprintf(out, "The Secret %s has key %s of %s for %s, %s.\n", k.secret, made.ID, a(made.Role), speaksFor(made), until(made))
+			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role, tenantList(made), expiry(made), k.secret)
 			return err
 		}
 		if k.json {
 			return writeJSON(out, map[string]string{"id": made.ID, "key": secret})
 		}
-		_, err = fmt.Fprintf(out, "%s\nThis is key %s of %s for %s, %s. It is not shown again.\n", secret, made.ID, a(made.Role), speaksFor(made), until(made))
+		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made), expiry(made))
 		return err
 	})
 }
 
-// a is the role with its article.
-func a(r schemas.Role) string {
-	if r == schemas.RoleAnalyst || r == schemas.RoleAdmin {
-		return "an " + string(r)
-	}
-	return "a " + string(r)
-}
-
-func speaksFor(k keys.Key) string {
+func tenantList(k keys.Key) string {
 	if len(k.Tenants) == 0 {
-		return "all tenants"
+		return "all"
 	}
 	return strings.Join(k.Tenants, ", ")
 }
 
-func until(k keys.Key) string {
+func expiry(k keys.Key) string {
 	if k.Expires.IsZero() {
-		return "without an end"
+		return "no expiry"
 	}
-	return "until " + k.Expires.Format(time.DateTime) + " UTC"
+	return "expires " + k.Expires.Format(time.DateTime) + " UTC"
 }
 
 func keyRevokeCommand() *cobra.Command {
 	k := &key{}
 	cmd := &cobra.Command{
 		Use:     "revoke ID…",
-		Short:   "Have API keys refused, everywhere",
+		Short:   "Revoke API keys",
 		Example: "  cairn key revoke 4pwq6kzv2n7x",
-		Args:    wants("ids of keys", 1, -1),
+		Args:    wants("key IDs", 1, -1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				return k.revoke(ctx, s, ids, cmd.OutOrStdout())
@@ -207,7 +199,7 @@ func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Wr
 		if k.json {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "%s is revoked\n", id); err != nil {
+		if _, err := fmt.Fprintf(out, "revoked %s\n", id); err != nil {
 			return err
 		}
 	}

@@ -18,9 +18,9 @@ func keyListCommand() *cobra.Command {
 	k := &key{}
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "Say which API keys there are",
+		Short:   "List API keys",
 		Example: "  cairn key list",
-		Args:    wants("nothing more", 0, 0),
+		Args:    wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				list, err := s.List(ctx)
@@ -56,7 +56,7 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 		return writeJSON(out, said)
 	}
 	if len(said) == 0 {
-		_, err := fmt.Fprintln(out, "there are no keys; make one with: cairn key create")
+		_, err := fmt.Fprintln(out, "no keys; create one with: cairn key create")
 		return err
 	}
 	t := newTable(out)
@@ -66,7 +66,7 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 		if !l.Expires.IsZero() {
 			expires = l.Expires.Format(time.DateTime)
 		}
-		t.row(l.ID, string(l.Role), speaksFor(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
+		t.row(l.ID, string(l.Role), tenantList(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
 	}
 	return t.write()
 }
@@ -88,7 +88,7 @@ func (d *days) Set(text string) error {
 		t, err = time.ParseDuration(text)
 	}
 	if err != nil || t <= 0 || n > 36500 {
-		return fmt.Errorf("want a time such as 90d or 12h, or never, got %q", text)
+		return fmt.Errorf("want a duration such as 90d or 12h, or never, got %q", text)
 	}
 	*d = days(t)
 	return nil

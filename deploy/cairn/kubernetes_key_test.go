@@ -28,7 +28,7 @@ func TestKubernetesMakesTheFirstKey(t *testing.T) {
 	args, env := n.job(t, "setup")
 	args[slices.Index(args, "--replicas")+1] = "1" // there is one server
 	p := n.ran(t, args, env)
-	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "All streams are set up") {
+	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "Created or updated all streams") {
 		t.Errorf("setup ends with %d:\n%s", code, p.out)
 	}
 	args, env = n.job(t, "key")
@@ -44,7 +44,7 @@ func TestKubernetesMakesTheFirstKey(t *testing.T) {
 		t.Errorf("the Secret is patched with %s", body)
 	}
 	p = n.ran(t, args, env)
-	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "has a key") {
+	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "already contains a key") {
 		t.Errorf("a second run ends with %d:\n%s", code, p.out)
 	}
 }

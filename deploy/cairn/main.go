@@ -1,6 +1,5 @@
-// Command cairn is all of Cairn in one program: the services and the edge, in
-// one process or in many, and the clients that register, resolve and ask.
-// One file holds one command.
+// Command cairn is the server and the client of Cairn: the services and the HTTP
+// edge, in one process or in several, and commands that register, resolve and ask.
 package main
 
 import (
@@ -74,18 +73,18 @@ var errSaid = errors.New("said already")
 func newRoot(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cairn",
-		Short: "Knowledge and answers for agents: skills to find, estates to ask about",
-		Long: `Cairn keeps the knowledge that agents need at runtime (skills, agents, tools,
-context builders, guardrails, templates), finds the right of it for a question,
-and answers questions about infrastructure estates.
+		Short: "Knowledge and question answering for agents",
+		Long: `Cairn stores the records that agents need at runtime (skills, agents, tools,
+context builders, guardrails, templates), searches them, and answers questions
+about infrastructure estates.
 
-Every flag can also be set in the environment: --http is CAIRN_HTTP,
---log-level is CAIRN_LOG_LEVEL. A flag wins over the environment, and an empty
-variable counts as absent.`,
-		Example: `  cairn up                                             # everything, in this process
-  cairn register deploy/examples/knowledge             # teach it
-  cairn resolve "which volumes are nearly full?"       # find a skill
-  cairn resolve storage.volume_capacity                # a skill with all that serves it
+Every flag can also be set by an environment variable: --http by CAIRN_HTTP,
+--log-level by CAIRN_LOG_LEVEL. Flags take precedence over variables. Empty
+variables are ignored.`,
+		Example: `  cairn up                                             # run everything in this process
+  cairn register deploy/examples/knowledge             # register records
+  cairn resolve "which volumes are nearly full?"       # search for skills
+  cairn resolve storage.volume_capacity                # print the package of a skill
   cairn ask --estate deploy/examples/estate.json "how many hosts per site?"`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

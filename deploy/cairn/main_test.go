@@ -83,7 +83,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
 	p := begin(t, program(context.Background(), args...))
-	p.says(t, "Ctrl-C stops.")
+	p.says(t, "Press Ctrl-C to shut down.")
 	p.http = addressed.FindString(p.out.String())
 	return p
 }

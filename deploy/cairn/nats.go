@@ -22,12 +22,12 @@ type natsClient struct {
 }
 
 func (n *natsClient) flags(f *pflag.FlagSet) {
-	secretVar(f, &n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; several with commas between")
-	f.StringVar(&n.inbox, "nats-inbox", "", "`PREFIX` of the subjects of replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
-	f.StringVar(&n.Creds, "nats-creds", "", "`FILE` with the credentials of a NATS user")
-	f.StringVar(&n.NKey, "nats-nkey", "", "`FILE` with the seed of a NATS user's key")
-	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with the certificates by which the NATS server is known, if not by those of the system")
-	f.StringVar(&n.Cert, "nats-cert", "", "`FILE` with the certificate by which this process is known to the NATS server")
+	secretVar(f, &n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; comma-separated list for several")
+	f.StringVar(&n.inbox, "nats-inbox", "", "inbox `PREFIX` for replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
+	f.StringVar(&n.Creds, "nats-creds", "", "NATS credentials `FILE`")
+	f.StringVar(&n.NKey, "nats-nkey", "", "NKey seed `FILE`")
+	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with CA certificates for the NATS server; empty: those of the system")
+	f.StringVar(&n.Cert, "nats-cert", "", "`FILE` with the TLS client certificate for the NATS server")
 	f.StringVar(&n.Key, "nats-key", "", "`FILE` with the private key of --nats-cert")
 }
 
@@ -46,9 +46,9 @@ type secondUser struct{ url, creds, nkey string }
 
 // flags adds the flags with names that begin with name; does says what the user does.
 func (u *secondUser) flags(f *pflag.FlagSet, name, does string) {
-	secretVar(f, &u.url, name, "", "`URL` of the NATS server for the user that "+does+"; empty: the connection of --nats")
-	f.StringVar(&u.creds, name+"-creds", "", "`FILE` with the credentials of the user of --"+name)
-	f.StringVar(&u.nkey, name+"-nkey", "", "`FILE` with the seed of the key of the user of --"+name)
+	secretVar(f, &u.url, name, "", "`URL` of the NATS server with the user that "+does+"; empty: same as --nats")
+	f.StringVar(&u.creds, name+"-creds", "", "NATS credentials `FILE` for --"+name)
+	f.StringVar(&u.nkey, name+"-nkey", "", "NKey seed `FILE` for --"+name)
 }
 
 // client returns the settings of the connection: those of n, except for the user.
@@ -97,7 +97,7 @@ func (n *natsClient) await(ctx context.Context, conn *bus.Conn) error {
 	defer cancel()
 	err := conn.WaitConnected(limited)
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("no NATS server answers at %s", redacted(n.nats))
+		return fmt.Errorf("cannot connect to the NATS server at %s", redacted(n.nats))
 	}
 	return err
 }

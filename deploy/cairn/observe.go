@@ -35,10 +35,10 @@ type probes struct {
 }
 
 func (o *observed) flags(f *pflag.FlagSet) {
-	f.Var(&o.hosts, "http-host", "`NAME` under which clients reach this process, several with spaces between; a request whose Host is none of them, localhost or an IP address is answered 421")
-	f.StringVar(&o.metrics, "metrics", "", "`ADDRESS` of its own for /metrics, /health/live, /health/ready; empty: an edge has them on --http")
-	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "allow a --metrics address that other machines reach; its callers are not authenticated")
-	f.BoolVar(&o.pprof, "pprof", false, "also serve /debug/pprof/ on --metrics: profiles of at most 30 s, one at a time")
+	f.Var(&o.hosts, "http-host", "host `NAME` of this process, space-separated list for several; requests with a Host header other than these, localhost or an IP address are answered with 421")
+	f.StringVar(&o.metrics, "metrics", "", "separate listen `ADDRESS` for /metrics, /health/live and /health/ready; empty: an edge serves them on --http")
+	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "allow a non-loopback --metrics address, which has no authentication")
+	f.BoolVar(&o.pprof, "pprof", false, "serve /debug/pprof/ on --metrics: one profile of at most 30 s at a time")
 }
 
 // observe begins to tell of the process: traces, and with --metrics a listener.
@@ -65,12 +65,12 @@ func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end
 // not ready.
 func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
 	if p.metrics == "" && p.pprof {
-		return nil, errors.New("--pprof serves profiles on --metrics; want an address there")
+		return nil, errors.New("--pprof requires a --metrics address")
 	}
 	if p.metrics == "" {
 		return func() {}, nil
 	}
-	if err := guard("metrics", p.metrics, p.metricsInsecure, "--metrics-insecure"); err != nil {
+	if err := guard("metrics", p.metrics, p.metricsInsecure, "set --metrics-insecure to allow it"); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", p.metrics)
@@ -83,13 +83,13 @@ func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes
 	served.Go(func() {
 		ready := func(asked context.Context) []string {
 			if ctx.Err() != nil {
-				return []string{"the process is stopping"}
+				return []string{"the process is shutting down"}
 			}
 			return of.ready(asked)
 		}
 		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: p.hosts, Pprof: p.pprof, Log: log}.Serve(serving)
 		if err != nil {
-			log.Error("metrics are not served", "err", err)
+			log.Error("metrics server failed", "err", err)
 		}
 	})
 	return func() { stop(); served.Wait() }, nil

@@ -15,7 +15,7 @@ import (
 )
 
 func jsonFlag(cmd *cobra.Command, asJSON *bool) {
-	cmd.Flags().BoolVar(asJSON, "json", false, "answer in JSON, for programs")
+	cmd.Flags().BoolVar(asJSON, "json", false, "print the response as JSON")
 }
 
 // writeJSON writes v indented.

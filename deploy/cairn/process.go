@@ -29,9 +29,9 @@ type process struct {
 }
 
 func (p *process) flags(f *pflag.FlagSet) {
-	f.TextVar(&p.level, "log-level", slog.LevelInfo, "least `LEVEL` that is logged, on stderr: debug, info, warn or error")
-	f.StringVar(&p.format, "log-format", "text", "`FORM` of the log: text or json")
-	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "how long requests in flight may take after SIGTERM; then they are cut off, and the exit code is 124")
+	f.TextVar(&p.level, "log-level", slog.LevelInfo, "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
+	f.StringVar(&p.format, "log-format", "text", "log `FORMAT`: text or json")
+	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
 	p.observed.flags(f)
 }
 
@@ -49,7 +49,7 @@ func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()
 		select {
 		case <-returned.Done():
 		case <-limit.C:
-			log.Error("work was cut off: it did not end within the drain", "drain", p.drain)
+			log.Error("requests in flight were cut off at the end of the drain", "drain", p.drain)
 			os.Exit(exitCutOff)
 		}
 	})
@@ -88,30 +88,30 @@ type backends struct {
 func (b *backends) flags(f *pflag.FlagSet) {
 	b.Config = services.Defaults()
 	c := &b.Config
-	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index; embedded:, in memory and each worker's own, or http://elasticsearch:9200, which all workers share")
-	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model: ollama://host:11434/name, or lexical:, which compares words and needs no server")
-	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, which plans by rules and needs no model")
-	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of a rendering agent that words the answers; empty: the model does")
-	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "how long a tag lives")
-	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count, "`TAGS` that each tenant may hold, the global scope being a tenant of its own; one more is answered 429; 0: any number")
-	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "`MIB` of tags that each tenant may hold; 0: any number")
-	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count, "`RECORDS` that each tenant may hold, the global scope being a tenant of its own; one more is answered 429; 0: any number")
-	f.Int64Var(&b.tenantRecords, "tenant-records-size", c.TenantRecords.Bytes>>20, "`MIB` of records that each tenant may hold; 0: any number")
-	f.IntVar(&c.Slots, "slots", c.Slots, "requests at a time, per service; one more is answered 503")
-	f.IntVar(&b.analyses, "analysis-memory", 0, "`MIB` that all analyses may take at a time, divided among tenants: what they upload, parse and hold; one beyond that is answered 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT), of 4 GiB where there is none")
-	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "how long an analysis goes on when nobody listens, so that its caller can come back")
-	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20), "`MIB` of estates that are cached for the next question about them, at most, in the part of --analysis-memory that no analysis takes")
+	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index: embedded:, in the memory of each worker, or http://elasticsearch:9200, shared by all workers")
+	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model: ollama://host:11434/name, or lexical:, which hashes words and needs no server")
+	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, a rule-based planner that needs no model")
+	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned as they are")
+	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default time to live of tags")
+	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count, "maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
+	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "maximum `MIB` of tags per tenant; 0: unlimited")
+	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count, "maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
+	f.Int64Var(&b.tenantRecords, "tenant-records-size", c.TenantRecords.Bytes>>20, "maximum `MIB` of records per tenant; 0: unlimited")
+	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are answered with 503")
+	f.IntVar(&b.analyses, "analysis-memory", 0, "memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
+	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "grace period for which an analysis continues after its client disconnected, so that it can be resumed")
+	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20), "maximum size in `MIB` of the cache of parsed estates, within the unused part of --analysis-memory")
 }
 
 // streamFlags are the flags of the streams that NATS keeps everything in.
 func streamFlags(f *pflag.FlagSet, s *services.Config) {
-	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "keep tags off the disk: faster, and gone with the NATS server")
-	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync, "sync each tag to disk before it is acknowledged, so that it outlives a power loss; like --tag-memory fixed when the bucket is created")
+	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
+	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync, "sync each tag to disk before acknowledging it, so that it survives a power failure; like --tag-memory, fixed when the bucket is created")
 	c := &s.Copies
-	f.IntVar(&c.Replicas, "replicas", 0, "NATS `SERVERS` that keep each record and tag; 0: as they are kept, and at first 1, in a cluster of up 3")
-	f.StringSliceVar(&c.Tags, "placement-tags", nil, "only NATS servers that have all the `TAGS` keep them")
-	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit", "`MIB` that everything kept may take on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % records the index refuses, 1 % keys; 0: the limit of the NATS account, or 75 % of the free disk of the embedded server, or 4096")
-	f.StringVar(&c.Cluster, "placement-cluster", "", "only NATS servers of the `CLUSTER` keep them")
+	f.IntVar(&c.Replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
+	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
+	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit", "maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
+	f.StringVar(&c.Cluster, "placement-cluster", "", "place streams only in this NATS `CLUSTER`")
 }
 
 // settings are those of the services, for a process with the log.
@@ -163,7 +163,7 @@ func (m mebibytes) Type() string { return "int" }
 // checkStreams reports what is wrong with the values of streamFlags.
 func checkStreams(c services.Config) error {
 	if c.TagMemory && c.TagSync {
-		return errors.New("--tag-memory and --tag-sync: want one of them at most")
+		return errors.New("--tag-memory and --tag-sync are mutually exclusive")
 	}
 	return atLeast("replicas", c.Copies.Replicas, 0)
 }
@@ -202,12 +202,12 @@ type edgeFlags struct {
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&e.http, "http", "127.0.0.1:8080", "`ADDRESS` for HTTP; port 0 takes a free one")
-	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the certificate for HTTPS, in PEM, read anew when it changes; empty: plain HTTP")
+	f.StringVar(&e.http, "http", "127.0.0.1:8080", "listen `ADDRESS` for HTTP; port 0 chooses a free port")
+	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
-	f.DurationVar(&e.patience, "analyze-timeout", bus.Analyze.Timeout, "how long an analysis may take; at most 2m0s")
-	f.IntVar(&e.bodies, "body-memory", 0, "`MIB` that the bodies of requests may take at a time, divided among tenants; a request beyond that is answered 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT), of 4 GiB where there is none")
+	f.DurationVar(&e.patience, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
+	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of request bodies in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 
 // config is that of an edge; its listener is to be closed.

@@ -121,7 +121,7 @@ func readJSON(name string, data []byte) []found {
 		case errors.Is(err, io.EOF) && d.StackDepth() == 0:
 			return all
 		case err != nil:
-			return append(all, found{source: source, err: fmt.Errorf("not valid JSON, and nothing after it was read: %w", err)})
+			return append(all, found{source: source, err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
 		case value != nil:
 			all = append(all, found{source: source, text: value.Clone()})
 		}

@@ -20,25 +20,25 @@ type register struct {
 func registerCommand() *cobra.Command {
 	r := &register{}
 	cmd := &cobra.Command{
-		Use:   "register FILE|FOLDER|-…",
-		Short: "Register the records of files and folders",
-		Long: `Register sends records to Cairn: from JSON files, YAML files (several documents
-are fine), JSONL files (a record a line), whole folders of these, or stdin (-).
-A file holds one record, a list of them, or one after the other.
+		Use:   "register FILE|DIRECTORY|-…",
+		Short: "Register records from files and directories",
+		Long: `Register sends records to Cairn from JSON, YAML (multiple documents are supported) and
+JSON Lines files, from directories of these, or from stdin (-). A file contains one
+record, a list, or a sequence of records.
 
-A record is written bare, and its kind told by its id: skill_id, agent_id,
-tool_id, context_builder_id, guardrail_id or template_id (a skill may name its
-template_id). Or it is written as the body of a registration, such as
+The kind of a bare record is derived from its id member: skill_id, agent_id, tool_id,
+context_builder_id, guardrail_id or template_id (a skill may also have a template_id).
+The body of a registration request is accepted too, such as
 {"agent_data": {"agent_id": "storage"}, "skill_ids": ["storage.volume_capacity"]}.
 
-A record replaces the one registered before under the same id and tenant; of two
-in the same call the later one wins. What a busy server refuses is sent again.
-The exit code is 1 when any record was refused.`,
+A record replaces the one with the same id and tenant; of duplicates in one call the
+last one wins. Requests that an overloaded server rejects are retried. The exit code is
+1 if any record was rejected.`,
 		Example: `  cairn register deploy/examples/knowledge
   cairn register skills.jsonl tools.yaml --tenant acme
-  cairn register --dry-run skills.jsonl        # only look for mistakes; needs no server
+  cairn register --dry-run skills.jsonl        # validate only; needs no server
   jq -c '.skills[]' export.json | cairn register -`,
-		Args: wants("files or folders", 1, -1),
+		Args: wants("files or directories", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := readAll(args, cmd.InOrStdin())
 			if err != nil {
@@ -48,8 +48,8 @@ The exit code is 1 when any record was refused.`,
 		},
 	}
 	r.flag(cmd)
-	cmd.Flags().StringVar(&r.tenant, "tenant", "", "`TENANT` of the records that name none; empty: they are global")
-	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "check the records and send nothing")
+	cmd.Flags().StringVar(&r.tenant, "tenant", "", "default `TENANT` of records without tenant_id; empty: global scope")
+	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "validate the records without sending them")
 	jsonFlag(cmd, &r.json)
 	return cmd
 }

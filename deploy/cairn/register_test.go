@@ -29,20 +29,20 @@ func TestReading(t *testing.T) {
 		{"a skill that names its template", "a.json", `{"skill_id": "a.b", "template_id": "t"}`, "", []record{{"a.json:1", "skill", "a.b", "", `{"record":{"skill_id":"a.b","template_id":"t"}}`}}},
 		{"a template", "a.json", `{"template_id": "t"}`, "", []record{{"a.json:1", "template", "t", "", `{"template_data":{"template_id":"t"}}`}}},
 		{"the body of a registration", "a.json", `{"agent_data": {"agent_id": "a"}, "skill_ids": ["x.y"]}`, "", []record{{"a.json:1", "agent", "a", "", `{"agent_data":{"agent_id":"a"},"skill_ids":["x.y"]}`}}},
-		{"two ids", "a.json", `{"agent_id": "a", "tool_id": "a.b.c"}`, "", []record{{"a.json:1", "", "", "not clear", ""}}},
-		{"no id", "a.json", `{"name": "a"}`, "", []record{{"a.json:1", "", "", "no member tells its kind", ""}}},
+		{"two ids", "a.json", `{"agent_id": "a", "tool_id": "a.b.c"}`, "", []record{{"a.json:1", "", "", "ambiguous kind", ""}}},
+		{"no id", "a.json", `{"name": "a"}`, "", []record{{"a.json:1", "", "", "unknown kind", ""}}},
 		{"no object", "a.json", `[7]`, "", []record{{"a.json:1", "", "", "want a record", ""}}},
 		{"a broken file", "a.json", "[{\"agent_id\": \"a\"},\n{]", "", []record{
-			{"a.json:1", "agent", "a", "", `{"agent_data":{"agent_id":"a"}}`}, {"a.json:1", "", "", "not valid JSON", ""}}},
+			{"a.json:1", "agent", "a", "", `{"agent_data":{"agent_id":"a"}}`}, {"a.json:1", "", "", "invalid JSON", ""}}},
 		{"lines, one broken", "a.jsonl", "{\"agent_id\": \"a\"}\n\n{\n{\"agent_id\": \"b\"}", "", []record{
 			{"a.jsonl:1", "agent", "a", "", `{"agent_data":{"agent_id":"a"}}`},
-			{"a.jsonl:3", "", "", "not valid JSON", ""},
+			{"a.jsonl:3", "", "", "invalid JSON", ""},
 			{"a.jsonl:4", "agent", "b", "", `{"agent_data":{"agent_id":"b"}}`}}},
 		{"YAML documents and lists", "a.yaml", "---\nagent_id: a\n---\n# nothing\n---\n- context_builder_id: c\n  since: 2026-01-31\n- agent_id: b\n", "", []record{
 			{"a.yaml:2", "agent", "a", "", `{"agent_data":{"agent_id":"a"}}`},
 			{"a.yaml:6", "context_builder", "c", "", `{"cb_data":{"context_builder_id":"c","since":"2026-01-31"}}`},
 			{"a.yaml:8", "agent", "b", "", `{"agent_data":{"agent_id":"b"}}`}}},
-		{"broken YAML", "a.yml", "a: [", "", []record{{"a.yml", "", "", "not valid YAML", ""}}},
+		{"broken YAML", "a.yml", "a: [", "", []record{{"a.yml", "", "", "invalid YAML", ""}}},
 		{"the tenant of a bare record", "a.json", `{"agent_id": "a"}`, "t", []record{{"a.json:1", "agent", "a", "", `{"agent_data":{"agent_id":"a","tenant_id":"t"}}`}}},
 		{"the tenant of a body", "a.json", `{"agent_data": {"agent_id": "a"}}`, "t", []record{{"a.json:1", "agent", "a", "", `{"agent_data":{"agent_id":"a","tenant_id":"t"}}`}}},
 		{"a record that names its tenant", "a.json", `[{"agent_id":"a","tenant_id":"own"},{"agent_id":"b","tenant_id":null}]`, "t", []record{
@@ -106,11 +106,11 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the later of two did not win: %+v", found)
 	}
 	people := do(t, `{"skill_id": "flat"}`, "register", "--url", s.http, "-")
-	if people.code != 1 || !strings.Contains(people.out, "refused 1:\n  stdin:1  skill  flat  CE-061  record.skill_id: want at least 2 segments") {
+	if people.code != 1 || !strings.Contains(people.out, "rejected 1:\n  stdin:1  skill  flat  CE-061  record.skill_id: want at least 2 segments") {
 		t.Errorf("for people: %+v", people)
 	}
 	dry := do(t, `[{"skill_id": "flat"}, {"skill_id": "a.b"}]`, "register", "--url", "http://127.0.0.1:1", "--dry-run", "-")
-	if dry.code != 1 || !strings.HasPrefix(dry.out, "found no mistake in 1 of 2 records") {
+	if dry.code != 1 || !strings.HasPrefix(dry.out, "validated 1 of 2 records") {
 		t.Errorf("dry run: %+v", dry)
 	}
 }
@@ -133,7 +133,7 @@ func TestRegisterRetries(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	got := do(t, `{"agent_id": "a"}`, "register", "--url", server.URL, "-")
-	if got.code != 0 || asked.Load() != 3 || !strings.Contains(got.out, "1 are durable, and searchable once a dependency is back") {
+	if got.code != 0 || asked.Load() != 3 || !strings.Contains(got.out, "1 are durable but not searchable yet") {
 		t.Errorf("asked %d times: %+v", asked.Load(), got)
 	}
 }

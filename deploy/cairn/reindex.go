@@ -23,15 +23,15 @@ func reindexCommand() *cobra.Command {
 	r := &reindex{}
 	cmd := &cobra.Command{
 		Use:   "reindex",
-		Short: "Fill a new search index from the catalog",
-		Long: `Reindex begins to fill a new search index with all records of the catalog. Searches
-go on in the old one, which it replaces when it is full; what is registered meanwhile
-is found then. "cairn status" says how far it is.
+		Short: "Rebuild the search index from the catalog",
+		Long: `Reindex starts filling a new index generation with all records of the catalog.
+Searches use the current generation until the new one has caught up. "cairn status"
+shows the progress.
 
-Nobody has to call it after a change of the embedding model: that is noticed.
-An index in memory needs it never.`,
+A change of the embedding model is detected automatically and needs no reindex. Nor
+does the in-memory index, which is rebuilt at startup.`,
 		Example: "  cairn reindex && cairn status",
-		Args:    wants("nothing more", 0, 0),
+		Args:    wants("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	r.flag(cmd)
@@ -42,7 +42,7 @@ An index in memory needs it never.`,
 func (r *reindex) run(ctx context.Context, out io.Writer) error {
 	a, err := r.post(ctx, "/register/reindex", schemas.Nothing{})
 	if errors.Is(err, schemas.ErrNotImplemented) {
-		return r.say(out, []byte(`{"records":0}`), "there is nothing to reindex: the index is in memory, and made from the catalog at each start")
+		return r.say(out, []byte(`{"records":0}`), "nothing to reindex: the in-memory index is rebuilt from the catalog at startup")
 	}
 	if err != nil {
 		return err
@@ -52,9 +52,9 @@ func (r *reindex) run(ctx context.Context, out io.Writer) error {
 		Records    uint64 `json:"records"`
 	}
 	if err := json.Unmarshal(a.body, &began); err != nil {
-		return fmt.Errorf("%s answers what is no answer: %w", r.url, err)
+		return fmt.Errorf("invalid response from %s: %w", r.url, err)
 	}
-	return r.say(out, a.body, fmt.Sprintf("%d records are being written to the index %s; see cairn status", began.Records, began.Generation))
+	return r.say(out, a.body, fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation))
 }
 
 func (r *reindex) say(out io.Writer, answer jsontext.Value, sentence string) error {

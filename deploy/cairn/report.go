@@ -20,14 +20,14 @@ const reportTime = 2 * time.Second
 func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
 	t := newTable(out)
 	line := func(what string, said ...string) { t.row(append([]string{"  " + what}, said...)...) }
-	t.row("Cairn " + bus.Version + " is up.")
+	t.row("Cairn " + bus.Version + " is running.")
 	t.row()
-	line("http", http, "try "+http+"/docs")
-	line("nats", cmp.Or(nats, "inside this process"))
+	line("http", http, "documentation: "+http+"/docs")
+	line("nats", cmp.Or(nats, "in-process only"))
 	if u.cluster.Name != "" {
 		line("cluster", u.cluster.Name, "node "+node)
 	}
-	line("data", cmp.Or(u.data, "nowhere: it ends with this process"))
+	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
 	line("services", strings.Join(services.Roles(), " "))
 	line("index", redacted(c.Index))
 	line("embed", redacted(c.Embed))
@@ -39,7 +39,7 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 		line("degraded", sentence)
 	}
 	t.row()
-	t.row("Ctrl-C stops.")
+	t.row("Press Ctrl-C to shut down.")
 	_ = t.write() // a lost report changes nothing
 }
 

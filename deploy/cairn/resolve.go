@@ -38,17 +38,17 @@ func resolveCommand() *cobra.Command {
 	r := &resolve{as: map[string]*bool{}}
 	cmd := &cobra.Command{
 		Use:   "resolve QUERY|ID",
-		Short: "Find skills for a query, or a skill with all that serves it by its id",
-		Long: `Resolve finds the skills that fit a query, best first, or gives the skill of an id
-with its context builders, tools, guardrails and template.
+		Short: "Search for skills, or print the package of a skill",
+		Long: `Resolve prints the skills that match a query, best first, or the package of a skill:
+its context builders, tools, guardrails and template.
 
-An argument that is one word of two or more parts with dots between, such as
-storage.volume_capacity, is taken as a skill's id; anything else is a query.
---skill and --query decide it instead. --agent finds the agent that fits a query,
---tool gives a tool by id and --tool-class all tools of a class.
+An argument of two or more segments with dots between and without spaces, such as
+storage.volume_capacity, is a skill id; anything else is a query. --skill and --query
+override this. --agent searches for an agent, --tool prints a tool by id, and
+--tool-class lists the tools of a class.
 
-With --tenant, the tenant's own records come first and the global ones where it
-has none; guardrails of both always apply. Without, only global ones are seen.`,
+With --tenant, records of the tenant take precedence over global ones, and guardrails
+of both scopes apply. Without it, only global records are visible.`,
 		Example: `  cairn resolve "which volumes are nearly full?" --tenant acme
   cairn resolve storage.volume_capacity --tenant acme --explain
   cairn resolve --agent "storage capacity"
@@ -76,10 +76,10 @@ func (r *resolve) flags(cmd *cobra.Command) {
 		r.as[as.name] = f.Bool(as.name, false, as.usage)
 	}
 	cmd.MarkFlagsMutuallyExclusive(asSkill, asQuery, asAgent, asTool, asClass)
-	f.StringVar(&r.tenant, "tenant", "", "`TENANT` for whom; empty: the global collection alone")
-	f.IntVar(&r.topK, "top-k", schemas.DefaultTopK, "how many skills a query finds at most, 1 to 100")
-	f.StringVar(&r.search, "search", schemas.SearchHybrid, "`METHOD` by which a query finds: text (words alone), vector (vectors alone) or hybrid (both)")
-	f.BoolVar(&r.explain, "explain", false, "also say from which collection and by which link each part came")
+	f.StringVar(&r.tenant, "tenant", "", "`TENANT` scope of the request; empty: global scope")
+	f.IntVar(&r.topK, "top-k", schemas.DefaultTopK, "maximum number of skills for a query, 1 to 100")
+	f.StringVar(&r.search, "search", schemas.SearchHybrid, "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)")
+	f.BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
 	jsonFlag(cmd, &r.json)
 }
 
@@ -108,7 +108,7 @@ func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
 	got, err := r.post(ctx, path, question)
 	switch {
 	case guessed && as == asSkill && errors.Is(err, schemas.ErrSkillNotFound):
-		return fmt.Errorf("%w: %q was taken as the id of a skill; to search for it: --query", err, arg)
+		return fmt.Errorf("%w: %q was interpreted as a skill id; use --query to search", err, arg)
 	case err != nil:
 		return err
 	case r.json:

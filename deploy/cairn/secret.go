@@ -20,7 +20,7 @@ const fileSuffix = "-file"
 // it: the values of flags are visible to other processes of the machine.
 func secretVar(f *pflag.FlagSet, p *string, name, value, usage string) {
 	f.StringVar(p, name, value, usage)
-	f.String(name+fileSuffix, "", "`FILE` with the value of --"+name+", which other users of the machine then cannot see")
+	f.String(name+fileSuffix, "", "`FILE` that contains the value of --"+name+", which hides it from the process list")
 }
 
 // fromFiles sets each flag whose value is in a file.
@@ -33,7 +33,7 @@ func fromFiles(flags *pflag.FlagSet) error {
 			return
 		}
 		if secret.Changed {
-			all = append(all, fmt.Errorf("--%s and --%s: want one of them at most", name, f.Name))
+			all = append(all, fmt.Errorf("--%s and --%s are mutually exclusive", name, f.Name))
 			return
 		}
 		value, err := readSecret(f.Value.String())

@@ -26,17 +26,17 @@ func setupCommand() *cobra.Command {
 	s := &setup{config: services.Defaults()}
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Create the streams on a NATS server, or upgrade them",
-		Long: `Setup creates the JetStream streams that workers, edges and cairn key use, or
-upgrades the configuration of those that exist. It is run by the operator, before the
-first worker starts and with each new version; cairn up does it itself. Workers need
-no permission to create or to change a stream.
+		Short: "Create or upgrade the JetStream streams on a NATS server",
+		Long: `Setup creates the JetStream streams that workers, edges and "cairn key" use, and
+updates the configuration of existing ones. Run it as the operator before the first
+worker starts and after each upgrade. "cairn up" includes it. Workers need no
+permission to create or update streams.
 
-What the streams hold is kept. The events of analyses are in memory: a NATS server that
-belongs to no cluster loses their stream when it restarts, so setup is run again then.`,
+Existing data is preserved. Events of analyses are stored in memory: run setup again
+after a restart of a NATS server that is not part of a cluster.`,
 		Example: `  cairn setup --nats nats://nats:4222
   cairn setup --replicas 3 --nats nats://operator:$O@nats:4222 --keys-nats nats://keys:$K@nats:4222`,
-		Args: wants("nothing more", 0, 0),
+		Args: wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.run(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -63,6 +63,6 @@ func (s *setup) run(ctx context.Context, out io.Writer) error {
 	if err := services.Setup(limited, conn, keys, s.config); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "All streams are set up on %s\n", redacted(s.nats))
+	_, err = fmt.Fprintf(out, "Created or updated all streams on %s\n", redacted(s.nats))
 	return err
 }

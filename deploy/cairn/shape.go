@@ -65,7 +65,7 @@ func newRecord(source string, text jsontext.Value, tenant string) record {
 func (r *record) read(text jsontext.Value, tenant string) error {
 	var whole object
 	if err := json.Unmarshal(text, &whole, lenient); err != nil {
-		return fmt.Errorf("want a record, which is an object, got %.40s", text)
+		return fmt.Errorf("want a record (a JSON object), got %.40s", text)
 	}
 	s, wrapped, err := shapeOf(whole)
 	if err != nil {
@@ -96,10 +96,10 @@ func shapeOf(whole object) (s shape, wrapped bool, err error) {
 	case len(bare) == 0 && len(bodies) == 1:
 		return bodies[0], true, nil
 	case len(bare)+len(bodies) == 0:
-		return s, false, errors.New("no member tells its kind: want an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; it has " +
+		return s, false, errors.New("unknown kind: want an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
 			strings.Join(slices.Sorted(maps.Keys(whole)), ", "))
 	default:
-		return s, false, errors.New("its kind is not clear, it has the ids or bodies of several; write it as one body, such as {\"agent_data\": {…}}")
+		return s, false, errors.New("ambiguous kind: the record has ids or bodies of several kinds; want one body, such as {\"agent_data\": {…}}")
 	}
 }
 

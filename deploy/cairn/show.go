@@ -61,10 +61,10 @@ func (r reasons) of(kind, id string) string {
 	}
 	text := why.Scope + ", via " + why.Via
 	if why.TextRank > 0 {
-		text += fmt.Sprintf(", %d by words", why.TextRank)
+		text += fmt.Sprintf(", text rank %d", why.TextRank)
 	}
 	if why.VectorRank > 0 {
-		text += fmt.Sprintf(", %d by meaning", why.VectorRank)
+		text += fmt.Sprintf(", vector rank %d", why.VectorRank)
 	}
 	return "[" + text + "]"
 }

@@ -27,12 +27,12 @@ func statusCommand() *cobra.Command {
 	s := &status{}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "How Cairn is",
-		Long: `Status says how Cairn and each of its services are, with which backends, what is
-degraded, and up to which revision of the catalog they have read. The exit code
-is 1 when Cairn is down, and 0 when it is degraded.`,
+		Short: "Print the health of Cairn and its services",
+		Long: `Status prints the health of Cairn and of each service, their backends, reasons for a
+degraded state, and the applied revision of the catalog. The exit code is 1 when the
+status is down, and 0 when it is ok or degraded.`,
 		Example: "  cairn status\n  cairn status --json | jq .status",
-		Args:    wants("nothing more", 0, 0),
+		Args:    wants("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	s.flag(cmd)
@@ -82,7 +82,7 @@ func printHealth(out io.Writer, h schemas.Health) error {
 			continue
 		}
 		for _, r := range s.Index.QuarantinedRecords {
-			t.row(fmt.Sprintf("refused: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
+			t.row(fmt.Sprintf("quarantined: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
 		}
 	}
 	return t.write()
@@ -109,7 +109,7 @@ func searchable(i *schemas.IndexStatus) (list []string) {
 		list = append(list, "index "+i.Fingerprint)
 	}
 	if i.Live != i.Fingerprint {
-		list = append(list, "searches read "+cmp.Or(i.Live, "nothing"))
+		list = append(list, "live index "+cmp.Or(i.Live, "none"))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(i.Documents)) {
 		list = append(list, fmt.Sprintf("%ss %d", kind, i.Documents[kind]))
@@ -118,7 +118,7 @@ func searchable(i *schemas.IndexStatus) (list []string) {
 		list = append(list, fmt.Sprint("lag ", *i.Lag))
 	}
 	if i.Quarantined > 0 {
-		list = append(list, fmt.Sprint("refused ", i.Quarantined))
+		list = append(list, fmt.Sprint("quarantined ", i.Quarantined))
 	}
 	return list
 }

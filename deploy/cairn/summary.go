@@ -72,7 +72,7 @@ func (s summary) print(out io.Writer) error {
 		accepted += n
 	}
 	if s.DryRun {
-		verb = "found no mistake in"
+		verb = "validated"
 	}
 	t.row(fmt.Sprintf("%s %d of %d records in %.1f s", verb, accepted, accepted+len(s.Refused)+s.Unsent, s.Seconds))
 	for _, kind := range schemas.Kinds() {
@@ -81,13 +81,13 @@ func (s summary) print(out io.Writer) error {
 		}
 	}
 	if s.Later > 0 {
-		t.row(fmt.Sprintf("%d are durable, and searchable once a dependency is back: see cairn status", s.Later))
+		t.row(fmt.Sprintf("%d are durable but not searchable yet, until a dependency recovers: see cairn status", s.Later))
 	}
 	if s.Unsent > 0 {
-		t.row(fmt.Sprintf("%d were not sent: interrupted", s.Unsent))
+		t.row(fmt.Sprintf("%d not sent: interrupted", s.Unsent))
 	}
 	if len(s.Refused) > 0 {
-		t.row(fmt.Sprintf("refused %d:", len(s.Refused)))
+		t.row(fmt.Sprintf("rejected %d:", len(s.Refused)))
 	}
 	for _, f := range s.Refused {
 		t.row("  " + f.Source + "  " + f.String())

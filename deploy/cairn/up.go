@@ -34,42 +34,42 @@ func upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in this process",
-		Long: `Up runs an embedded NATS server with JetStream, all services and the HTTP edge
-in this process, and says where. Nothing else is needed.
+		Long: `Up runs an embedded NATS server with JetStream, all services and the HTTP edge in
+this process. It needs no other server.
 
-Without --model, an Ollama that runs on its usual port (or at OLLAMA_HOST) is
-used when it has a model that can call tools; else offline:, which plans by
-rules. Further workers and edges can join on the NATS address.
+Without --model, it uses Ollama on its default port (or at OLLAMA_HOST) if that has
+a model with tool calling, and otherwise the rule-based planner offline:. Further
+workers and edges can connect to the NATS address.
 
-With --cluster the servers of several such processes are one: what is kept is
-kept by three of them, and each answers for all. While more than half are away,
-it waits, and answers 503.
+With --cluster, several such processes form a NATS cluster: streams have three
+replicas, and every node serves all requests. Without a quorum, requests are
+answered with 503.
 
-Ctrl-C, or SIGTERM, takes no more requests and answers those in flight; a second
-one ends the process at once.`,
+SIGINT (Ctrl-C) or SIGTERM starts a graceful shutdown; a second signal terminates
+the process immediately.`,
 		Example: `  cairn up
   cairn up --data /var/lib/cairn --model ollama://127.0.0.1:11434/qwen3:8b
-  cairn up --http 0.0.0.0:8080 --insecure            # for everyone on the network
-  cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # leaves no trace; a free port
+  cairn up --http 0.0.0.0:8080 --insecure            # no authentication on any interface
+  cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # in memory, on a free port
   cairn up --cluster prod --cluster-listen 10.0.0.1:6222 --cluster-secret-file secret \
     --routes nats://10.0.0.2:6222,nats://10.0.0.3:6222     # one of three machines`,
-		Args: wants("nothing more", 0, 0),
+		Args: wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
 	u.edgeFlags.flags(f)
-	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "`ADDRESS` for NATS; empty: only this process reaches it")
-	f.StringVar(&u.data, "data", "data", "`FOLDER` where everything is kept; empty: nowhere, it ends with the process")
-	secretVar(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server give: nats://SECRET@host:4222")
-	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the certificate of the NATS server, in PEM, read anew when it changes; empty: nothing is encrypted")
+	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "listen `ADDRESS` for NATS clients; empty: in-process connections only")
+	f.StringVar(&u.data, "data", "data", "data `DIRECTORY`; empty: in memory, lost when the process exits")
+	secretVar(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
+	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the PEM certificate of the NATS server, reloaded when it changes; empty: no TLS")
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
-	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the certificates by which the nodes of a cluster know each other, read at the start; empty: routes are not encrypted")
+	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the CA certificates for mutual TLS between cluster nodes, read at startup; empty: routes without TLS")
 	u.cluster.flags(f)
 	u.backends.flags(f)
 	streamFlags(f, &u.backends.Config)
-	u.backends.Model, f.Lookup("model").DefValue = "", "found, or offline:"
+	u.backends.Model, f.Lookup("model").DefValue = "", "detected, or offline:"
 	u.process.flags(f)
 	return cmd
 }
@@ -85,7 +85,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if u.nats != "" {
-		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "", "a --nats-secret-file that clients give, or --insecure"); err != nil {
+		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "", "set --nats-secret-file, or --insecure to allow it"); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer func() { _ = e.Listener.Close() }() // the edge has closed it, if it ran
 	if e.Access.On() && u.nats != "" && u.security.Secret == "" {
-		log.Warn("whoever reaches NATS may do everything, and make keys; --nats-secret changes that", "nats", u.nats)
+		log.Warn("NATS has no authentication: its clients have all permissions, including creating keys; set --nats-secret", "nats", u.nats)
 	}
 	free, err := own(u.data)
 	if err != nil {
@@ -120,10 +120,10 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 	}
 	found, ok := services.FindModel(ctx)
 	if ok {
-		c.Model, u.chosen = found, "found; another: --model"
+		c.Model, u.chosen = found, "detected; override with --model"
 		return c
 	}
-	c.Model, u.chosen = services.Defaults().Model, "plans by rules: no Ollama with a model that calls tools was found"
+	c.Model, u.chosen = services.Defaults().Model, "rule-based planner: no Ollama model with tool calling detected"
 	return c
 }
 
@@ -154,7 +154,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	err = together(ctx, conn, c, e, u.cluster.founding(server, conn, c), func() {
 		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {
-			_, _ = fmt.Fprintln(out, "Stopping: requests in flight are answered first. Once more ends at once.")
+			_, _ = fmt.Fprintln(out, "Shutting down: draining requests in flight. Press Ctrl-C again to terminate immediately.")
 		})
 	})
 	if err == nil {
@@ -177,7 +177,7 @@ func own(dir string) (func(), error) {
 	case err != nil:
 		return nil, fmt.Errorf("--data: %w", err)
 	case !taken:
-		return nil, errors.New("--data: another process uses " + dir)
+		return nil, errors.New("--data: " + dir + " is locked by another process")
 	}
 	return func() { _ = lock.Unlock() }, nil // the system frees it with the process anyway
 }

@@ -29,7 +29,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; see: cairn up --help"},
 		{"a flag that is no duration", []string{"up", "--tag-ttl", "3"}, "missing unit"},
 		{"a time to live below a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: want at least 1s"},
-		{"tags off the disk and on it", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync: want one"},
+		{"tags off the disk and on it", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync are mutually exclusive"},
 		{"no slots", append(quiet, "--slots", "0"), "--slots: want at least 1"},
 		{"an unknown level of the log", []string{"up", "--log-level", "loud"}, "loud"},
 		{"an unknown form of the log", []string{"up", "--log-format", "xml"}, "want text or json"},
@@ -38,7 +38,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"every address", []string{"up", "--http", ":0"}, "--insecure"},
 		{"an address of strangers for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"}, "--insecure"},
 		{"a way to be known that is none", append(quiet, "--auth", "stars"), "--auth: want off, keys or oidc=ISSUER,AUDIENCE"},
-		{"limits of nobody", append(quiet, "--rate-limit", "3"), "they need --auth"},
+		{"limits of nobody", append(quiet, "--rate-limit", "3"), "require --auth"},
 		{"a limit that is no number", append(quiet, "--auth", "keys", "--rate-limit", "NaN"), "want a number of at least 0"},
 		{"a limit without end", append(quiet, "--auth", "keys", "--rate-limit", "+Inf"), "want a number of at least 0"},
 		{"a limit below none", append(quiet, "--auth", "keys", "--rate-limit", "-1"), "want a number of at least 0"},
@@ -46,7 +46,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"a certificate that is none", append(quiet, "--tls-cert", file, "--tls-key", file), "failed to find any PEM data in certificate"},
 		{"a key for NATS without its certificate", append(quiet, "--nats-tls-key", file), "--nats-tls-cert and --nats-tls-key: want both or none"},
 		{"a certificate for NATS without its key", append(quiet, "--nats-tls-cert", file), "--nats-tls-cert and --nats-tls-key: want both or none"},
-		{"an address of strangers for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 can be reached by other machines"},
+		{"an address of strangers for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 is not a loopback address"},
 		{"a worker's too", []string{"worker", "--metrics", ":0"}, "--metrics-insecure"},
 		{"profiles without a listener", []string{"up", "--http", "127.0.0.1:0", "--pprof"}, "--metrics"},
 		{"a port that is taken", []string{"up", "--http", address}, "address already in use"},
@@ -56,11 +56,11 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"an unknown index", append(quiet, "--index", "cards:"), `index "cards:"`},
 		{"an unknown role", []string{"worker", "cook"}, "want tags, register, resolve, analyze"},
 		{"an embedded server elsewhere", []string{"worker", "--nats", "embedded:x"}, "embedded"},
-		{"nothing to register", []string{"register"}, "want files or folders"},
+		{"nothing to register", []string{"register"}, "want files or directories"},
 		{"a file that is not there", []string{"register", filepath.Join(file, "x.json")}, "not a directory"},
 		{"a folder without records", []string{"register", t.TempDir()}, "no .json"},
-		{"a server that is away", []string{"status", "--url", "http://127.0.0.1:1"}, "no Cairn answers at http://127.0.0.1:1"},
-		{"a server that is not Cairn", []string{"status", "--url", taken.URL}, "not Cairn"},
+		{"a server that is away", []string{"status", "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn at http://127.0.0.1:1"},
+		{"a server that is not Cairn", []string{"status", "--url", taken.URL}, "not a Cairn error"},
 		{"a URL that is none", []string{"status", "--url", "here"}, "unsupported protocol"},
 		{"a question without an estate", []string{"ask", "how many?"}, "--estate is required"},
 		{"two things that the argument is", []string{"resolve", "--skill", "--agent", "a.b"}, "[skill query agent tool tool-class]"},
@@ -108,7 +108,7 @@ func TestDataFolder(t *testing.T) {
 		t.Fatal(got)
 	}
 	second := do(t, "", "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", dir)
-	if second.code != 1 || !strings.Contains(second.err, "another process uses") {
+	if second.code != 1 || !strings.Contains(second.err, "is locked by another process") {
 		t.Errorf("a second process on the folder: %+v", second)
 	}
 	first.signal(t)
@@ -152,7 +152,7 @@ func TestSecondSignalKills(t *testing.T) {
 	}
 	<-asked
 	s.signal(t)
-	s.says(t, "Stopping")
+	s.says(t, "Shutting down")
 	if strings.Contains(s.out.String(), "Stopped.") {
 		t.Errorf("stopped with a request in flight:\n%s", s.out)
 	}

@@ -23,9 +23,9 @@ func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Which Cairn this is",
+		Short:   "Print the version",
 		Example: "  cairn version\n  cairn version --json",
-		Args:    wants("nothing more", 0, 0),
+		Args:    wants("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if asJSON {

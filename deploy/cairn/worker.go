@@ -27,16 +27,16 @@ func workerCommand() *cobra.Command {
 	roles := strings.Join(services.Roles(), ", ")
 	cmd := &cobra.Command{
 		Use:   "worker [ROLE…]",
-		Short: "Run services alone: all, or those of the roles",
-		Long: `Worker runs services on a NATS server: ` + roles + `. Only by name it
-runs render, the rendering agent that analyze asks with --render cairn.render.
-Workers of a role share its requests, so more of them answer more; they need
-nothing of each other and may be stopped at any time.
+		Short: "Run the services of some or all roles",
+		Long: `Worker runs services on a NATS server: ` + roles + ` by default. The
+role render, a rendering agent for "--render cairn.render", runs only when it is named.
+Workers of the same role share its requests through a queue group and can be started
+and stopped at any time.
 
-The streams that they use are created by cairn setup. A worker that starts before
-waits for them, and logs which one is missing.`,
+"cairn setup" creates the streams. A worker that starts earlier waits for them and logs
+the missing one.`,
 		Example: `  cairn worker                                            # all roles
-  cairn worker resolve --nats nats://nats:4222            # one more to resolve
+  cairn worker resolve --nats nats://nats:4222            # one more resolve worker
   cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
 		ValidArgs: services.Known(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +54,7 @@ waits for them, and logs which one is missing.`,
 func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	for _, role := range w.backends.Roles {
 		if !slices.Contains(services.Known(), role) {
-			return fmt.Errorf("there is no role %q; want %s", role, strings.Join(services.Known(), ", "))
+			return fmt.Errorf("unknown role %q; want %s", role, strings.Join(services.Known(), ", "))
 		}
 	}
 	log, err := w.logger(errOut)
@@ -93,7 +93,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 func (w *worker) missing(conn *bus.Conn) []string {
 	switch {
 	case !conn.Connected():
-		return []string{"NATS is away"}
+		return []string{"NATS is unavailable"}
 	case !w.serves.Load():
 		return []string{"the services are starting"}
 	}

@@ -21,7 +21,7 @@ func readYAML(name string, data []byte) []found {
 		case errors.Is(err, io.EOF):
 			return all
 		case err != nil:
-			return append(all, found{source: name, err: fmt.Errorf("not valid YAML, and nothing after it was read: %w", err)})
+			return append(all, found{source: name, err: fmt.Errorf("invalid YAML; the rest was skipped: %w", err)})
 		}
 		all = append(all, listed(name, &document)...)
 	}
