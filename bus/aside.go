@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// storeFolder is where a server keeps its streams, in the folder it is given.
+	// storeFolder is the folder of JetStream within StoreDir.
 	storeFolder = "jetstream"
-	// aloneFolder has what a node kept before it was one, until the cluster has it.
+	// aloneFolder holds a node's stand-alone streams until they are migrated.
 	aloneFolder = "alone"
-	// broughtFolder has it afterwards. It may be deleted.
+	// broughtFolder holds them after the migration. It may be deleted.
 	broughtFolder = "alone-brought"
 )
 
-// clustered reports whether dir is that of a node: it has the cluster's log.
+// clustered reports whether dir belongs to a cluster node: it contains the meta log.
 func clustered(dir string) bool {
 	return exists(filepath.Join(dir, storeFolder, "$SYS", "_js_", "_meta_"))
 }
 
-// putAside moves streams away that a server kept in dir when it was alone: the
-// cluster does not know them, and a node deletes what its cluster does not know
-// (nats-server, jetstream_cluster.go, checkForOrphans).
+// putAside moves stand-alone streams out of the way: a node deletes streams that
+// its cluster does not know (nats-server, jetstream_cluster.go, checkForOrphans).
 func putAside(dir string) error {
 	store := filepath.Join(dir, storeFolder)
 	if !exists(store) || clustered(dir) {
@@ -33,12 +32,12 @@ func putAside(dir string) error {
 	}
 	alone := filepath.Join(dir, aloneFolder)
 	if exists(alone) {
-		return nil // a start that ended early has moved it, and left an empty store
+		return nil // an interrupted start has moved it and left an empty store
 	}
 	if err := os.Mkdir(alone, 0o750); err != nil {
-		return fmt.Errorf("put the data aside: %w", err)
+		return fmt.Errorf("move the stand-alone data: %w", err)
 	}
-	return wrap("put the data aside", renameDurably(store, filepath.Join(alone, storeFolder)))
+	return wrap("move the stand-alone data", renameDurably(store, filepath.Join(alone, storeFolder)))
 }
 
 func exists(path string) bool {
@@ -46,7 +45,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// madeName is a name for a node that nobody else has.
+// madeName returns a unique node name.
 func madeName() string {
 	host, err := os.Hostname()
 	if err != nil {

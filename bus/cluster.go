@@ -16,26 +16,26 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// Cluster is what a server has to know to be a node of a cluster.
+// Cluster is the configuration of a cluster node.
 type Cluster struct {
 	Name      string   // of the cluster, the same on all nodes
-	Node      string   // of this node, different on all and never another; empty: one is made and kept
-	Listen    string   // where the other nodes connect, host:port
-	Routes    []string // nats://host:port of the other nodes; one's own is left out
-	Advertise string   // host:port that nodes tell each other of this one; empty: Listen
-	Secret    string   // that the nodes ask of each other; empty: none
-	Tags      []string // by which streams can be placed on this node
+	Node      string   // of this node, unique and permanent; empty: generated and stored
+	Listen    string   // address for routes, host:port
+	Routes    []string // nats://host:port of the other nodes; the node's own is ignored
+	Advertise string   // host:port that other nodes announce for this one; empty: Listen
+	Secret    string   // shared password of the routes; empty: none
+	Tags      []string // for stream placement
 }
 
-// StartNode is StartServer for a node of a cluster. It returns when the node
-// runs, alone or not: Trouble says whether the cluster can work, and Found
-// brings what dir has of the time when its server was alone.
+// StartNode is StartServer for a node of a cluster. It returns when the server runs,
+// whether or not other nodes are connected: Trouble reports the state of the cluster,
+// and Found migrates the stand-alone streams in dir.
 func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, error) {
 	if dir == "" {
-		return nil, errors.New("a node of a cluster needs a folder for its data: without it, it is another node at each start")
+		return nil, errors.New("a cluster node needs a data folder: without it, each start creates another node")
 	}
 	if listen == "" { // nats-server connects no routes before it listens to clients
-		return nil, errors.New("a node of a cluster needs an address for NATS")
+		return nil, errors.New("a cluster node needs an address for NATS clients")
 	}
 	if err := writable(dir); err != nil {
 		return nil, err
@@ -64,14 +64,14 @@ func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, er
 	return s, nil
 }
 
-// options sets what o needs for the cluster.
+// options sets the cluster options of o.
 func (c Cluster) options(o *server.Options) (err error) {
 	o.Cluster = server.ClusterOpts{
 		Name:        c.Name,
 		Advertise:   c.Advertise,
-		NoAdvertise: true, // clients stay with the URLs they were given
-		PoolSize:    -1,   // one route to each node: writes to the log come in order, and few are large
-		// A third of all requests is sent to one of three nodes as long as its route is there.
+		NoAdvertise: true, // clients use the URLs that they are configured with
+		PoolSize:    -1,   // one route per node keeps writes to the log in order; few are large
+		// Until a route is closed, its node receives its share of all requests.
 		PingInterval: routePing,
 		MaxPingsOut:  routePings,
 	}
@@ -97,24 +97,25 @@ func (c Cluster) options(o *server.Options) (err error) {
 	return nil
 }
 
-// A node from which nothing came back for 2 to 3 s is cut off until it answers
-// again. An election takes no longer to find it gone (election.go).
+// A node that does not answer pings is disconnected after 2 to 3 s, which is no
+// longer than a leader election takes (election.go).
 const (
 	routePing  = time.Second
 	routePings = 2
 )
 
-// routeUser is who connects when there is a secret.
+// routeUser is the user name of routes when there is a secret.
 const routeUser = "cluster"
 
-// route is the URL of another node. An error does not repeat what may be a password.
+// route parses the URL of another node. Its errors do not contain text, which may
+// be a password.
 func (c Cluster) route(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "nats://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Port() == "" || u.Scheme != "nats" && u.Scheme != "nats-route" {
-		return nil, errors.New("a route: want nats://host:6222")
+		return nil, errors.New("invalid route: want nats://host:6222")
 	}
 	if c.Secret != "" {
 		u.User = url.UserPassword(routeUser, c.Secret)
@@ -122,8 +123,8 @@ func (c Cluster) route(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// nodeName is the name of the node in dir, which it keeps: a node with another
-// name is another node, and the copies of the first are missed for ever.
+// nodeName returns the name of the node in dir and stores it there. A node with
+// another name is another node, and the cluster would miss the first one forever.
 func nodeName(dir, given string) (string, error) {
 	path := filepath.Join(dir, "node")
 	kept, err := os.ReadFile(path)
@@ -131,24 +132,24 @@ func nodeName(dir, given string) (string, error) {
 	case err == nil && (given == "" || given == name):
 		return name, nil
 	case err == nil:
-		return "", fmt.Errorf("the node in %s is %s, and cannot be called %s", dir, name, given)
+		return "", fmt.Errorf("the node in %s is named %s and cannot be renamed to %s", dir, name, given)
 	case !os.IsNotExist(err):
-		return "", fmt.Errorf("name of the node: %w", err)
+		return "", fmt.Errorf("node name: %w", err)
 	}
 	if given == "" {
 		given = madeName()
 	}
 	if strings.ContainsAny(given, " \t\r\n.*>") {
-		return "", fmt.Errorf("name of the node %q: want no spaces, dots, * or >", given)
+		return "", fmt.Errorf("node name %q: want no spaces, dots, * or >", given)
 	}
-	return given, wrap("name of the node", writeDurably(path, []byte(given+"\n")))
+	return given, wrap("node name", writeDurably(path, []byte(given+"\n")))
 }
 
-// Node is the server's name in its cluster; empty when it is alone.
+// Node returns the server's name in its cluster, or "" if it is stand-alone.
 func (s *Server) Node() string { return s.node }
 
-// Trouble says what the cluster lacks, for people; empty: nothing, or there is
-// no cluster. Without a quorum it answers nothing that is kept.
+// Trouble describes what the cluster lacks, or returns "" if it is complete or the
+// server is stand-alone. Without a quorum JetStream answers no requests.
 func (s *Server) Trouble() (says string, quorum bool) {
 	if s.node == "" {
 		return "", true
@@ -161,7 +162,7 @@ func (s *Server) Trouble() (says string, quorum bool) {
 	case here < size/2+1:
 		return "no quorum: " + nodes, false
 	case leader == "":
-		return "the cluster elects a leader: " + nodes, false
+		return "no leader, election in progress: " + nodes, false
 	case s.waits.String() != "":
 		return s.waits.String(), true
 	case here < size:
@@ -171,8 +172,8 @@ func (s *Server) Trouble() (says string, quorum bool) {
 	}
 }
 
-// seen is how many nodes are connected, of how many, and who leads them; size 0:
-// the server knows no cluster yet, or has given up what it keeps.
+// seen returns how many nodes are connected, the size of the cluster and its leader.
+// Size 0: no meta group yet, or JetStream is shut down.
 func (s *Server) seen() (here, size int, leader string) {
 	info, err := s.ns.Jsz(nil)
 	if err != nil || info.Meta == nil {
@@ -181,15 +182,14 @@ func (s *Server) seen() (here, size int, leader string) {
 	return 1 + len(s.peers()), max(info.Meta.Size, s.nodes), info.Meta.Leader
 }
 
-// standing is what metrics tell of the cluster.
+// standing returns the cluster state for metrics.
 func (s *Server) standing() telemetry.Standing {
 	here, size, _ := s.seen()
 	_, quorum := s.Trouble()
 	return telemetry.Standing{Nodes: here, Wanted: max(size, s.nodes), Quorum: quorum, Behind: s.behind()}
 }
 
-// behind is how much of what this node is to keep is not current: streams, and
-// how far consumers are.
+// behind returns how many streams and consumers of this node are not current.
 func (s *Server) behind() (n int) {
 	for _, e := range s.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
 		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer {
@@ -199,7 +199,7 @@ func (s *Server) behind() (n int) {
 	return n
 }
 
-// peers are the names of the nodes that are connected.
+// peers returns the names of the connected nodes.
 func (s *Server) peers() (names []string) {
 	routes, err := s.ns.Routez(nil)
 	if err != nil {

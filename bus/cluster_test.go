@@ -18,7 +18,7 @@ import (
 	"cairn/bus/bustest"
 )
 
-// nodes are servers that are to be a cluster, and where each keeps its data.
+// nodes are the servers of a cluster and their data folders.
 type nodes struct {
 	t        *testing.T
 	routes   []string
@@ -47,7 +47,7 @@ func (n *nodes) stop(i int) {
 	}
 }
 
-// start starts the node, and connects to it.
+// start starts the node and returns a connection to it.
 func (n *nodes) start(i int) *bus.Conn {
 	n.t.Helper()
 	c := bus.Cluster{Name: "c", Listen: n.routes[i], Routes: n.routes, Secret: "s"}
@@ -67,7 +67,7 @@ func (n *nodes) start(i int) *bus.Conn {
 	return conn
 }
 
-// founded starts all nodes at once, and returns when the cluster is founded.
+// founded starts all nodes and returns when the cluster is bootstrapped.
 func (n *nodes) founded() []*bus.Conn {
 	n.t.Helper()
 	conns := make([]*bus.Conn, 3)
@@ -100,7 +100,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// until repeats what a cluster may refuse for a while.
+// until retries an operation that a cluster may refuse temporarily.
 func until(t *testing.T, what string, do func(context.Context) error) {
 	t.Helper()
 	ctx := soon(t)
@@ -127,7 +127,7 @@ func bucketOf(t *testing.T, conn *bus.Conn, copies int) jetstream.KeyValue {
 	return kv
 }
 
-func TestClusterGoesOnWithoutOneNode(t *testing.T) {
+func TestClusterToleratesOneLostNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	conns := n.founded()
@@ -155,8 +155,8 @@ func TestClusterGoesOnWithoutOneNode(t *testing.T) {
 	until(t, "read what was written", func(ctx context.Context) error { _, err := back.Get(ctx, "b"); return err })
 }
 
-// A node that stands still closes no connection.
-func TestNodeThatFallsSilentIsCutOffSoon(t *testing.T) {
+// A suspended node closes no connection.
+func TestSuspendedNodeIsDisconnected(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	to0, cut0, mend0 := bustest.Link(t, n.routes[0])
@@ -181,26 +181,26 @@ func TestNodeThatFallsSilentIsCutOffSoon(t *testing.T) {
 	cut0()
 	cut1()
 	cut := time.Now()
-	until(t, "the silent node is cut off", connected("1"))
+	until(t, "the suspended node is disconnected", connected("1"))
 	if took := time.Since(cut); took > 10*time.Second {
-		t.Errorf("a node that is silent is cut off after %v", took)
+		t.Errorf("a suspended node is disconnected after %v", took)
 	}
 	mend0()
 	mend1()
 	until(t, "it comes back", connected("2"))
 }
 
-func TestNodeWaitsForItsCluster(t *testing.T) {
+func TestNodeWaitsForQuorum(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	conn := n.start(0)
 	brief, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if err := n.found(brief, 0, conn); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("alone: %v, want it to wait", err)
+		t.Errorf("one node: got %v, want it to wait", err)
 	}
 	if says, quorum := n.servers[0].Trouble(); quorum || says != "no quorum: 1 of 3 nodes of the cluster are connected" {
-		t.Errorf("alone: %q, quorum %v", says, quorum)
+		t.Errorf("one node: %q, quorum %v", says, quorum)
 	}
 	var founded sync.WaitGroup
 	for i, conn := range []*bus.Conn{conn, n.start(1), n.start(2)} {
@@ -213,7 +213,7 @@ func TestNodeWaitsForItsCluster(t *testing.T) {
 	founded.Wait()
 }
 
-// alone has the server of a node keep values while it is alone.
+// alone stores values on a node's server while it is stand-alone.
 func (n *nodes) alone(i int, count int) {
 	n.t.Helper()
 	server, err := bus.StartServer(n.dirs[i], "")
@@ -237,7 +237,7 @@ func (n *nodes) alone(i int, count int) {
 	}
 }
 
-func TestClusterGetsWhatANodeKeptAlone(t *testing.T) {
+func TestMigrateStandAloneNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.alone(1, 100)
@@ -260,9 +260,9 @@ func TestClusterGetsWhatANodeKeptAlone(t *testing.T) {
 		}
 	}
 	id := idOf(t, conns[1])
-	n.stop(1) // the node that had it
+	n.stop(1) // the migrated node
 	if is := idOf(t, conns[0]); is != id {
-		t.Errorf("without the node that brought it, the bucket is %s, and was %s", is, id)
+		t.Errorf("without the migrated node the bucket has ID %s, want %s", is, id)
 	}
 	until(t, "read without the node that brought it", func(ctx context.Context) error {
 		kv, err := conns[0].JetStream().KeyValue(ctx, "b")
@@ -273,12 +273,12 @@ func TestClusterGetsWhatANodeKeptAlone(t *testing.T) {
 		return err
 	})
 	if _, err := bus.StartServer(n.dirs[1], ""); err == nil {
-		t.Error("a node of a cluster is started alone")
+		t.Error("a cluster node starts stand-alone")
 	}
-	n.start(1) // and is a node again
+	n.start(1) // as a cluster node again
 }
 
-// idOf is the ID of the bucket that a node made when it was alone, as its leader says.
+// idOf returns the ID of the bucket that was created on a stand-alone node.
 func idOf(t *testing.T, conn *bus.Conn) (id string) {
 	t.Helper()
 	until(t, "look at the bucket", func(ctx context.Context) error {
@@ -291,7 +291,7 @@ func idOf(t *testing.T, conn *bus.Conn) (id string) {
 	return id
 }
 
-func TestTwoNodesBringData(t *testing.T) {
+func TestTwoStandAloneNodesAreRefused(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.alone(0, 2)
@@ -303,14 +303,14 @@ func TestTwoNodesBringData(t *testing.T) {
 		go func() { refused <- n.found(ctx, i, conn) }()
 	}
 	if err := <-refused; err == nil || !strings.Contains(err.Error(), "alone") {
-		t.Errorf("%v, want that one is told of the other", err)
+		t.Errorf("got %v, want a conflict", err)
 	}
 	enough()
 	<-refused
 	<-refused
 }
 
-func TestNodesThatCannotBe(t *testing.T) {
+func TestInvalidNodeConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	good := bus.Cluster{Name: "c", Node: "a", Listen: "127.0.0.1:0", Routes: []string{"nats://127.0.0.1:1"}}
@@ -340,14 +340,14 @@ func TestRouteWithoutTheSecretIsRefused(t *testing.T) {
 	nc, err := nats.Connect("nats://" + n.routes[0])
 	if err == nil {
 		nc.Close()
-		t.Error("a client connects where nodes do")
+		t.Error("a client connects to the route port")
 	}
 	n.settings = func(c *bus.Cluster) { c.Secret = "wrong" }
 	n.start(1)
 	brief, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	for brief.Err() == nil {
-		// A route counts until it has been refused.
+		// A route counts as connected until it is refused.
 		if says, quorum := n.servers[0].Trouble(); quorum {
 			t.Fatalf("a node with another secret: %s", says)
 		}

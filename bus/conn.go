@@ -1,7 +1,3 @@
-// Package bus is how Cairn's parts talk: every subject bound once to its
-// request and its reply, typed request-reply, event streams, deadlines, and
-// the embedded server. Only schemas is imported of ours, and outside this
-// package nobody spells a subject.
 package bus
 
 import (
@@ -20,29 +16,29 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It may be used concurrently, and
-// reconnects by itself; while it is away, calls fail at once with
-// schemas.ErrUnavailable.
+// Conn is a connection to a NATS server. It reconnects by itself; while it is
+// disconnected, calls fail at once with schemas.ErrUnavailable. It may be used
+// concurrently.
 type Conn struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream
 	inbox inbox
-	reads *Conn // nil: the connection itself
+	reads *Conn // nil: this connection
 
-	mu   sync.Mutex
-	away context.Context // ends when the connection is lost; a new one per connection
-	lose context.CancelFunc
-	up   bool // as it is counted
+	mu            sync.Mutex
+	connection    context.Context // canceled on disconnect; a new one per connection
+	endConnection context.CancelFunc
+	up            bool // as counted by the metrics
 
 	closed chan struct{}
 }
 
-// Open connects to the server at url (nats://, tls://, ws:// or several with
-// commas between), or keeps trying when it is away. name is shown by the
-// server's monitoring. The caller closes it.
+// Open connects to the server at url (nats://, tls://, ws:// or wss://, several
+// separated by commas), and keeps trying in the background when it is unavailable.
+// name appears in the server's monitoring. The caller closes the connection.
 func Open(url, name string, options ...Option) (*Conn, error) {
 	if strings.HasPrefix(url, "embedded:") {
-		return nil, fmt.Errorf("connect to %s: an embedded server lives in the process that starts it", url)
+		return nil, fmt.Errorf("connect to %s: an embedded server is reachable only in the process that starts it", url)
 	}
 	if err := checkURLs(url); err != nil {
 		return nil, err
@@ -52,23 +48,23 @@ func Open(url, name string, options ...Option) (*Conn, error) {
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c := &Conn{closed: make(chan struct{})}
-	c.inbox.saved.Store(againBurst * againEvery)
+	c.inbox.budget.Store(retryBurst * retryRatio)
 	options := append([]nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
 		nats.RetryOnFailedConnect(true),
-		nats.IgnoreAuthErrorAbort(),         // a password that is being changed is right again soon
-		nats.ReconnectBufSize(-1),           // fail at once rather than send later
-		nats.PingInterval(10 * time.Second), // less would leave a server while one's own answer waits behind many events
+		nats.IgnoreAuthErrorAbort(),         // retry while a password is being changed
+		nats.ReconnectBufSize(-1),           // fail at once instead of buffering
+		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
 		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
 	}, more...)
-	c.away, c.lose = context.WithCancel(context.Background())
+	c.connection, c.endConnection = context.WithCancel(context.Background())
 	nc, err := nats.Connect(url, options...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
@@ -83,7 +79,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	return c, nil
 }
 
-// asyncError logs what the server or the client library says outside of any call.
+// asyncError logs an error that the client library reports outside of any call.
 func asyncError(name string, s *nats.Subscription, err error) {
 	subject := ""
 	if s != nil {
@@ -99,8 +95,8 @@ func (c *Conn) connected() {
 		c.up = true
 		telemetry.Connected(1)
 	}
-	if c.away.Err() != nil {
-		c.away, c.lose = context.WithCancel(context.Background())
+	if c.connection.Err() != nil {
+		c.connection, c.endConnection = context.WithCancel(context.Background())
 	}
 }
 
@@ -111,20 +107,21 @@ func (c *Conn) disconnected() {
 		c.up = false
 		telemetry.Connected(-1)
 	}
-	c.lose()
+	c.endConnection()
 }
 
-// lost is a context that ends when the present connection does.
+// lost returns a context that ends when the current connection is lost.
 func (c *Conn) lost() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.away
+	return c.connection
 }
 
-// Connected reports whether the server can be reached now.
+// Connected reports whether the connection is established.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
-// WaitConnected returns when the server can be reached, or with ctx's error.
+// WaitConnected waits until the connection is established or ctx ends, and then
+// returns its error.
 func (c *Conn) WaitConnected(ctx context.Context) error {
 	changes := c.nc.StatusChanged(nats.CONNECTED)
 	defer c.nc.RemoveStatusListener(changes)
@@ -138,17 +135,17 @@ func (c *Conn) WaitConnected(ctx context.Context) error {
 	return nil
 }
 
-// JetStream is the server's JetStream, for the services that keep things there.
+// JetStream returns the JetStream context of the connection.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
-// ReadOver has API keys and the events of runs read over r, a connection of a
-// user who may do nothing else, and in whose account no stream exists: JetStream
-// replies to any subject that a request names, so the user of an edge needs an
-// account for its requests to JetStream in which that is harmless. c closes r.
-// It is called before c is used.
+// ReadOver makes c read API keys and the replayed events of runs over r, a
+// connection of a user with no other permission and in an account without streams:
+// JetStream replies to any subject that a request names, so the requests of an edge
+// to JetStream need an account in which that is harmless. c closes r. Call it before
+// c is used.
 func (c *Conn) ReadOver(r *Conn) { c.reads = r }
 
-// Reader returns the connection that ReadOver set, or else c.
+// Reader returns the connection that ReadOver set, or c.
 func (c *Conn) Reader() *Conn {
 	if c.reads == nil {
 		return c
@@ -156,29 +153,29 @@ func (c *Conn) Reader() *Conn {
 	return c.reads
 }
 
-// Closed is closed when the connection has ended for good.
+// Closed returns a channel that is closed when the connection is closed for good.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
-// MaxPayload is the largest message that the server takes, in bytes.
+// MaxPayload returns the server's max_payload in bytes.
 func (c *Conn) MaxPayload() int64 { return c.nc.MaxPayload() }
 
-// URL is the server that is connected, or was last.
+// URL returns the URL of the current or last server, without its password.
 func (c *Conn) URL() string { return c.nc.ConnectedUrlRedacted() }
 
-// Close sends what is buffered and ends the connection.
+// Close flushes and closes the connection.
 func (c *Conn) Close() {
 	if c.reads != nil {
 		c.reads.Close()
 	}
 	if c.nc.IsConnected() {
-		_ = c.nc.FlushTimeout(time.Second) // the connection is going away either way
+		_ = c.nc.FlushTimeout(time.Second) // the connection is closed either way
 	}
 	c.nc.Close()
 	c.disconnected()
 	telemetry.Connection(-1)
 }
 
-// transportError says what a failed exchange with the server means to a caller.
+// transportError returns the schemas error for a failed exchange with the server.
 func transportError(subject string, err error) error {
 	var known *schemas.Error
 	switch {
@@ -188,11 +185,11 @@ func transportError(subject string, err error) error {
 		telemetry.Unheard(subject)
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return schemas.ErrTimeout.Because("no answer from " + subject + " in time")
+		return schemas.ErrTimeout.Because("no reply from " + subject + " in time")
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, nats.ErrMaxPayload):
-		return schemas.ErrTooLarge.Because("the message is larger than the NATS server takes (max_payload)")
+		return schemas.ErrTooLarge.Because("the message exceeds max_payload of the NATS server")
 	default:
 		return schemas.ErrUnavailable.Because("NATS: " + err.Error())
 	}

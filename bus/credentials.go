@@ -2,21 +2,21 @@ package bus
 
 import "github.com/nats-io/nats.go"
 
-// Credentials are the files by which a NATS server knows a client, and a client
-// the server; what is empty is not used. They are read at each connection, so
-// that they can be replaced.
+// Credentials are the files that authenticate a client to a NATS server and the
+// server to the client; empty fields are not used. Files are read on each connect,
+// so they can be replaced.
 type Credentials struct {
-	Creds string // of a user: a JWT and a seed
-	NKey  string // the seed of a user's key
-	CA    string // certificates of authorities, beside those of the system
-	Cert  string // certificate of the client
+	Creds string // user JWT and seed
+	NKey  string // seed of the user's NKey
+	CA    string // CA certificates, besides those of the system
+	Cert  string // client certificate
 	Key   string // its private key
 }
 
-// Option is how a connection is made.
+// Option configures a connection.
 type Option = nats.Option
 
-// Options are those of a connection with the credentials.
+// Options returns the connection options for the credentials.
 func (c Credentials) Options() []Option {
 	var list []Option
 	if c.Creds != "" {
@@ -34,8 +34,8 @@ func (c Credentials) Options() []Option {
 	return list
 }
 
-// nkey is the option for the seed in the file, whose error comes with the
-// connection, as those of the others do.
+// nkey returns the option for the seed in file. It reports an error when the
+// connection is opened, as the other options do.
 func nkey(file string) Option {
 	option, err := nats.NkeyOptionFromSeed(file)
 	if err != nil {

@@ -30,7 +30,7 @@ func serveTags(t *testing.T, conn *bus.Conn, handle func(context.Context)) *bus.
 	return s
 }
 
-// readTag sends a request and returns when handle has it.
+// readTag sends a request and returns when the handler has received it.
 func readTag(t *testing.T, conn *bus.Conn, handled <-chan struct{}) {
 	t.Helper()
 	var asking sync.WaitGroup
@@ -39,7 +39,7 @@ func readTag(t *testing.T, conn *bus.Conn, handled <-chan struct{}) {
 	<-handled
 }
 
-func TestStopEndsWithItsContext(t *testing.T) {
+func TestStopTimeout(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
@@ -76,7 +76,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestStopOfAnIdleServiceIsNoCutOff(t *testing.T) {
+func TestStopIdleService(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	handled := make(chan struct{})

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// writeDurably writes a small file that is there whole, or not at all, also when
-// the power fails.
+// writeDurably writes a small file atomically and syncs it, so that after a power
+// failure it is complete or absent.
 func writeDurably(path string, data []byte) error {
 	unfinished := path + ".new"
 	f, err := os.OpenFile(unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -21,8 +21,8 @@ func writeDurably(path string, data []byte) error {
 	return renameDurably(unfinished, path)
 }
 
-// renameDurably renames a file or folder, which is so, too, when the power fails
-// afterwards.
+// renameDurably renames a file or folder and syncs the parent folders, so that the
+// rename survives a power failure.
 func renameDurably(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

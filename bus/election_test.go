@@ -8,9 +8,8 @@ import (
 	"cairn/bus"
 )
 
-// A nats-server with other defaults is an error when one is started, and no
-// panic of a program that starts none.
-func TestElectionsOfALaterServer(t *testing.T) {
+// Unknown defaults of nats-server prevent a server from starting, and do not panic.
+func TestUnknownElectionDefaults(t *testing.T) {
 	t.Parallel()
 	if err := bus.AsKnown(4*time.Second, 9*time.Second, time.Second); err != nil {
 		t.Error(err)

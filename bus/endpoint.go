@@ -21,7 +21,7 @@ const (
 	MaxBody = 1 << 20
 )
 
-// Endpoint is a subject on which a Req is answered by one Res.
+// Endpoint is a subject that answers each Req with one Res.
 type Endpoint[Req, Res any] struct {
 	Subject string
 	// Invalid is the error for a request that cannot be read or is not valid.
@@ -30,16 +30,15 @@ type Endpoint[Req, Res any] struct {
 	Permission schemas.Permission
 }
 
-// Reply is an answer as it came over the wire.
+// Reply is a reply as it was received.
 type Reply struct {
 	Body     []byte
-	Revision uint64 // of the catalog, when the answer is to a write
+	Revision uint64 // of the catalog after a write; else 0
 }
 
-// Call asks req on the endpoint and waits for the answer, at most 10 seconds
-// and not beyond ctx's deadline, and 2.5 seconds when no worker shows that it is
-// at it. A read is meanwhile asked of others. The error is a row of the schemas
-// table, or ctx's own.
+// Call sends req and returns the reply. It waits at most 10 seconds, not beyond
+// ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
+// retried meanwhile (see Conn.roundTrip). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -52,30 +51,30 @@ func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res
 	return res, json.Unmarshal(reply.Body, &res)
 }
 
-// Forward asks with a body that is already JSON, and gives the answer as it is.
+// Forward is Call with a body that is already JSON, and returns the reply as it is.
 func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (_ Reply, err error) {
 	if !c.Connected() {
-		return Reply{}, schemas.ErrUnavailable.Because("NATS is away")
+		return Reply{}, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
 	ctx, span := telemetry.Ask(ctx, e.Subject)
-	defer func() { asked(span, err) }()
-	request := newMessage(ctx, e.Subject, body) // the worker knows callTimeout too
+	defer func() { endSpan(span, err) }()
+	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	lost := c.lost()
 	defer context.AfterFunc(lost, cancel)()
-	msg, err := c.ask(ctx, request, e.Permission == schemas.PermissionRead)
+	msg, err := c.roundTrip(ctx, request, e.Permission == schemas.PermissionRead)
 	switch {
 	case err != nil && lost.Err() != nil:
-		return Reply{}, schemas.ErrUnavailable.Because("NATS went away")
+		return Reply{}, schemas.ErrUnavailable.Because("the connection to NATS was lost")
 	case err != nil:
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
 }
 
-// asked ends the span of a request that came to err.
-func asked(span telemetry.Span, err error) {
+// endSpan ends the span of a request that returned err.
+func endSpan(span telemetry.Span, err error) {
 	var e *schemas.Error
 	if errors.As(err, &e) {
 		span.Answered(e.Status, e.Code)
@@ -91,14 +90,13 @@ func readReply(msg *nats.Msg) (Reply, error) {
 	return Reply{Body: msg.Data, Revision: revision}, nil
 }
 
-// Serve answers the endpoint's requests with handle until s stops. Requests
-// are handled concurrently.
+// Serve answers the endpoint's requests with handle, concurrently, until s stops.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
 	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.gate, nil}, e.handler(s, handle))
 }
 
-// ServeBeside is Serve for requests that must be answered however busy the
-// service is: they have slots of their own.
+// ServeBeside is Serve with slots apart from those of other requests, so that health
+// checks are answered under load.
 func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
 	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.beside, nil}, e.handler(s, handle))
 }
@@ -106,7 +104,7 @@ func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context,
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
 	return func(ctx context.Context, r request) {
 		defer s.recovered(ctx, r.Request)
-		defer s.signs(r.Headers().Get, r.Reply()).stop()
+		defer s.heartbeats(r.Headers().Get, r.Reply()).stop()
 		if r.denied != nil {
 			s.fail(ctx, r, r.denied)
 			return
@@ -137,7 +135,7 @@ func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req
 	}
 }
 
-// encode is res as JSON. What writes itself is not read again.
+// encode returns res as JSON. The output of a json.Marshaler is not validated again.
 func encode(res any) ([]byte, error) {
 	if m, ok := res.(json.Marshaler); ok {
 		return m.MarshalJSON()
@@ -145,7 +143,7 @@ func encode(res any) ([]byte, error) {
 	return json.Marshal(res, json.Deterministic(true))
 }
 
-// answer responds with res as JSON.
+// answer sends res as JSON.
 func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
 	body, err := encode(res)
 	if err == nil {

@@ -15,7 +15,7 @@ func writeTag(id string) schemas.TagWrite {
 	return schemas.TagWrite{Tag: schemas.Tag{RequestID: id, Flow: "f"}}
 }
 
-func TestCallBringsBackTheSameError(t *testing.T) {
+func TestCallReturnsDeclaredError(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	s := bustest.Service(t, conn, "tags")
@@ -40,7 +40,7 @@ func TestCallBringsBackTheSameError(t *testing.T) {
 		message  string
 	}{
 		{"an answer", "r1", nil, ""},
-		{"a row of the table, with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
+		{"a declared error with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
 		{"a panic is internal", "boom", schemas.ErrInternal, "internal error: an unexpected error; the log of the worker has it under the request_id"},
 		{"an unknown error is internal, and not shown", "odd", schemas.ErrInternal, "internal error: an unexpected error; the log of the worker has it under the request_id"},
 		{"an invalid request names the field", "", schemas.ErrMalformed,
@@ -71,7 +71,7 @@ func TestCallWithoutWorkerIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestCallCarriesWhatTheContextKnows(t *testing.T) {
+func TestCallPropagatesContext(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	s := bustest.Service(t, conn, "tags")
@@ -94,11 +94,11 @@ func TestCallCarriesWhatTheContextKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if id != "abc" || revision != 7 || patience > 3*time.Second || patience < time.Second {
-		t.Errorf("got id %q, revision %d, patience %v", id, revision, patience)
+		t.Errorf("got id %q, revision %d, timeout %v", id, revision, patience)
 	}
 }
 
-func TestBusyServiceSaysSoAtOnce(t *testing.T) {
+func TestBusyServiceRefusesAtOnce(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	s := bustest.Service(t, conn, "tags") // 256 slots
@@ -132,7 +132,7 @@ func TestBusyServiceSaysSoAtOnce(t *testing.T) {
 	}
 }
 
-func TestStopAnswersWhatIsInFlight(t *testing.T) {
+func TestStopDrainsRequests(t *testing.T) {
 	t.Parallel()
 	server, caller := bustest.Start(t)
 	worker := bustest.Dial(t, server)
@@ -163,7 +163,7 @@ func TestStopAnswersWhatIsInFlight(t *testing.T) {
 	}
 }
 
-func TestServerAwayIsUnavailableAndComesBack(t *testing.T) {
+func TestReconnect(t *testing.T) {
 	t.Parallel()
 	server, conn, again := restartable(t)
 	s := bustest.Service(t, conn, "tags")
@@ -191,7 +191,7 @@ func TestServerAwayIsUnavailableAndComesBack(t *testing.T) {
 		t.Errorf("in flight: got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("while away: got %v, want %v", err, schemas.ErrUnavailable)
+		t.Errorf("while disconnected: got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	again()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -205,7 +205,7 @@ func TestServerAwayIsUnavailableAndComesBack(t *testing.T) {
 			return
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("after its return: %v", err)
+			t.Fatalf("after the reconnect: %v", err)
 		}
 	}
 }

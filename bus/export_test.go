@@ -1,4 +1,4 @@
 package bus
 
-// AsKnown is for tests of what a later nats-server may do.
+// AsKnown exports asKnown.
 var AsKnown = asKnown

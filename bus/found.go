@@ -16,50 +16,48 @@ import (
 )
 
 const (
-	// foundingSubject is where nodes ask each other whether one has data of its own.
+	// foundingSubject carries the queries of nodes for each other's stand-alone data.
 	foundingSubject = "cairn.cluster.founding"
-	// foundingPause is how long answers are waited for, and what is between attempts.
+	// foundingPause bounds a query and separates attempts.
 	foundingPause = 300 * time.Millisecond
-	// lookTime is how long JetStream has to answer, before it is asked again: what
-	// comes while there is no leader is not answered at all.
+	// lookTime bounds a JetStream request; without a leader it gets no reply.
 	lookTime = 2 * time.Second
-	// saidEvery is how often the log says what is still waited for.
+	// saidEvery is the interval of the log line that reports the wait.
 	saidEvery = 10 * time.Second
 )
 
-// founder is a node that sees to it that no stream is made anew in the cluster
-// that a node brings.
+// founder prevents a node from creating streams in the cluster that another node
+// migrates.
 type founder struct {
 	server *Server
 	conn   *Conn
 	copies int
 	log    *slog.Logger
 	brings atomic.Bool
-	note   bucket.Note     // that this node brings its data
-	whole  map[string]bool // streams that the cluster has got from this node
+	note   bucket.Note     // of this node's migration
+	whole  map[string]bool // streams that were migrated
 	said   time.Time
 }
 
-// founding is what a node says of itself.
+// founding is a node's reply to a query.
 type founding struct {
 	Node   string `json:"node"`
-	Brings bool   `json:"brings"` // streams of the time when it was alone
+	Brings bool   `json:"brings"` // has stand-alone streams to migrate
 	Copy   *held  `json:"copy,omitempty"`
 }
 
-// held is what a node has of the stream that it was asked for.
+// held is what a node stores of a stream.
 type held struct {
 	Messages uint64 `json:"messages"`
 	Last     uint64 `json:"last"` // sequence
 }
 
-// Found returns when the cluster has a quorum and may be worked with: its
-// streams are there, or may be made. What this node kept when it was alone is
-// copied into the cluster first, each stream to so many nodes; if another node
-// has data of its own, or the cluster has, that is an error, and nothing is
-// lost. A node that has begun to bring its data is waited for, also when it is
-// away. Until then it waits, and says so in log, and in Trouble. Of a server that is alone it
-// returns at once.
+// Found returns when the cluster has a quorum and its streams exist or may be
+// created. It first migrates this node's stand-alone streams into the cluster, each
+// with the given number of replicas, and waits for a migration that another node has
+// begun. It fails, and changes nothing, if two nodes have stand-alone streams or the
+// cluster has its own. It reports progress in log and through Trouble. On a
+// stand-alone server it returns at once.
 func (s *Server) Found(ctx context.Context, conn *Conn, copies int, log *slog.Logger) (stop func(), err error) {
 	if s.node == "" {
 		return func() {}, nil
@@ -68,9 +66,9 @@ func (s *Server) Found(ctx context.Context, conn *Conn, copies int, log *slog.Lo
 	f.brings.Store(exists(filepath.Join(s.dir, aloneFolder)))
 	sub, err := conn.nc.Subscribe(foundingSubject, f.answer)
 	if err != nil {
-		return nil, fmt.Errorf("found the cluster: %w", err)
+		return nil, fmt.Errorf("bootstrap the cluster: %w", err)
 	}
-	stop = func() { _ = sub.Unsubscribe() } // of a connection that is closed, it is gone
+	stop = func() { _ = sub.Unsubscribe() } // fails only on a closed connection
 	defer s.waits.Store("")
 	if err := f.wait(ctx); err != nil {
 		stop()
@@ -84,11 +82,11 @@ func (f *founder) answer(msg *nats.Msg) {
 	if len(msg.Data) > 0 {
 		said.Copy = f.server.held(string(msg.Data))
 	}
-	body, _ := json.Marshal(said) // strings, numbers and a bool
-	_ = msg.Respond(body)         // who hears nothing asks again
+	body, _ := json.Marshal(said) // the sender retries
+	_ = msg.Respond(body)         // the sender retries
 }
 
-// wait tries until the cluster is founded.
+// wait retries attempt until the cluster is ready.
 func (f *founder) wait(ctx context.Context) error {
 	for {
 		done, waits, err := f.attempt(ctx)
@@ -99,7 +97,7 @@ func (f *founder) wait(ctx context.Context) error {
 		f.server.waits.Store(waits)
 		if waits != "" && (another || time.Since(f.said) > saidEvery) {
 			f.said = time.Now()
-			f.log.Warn("waiting for the cluster", "node", f.server.node, "because", waits)
+			f.log.Warn("waiting for the cluster", "node", f.server.node, "reason", waits)
 		}
 		select {
 		case <-ctx.Done():
@@ -109,22 +107,22 @@ func (f *founder) wait(ctx context.Context) error {
 	}
 }
 
-// attempt reports whether the cluster is founded, and else what is waited for.
+// attempt reports whether the cluster is ready, or else the reason.
 func (f *founder) attempt(ctx context.Context) (done bool, waits string, err error) {
 	if trouble, quorum := f.server.Trouble(); !quorum {
 		return false, trouble, nil
 	}
 	nodes, err := f.ask(ctx, "")
 	if err != nil {
-		return false, "the nodes do not answer each other: " + err.Error(), nil
+		return false, "the nodes do not reply to each other: " + err.Error(), nil
 	}
 	brings := f.brings.Load()
 	if i := slices.IndexFunc(nodes, func(n founding) bool { return n.Brings && n.Node != f.server.node }); i >= 0 {
 		if brings {
-			return false, "", fmt.Errorf("both this node and %s have data of the time when they were alone: one of them has to go, and is in %s",
+			return false, "", fmt.Errorf("both this node and %s have stand-alone data; delete one of them: %s",
 				nodes[i].Node, filepath.Join(f.server.dir, aloneFolder))
 		}
-		return false, "node " + nodes[i].Node + " brings its data", nil
+		return false, "node " + nodes[i].Node + " is migrating its data", nil
 	}
 	founded, note, err := f.look(ctx)
 	switch {
@@ -137,12 +135,12 @@ func (f *founder) attempt(ctx context.Context) (done bool, waits string, err err
 	case len(nodes) >= f.copies:
 		return true, "", nil
 	}
-	waits = fmt.Sprintf("%d nodes are here, and %d copies are wanted", len(nodes), f.copies)
+	waits = fmt.Sprintf("%d nodes are connected, %d replicas are configured", len(nodes), f.copies)
 	return !brings && founded, waits, nil
 }
 
-// look says whether the cluster has streams, and its note. The streams are looked
-// at first: a note comes before them, and goes after them.
+// look returns whether the cluster has streams, and the migration note. It reads the
+// streams first: a note is written before them and removed after them.
 func (f *founder) look(ctx context.Context) (founded bool, note bucket.Note, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -151,14 +149,14 @@ func (f *founder) look(ctx context.Context) (founded bool, note bucket.Note, err
 	return founded, note, err
 }
 
-// ask asks all nodes that are here, also for what they hold of the stream; empty: none.
+// ask queries the connected nodes, also for what they store of the stream, if any.
 func (f *founder) ask(ctx context.Context, stream string) (nodes []founding, err error) {
 	inbox := f.conn.nc.NewInbox()
 	sub, err := f.conn.nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // of a connection that is closed, it is gone
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
 	if err := f.conn.nc.PublishRequest(foundingSubject, inbox, []byte(stream)); err != nil {
 		return nil, err
 	}
@@ -177,8 +175,8 @@ func (f *founder) ask(ctx context.Context, stream string) (nodes []founding, err
 	return nodes, nil
 }
 
-// hasStreams reports whether the cluster was founded before: then its streams
-// are there, whoever is away now.
+// hasStreams reports whether the account has streams, that is whether the cluster was
+// bootstrapped before.
 func (c *Conn) hasStreams(ctx context.Context) bool {
 	account, err := c.js.AccountInfo(ctx)
 	return err == nil && account.Streams > 0

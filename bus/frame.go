@@ -7,10 +7,9 @@ import (
 	"cairn/schemas"
 )
 
-// Append adds the event to b as it goes to HTTP clients (HTML, 9.2, server-sent
-// events); without a sequence it has no id. Events of a run are so on the bus,
-// too: headers would cost a message as much again, and what is kept has several
-// events in one message.
+// Append appends the event to b as a server-sent event (HTML, 9.2.6); without a
+// sequence it has no id. Events of a run have this form on the bus too: headers would
+// double the size of a message, and messages of the replay stream hold several events.
 func (e Event) Append(b []byte) []byte {
 	if e.Sequence > 0 {
 		b = append(b, "id: "...)
@@ -22,8 +21,8 @@ func (e Event) Append(b []byte) []byte {
 	return append(b, "\n\n"...)
 }
 
-// appendLine adds text without its line breaks: those of JSON can only be between
-// its tokens, and no other text may begin a line of its own.
+// appendLine appends text with line breaks replaced by spaces: in JSON they occur
+// between tokens only, and in other text they would begin another field.
 func appendLine[T string | []byte](b []byte, text T) []byte {
 	b = append(b, text...)
 	added := b[len(b)-len(text):]
@@ -35,8 +34,8 @@ func appendLine[T string | []byte](b []byte, text T) []byte {
 	return b
 }
 
-// readFrame reads the first event of b, and gives what follows it; false when
-// there is none.
+// readFrame parses the first event of b and returns the rest; false if b does not
+// begin with an event.
 func readFrame(b []byte) (e Event, rest []byte, ok bool) {
 	frame, rest, ok := bytes.Cut(b, []byte("\n\n"))
 	id, frame, ok1 := bytes.Cut(frame, []byte("\nevent: "))
@@ -49,7 +48,7 @@ func readFrame(b []byte) (e Event, rest []byte, ok bool) {
 	return Event{Type: eventType(kind), Sequence: n, Data: data}, rest, true
 }
 
-// eventType is the name of an event; those that come most cost nothing.
+// eventType returns the event name, without allocation for the most frequent one.
 func eventType(name []byte) string {
 	if string(name) == schemas.EventTextDelta {
 		return schemas.EventTextDelta

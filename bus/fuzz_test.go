@@ -19,9 +19,9 @@ import (
 	"cairn/schemas"
 )
 
-// FuzzRequest sends any headers and any body, whole and in two chunks: each
-// request is answered, what is refused is the caller's mistake, and who is let
-// in speaks for whom the header names, for nobody else.
+// FuzzRequest sends arbitrary headers and bodies, whole and in two chunks: each request
+// gets a reply, a refusal is a client error, and an admitted request has exactly the
+// identity of its header.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][4]string{
 		{`{"id":"k","role":"analyst","tenants":["acme"]}`, "r-1", "1m", `{"request_id":"r","query":"q","context":"{}","target":"H"}`},
@@ -60,11 +60,11 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, by, id, patience, number, trace string, body []byte) {
 		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {patience}, bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
 		if d, err := time.ParseDuration(patience); err == nil && 0 < d && d < 10*time.Second {
-			return // a caller who does not wait
+			return // the timeout expires before the reply
 		}
 		for _, values := range header {
 			if len(values[0]) > 1<<10 || !text.MatchString(values[0]) {
-				return // no header of NATS
+				return // not a valid NATS header
 			}
 		}
 		for _, subject := range []string{bus.ReadTag.Subject, bus.RegisterSkill.Subject, bus.Analyze.Subject} {
@@ -72,7 +72,7 @@ func FuzzRequest(f *testing.F) {
 			answered(t, nc, &nats.Msg{Subject: subject, Header: header, Data: body}, nil, by, seen)
 		}
 		if n, err := strconv.Atoi(number); err == nil && n != len(body) && n > 0 {
-			return // a body that does not come is waited for
+			return // the worker would wait for the rest of the body
 		}
 		if header.Set(bus.HeaderBodySize, number); len(body) > 0 && number == "" {
 			header.Set(bus.HeaderBodySize, fmt.Sprint(len(body)))
@@ -81,7 +81,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// said is what a handler knows of who asks.
+// said is the caller's metadata that a handler sees.
 type said struct {
 	by     *schemas.Identity
 	id     string
@@ -89,9 +89,9 @@ type said struct {
 	record []byte
 }
 
-var text = regexp.MustCompile(`^([!-~]([ -~]*[!-~])?)?$`) // that comes out at the other end as it is
+var text = regexp.MustCompile(`^([!-~]([ -~]*[!-~])?)?$`) // header values that NATS does not change
 
-// answered sends the request, with its body when it follows, and checks how it ends.
+// answered sends the request and its body, and checks the final reply.
 func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by string, seen <-chan said) {
 	t.Helper()
 	sub, err := nc.SubscribeSync(nc.NewInbox())
@@ -127,24 +127,24 @@ func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by st
 	}
 }
 
-// check compares what a handler knew with the header that said so.
+// check compares the metadata that a handler saw with the headers sent.
 func (s said) check(t *testing.T, by string) {
 	t.Helper()
-	if !bus.SaneRequestID(s.id) {
+	if !bus.ValidRequestID(s.id) {
 		t.Errorf("the request id is %q", s.id)
 	}
 	var want *schemas.Identity
 	if by != "" {
 		want = &schemas.Identity{}
 		if err := json.Unmarshal([]byte(by), want); err != nil {
-			t.Errorf("%q lets in %+v: %v", by, s.by, err)
+			t.Errorf("%q admits %+v: %v", by, s.by, err)
 		}
 	}
 	if (want == nil) != (s.by == nil) || want != nil && (want.Role != s.by.Role || !slices.Equal(want.Tenants, s.by.Tenants)) {
-		t.Errorf("%q lets in %+v", by, s.by)
+		t.Errorf("%q admits %+v", by, s.by)
 	}
 	if s.by.Bound() && s.tenant != nil && !slices.Contains(s.by.Tenants, *s.tenant) {
-		t.Errorf("%q speaks for %q", by, *s.tenant)
+		t.Errorf("%q acts for tenant %q", by, *s.tenant)
 	}
 	var record struct {
 		Tenant *string `json:"tenant_id"`
@@ -153,9 +153,9 @@ func (s said) check(t *testing.T, by string) {
 		return
 	}
 	if err := json.Unmarshal(s.record, &record); err != nil || (record.Tenant == nil) != (s.tenant == nil) || s.tenant != nil && *record.Tenant != *s.tenant {
-		t.Errorf("%q registers %s, which is said to be of %v: %v", by, s.record, s.tenant, err)
+		t.Errorf("%q registers %s, of tenant %v: %v", by, s.record, s.tenant, err)
 	}
 	if s.by.Bound() && s.tenant == nil {
-		t.Errorf("%q registers for everybody: %s", by, s.record)
+		t.Errorf("%q registers in the global collection: %s", by, s.record)
 	}
 }

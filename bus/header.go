@@ -15,39 +15,39 @@ import (
 
 // The headers of Cairn's messages.
 const (
-	// HeaderRequestID names a request in logs, on the bus and over HTTP.
+	// HeaderRequestID identifies a request in logs, on the bus and over HTTP.
 	HeaderRequestID = "X-Request-Id"
-	// HeaderRevision on a reply: the catalog revision that holds what was written.
+	// HeaderRevision on a reply: the catalog revision of the write.
 	HeaderRevision = "Cairn-Revision"
-	// HeaderMinRevision on a request: the least revision that the answer must have seen.
+	// HeaderMinRevision on a request: the catalog revision that the reply must include.
 	HeaderMinRevision = "Cairn-Min-Revision"
-	// HeaderIdentity on a request: who asks, as an edge has found out, as JSON.
-	// Without it the caller is trusted, as far as NATS lets it ask.
+	// HeaderIdentity on a request: the identity of the caller as JSON, set by an edge.
+	// A request without it has the permissions of its NATS user.
 	HeaderIdentity = "Cairn-Identity"
-	// HeaderTimeout on a request: how long the caller waits, as a Go duration.
+	// HeaderTimeout on a request: the caller's timeout as a Go duration.
 	HeaderTimeout = "Cairn-Timeout"
-	// HeaderEvent on a message of a stream: the event's type. A message
-	// without it is a sign of life.
+	// HeaderEvent on a message of a stream: the event's type. A message of a stream
+	// without it is a heartbeat.
 	HeaderEvent = "Cairn-Event"
-	// HeaderSequence on an event: its place in the stream, from 1.
+	// HeaderSequence on an event: its sequence in the stream, from 1.
 	HeaderSequence = "Cairn-Sequence"
-	// HeaderBodySize on a stream's request: the body of so many bytes follows
-	// in chunks, to the reply subject of the worker's first message.
+	// HeaderBodySize on a stream's request: a body of that many bytes follows in
+	// chunks, sent to the reply subject of the worker's first message.
 	HeaderBodySize = "Cairn-Body-Size"
-	// HeaderRun over HTTP: the run that the answer is of.
+	// HeaderRun over HTTP: the run of the answer.
 	HeaderRun = "Cairn-Run"
-	// HeaderBusy on an error: this worker is full, another one may not be.
+	// HeaderBusy on an error: this worker has no free slot; another may have.
 	HeaderBusy = "Cairn-Busy"
-	// HeaderSign on a request: the caller wants to be shown that a worker is at it.
-	// On a message to the caller: it shows that, and the answer is yet to come.
-	HeaderSign = "Cairn-Sign"
-	// HeaderWindow on a stream's request: the worker may be so many events ahead
-	// of what the caller says that it has read. Without it, any number.
+	// HeaderHeartbeat on a request: the client expects heartbeats. On a message to
+	// the client: a heartbeat, which precedes the reply.
+	HeaderHeartbeat = "Cairn-Sign"
+	// HeaderWindow on a stream's request: the flow-control window, in events beyond
+	// the last one that the client has acknowledged. Absent: no flow control.
 	HeaderWindow = "Cairn-Window"
-	// HeaderRead on a message to a worker's reply subject: the caller has read
-	// the events up to this one.
+	// HeaderRead on a message to a worker's control subject: the client has read the
+	// events up to this sequence.
 	HeaderRead = "Cairn-Read"
-	// HeaderCancel on a message to a worker's reply subject ends the stream.
+	// HeaderCancel on a message to a worker's control subject cancels the stream.
 	HeaderCancel = "Cairn-Cancel"
 )
 
@@ -56,36 +56,36 @@ type (
 	minRevisionKey struct{}
 )
 
-// WithRequestID is ctx for the request named id.
+// WithRequestID returns ctx with the request ID.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID is the name of ctx's request; empty when it has none.
+// RequestID returns the request ID of ctx, or "".
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// SaneRequestID reports whether id can stand in logs and headers: 1 to 128
+// ValidRequestID reports whether id may be used in logs and headers: 1 to 128
 // visible ASCII characters.
-func SaneRequestID(id string) bool {
+func ValidRequestID(id string) bool {
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
 	return len(id) >= 1 && len(id) <= 128 && strings.IndexFunc(id, func(r rune) bool { return !visible(r) }) < 0
 }
 
-// WithMinRevision is ctx for a request whose answer must have seen revision.
+// WithMinRevision returns ctx for a request whose reply must include the revision.
 func WithMinRevision(ctx context.Context, revision uint64) context.Context {
 	return context.WithValue(ctx, minRevisionKey{}, revision)
 }
 
-// MinRevision is the least revision that an answer in ctx must have seen.
+// MinRevision returns the catalog revision that replies in ctx must include, or 0.
 func MinRevision(ctx context.Context) uint64 {
 	revision, _ := ctx.Value(minRevisionKey{}).(uint64)
 	return revision
 }
 
-// newMessage is a request on subject that carries what ctx knows.
+// newMessage returns a request on subject with the metadata of ctx as headers.
 func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	msg := nats.NewMsg(subject)
 	msg.Data = body
@@ -105,21 +105,21 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	return msg
 }
 
-// received is parent with what the headers of a request say. A request without
-// a sane name gets one; the caller's patience is bounded by most.
+// received returns parent with the metadata in the headers of a request. It generates
+// a request ID if there is no valid one. The timeout is the caller's, at most most.
 func received(parent context.Context, header func(string) string, most time.Duration) (context.Context, context.CancelFunc) {
 	id := header(HeaderRequestID)
-	if !SaneRequestID(id) {
+	if !ValidRequestID(id) {
 		id = nuid.Next()
 	}
 	ctx := WithRequestID(parent, id)
-	ctx = telemetry.Continue(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")), cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // as some clients write them
+	ctx = telemetry.Continue(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")), cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
 	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
 		ctx = WithMinRevision(ctx, revision)
 	}
-	patience := most
+	timeout := most
 	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d > 0 && d < most {
-		patience = d
+		timeout = d
 	}
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, timeout)
 }

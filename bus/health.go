@@ -64,8 +64,8 @@ func (c *Check[T]) recent() (T, bool) {
 	return c.result, time.Now().Before(c.until)
 }
 
-// ServeHealth answers the health of the service of the name on s, however busy s
-// is. Requests share results (see Check), except those that demand a revision.
+// ServeHealth answers health requests for the named service, whatever the load of s.
+// Requests share results (see Check), except those with a minimum revision.
 func ServeHealth(s *Service, name string, health func(context.Context) (schemas.Health, error)) error {
 	type result struct {
 		schemas.Health

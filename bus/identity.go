@@ -13,61 +13,62 @@ import (
 
 type identityKey struct{}
 
-// WithIdentity is ctx for a request of by.
+// WithIdentity returns ctx for a request of the identity.
 func WithIdentity(ctx context.Context, by *schemas.Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, by)
 }
 
-// Identity is who asks in ctx; nil: nobody asked who it is.
+// Identity returns the identity of ctx's caller; nil: no authentication.
 func Identity(ctx context.Context) *schemas.Identity {
 	by, _ := ctx.Value(identityKey{}).(*schemas.Identity)
 	return by
 }
 
-// remembered is how many identities are known in both forms. A process meets the
-// same ones again and again.
-const remembered = 4096
+// identityCacheSize is the size of the caches of encoded and decoded identities.
+const identityCacheSize = 4096
 
 var (
-	encoded, _ = lru.New[*schemas.Identity, string](remembered) // fails for a size below 1
-	decoded, _ = lru.New[string, *schemas.Identity](remembered)
+	encoded, _ = lru.New[*schemas.Identity, string](identityCacheSize) // fails for a size below 1
+	decoded, _ = lru.New[string, *schemas.Identity](identityCacheSize)
 )
 
 func encodeIdentity(by *schemas.Identity) string {
-	if said, ok := encoded.Get(by); ok {
-		return said
+	if text, ok := encoded.Get(by); ok {
+		return text
 	}
-	body, _ := json.Marshal(by) // names that are not UTF-8 are no credential's
-	said := string(body)
-	encoded.Add(by, said)
-	return said
+	body, _ := json.Marshal(by) // fails for invalid UTF-8, which no credential contains
+	text := string(body)
+	encoded.Add(by, text)
+	return text
 }
 
-// decodeIdentity is who the header speaks of; it is not to be changed.
-func decodeIdentity(said string) (*schemas.Identity, error) {
-	if by, ok := decoded.Get(said); ok {
+// decodeIdentity parses a Cairn-Identity header. The result is shared and must not
+// be modified.
+func decodeIdentity(text string) (*schemas.Identity, error) {
+	if by, ok := decoded.Get(text); ok {
 		return by, nil
 	}
 	by := &schemas.Identity{}
-	if err := json.Unmarshal([]byte(said), by); err != nil || by.Validate() != nil {
-		return nil, schemas.ErrForbidden.Because("nobody is known by what " + HeaderIdentity + " says")
+	if err := json.Unmarshal([]byte(text), by); err != nil || by.Validate() != nil {
+		return nil, schemas.ErrForbidden.Because("invalid " + HeaderIdentity + " header")
 	}
-	decoded.Add(strings.Clone(said), by)
+	decoded.Add(strings.Clone(text), by)
 	return by, nil
 }
 
-// admit is ctx with who asks, or why it may not. A request from another account
-// of NATS has a header of the server (an import with "share"); who asks from
-// there is known to NATS alone, and cannot speak for somebody else.
+// admit returns ctx with the caller's identity, and an error if it lacks the
+// permission. The server adds ClientInfoHdr to requests from another NATS account (an
+// import with "share"); such a client is known to NATS alone, and must not claim an
+// identity.
 func admit(ctx context.Context, header func(string) string, permission schemas.Permission) (context.Context, *schemas.Identity, error) {
-	said := header(HeaderIdentity)
-	if said == "" {
+	text := header(HeaderIdentity)
+	if text == "" {
 		return ctx, nil, nil
 	}
 	if header(server.ClientInfoHdr) != "" {
-		return ctx, nil, schemas.ErrForbidden.Because("only an edge may say who asks (" + HeaderIdentity + ")")
+		return ctx, nil, schemas.ErrForbidden.Because("a client of another NATS account must not send " + HeaderIdentity)
 	}
-	by, err := decodeIdentity(said)
+	by, err := decodeIdentity(text)
 	if err != nil {
 		return ctx, nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"cairn/schemas"
 )
 
-// What an edge says of who asks decides at the worker; what cannot be read is
-// refused, on every kind of endpoint.
+// Workers authorize the identity in the header, and refuse an invalid one, on every
+// kind of endpoint.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
@@ -36,7 +36,7 @@ func TestIdentity(t *testing.T) {
 		{"cairn.tags.read", `{"id":"k"}`, "CE-007"},
 		{"cairn.tags.read", "acme", "CE-007"},
 		{"cairn.tags.read", "{", "CE-007"},
-		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["` + strings.Repeat("t", 6000) + `"]}`, "CE-007"}, // a subject that NATS hangs up on
+		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["` + strings.Repeat("t", 6000) + `"]}`, "CE-007"}, // would exceed the maximum length of a subject
 		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["_global"]}`, "CE-007"},
 		{"cairn.analyze", `{"id":"k","role":"reader"}`, "AN-403"},
 		{"cairn.analyze", "acme", "AN-403"},

@@ -32,8 +32,8 @@ func TestLogHandler(t *testing.T) {
 	}
 }
 
-// What is asked of a service that does not have it is its caller's mistake.
-func TestWhatIsNoFaultIsNotLogged(t *testing.T) {
+// A request for a missing feature is a client error.
+func TestClientErrorsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	conn := bustest.Open(t)
@@ -147,9 +147,9 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		logged bool // by the worker, so that the client need not
 		worker string
 	}{
-		{"a mistake of the caller", schemas.ErrSkillNotFound, false, ""},
+		{"a client error", schemas.ErrSkillNotFound, false, ""},
 		{"a feature that is missing", schemas.ErrNotImplemented, false, ""},
-		{"a dependency that is away", schemas.ErrUnavailable, true, "level=WARN"},
+		{"an unavailable dependency", schemas.ErrUnavailable, true, "level=WARN"},
 		{"a fault", errors.New("fault"), true, "level=ERROR"},
 		{"a timeout that the client has too", context.DeadlineExceeded, false, ""},
 	} {

@@ -10,7 +10,7 @@ import (
 	"cairn/schemas"
 )
 
-// TestOverloadIsRefused has a worker whose only slot is taken, and one more for
+// TestOverloadIsRefused occupies the only slot of a worker, and uses a reserved one for
 // probes.
 func TestOverloadIsRefused(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func TestParkedRequestsAreBoundedPerTenant(t *testing.T) {
 		return bus.WithIdentity(t.Context(), &schemas.Identity{ID: tenant, Role: schemas.RoleReader, Tenants: []string{tenant}})
 	}
 	var released atomic.Bool
-	// The one slot of the service is taken until a moment after an answer.
+	// The only slot is released a moment after the reply.
 	call := func(ctx context.Context) (err error) {
 		for first := true; first || errors.Is(err, schemas.ErrUnavailable) && !released.Load(); first = false {
 			_, err = bus.ResolveAgent.Call(ctx, conn, schemas.AgentQuery{Query: "wait"})

@@ -5,7 +5,7 @@ import "strings"
 // inboxPrefixes begin the subjects on which clients receive replies: inboxes,
 // with the prefix of a user or without (--nats-inbox), and the reply subjects of
 // requests that were imported from another account.
-var inboxPrefixes = []string{"_INBOX.", "_INBOX_", elsewhere}
+var inboxPrefixes = []string{"_INBOX.", "_INBOX_", importPrefix}
 
 // isInbox reports whether subject can only be that of a client that waits for a
 // reply. A message goes wherever its requester says, with the permissions of the

@@ -15,72 +15,71 @@ import (
 	"cairn/schemas"
 )
 
-// A run is a stream that outlives the caller's connection. It has subjects of
+// A run is a stream that outlives the client's connection. It has subjects of
 // its own:
 //
-//	cairn.analyze.<run>         to the worker: how far the caller has read, cancel, chunks of the body
-//	cairn.analyze.<run>.event   the events as they come: the reply subject of the request
-//	cairn.analyze.<run>.kept    the same, several in a message, which JetStream keeps in memory for a while
+//	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel, chunks of the body
+//	cairn.analyze.<run>.event   live events: the reply subject of the request
+//	cairn.analyze.<run>.kept    the same events in batches, retained by the replay stream
 //
-// A caller that only has an inbox has no run.
+// A client with an inbox as reply subject has no run.
 const (
-	eventToken = ".event"
-	keptToken  = ".kept"
+	eventToken  = ".event"
+	replayToken = ".kept"
 )
 
-// runName is a name of a run that may be part of a subject.
+// runName matches the run names that are valid subject tokens.
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// ErrNoRun is schemas.ErrRunNotFound for a run of which nothing is kept.
-var ErrNoRun = schemas.ErrRunNotFound.Because("it never began, or ended too long ago")
+// ErrNoRun is schemas.ErrRunNotFound for a run without stored events.
+var ErrNoRun = schemas.ErrRunNotFound.Because("it does not exist, or its events have expired")
 
-// ErrUnheard is the error of a run of which no worker soon shows that it has it.
-// It may be asked again under another name.
-var ErrUnheard = errors.New("no worker shows that it has the request")
+// ErrUnclaimed is the error of a run for which no worker sent a heartbeat in time. It
+// may be retried under another name.
+var ErrUnclaimed = errors.New("no worker has accepted the request")
 
-// errUnheard is ErrUnheard for callers.
-var errUnheard = fmt.Errorf("%w: %w", ErrUnheard, schemas.ErrUnavailable.Because("no worker shows that it has the request"))
+// errUnclaimed is ErrUnclaimed with the error for callers.
+var errUnclaimed = fmt.Errorf("%w: %w", ErrUnclaimed, schemas.ErrUnavailable.Because("no worker has accepted the request"))
 
-// NewRun names a run; nobody can guess it.
+// NewRun returns a new, unguessable run name.
 func NewRun() string { return rand.Text() }
 
-// Run is Forward for a run of the name. Leaving the loop does not cancel the
-// worker: it goes on for the stream's Grace, in which Resume may come back.
+// Run is Forward for a run of the name. Leaving the loop does not cancel the worker:
+// it continues for the stream's Grace, within which a client may Resume.
 func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken, false) })
 }
 
-// TryRun is Run that soon gives up with ErrUnheard, unless workers have too much
-// to do to be asked again.
+// TryRun is Run that fails with ErrUnclaimed if no worker sends a heartbeat within 2 s,
+// unless the retry budget is exhausted.
 func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken, true) })
 }
 
-// Resume yields the events of the run that follow the one with the sequence
-// after, as Forward does: those that are kept, and then those that come.
-// Nothing follows when the caller has the last one. A run that is over, and of
-// which nothing is kept, is schemas.ErrRunNotFound.
+// Resume yields the events of the run after the given sequence, as Forward does:
+// stored ones first, then live ones. It yields nothing when the client has the last
+// one. The error is schemas.ErrRunNotFound for a run that has ended and is not stored.
 func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.attach(ctx, c, run, after) })
 }
 
-// Stop ends the run, for all who listen to it. One that is over, or never was,
-// is no error.
-func (s Stream[Req]) Stop(ctx context.Context, c *Conn, run string) error {
+// Cancel cancels the run for all clients that follow it. It returns nil for a run that
+// has ended or does not exist.
+func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
 	if !runName.MatchString(run) {
 		return nil
 	}
-	if _, _, err := c.speak(ctx, s.control(run), HeaderCancel, "1"); err != nil {
-		return s.say(err)
+	if _, _, err := c.query(ctx, s.control(run), HeaderCancel, "1"); err != nil {
+		return s.translate(err)
 	}
 	return nil
 }
 
-// speak tells who works at a run a header, and gives the sequence of its last
-// event; heard is whether anybody is at it.
-func (c *Conn) speak(ctx context.Context, control, header, value string) (last uint64, heard bool, err error) {
+// query sends a header to the worker of a run and returns the sequence of its last
+// event; found reports whether a worker has the run.
+func (c *Conn) query(ctx context.Context, control, header, value string) (last uint64, found bool, err error) {
 	if !c.Connected() {
-		return 0, false, schemas.ErrUnavailable.Because("NATS is away")
+		return 0, false, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -97,11 +96,11 @@ func (c *Conn) speak(ctx context.Context, control, header, value string) (last u
 	return last, true, err
 }
 
-// control is the subject on which the run is spoken to.
+// control returns the control subject of the run.
 func (s Stream[Req]) control(run string) string { return s.Subject + "." + run }
 
-// runOf is the subject on which the run is spoken to whose events go to reply;
-// false for a caller that only has an inbox.
+// runOf returns the control subject of the run whose event subject is reply; false if
+// reply is not one.
 func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
 	control, ok = strings.CutSuffix(reply, eventToken)
 	run, ours := strings.CutPrefix(control, s.Subject+".")

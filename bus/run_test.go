@@ -18,10 +18,10 @@ import (
 	"cairn/schemas"
 )
 
-// anything is a question.
+// anything is a valid request body.
 var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
 
-// keep creates the stream that retains the events of runs.
+// keep creates the replay stream.
 func keep(t testing.TB, conn *bus.Conn) {
 	t.Helper()
 	if err := bus.Analyze.Setup(t.Context(), conn, bucket.Copies{}); err != nil {
@@ -29,7 +29,7 @@ func keep(t testing.TB, conn *bus.Conn) {
 	}
 }
 
-// resumed is what Resume says of the run, as collect has it.
+// resumed returns the events of Resume in the form of collect.
 func resumed(ctx context.Context, conn *bus.Conn, run string, after uint64) (events []string, err error) {
 	for event, err := range bus.Analyze.Resume(ctx, conn, run, after) {
 		if err != nil {
@@ -40,7 +40,7 @@ func resumed(ctx context.Context, conn *bus.Conn, run string, after uint64) (eve
 	return events, nil
 }
 
-// listen asks for a run and leaves after so many events; 0: at the end.
+// listen starts a run and disconnects after the number of events; 0: at the end.
 func listen(t *testing.T, conn *bus.Conn, run string, events int) {
 	t.Helper()
 	read := 0
@@ -54,7 +54,7 @@ func listen(t *testing.T, conn *bus.Conn, run string, events int) {
 	}
 }
 
-// many is an answer of more events than are read at a time.
+// many is the number of events of an answer that needs several replay batches.
 func many(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
 	for i := range 700 {
 		err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
@@ -62,7 +62,7 @@ func many(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
 	return err
 }
 
-func TestRunIsReadAgain(t *testing.T) {
+func TestResume(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	keep(t, conn)
@@ -77,7 +77,7 @@ func TestRunIsReadAgain(t *testing.T) {
 	}
 	for _, after := range []uint64{701, 703} {
 		if events, err := resumed(t.Context(), conn, run, after); err != nil || len(events) > 0 {
-			t.Errorf("after %d: %v, %v, want nothing", after, events, err)
+			t.Errorf("after %d: got %v, %v, want nothing", after, events, err)
 		}
 	}
 	for _, name := range []string{bus.NewRun(), "", "*", ">", "a.b", strings.Repeat("a", 65)} {
@@ -87,7 +87,7 @@ func TestRunIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestRefusalOfARunIsReadAgain(t *testing.T) {
+func TestResumeRefusedRun(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	keep(t, conn)
@@ -99,11 +99,11 @@ func TestRefusalOfARunIsReadAgain(t *testing.T) {
 		}
 	}
 	if events, err := resumed(t.Context(), conn, run, 0); err != nil || fmt.Sprint(events) != "[1error 2done]" {
-		t.Errorf("resumed, it is %v, %v", events, err)
+		t.Errorf("resumed: got %v, %v", events, err)
 	}
 }
 
-func TestEventsThatWereLostAreReadFromWhatIsKept(t *testing.T) {
+func TestLostEventsAreReplayed(t *testing.T) {
 	t.Parallel()
 	conn, worker := listening(t)
 	keep(t, conn)
@@ -137,8 +137,9 @@ func TestEventsThatWereLostAreReadFromWhatIsKept(t *testing.T) {
 	}
 }
 
-// Without a listener a run ends after the grace; a plain subscription is one.
-func TestRunEndsWhenNobodyListens(t *testing.T) {
+// A run without a client is canceled after the grace period; a plain subscription
+// counts as a client.
+func TestAbandonedRunIsCanceled(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	keep(t, conn)
@@ -165,26 +166,25 @@ func TestRunEndsWhenNobodyListens(t *testing.T) {
 	}
 	listen(t, conn, heard, 1)
 	listen(t, conn, deserted, 1)
-	if cause := <-ended; !strings.Contains(cause, "nobody listened") {
-		t.Errorf("it ended because %s", cause)
+	if cause := <-ended; !strings.Contains(cause, "no client was connected") {
+		t.Errorf("canceled with cause %s", cause)
 	}
-	for range 3 { // signs of life, so that as much time has passed for the other one
+	for range 3 { // heartbeats: the other run has had as much time
 		if _, err := sub.NextMsg(5 * time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
 	close(release)
 	if events, err := resumed(t.Context(), conn, heard, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2done]" {
-		t.Errorf("the one that is listened to: %v, %v", events, err)
+		t.Errorf("the run with a subscriber: %v, %v", events, err)
 	}
 	if events, err := resumed(t.Context(), conn, deserted, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2error 3done]" {
-		t.Errorf("the other one: %v, %v", events, err)
+		t.Errorf("the run without one: %v, %v", events, err)
 	}
 }
 
-// Whoever says that they have read what was not said yet is told so, and
-// changes nothing for others.
-func TestEventsThatAreNotThereYet(t *testing.T) {
+// Acknowledging an event that was not sent is an error, without effect on other clients.
+func TestResumeAfterFutureEvent(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	keep(t, conn)
@@ -215,9 +215,8 @@ func TestEventsThatAreNotThereYet(t *testing.T) {
 	}
 }
 
-// A worker that nobody listens to is not slowed down; one that is, waits for
-// those who came back.
-func TestRunGoesOnWithoutAListener(t *testing.T) {
+// Without a client there is no flow control; it starts again with a client that resumes.
+func TestRunContinuesWithoutClient(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	keep(t, conn)
@@ -237,7 +236,7 @@ func TestRunGoesOnWithoutAListener(t *testing.T) {
 	}
 }
 
-func TestStopIsHeardByAll(t *testing.T) {
+func TestCancelReachesAllClients(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	keep(t, conn)
@@ -253,7 +252,7 @@ func TestStopIsHeardByAll(t *testing.T) {
 		}
 		switch event.Sequence {
 		case 1:
-			if err := bus.Analyze.Stop(t.Context(), conn, run); err != nil {
+			if err := bus.Analyze.Cancel(t.Context(), conn, run); err != nil {
 				t.Error(err)
 			}
 		case 2:
@@ -263,14 +262,14 @@ func TestStopIsHeardByAll(t *testing.T) {
 		}
 	}
 	for _, name := range []string{run, bus.NewRun(), ">"} {
-		if err := bus.Analyze.Stop(t.Context(), conn, name); err != nil {
-			t.Errorf("stop %q, at which nobody works: %v", name, err)
+		if err := bus.Analyze.Cancel(t.Context(), conn, name); err != nil {
+			t.Errorf("cancel run %q, which does not exist: %v", name, err)
 		}
 	}
 }
 
-// A server that belongs to no cluster loses the events of runs with its process.
-// Those of later runs are retained after the next setup.
+// A restart of a stand-alone server loses the replay stream. Runs after the next setup
+// can be resumed.
 func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	t.Parallel()
 	server, conn, again := restartable(t)
@@ -281,7 +280,7 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 			return err
 		}
 		select {
-		case amid <- struct{}{}: // this one is at work when the server goes
+		case amid <- struct{}{}: // this run is in progress when the server stops
 			defer close(ended)
 			<-away
 			return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
@@ -321,13 +320,13 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	}
 	for _, run := range []string{before, broken} {
 		if _, err := resumed(ctx, conn, run, 0); !errors.Is(err, schemas.ErrRunNotFound) {
-			t.Errorf("a run of before: %v", err)
+			t.Errorf("a run before the restart: %v", err)
 		}
 	}
 }
 
-// Without JetStream a stream is answered, and cannot be resumed.
-func TestRunIsNotKept(t *testing.T) {
+// Without JetStream a stream works, but cannot be resumed.
+func TestRunWithoutReplayStream(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	serve(t, bustest.Dial(t, server), many)
@@ -338,9 +337,8 @@ func TestRunIsNotKept(t *testing.T) {
 	}
 }
 
-// A run that goes on by itself is not cut off by a listener who reads nothing
-// for a while, and who then misses nothing.
-func TestStalledListenerCatchesUp(t *testing.T) {
+// A persistent run continues while a client stalls; the client then receives all events.
+func TestStalledClientCatchesUp(t *testing.T) {
 	t.Parallel()
 	const events = 5000
 	server, conn := bustest.Start(t)
@@ -365,7 +363,7 @@ func TestStalledListenerCatchesUp(t *testing.T) {
 			}
 		}
 		if last++; event.Sequence != last {
-			t.Fatalf("event %d comes as the %d.", event.Sequence, last)
+			t.Fatalf("got event %d, want %d", event.Sequence, last)
 		}
 	}
 	if last != events+1 {

@@ -12,8 +12,8 @@ import (
 	"cairn/bus/bustest"
 )
 
-// A guarded server takes whoever has the secret and knows its certificate, and
-// the process that it is in.
+// A guarded server accepts clients with the token that trust its certificate, and
+// in-process clients.
 func TestGuardedServer(t *testing.T) {
 	t.Parallel()
 	cert, key := bustest.Certificate(t, t.TempDir(), 1)
@@ -43,12 +43,12 @@ func TestGuardedServer(t *testing.T) {
 	} {
 		if nc, err := nats.Connect(url, options...); err == nil {
 			nc.Close()
-			t.Errorf("%s with %d options is let in", url, len(options))
+			t.Errorf("%s with %d options is accepted", url, len(options))
 		}
 	}
 }
 
-// Nodes that encrypt their routes know each other by certificates.
+// Nodes with mutual TLS accept routes of the configured CA only.
 func TestEncryptedRoutes(t *testing.T) {
 	t.Parallel()
 	cert, key := bustest.Certificate(t, t.TempDir(), 1)
@@ -72,10 +72,10 @@ func TestEncryptedRoutes(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the first two do not find each other")
+			t.Fatal("the first two nodes form no quorum")
 		}
 	}
 	if says, quorum := nodes[2].Trouble(); quorum {
-		t.Errorf("a node of another authority is let in: %s", says)
+		t.Errorf("a node with a certificate of another CA is accepted: %s", says)
 	}
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// maxPayload is the largest message of the embedded server: NATS advises
-// against more than 8 MB; a record of 1 MiB and a page of them fit.
+// maxPayload is the max_payload of the embedded server. NATS advises against more than
+// 8 MB; a record of 1 MiB and a page of them fit.
 const maxPayload = 8 << 20
 
 // Server is a NATS server with JetStream in this process.
 type Server struct {
 	ns      *server.Server
-	scratch string // removed with the server; empty when the caller named the folder
-	dir     string // where the streams are
-	node    string // its name in the cluster; empty: it is alone
-	nodes   int    // how many there are to be
-	secret  string // that its clients give
-	waits   said   // what Found waits for
+	scratch string // temporary folder, removed by Stop; empty: none
+	dir     string // StoreDir
+	node    string // name in the cluster; empty: stand-alone
+	nodes   int    // configured size of the cluster
+	secret  string // token of clients
+	waits   said   // reason for which Found waits
 }
 
-// said is a sentence that may change.
+// said is a text that may be replaced concurrently.
 type said struct{ atomic.Value }
 
 func (s *said) String() string {
@@ -37,15 +37,15 @@ func (s *said) String() string {
 	return text
 }
 
-// StartServer starts a server that keeps its streams in dir, or in a folder
-// that ends with it when dir is empty. It listens on listen (host:port), or
-// only inside the process when that is empty. The caller stops it.
+// StartServer starts a stand-alone server that stores its streams in dir, or in a
+// temporary folder if dir is empty. It listens on listen (host:port), or serves
+// in-process connections only if listen is empty. The caller stops it.
 func StartServer(dir, listen string, more ...ServerOption) (*Server, error) {
 	s := &Server{dir: dir}
 	if dir == "" {
 		scratch, err := os.MkdirTemp("", "cairn-nats-")
 		if err != nil {
-			return nil, fmt.Errorf("make a folder for JetStream: %w", err)
+			return nil, fmt.Errorf("create a folder for JetStream: %w", err)
 		}
 		s.dir, s.scratch = scratch, scratch
 	}
@@ -53,7 +53,7 @@ func StartServer(dir, listen string, more ...ServerOption) (*Server, error) {
 		return nil, err
 	}
 	if clustered(s.dir) {
-		return nil, fmt.Errorf("%s is of a node of a cluster: start it as one", s.dir)
+		return nil, fmt.Errorf("%s belongs to a cluster node: start it as a cluster node", s.dir)
 	}
 	options, err := serverOptions(s.dir, listen)
 	if err != nil {
@@ -65,7 +65,7 @@ func StartServer(dir, listen string, more ...ServerOption) (*Server, error) {
 	return s, s.start(options)
 }
 
-// start runs the server. One that cannot be started is stopped.
+// start runs the server, and stops it if it does not become ready.
 func (s *Server) start(o *server.Options) error {
 	err := elections
 	if err != nil {
@@ -101,7 +101,7 @@ func serverOptions(dir, listen string) (*server.Options, error) {
 	return o, err
 }
 
-// address is what listen, which is what, says; it has to be free.
+// address parses listen, which errors call what, and checks that it is free.
 func address(what, listen string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -116,16 +116,16 @@ func address(what, listen string) (host string, port int, err error) {
 	return host, port, free(listen)
 }
 
-// free says early, and in one line, that an address is taken.
+// free returns an error of one line if the address is in use.
 func free(listen string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		return fmt.Errorf("NATS cannot listen: %w", err)
+		return fmt.Errorf("NATS listen: %w", err)
 	}
 	return l.Close()
 }
 
-// writable makes sure that dir exists and takes files.
+// writable creates dir if it is absent, and checks that files can be created there.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("data folder: %w", err)
@@ -149,7 +149,8 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// URL is where clients outside of the process connect; empty when it does not listen.
+// URL returns the URL for clients of other processes, or "" if the server does not
+// listen.
 func (s *Server) URL() string {
 	if s.ns.Addr() == nil {
 		return ""
@@ -157,20 +158,20 @@ func (s *Server) URL() string {
 	return s.ns.ClientURL()
 }
 
-// StorageLimit is how many bytes the server's streams may take: 75 % of the disk
-// that was free, or theirs, at the start.
+// StorageLimit returns how many bytes the server's streams may take: 75 % of the space
+// that was free on the disk, or used by them, at the start.
 func (s *Server) StorageLimit() int64 { return s.ns.JetStreamConfig().MaxStore }
 
-// Open connects to the server from inside the process.
+// Open returns an in-process connection to the server. The caller closes it.
 func (s *Server) Open(name string) (*Conn, error) {
 	return connect("", name, nats.InProcessServer(s.ns), nats.Token(s.secret))
 }
 
-// Stop ends the server; its streams are on disk when Stop returns.
+// Stop shuts the server down; its streams are on disk when Stop returns.
 func (s *Server) Stop() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
 	if s.scratch != "" {
-		_ = os.RemoveAll(s.scratch) // a temporary folder; the system clears it too
+		_ = os.RemoveAll(s.scratch) // the system clears temporary folders too
 	}
 }

@@ -21,27 +21,27 @@ import (
 // Version is the version of this build, set by the linker.
 var Version = "0.0.0"
 
-// Service is a group of endpoints that is found, counted and stopped as one.
+// Service is a group of endpoints that are discovered, counted and stopped as one.
 type Service struct {
 	conn  *Conn
 	micro micro.Service
 	log   *slog.Logger
 	gate  *overload.Gate
 	used  telemetry.Slots
-	// beside admits the few requests that are answered however busy the rest is.
-	beside  *overload.Gate
-	parked  *admission.Pool // requests that wait without a slot
-	workers *workers
-	ctx     context.Context // of the requests in flight
-	end     context.CancelFunc
-	look    sync.WaitGroup // at how late the process is
-	stop    sync.Once
+	// beside admits health checks, whatever the load.
+	beside   *overload.Gate
+	parked   *admission.Pool // requests that wait without a slot
+	workers  *workers
+	ctx      context.Context // of the requests in flight
+	end      context.CancelFunc
+	adjuster sync.WaitGroup // the goroutine that adjusts the gate
+	stop     sync.Once
 }
 
-// Start makes the service known on c under name. It admits at most slots
-// requests at a time, divided among tenants (ShareKey); one more is refused at
-// once as unavailable. While the processors are busy fewer of them run, and the
-// others wait in the queues of their tenants. The caller stops it.
+// Start registers the service on c under name. It admits at most slots requests at a
+// time, divided among tenants (ShareKey), and refuses more as unavailable. Under CPU
+// load fewer of them run, and the others wait in queues per tenant. The caller stops
+// the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	m, err := micro.AddService(c.nc, micro.Config{Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name})
 	if err != nil {
@@ -53,42 +53,42 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 		gate: overload.New(slots), used: telemetry.NewSlots(name, slots), beside: overload.New(besideSlots),
 		parked: admission.NewPool(parkedRequests), workers: newWorkers(), ctx: ctx, end: end,
 	}
-	s.look.Go(func() { s.gate.Run(ctx) })
+	s.adjuster.Go(func() { s.gate.Run(ctx) })
 	return s, nil
 }
 
-// besideSlots is how many requests are answered beside the others. They are
-// cheap, and some wait.
+// besideSlots is the number of slots of ServeBeside. Its requests are cheap, and some
+// wait for a backend.
 const besideSlots = 1024
 
-// endpoint is how requests of a subject are taken.
+// endpoint configures how the requests of a subject are handled.
 type endpoint struct {
 	subject string
 	timeout time.Duration
-	row     func(error) *schemas.Error // what callers see of an error
+	row     func(error) *schemas.Error // maps an error to the one that callers see
 	needs   schemas.Permission
 	gate    *overload.Gate
 	events  func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
 }
 
-// answers reports whether the endpoint may publish to the reply subject of a
-// request. A request without one is handled, and its answer discarded.
+// answers reports whether the endpoint may publish to the reply subject of a request.
+// A request without one is handled, and its reply discarded.
 func (e endpoint) answers(reply string) bool {
 	return reply == "" || isInbox(reply) || e.events != nil && e.events(reply)
 }
 
-// request is a request that was admitted.
+// request is an admitted request.
 type request struct {
 	micro.Request
 	slot   *overload.Slot
 	by     *schemas.Identity
-	denied error // why the caller may not make it; nil: it may
+	denied error // the error of authorization; nil: authorized
 }
 
 // add runs each request in its own goroutine while a slot is free. It never
 // blocks: a micro endpoint runs its handlers one after the other.
 func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
-	told := telemetry.NewSubject(e.subject, e.gate == s.gate) // what is asked beside begins no trace: probes
+	metrics := telemetry.NewSubject(e.subject, e.gate == s.gate) // health checks start no trace
 	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 		if !e.answers(r.Reply()) {
@@ -99,7 +99,7 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 		ctx, by, denied := admit(ctx, r.Headers().Get, e.needs)
 		slot := e.gate.Admit(ShareKey(by, nil))
 		if slot == nil {
-			told.Refused()
+			metrics.Refused()
 			err := busy(e.subject)
 			s.refuse(ctx, r, e.row(err), err, nats.Header{HeaderBusy: {"1"}})
 			cancel()
@@ -111,7 +111,7 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 			defer s.used.Free()
 			defer slot.Close()
 			defer cancel()
-			ctx, work := told.Begin(ctx, RequestID(ctx))
+			ctx, work := metrics.Begin(ctx, RequestID(ctx))
 			defer work.End()
 			handle(ctx, request{r, slot, by, denied})
 		})
@@ -120,25 +120,25 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 		return fmt.Errorf("serve %s: %w", e.subject, err)
 	}
 	if s.conn.Connected() {
-		_ = s.conn.nc.FlushTimeout(time.Second) // requests of others arrive from here on; one that is away is told on its return
+		_ = s.conn.nc.FlushTimeout(time.Second) // the subscription is active from here on; when disconnected, on reconnect
 	}
 	return nil
 }
 
-// settle is how long the service must have been idle before it counts as
-// drained: messages that the server had sent are then in a handler.
+// settle is how long the service must be idle to count as drained: messages that the
+// server has already sent are then in a handler.
 const settle = 20 * time.Millisecond
 
-// ErrCutOff says that a drain ended while requests were in flight.
-var ErrCutOff = errors.New("work in flight was cut off at the end of the drain")
+// ErrCutOff is the error of a drain that timed out with requests in flight.
+var ErrCutOff = errors.New("drain timed out with requests in flight")
 
-// cancelTimeout is how long handlers may run on once they are cancelled.
+// cancelTimeout bounds the wait for handlers after their cancellation.
 const cancelTimeout = 500 * time.Millisecond
 
-// Stop takes no more requests, waits for those in flight until ctx ends, and
-// then cancels the rest: the error wraps ErrCutOff. It returns when no handler
-// runs, and at the latest cancelTimeout after ctx, with handlers that ignore
-// their context still running. A second Stop waits for the first and returns nil.
+// Stop accepts no more requests, waits for those in flight until ctx ends, and then
+// cancels the rest: the error wraps ErrCutOff. It returns when no handler runs, at the
+// latest cancelTimeout after ctx, even if handlers ignore their context. A second Stop
+// waits for the first and returns nil.
 func (s *Service) Stop(ctx context.Context) (err error) {
 	s.stop.Do(func() { err = s.drain(ctx) })
 	return err
@@ -147,7 +147,7 @@ func (s *Service) Stop(ctx context.Context) (err error) {
 func (s *Service) drain(ctx context.Context) error {
 	err := s.micro.Stop()
 	if s.conn.Connected() {
-		_ = s.conn.nc.FlushTimeout(time.Second) // what the server sent before it knew has arrived
+		_ = s.conn.nc.FlushTimeout(time.Second) // receive what the server sent before it processed the unsubscribe
 	}
 	if n := s.idle(ctx); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %d requests", ErrCutOff, n))
@@ -174,7 +174,7 @@ func (s *Service) drain(ctx context.Context) error {
 // wait returns when no handler runs. It closes the gates, so no request is
 // admitted meanwhile.
 func (s *Service) wait() {
-	s.look.Wait()
+	s.adjuster.Wait()
 	for _, gate := range []*overload.Gate{s.gate, s.beside} {
 		gate.Close()
 		for gate.Used() > 0 {

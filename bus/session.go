@@ -19,17 +19,17 @@ import (
 
 // Sender sends the events of one stream. It may be used concurrently.
 type Sender interface {
-	// Send sends data as JSON. It waits for a caller that is too far behind and
-	// wants that, for 10 seconds at most.
+	// Send sends data as JSON. With flow control it waits for the client, at most
+	// 10 seconds.
 	Send(event string, data any) error
-	// Continue has the stream go on when nobody listens, until it is cancelled.
+	// Continue lets the stream continue without a client until it is canceled.
 	Continue()
 }
 
-// Serve answers the stream's requests with handle until svc stops. handle's
-// ctx ends with the caller's patience or interest. What handle returns ends
-// the stream: nil with done, an error before the first event with the error
-// alone, a later one with an error event and done.
+// Serve answers the stream's requests with handle until svc stops. handle's ctx ends
+// with the request's timeout, on cancellation, and when the client disconnects. If
+// handle returns nil, the stream ends with done; if it fails before the first event,
+// the error is the whole reply; later, the stream ends with an error event and done.
 func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
 	return s.ServeBody(svc, func(ctx context.Context, body []byte, to Sender) error {
 		req, err := schemas.Decode[Req](body, s.Invalid)
@@ -40,7 +40,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 	})
 }
 
-// ServeBody is Serve for a handle that reads the request itself.
+// ServeBody is Serve for a handle that decodes the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
 	ofRun := func(reply string) bool {
@@ -76,18 +76,18 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 		if err == nil {
 			err = w.work(ctx, handle)
 		}
-		if errors.Is(context.Cause(ctx), errLeft) {
+		if errors.Is(context.Cause(ctx), errDisconnected) {
 			telemetry.Failed(ctx, telemetry.StatusLeft, "")
-			return // nobody could read the end
+			return // the client has disconnected
 		}
 		s.end(ctx, svc, r, w, err)
 	})
 }
 
-// work handles the request, with a sign of life now and then.
+// work calls handle while it sends heartbeats.
 func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
 	w.mu.Lock()
-	w.beats = time.AfterFunc(heartbeat, w.beat)
+	w.beats = time.AfterFunc(beatInterval, w.beat)
 	w.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
@@ -103,16 +103,16 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 // errFull marks the refusal of a request that another worker may admit.
 var errFull = errors.New("not admitted by this worker")
 
-// end says how the stream ended.
+// end ends the stream with done, or with err.
 func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *session, err error) {
 	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // whatever failed, it failed because of this
+		err = context.Cause(ctx) // the failure follows from the cancellation
 	}
 	switch {
 	case err == nil:
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
-		w.refused(s.row(err)) // before the caller learns of it, and comes back
+		w.storeError(s.row(err)) // before the client receives the error and resumes
 		header := nats.Header{}
 		if errors.Is(err, errFull) {
 			header.Set(HeaderBusy, "1")
@@ -133,23 +133,23 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 // session is the worker's side of one stream.
 type session struct {
 	conn    *Conn
-	reply   string // where the events go
-	control string // where the caller answers: chunks of the body, how far it has read, and cancel
+	reply   string // subject of the events
+	control string // subject for chunks of the body, acknowledgements and cancel
 	isRun   bool
-	largest int // message that the server takes, without headers
+	largest int // max_payload without headers
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	upload
 	flow
 
-	mu       sync.Mutex
-	sequence uint64
-	keeping  []byte        // events of a run that are to be kept
-	beats    *time.Timer   // signs of life; nil: no more
-	patience time.Duration // when nobody listens
-	leaving  *time.Timer   // runs while nobody does
-	missed   time.Time     // the last sign of life that nobody heard
+	mu         sync.Mutex
+	sequence   uint64
+	unstored   []byte        // events of a run not yet in the replay stream
+	beats      *time.Timer   // nil: stopped
+	grace      time.Duration // without a client
+	graceTimer *time.Timer   // of the grace period; nil: a client is connected
+	missedAt   time.Time     // time of the last heartbeat without a subscriber
 }
 
 func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
@@ -158,45 +158,45 @@ func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, canc
 		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
 	}
 	if run, ok := s.runOf(r.Reply()); ok {
-		w.isRun, w.control, w.patience = true, run, s.Grace
+		w.isRun, w.control, w.grace = true, run, s.Grace
 	}
 	return w
 }
 
-// open shows the caller where to answer.
+// open subscribes to the control subject and announces it in a heartbeat.
 func (w *session) open() (err error) {
-	if w.sub, err = w.conn.nc.Subscribe(w.control, w.told); err != nil {
+	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
 	}
-	return w.show()
+	return w.heartbeat()
 }
 
-// elsewhere begins the reply subjects of callers in other accounts of NATS, to
-// whom an empty message ends a stream of responses (nats-server, client.go).
-const elsewhere = "_R_."
+// importPrefix begins the reply subjects of clients in other NATS accounts, for which
+// an empty message would end a stream of responses (nats-server, client.go).
+const importPrefix = "_R_."
 
-// show gives a sign of life. When nobody listens, the server says so on the
-// control subject.
-func (w *session) show() error {
-	sign := &nats.Msg{Subject: w.reply, Reply: w.control}
-	if strings.HasPrefix(w.reply, elsewhere) {
-		sign.Data = []byte(":")
+// heartbeat publishes a heartbeat. If the reply subject has no subscriber, the server
+// reports that on the control subject.
+func (w *session) heartbeat() error {
+	msg := &nats.Msg{Subject: w.reply, Reply: w.control}
+	if strings.HasPrefix(w.reply, importPrefix) {
+		msg.Data = []byte(":")
 	}
-	return w.conn.nc.PublishMsg(sign)
+	return w.conn.nc.PublishMsg(msg)
 }
 
-// told takes a message of a caller, or the server's word that there is none.
-func (w *session) told(msg *nats.Msg) {
+// receive handles a message of a client, or the server's no-responders status.
+func (w *session) receive(msg *nats.Msg) {
 	read, err := strconv.ParseUint(msg.Header.Get(HeaderRead), 10, 64)
 	switch {
 	case noResponders(msg):
-		w.left()
+		w.disconnected()
 		return
 	case msg.Header.Get(HeaderCancel) != "":
 		w.cancel(schemas.ErrRunStopped.Because("on request"))
 	case err == nil:
-		w.returned()
-		w.caughtUp(min(read, w.sent()))
+		w.connected()
+		w.acknowledge(min(read, w.sent()))
 		w.flush()
 	default:
 		if err := w.chunk(msg.Data); err != nil {
@@ -204,8 +204,8 @@ func (w *session) told(msg *nats.Msg) {
 		}
 	}
 	if isInbox(msg.Reply) {
-		said := strconv.FormatUint(w.sent(), 10)
-		_ = w.conn.nc.Publish(msg.Reply, []byte(said)) // who asked and is not told asks again
+		last := strconv.FormatUint(w.sent(), 10)
+		_ = w.conn.nc.Publish(msg.Reply, []byte(last)) // the client retries
 	}
 }
 
@@ -213,20 +213,20 @@ func noResponders(msg *nats.Msg) bool {
 	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
 }
 
-// beat shows the caller a sign of life, now and again.
+// beat sends a heartbeat and reschedules itself.
 func (w *session) beat() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.beats == nil {
 		return
 	}
-	_ = w.show() // a caller that misses it notices
-	w.keep()
-	w.beats.Reset(heartbeat)
+	_ = w.heartbeat() // the client detects missing heartbeats
+	w.store()
+	w.beats.Reset(beatInterval)
 }
 
-// still ends the signs of life.
-func (w *session) still() {
+// stopBeats stops the heartbeats.
+func (w *session) stopBeats() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.beats != nil {
@@ -243,7 +243,7 @@ func (w *session) Send(event string, data any) error {
 	return w.send(event, data)
 }
 
-// send does not wait: a stream ends whether it is read or not.
+// send is Send without flow control: a stream ends whether it is read or not.
 func (w *session) send(event string, data any) error {
 	body, err := json.Marshal(data, json.Deterministic(true))
 	if err != nil {
@@ -255,14 +255,14 @@ func (w *session) send(event string, data any) error {
 	if err := w.publish(e); err != nil {
 		return fmt.Errorf("send %s event of %d bytes: %w", event, len(body), err)
 	}
-	if w.sequence++; w.sequence == 1 { // one that was not sent leaves no gap
+	if w.sequence++; w.sequence == 1 { // an event that was not sent leaves no gap
 		telemetry.FirstEvent(w.ctx)
 	}
 	return nil
 }
 
-// publish sends the event: as text when it is of a run, else under headers,
-// which any client can read.
+// publish sends the event: as text for a run, and otherwise with headers, which any
+// NATS client can read.
 func (w *session) publish(e Event) error {
 	if w.isRun {
 		return w.publishFrame(e)
@@ -276,7 +276,7 @@ func (w *session) publish(e Event) error {
 
 func (w *session) began() bool { return w.sent() > 0 }
 
-// sent is how many events there were.
+// sent returns how many events were sent.
 func (w *session) sent() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,14 +284,115 @@ func (w *session) sent() uint64 {
 }
 
 func (w *session) close() {
-	w.still()
+	w.stopBeats()
 	w.flush()
 	switch {
 	case w.sub == nil:
 	case w.conn.Connected():
-		_ = w.sub.Drain() // who asked just now is answered; fails only on a closed connection
+		_ = w.sub.Drain() // answers queries that have arrived; fails only on a closed connection
 	default:
-		_ = w.sub.Unsubscribe() // draining would outlast the time away
+		_ = w.sub.Unsubscribe() // Drain would wait for the reconnect
 	}
-	w.returned() // nothing is left that could end
+	w.connected() // stops the grace period
+}
+
+// errDisconnected is the cause of cancellation when the client has disconnected.
+var errDisconnected = errors.New("the caller left")
+
+// Continue implements Sender.
+func (w *session) Continue() {
+	w.persistent.Store(true)
+}
+
+// disconnected handles the report of the server that the reply subject has no
+// subscriber. It disables flow control and cancels the stream; a run is canceled after
+// the grace period, or continues if the handler called Continue.
+func (w *session) disconnected() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.persistent.Load():
+	case !w.isRun:
+		w.cancel(errDisconnected)
+	case w.graceTimer == nil:
+		w.graceTimer = time.AfterFunc(w.grace, w.abandon)
+	}
+	w.missedAt = time.Now()
+	w.detached.Store(true)
+	w.wake()
+}
+
+// abandon cancels the run after the grace period, unless a recent heartbeat reached
+// a subscriber: one that follows the run without acknowledging events.
+func (w *session) abandon() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.graceTimer = nil
+	if time.Since(w.missedAt) < 2*beatInterval {
+		w.cancel(schemas.ErrRunStopped.Because(fmt.Sprintf("no client was connected for %v", w.grace)))
+	}
+}
+
+// connected records that a client follows the stream.
+func (w *session) connected() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.detached.Store(false)
+	if w.graceTimer != nil {
+		w.graceTimer.Stop()
+		w.graceTimer = nil
+	}
+}
+
+// replayBatch is the size in bytes at which buffered events are published to the
+// replay stream. They are also published with each beatInterval, when a client resumes,
+// and at the end.
+const replayBatch = 8 << 10
+
+// publishFrame publishes an event of a run and buffers it for replay. The caller
+// holds w.mu.
+func (w *session) publishFrame(e Event) error {
+	if len(w.unstored)+len(e.Data) > w.largest {
+		w.store()
+	}
+	before := len(w.unstored)
+	w.unstored = e.Append(w.unstored)
+	if err := w.conn.nc.Publish(w.reply, w.unstored[before:]); err != nil {
+		w.unstored = w.unstored[:before]
+		return err
+	}
+	if len(w.unstored) >= replayBatch {
+		w.store()
+	}
+	return nil
+}
+
+// store publishes the buffered events to the replay stream. The caller holds w.mu.
+func (w *session) store() {
+	if len(w.unstored) == 0 {
+		return
+	}
+	_ = w.conn.nc.Publish(w.control+replayToken, w.unstored) // a client that resumes detects the gap
+	w.unstored = w.unstored[:0]
+}
+
+// flush is store for callers that do not hold w.mu.
+func (w *session) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.store()
+}
+
+// storeError stores the error of a run without events, for clients that resume it.
+func (w *session) storeError(e *schemas.Error) {
+	last, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
+	if err != nil || !w.isRun {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unstored = Event{Type: schemas.EventError, Sequence: 1, Data: last}.Append(w.unstored)
+	w.unstored = Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(w.unstored)
+	w.sequence = 2
+	w.store()
 }

@@ -13,36 +13,35 @@ import (
 )
 
 const (
-	// heartbeat is how often a worker shows that its stream is alive. One that
-	// reaches nobody ends the work: a caller that leaves before it knows where
-	// to say so is found out within the second.
-	heartbeat = 500 * time.Millisecond
-	// silence is how long a caller waits for any sign of life.
-	silence = 6 * time.Second
-	// firstSign is how long TryRun waits for the first of them, which a worker gives
-	// at once, if it has processor time.
-	firstSign = 2 * time.Second
-	// grace is how long a caller waits past the deadline, so that the worker's
-	// own word on the timeout arrives.
-	grace = 2 * time.Second
-	// headerRoom is what the headers of a message may take of max_payload.
+	// beatInterval is the interval of a stream's heartbeats. One without a subscriber
+	// cancels the stream, so that a client that disconnects before it knows the control
+	// subject is detected within a second.
+	beatInterval = 500 * time.Millisecond
+	// streamHeartbeatTimeout is how long a client waits for a message.
+	streamHeartbeatTimeout = 6 * time.Second
+	// claimTimeout is how long TryRun waits for the first heartbeat, which a worker
+	// sends at once.
+	claimTimeout = 2 * time.Second
+	// timeoutMargin is how long a client waits beyond the deadline for the worker's
+	// timeout error.
+	timeoutMargin = 2 * time.Second
+	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
 	headerRoom = 4 << 10
-	// window is how many events a worker may be ahead of what a caller has read,
-	// who says so after every half of it, and when more than readTime has passed.
-	// A slow one so slows the worker down, and costs no more than that in memory.
-	window   = 128
-	readTime = time.Second
-	// backlog is how many messages may wait for a caller who does not slow the
-	// worker down; what comes then is dropped, and read again if it is kept.
+	// window is the flow-control window in events. A client acknowledges after each
+	// half of it, and when ackInterval has passed since the last acknowledgement.
+	window      = 128
+	ackInterval = time.Second
+	// backlog is how many messages are buffered for a client; more are dropped, and
+	// replayed if the stream is a run.
 	backlog = 2 * window
-	// stall is how long a worker waits for a caller that reads nothing.
-	stall = 10 * time.Second
-	// chunkSize is the most that one message of an upload carries.
+	// stallTimeout is how long a worker waits for a client that does not read.
+	stallTimeout = 10 * time.Second
+	// chunkSize is the size of an upload's messages in bytes.
 	chunkSize = 1 << 20
 )
 
-// Stream is a subject on which a Req is answered by events, the last of them
-// done. Any NATS client can read it: the events go to the reply subject.
+// Stream is a subject that answers each Req with events, the last of type done. Any
+// NATS client can read it: the events go to the reply subject.
 type Stream[Req any] struct {
 	Subject string
 	// Invalid is the error for a request that cannot be read or is not valid.
@@ -51,19 +50,19 @@ type Stream[Req any] struct {
 	Permission schemas.Permission
 	// Timeout bounds the whole stream.
 	Timeout time.Duration
-	// Grace is how long a run goes on when nobody listens.
+	// Grace is how long a run continues without a client.
 	Grace time.Duration
-	// Runs is the most requests in progress that one credential may have at a
-	// worker; 0: any number. One more is schemas.ErrTooManyRequests.
+	// Runs bounds the requests in progress of one credential at a worker; 0: no
+	// limit. Further ones fail with schemas.ErrTooManyRequests.
 	Runs int
 	// MaxBody is the largest request, in bytes.
 	MaxBody int
 	// Admit, unless nil, admits a request by the size of its body in bytes, before
 	// the body is received. The handler gets the context that it returns, and
-	// release is called when the handler has returned. On an error the caller tries
+	// release is called when the handler has returned. On an error the client tries
 	// other workers.
 	Admit func(ctx context.Context, size int) (admitted context.Context, release func(), err error)
-	// Errors says an error in the words of the stream's contract; nil: as it is.
+	// Errors maps an error to one of the stream's contract; nil: unchanged.
 	Errors func(*schemas.Error) *schemas.Error
 }
 
@@ -74,9 +73,9 @@ type Event struct {
 	Data     []byte // JSON
 }
 
-// Call asks req and yields the events as they come, done included. A failure
-// is yielded once, as the last thing; when nothing came before it, no stream
-// began. Leaving the loop, or ending ctx, cancels the worker.
+// Call sends req and yields the events as they arrive, done included. An error is
+// yielded once, last; if it comes first, no stream has started. Leaving the loop, or
+// ending ctx, cancels the worker.
 func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event, error] {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -85,28 +84,28 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 	return s.Forward(ctx, c, body)
 }
 
-// Forward asks with a body that is already JSON. A body beyond the server's
-// max_payload is sent in chunks, to the worker alone.
+// Forward is Call with a body that is already JSON. A body beyond the server's
+// max_payload is sent in chunks to the worker that took the request.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, c.nc.NewInbox(), false) })
 }
 
-// follow yields what a listener hears until the stream ends.
+// follow yields the events of a listener until the stream ends.
 func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		l, err := open()
 		if err != nil {
-			yield(Event{}, s.say(err))
+			yield(Event{}, s.translate(err))
 			return
 		}
-		defer l.leave()
+		defer l.close()
 		for {
 			event, err := l.next()
-			if errors.Is(err, errHeard) {
+			if errors.Is(err, errComplete) {
 				return
 			}
 			if err != nil {
-				yield(Event{}, s.say(err))
+				yield(Event{}, s.translate(err))
 				return
 			}
 			if !yield(event, nil) || event.Type == schemas.EventDone {
@@ -116,14 +115,14 @@ func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, err
 	}
 }
 
-// say is an error of the bus in the words of the stream's contract.
-func (s Stream[Req]) say(err error) error {
+// translate maps an error of the bus to the stream's contract.
+func (s Stream[Req]) translate(err error) error {
 	var e *schemas.Error
 	switch {
 	case !errors.As(err, &e):
 		return err
-	case errors.Is(err, ErrUnheard):
-		return fmt.Errorf("%w: %w", ErrUnheard, s.row(e))
+	case errors.Is(err, ErrUnclaimed):
+		return fmt.Errorf("%w: %w", ErrUnclaimed, s.row(e))
 	case Logged(err):
 		return loggedError{s.row(e)}
 	default:
@@ -131,7 +130,7 @@ func (s Stream[Req]) say(err error) error {
 	}
 }
 
-// row is what a caller of the stream sees of err.
+// row returns the error of the stream's contract that a caller sees for err.
 func (s Stream[Req]) row(err error) *schemas.Error {
 	if s.Errors == nil {
 		return visible(err)

@@ -25,7 +25,7 @@ func serve(t *testing.T, conn *bus.Conn, handle func(context.Context, schemas.An
 	}
 }
 
-// collect is a stream as its event types and texts, and the error at its end.
+// collect returns the types and data of a stream's events, and its final error.
 func collect(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (events []string, err error) {
 	for event, err := range bus.Analyze.Call(ctx, conn, a) {
 		if err != nil {
@@ -76,7 +76,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-func TestStreamStopsWhenTheCallerLeaves(t *testing.T) {
+func TestStreamIsCanceledOnDisconnect(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	worker := bustest.Dial(t, server)
@@ -93,11 +93,11 @@ func TestStreamStopsWhenTheCallerLeaves(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(time.Second):
-		t.Fatal("the worker goes on a second after its caller left")
+		t.Fatal("the worker runs a second after the client disconnected")
 	}
 }
 
-func TestStreamStopsWhenNobodyListens(t *testing.T) {
+func TestStreamWithoutSubscriberIsCanceled(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	ended := make(chan struct{})
@@ -114,11 +114,11 @@ func TestStreamStopsWhenNobodyListens(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(2 * time.Second):
-		t.Fatal("the worker talks on to nobody")
+		t.Fatal("the worker sends events without a subscriber")
 	}
 }
 
-func TestStreamEndsAtItsTimeout(t *testing.T) {
+func TestStreamTimeout(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	short := bus.Analyze

@@ -6,8 +6,8 @@ import (
 	"cairn/schemas"
 )
 
-// Every subject, bound once to what is asked or told on it, and what is answered. A
-// subject is the path of the HTTP route, its segments behind "cairn.".
+// All subjects, each with its request, reply and permission. A subject is the path of
+// the HTTP route with dots, after "cairn.".
 var (
 	WriteTag  = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", malformed, schemas.PermissionTag}
 	ReadTag   = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", malformed, schemas.PermissionRead}
@@ -22,8 +22,7 @@ var (
 	Unregister             = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable, schemas.PermissionRegister}
 	Reindex                = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed, schemas.PermissionOperate}
 
-	// Projected is told after changes of the catalog were brought into an index
-	// that workers share.
+	// Projected announces catalog changes that were applied to a shared index.
 	Projected = Topic[schemas.Projected]{"cairn.projected"}
 
 	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed, schemas.PermissionRead}
@@ -49,7 +48,7 @@ var (
 	}
 )
 
-// Render is the rendering agent that comes with Cairn; --render may name another.
+// Render is the built-in rendering agent; --render may select another.
 var Render = Stream[schemas.Rendering]{
 	Subject: "cairn.render",
 	Invalid: schemas.ErrMalformed,
@@ -57,11 +56,11 @@ var Render = Stream[schemas.Rendering]{
 	MaxBody: 10 << 20,
 }
 
-// Services are the names of the services behind the subjects, in the order in
-// which they stop: each may be asked for its Health.
+// Services returns the names of the services that have a Health endpoint, in the order
+// in which they are stopped.
 func Services() []string { return []string{"tags", "register", "resolve", "analyze"} }
 
-// Health is the subject on which the service of the name says how it is.
+// Health returns the health endpoint of the service of the name.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
 	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, malformed, ""}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Topic is a subject on which a T is told to everyone who listens just then.
+// Topic is a subject on which each T is delivered to all current subscribers.
 type Topic[T any] struct{ Subject string }
 
-// Publish tells v. Nobody says whether it was heard.
+// Publish publishes v, at most once.
 func (t Topic[T]) Publish(c *Conn, v T) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -22,17 +22,17 @@ func (t Topic[T]) Publish(c *Conn, v T) error {
 	return nil
 }
 
-// Subscribe calls hear with what is told from now on, one at a time, also by c
-// itself. What comes while the connection is lost is missed. stop returns when
-// hear runs no more.
-func (t Topic[T]) Subscribe(c *Conn, hear func(T)) (stop func(), err error) {
+// Subscribe calls receive with each later message, one at a time, also with those that
+// c publishes. Messages sent while c is disconnected are lost. stop unsubscribes and
+// returns when receive no longer runs.
+func (t Topic[T]) Subscribe(c *Conn, receive func(T)) (stop func(), err error) {
 	sub, err := c.nc.Subscribe(t.Subject, func(msg *nats.Msg) {
 		var v T
 		if err := json.Unmarshal(msg.Data, &v); err != nil {
-			slog.Warn("message not understood", "subject", t.Subject, "err", err)
+			slog.Warn("invalid message ignored", "subject", t.Subject, "err", err)
 			return
 		}
-		hear(v)
+		receive(v)
 	})
 	if err != nil {
 		return nil, transportError(t.Subject, err)
@@ -40,7 +40,7 @@ func (t Topic[T]) Subscribe(c *Conn, hear func(T)) (stop func(), err error) {
 	ended := make(chan struct{})
 	sub.SetClosedHandler(func(string) { close(ended) })
 	if c.Connected() {
-		_ = c.nc.Flush() // a server that is away is told on its return
+		_ = c.nc.Flush() // when disconnected, the subscription is sent on reconnect
 	}
 	return func() {
 		if sub.Unsubscribe() == nil {

@@ -10,7 +10,7 @@ import (
 	"cairn/schemas"
 )
 
-func TestTopicIsHeardByAllWhoListen(t *testing.T) {
+func TestTopicReachesAllSubscribers(t *testing.T) {
 	t.Parallel()
 	server, teller := bustest.Start(t)
 	heard := make(chan schemas.Projected, 8)
@@ -33,7 +33,7 @@ func TestTopicIsHeardByAllWhoListen(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, told)
 			}
 		case <-time.After(5 * time.Second):
-			t.Fatal("not all who listen have heard")
+			t.Fatal("a subscriber did not receive the message")
 		}
 	}
 	for _, stop := range stops {
@@ -41,7 +41,7 @@ func TestTopicIsHeardByAllWhoListen(t *testing.T) {
 	}
 }
 
-func TestTopicOfAConnectionThatIsClosedCanBeLeft(t *testing.T) {
+func TestUnsubscribeOnClosedConnection(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	stop, err := bus.Projected.Subscribe(conn, func(schemas.Projected) {})

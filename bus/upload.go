@@ -8,18 +8,18 @@ import (
 	"cairn/schemas"
 )
 
-// chunkTimeout is how long a caller may take for the next chunk of a body.
+// chunkTimeout bounds the wait for the next chunk of a body.
 const chunkTimeout = 5 * time.Second
 
-// upload is the body of a stream's request, whole or on its way. What is kept
-// of one on its way is what has come, not what was announced; a quarter must
-// have come before there is room for all.
+// upload is the body of a stream's request, received whole or in chunks. Memory grows
+// with the bytes received, not with the announced size: the full size is allocated
+// only after a quarter of it has arrived.
 type upload struct {
 	body  []byte        // complete when whole is closed
 	size  int           // of a body in chunks; 0 when it came with the request
-	parts [][]byte      // that are not in body yet
-	got   int           // of it, so far
-	came  chan struct{} // has room for the sign that a chunk came
+	parts [][]byte      // received, not in body yet
+	got   int           // bytes received
+	came  chan struct{} // signalled on each chunk
 	whole chan struct{} // closed when the body is complete
 }
 
@@ -27,8 +27,8 @@ func newUpload(body []byte) upload {
 	return upload{body: body, came: make(chan struct{}, 1), whole: make(chan struct{})}
 }
 
-// announced prepares for a body of size that follows in chunks; without a size
-// the body is there.
+// announced prepares for a body of size bytes that follows in chunks; without a size
+// the body is complete.
 func (u *upload) announced(size string, most int) error {
 	if size == "" {
 		if len(u.body) > most {
@@ -48,14 +48,13 @@ func (u *upload) announced(size string, most int) error {
 	return nil
 }
 
-// chunk takes the next piece. What comes when the body is complete, and what
-// is empty, is none.
+// chunk adds the next chunk. Empty ones, and those after the last, are ignored.
 func (u *upload) chunk(data []byte) error {
 	switch {
 	case len(data) == 0 || u.got == u.size:
 		return nil
 	case u.got+len(data) > u.size:
-		return schemas.ErrMalformed.Because("the chunks have more bytes than " + HeaderBodySize + " announced")
+		return schemas.ErrMalformed.Because("the chunks exceed " + HeaderBodySize)
 	}
 	u.parts = append(u.parts, data)
 	if u.got += len(data); u.got >= u.size/4 {
@@ -67,13 +66,13 @@ func (u *upload) chunk(data []byte) error {
 	}
 	select {
 	case u.came <- struct{}{}:
-	default: // a sign is there already
+	default: // already signalled
 	}
 	return nil
 }
 
-// gather puts the parts into the body. Once a quarter of it has come there is
-// room for all: pieces copied as they come do not wait for the last one.
+// gather moves the parts into the body. It runs for every chunk after the first
+// quarter, so that the copying does not delay the end of the upload.
 func (u *upload) gather() {
 	if cap(u.body) < u.size {
 		u.body = make([]byte, 0, u.size)
@@ -86,23 +85,24 @@ func (u *upload) gather() {
 
 // arrived waits for the whole body.
 func (u *upload) arrived(ctx context.Context) error {
-	patience := time.NewTimer(chunkTimeout)
-	defer patience.Stop()
+	timer := time.NewTimer(chunkTimeout)
+	defer timer.Stop()
 	for {
 		select {
 		case <-u.whole:
 			return nil
 		case <-u.came:
-			patience.Reset(chunkTimeout)
-		case <-patience.C:
-			return schemas.ErrTimeout.Because("the body did not follow the request")
+			timer.Reset(chunkTimeout)
+		case <-timer.C:
+			return schemas.ErrTimeout.Because("no chunk of the body arrived in time")
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// take is the body, which is not kept: a long answer does not hold on to it.
+// take returns the body and drops the reference, so that it can be freed while the
+// answer is streamed.
 func (u *upload) take() []byte {
 	body := u.body
 	u.body = nil

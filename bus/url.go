@@ -10,8 +10,8 @@ import (
 
 var schemes = []string{"nats", "tls", "ws", "wss"}
 
-// checkURLs says what is wrong with the addresses of servers. It repeats none
-// of one that cannot be read: a password may stand anywhere in it.
+// checkURLs reports what is wrong with a list of server URLs. The error does not
+// contain a URL that cannot be parsed: it may include a password.
 func checkURLs(list string) error {
 	for i, address := range strings.Split(list, ",") {
 		address = strings.TrimSpace(address)
@@ -20,7 +20,7 @@ func checkURLs(list string) error {
 		}
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" {
-			return fmt.Errorf("NATS URL %d: want nats://host:4222, with user:password@ before the host where the server asks for it", i+1)
+			return fmt.Errorf("NATS URL %d: want nats://host:4222, with user:password@ before the host if the server requires it", i+1)
 		}
 		if !slices.Contains(schemes, u.Scheme) {
 			return fmt.Errorf("NATS URL %s: want one of the schemes %s", u.Redacted(), strings.Join(schemes, ", "))

@@ -5,24 +5,23 @@ import (
 	"sync"
 )
 
-// resting is how many goroutines of a service wait for the next request. More
-// than there are processors would seldom run at a time.
-const resting = 16
+// maxIdle is how many goroutines of a service wait for the next request. More than the
+// number of processors seldom help.
+const maxIdle = 16
 
-// workers run requests, each in a goroutine of its own. One that has run a
-// request takes the next: a new one's stack grows step by step, which takes
-// several microseconds of a request.
+// workers run each request in its own goroutine and reuse idle ones: the stack of a new
+// one grows step by step, which costs a request several microseconds.
 type workers struct {
-	next    chan func()
-	resting chan struct{}
-	all     sync.WaitGroup
+	next chan func()
+	idle chan struct{}
+	all  sync.WaitGroup
 }
 
 func newWorkers() *workers {
-	return &workers{next: make(chan func()), resting: make(chan struct{}, resting)}
+	return &workers{next: make(chan func()), idle: make(chan struct{}, maxIdle)}
 }
 
-// do runs work, and does not wait for it. Once ctx has ended, nobody rests.
+// do runs work without waiting for it. After ctx has ended, no goroutine stays idle.
 func (w *workers) do(ctx context.Context, work func()) {
 	select {
 	case w.next <- work:
@@ -35,13 +34,13 @@ func (w *workers) run(ctx context.Context, work func()) {
 	for {
 		work()
 		select {
-		case w.resting <- struct{}{}:
+		case w.idle <- struct{}{}:
 		default:
 			return
 		}
 		select {
 		case work = <-w.next:
-			<-w.resting
+			<-w.idle
 		case <-ctx.Done():
 			return
 		}

@@ -192,7 +192,7 @@ func (x *exchange) allowed() []string {
 // name sets the request id: that of the client when it is valid, else a new one.
 func (x *exchange) name() {
 	given := x.r.Header[bus.HeaderRequestID]
-	if len(given) != 1 || !bus.SaneRequestID(given[0]) {
+	if len(given) != 1 || !bus.ValidRequestID(given[0]) {
 		given = []string{nuid.Next()}
 	}
 	x.id = given[0]

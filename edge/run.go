@@ -37,7 +37,7 @@ func resume[Req any](s bus.Stream[Req]) action {
 // stop cancels a run of s.
 func stop[Req any](s bus.Stream[Req]) action {
 	return ofRun(s, "", func(x *exchange, run string) error {
-		if err := s.Stop(x.ctx, x.edge.conn, run); err != nil {
+		if err := s.Cancel(x.ctx, x.edge.conn, run); err != nil {
 			return err
 		}
 		x.reply(bus.Reply{})

@@ -48,7 +48,7 @@ func events[Req any](s bus.Stream[Req]) action {
 			}
 			run, err := startRun(x, s)
 			if x.status == 0 && x.abandoned(err) { // the client has not received the run's name and cannot resume it
-				return errors.Join(err, s.Stop(context.WithoutCancel(x.ctx), x.edge.conn, run))
+				return errors.Join(err, s.Cancel(context.WithoutCancel(x.ctx), x.edge.conn, run))
 			}
 			return err
 		},
@@ -69,7 +69,7 @@ func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 			start = s.Run
 		}
 		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return start(ctx, x.edge.conn, run, x.data) })
-		if x.status != 0 || !errors.Is(err, bus.ErrUnheard) {
+		if x.status != 0 || !errors.Is(err, bus.ErrUnclaimed) {
 			break
 		}
 	}

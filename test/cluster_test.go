@@ -188,7 +188,7 @@ func TestClusterOfOneThatWasAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.run(0, 2)
-	c[0].says(t, 200, "3 copies are wanted") // has no streams, and waits for the third
+	c[0].says(t, 200, "3 replicas are configured") // has no streams, and waits for the third
 	c[0].ask(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).expect(t, 503, "CE-011", "")
 	m.run(1)
 	for _, one := range c {

@@ -76,7 +76,7 @@ func TestSlowWorker(t *testing.T) {
 		asked := time.Now()
 		_, err := nc.Subscribe("cairn.resolve.agent", func(m *nats.Msg) {
 			sign := nats.NewMsg(m.Reply)
-			sign.Header.Set(bus.HeaderSign, "1")
+			sign.Header.Set(bus.HeaderHeartbeat, "1")
 			for time.Since(asked) < 20*time.Second && nc.PublishMsg(sign) == nil {
 				time.Sleep(100 * time.Millisecond)
 			}

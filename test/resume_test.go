@@ -101,7 +101,7 @@ func TestOnDisconnect(t *testing.T) {
 		}
 		soon(t, "the end is kept", 5*time.Second, func() bool {
 			a := c.ask(t, "GET "+goes.run(), "")
-			return a.status == 200 && strings.Contains(a.body, "AN-410") && strings.Contains(a.body, "nobody listened")
+			return a.status == 200 && strings.Contains(a.body, "AN-410") && strings.Contains(a.body, "no client was connected")
 		})
 		c.ask(t, analyze, question("q", estate, `"on_disconnect":"maybe"`)).expect(t, 400, "AN-400 on_disconnect", "")
 	})

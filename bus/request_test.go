@@ -15,8 +15,8 @@ import (
 	"cairn/schemas"
 )
 
-// silent takes requests of the subject, as a worker on a machine that stands
-// still does: so many of them, or all.
+// silent subscribes to the subject as a worker that does not reply, for the given
+// number of requests; 0: for all.
 func silent(t *testing.T, nc *nats.Conn, subject string, most int) (taken *atomic.Int64) {
 	t.Helper()
 	taken = new(atomic.Int64)
@@ -35,7 +35,7 @@ func silent(t *testing.T, nc *nats.Conn, subject string, most int) (taken *atomi
 	return taken
 }
 
-func TestReadIsAskedOfAnotherWhenAWorkerIsSilent(t *testing.T) {
+func TestReadIsRetried(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
@@ -52,7 +52,7 @@ func TestReadIsAskedOfAnotherWhenAWorkerIsSilent(t *testing.T) {
 	}
 }
 
-func TestWriteIsNotAskedTwice(t *testing.T) {
+func TestWriteIsNotRetried(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	var written, answered atomic.Int64
@@ -67,7 +67,7 @@ func TestWriteIsNotAskedTwice(t *testing.T) {
 		began := time.Now()
 		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
 		if took := time.Since(began); taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || took > 8*time.Second) {
-			t.Errorf("a worker is silent: %v after %v", err, took)
+			t.Errorf("no heartbeat: got %v after %v", err, took)
 		}
 		if err != nil {
 			break
@@ -78,8 +78,8 @@ func TestWriteIsNotAskedTwice(t *testing.T) {
 	}
 }
 
-// A worker that is at a request for long is neither given up nor helped by another.
-func TestSlowWorkerIsWaitedFor(t *testing.T) {
+// A worker that sends heartbeats is waited for, and its request is not retried.
+func TestHeartbeatExtendsWait(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	var asked atomic.Int64
@@ -99,7 +99,7 @@ func TestSlowWorkerIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestFewAreAskedAgain(t *testing.T) {
+func TestRetryBudget(t *testing.T) {
 	t.Parallel()
 	const requests, again = 300, 100
 	conn, nc := listening(t)
@@ -114,6 +114,6 @@ func TestFewAreAskedAgain(t *testing.T) {
 	}
 	all.Wait()
 	if n := taken.Load(); n != requests+again {
-		t.Errorf("%d requests were sent, want %d and %d again", n, requests, again)
+		t.Errorf("%d requests were sent, want %d and %d retries", n, requests, again)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"cairn/schemas"
 )
 
-// narrow is a service that takes one request at a time, on a connection of its own.
+// narrow starts a service with one slot, on its own connection.
 func narrow(t *testing.T, server *bus.Server) *bus.Service {
 	t.Helper()
 	s, err := bus.Start(bustest.Dial(t, server), "narrow", 1, slog.New(slog.DiscardHandler))
@@ -27,9 +27,9 @@ func narrow(t *testing.T, server *bus.Server) *bus.Service {
 	return s
 }
 
-func TestFullWorkerIsNotTheLastThatIsAsked(t *testing.T) {
+func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 	t.Parallel()
-	const requests = 40 // half of them meet the full one first
+	const requests = 40 // half of them reach the busy worker first
 	ask := map[string]struct {
 		serve func(*bus.Service, func()) error
 		call  func(context.Context, *bus.Conn) error
@@ -68,9 +68,9 @@ func TestFullWorkerIsNotTheLastThatIsAsked(t *testing.T) {
 			first.Go(func() { _ = of.call(t.Context(), conn) })
 			<-held
 			if err := of.call(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "busy") {
-				t.Errorf("the only worker is full: got %v", err)
+				t.Errorf("the only worker is busy: got %v", err)
 			}
-			// Its slots are many: one is only free a moment after its answer.
+			// The wide service has many slots: each is released a moment after its reply.
 			if err := of.serve(bustest.Service(t, bustest.Dial(t, server), "wide"), func() {}); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestFullWorkerIsNotTheLastThatIsAsked(t *testing.T) {
 	}
 }
 
-func TestSlowReaderSlowsTheWorkerDown(t *testing.T) {
+func TestFlowControl(t *testing.T) {
 	t.Parallel()
 	const events = 5000
 	server, conn := bustest.Start(t)
@@ -121,7 +121,7 @@ func TestSlowReaderSlowsTheWorkerDown(t *testing.T) {
 	}
 }
 
-func TestReaderThatStopsIsCutOff(t *testing.T) {
+func TestStalledClientIsCanceled(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	ended := make(chan error, 1)
@@ -148,6 +148,6 @@ func TestReaderThatStopsIsCutOff(t *testing.T) {
 		}
 	}
 	if !strings.Contains(last, "does not read") {
-		t.Errorf("the stream ends with %q, want to be told why", last)
+		t.Errorf("the stream ends with %q, want the reason", last)
 	}
 }

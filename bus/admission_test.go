@@ -66,5 +66,5 @@ func TestStreamAdmitsBySize(t *testing.T) {
 			return
 		}
 	}
-	t.Error("a body that one worker refuses was never taken to the other")
+	t.Error("a body that one worker refuses was never sent to the other")
 }

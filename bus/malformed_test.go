@@ -14,8 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// restartable starts a server that can be stopped, and a connection to it; again
-// starts one in its place, with its data.
+// restartable starts a server and connects to it; again restarts it with its data.
 func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +35,7 @@ func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()
 	return server, conn, func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
 }
 
-// listening starts a server that a plain NATS client can reach too.
+// listening starts a server that other NATS clients can connect to.
 func listening(t testing.TB) (*bus.Conn, *nats.Conn) {
 	t.Helper()
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
@@ -52,7 +51,7 @@ func listening(t testing.TB) (*bus.Conn, *nats.Conn) {
 	return bustest.Dial(t, server), nc
 }
 
-func TestAnyRequestGetsAnAnswer(t *testing.T) {
+func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	s := bustest.Service(t, conn, "tags")
@@ -68,8 +67,8 @@ func TestAnyRequestGetsAnAnswer(t *testing.T) {
 		header     nats.Header
 		want       string
 	}{
-		{"a request id that is no text", valid, nats.Header{bus.HeaderRequestID: {"\xff"}}, "CE-021"},
-		{"a timeout that is none", valid, nats.Header{bus.HeaderTimeout: {"NaN"}}, "CE-021"},
+		{"a request id that is not UTF-8", valid, nats.Header{bus.HeaderRequestID: {"\xff"}}, "CE-021"},
+		{"an invalid timeout", valid, nats.Header{bus.HeaderTimeout: {"NaN"}}, "CE-021"},
 		{"a body beyond 1 MiB", strings.Repeat(" ", bus.MaxBody) + valid, nil, "CE-002"},
 		{"a value that is too long to repeat", `{"request_id":"` + strings.Repeat("x", 900_000) + `"}`, nil, "CE-001"},
 	} {
@@ -99,7 +98,7 @@ func TestUploads(t *testing.T) {
 		want       string
 	}{
 		{"in two chunks", "41", []string{body[:10], body[10:]}, `{"text":"q"}`},
-		{"an empty chunk is none", "41", []string{body[:10], "", body[10:]}, `{"text":"q"}`},
+		{"an empty chunk is ignored", "41", []string{body[:10], "", body[10:]}, `{"text":"q"}`},
 		{"more than announced", "20", []string{body}, `"code":"AN-400"`},
 		{"fewer than announced", "60", []string{body}, `"code":"AN-504"`},
 		{"no number", "many", nil, `"code":"AN-400"`},
@@ -137,7 +136,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-func TestEventTooLargeToSendIsAnErrorWithoutAGap(t *testing.T) {
+func TestOversizedEventLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serve(t, conn, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
@@ -152,7 +151,7 @@ func TestEventTooLargeToSendIsAnErrorWithoutAGap(t *testing.T) {
 	}
 }
 
-func TestHealthIsAnsweredWhenTheServiceIsBusy(t *testing.T) {
+func TestHealthUnderLoad(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	s := bustest.Service(t, conn, "tags") // 256 slots

@@ -15,11 +15,11 @@ import (
 	"cairn/bus/bucket"
 )
 
-// ends is a log that ends the goroutine which writes the line of the number.
+// ends is a log handler that ends the goroutine at the given line.
 type ends struct {
 	slog.Handler
 	line int    // counts down
-	end  string // the line
+	end  string // the text of that line
 }
 
 func (e *ends) Enabled(context.Context, slog.Level) bool { return true }
@@ -35,8 +35,8 @@ func (e *ends) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// bringUntil starts the node that brings data, and ends it at the line of its
-// log with the number; it says which, or that there was none.
+// bringUntil starts the migrating node and interrupts it at the given log line, whose
+// text it returns; "" if there were fewer lines.
 func (n *nodes) bringUntil(i, line int) (end string) {
 	n.t.Helper()
 	log := &ends{slog.DiscardHandler, line, ""}
@@ -58,9 +58,9 @@ func (n *nodes) bringUntil(i, line int) (end string) {
 	return log.end
 }
 
-// TestANodeThatBringsDataEndsEarly ends the node that brings data after each
-// step: the others wait for it, and when it is back all its data is there.
-func TestANodeThatBringsDataEndsEarly(t *testing.T) {
+// Interrupted after each step, the migration is resumed: other nodes wait, and no data
+// is lost.
+func TestInterruptedMigration(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.alone(1, 100)
@@ -79,18 +79,18 @@ func TestANodeThatBringsDataEndsEarly(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		if end == "" || strings.HasPrefix(end, "the cluster has the data") {
+		if end == "" || strings.HasPrefix(end, "migration finished") {
 			break
 		}
 		for _, i := range []int{0, 2} {
-			until(t, "the node is waited for", func(context.Context) error {
-				if says, _ := n.servers[i].Trouble(); !strings.Contains(says, "has begun to bring its data") {
+			until(t, "other nodes wait", func(context.Context) error {
+				if says, _ := n.servers[i].Trouble(); !strings.Contains(says, "has not finished its migration") {
 					return errors.New(says)
 				}
 				return nil
 			})
 		}
-		if strings.HasPrefix(end, "the cluster gets") {
+		if strings.HasPrefix(end, "migrating stream") {
 			halfMade(t, conns[0])
 		}
 	}
@@ -110,12 +110,11 @@ func TestANodeThatBringsDataEndsEarly(t *testing.T) {
 		t.Errorf("%s at %d, want 99 at 100", entry.Value(), entry.Revision())
 	}
 	if note, err := bucket.ReadNote(soon(t), conns[0].JetStream()); err != nil || note.Node != "" {
-		t.Errorf("there is a note of node %q, %v", note.Node, err)
+		t.Errorf("got a migration note of node %q, %v", note.Node, err)
 	}
 }
 
-// halfMade leaves a stream of the name in the cluster, as a copy that was cut
-// off does.
+// halfMade leaves an unfinished copy of each stream in the cluster.
 func halfMade(t *testing.T, conn *bus.Conn) {
 	t.Helper()
 	note, err := bucket.ReadNote(soon(t), conn.JetStream())
@@ -135,9 +134,9 @@ func halfMade(t *testing.T, conn *bus.Conn) {
 	}
 }
 
-// TestWhatIsTheClustersOwnStays has a node bring a stream that the cluster has:
-// neither is touched, and the node says so.
-func TestWhatIsTheClustersOwnStays(t *testing.T) {
+// If the node and the cluster both have a stream, neither is changed, and the node
+// reports it.
+func TestMigrationConflict(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.alone(1, 2)
@@ -156,17 +155,17 @@ func TestWhatIsTheClustersOwnStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := n.found(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster has its own: stream KV_b") {
-		t.Errorf("%v, want that both have the stream", err)
+	if err := n.found(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
+		t.Errorf("got %v, want a conflict", err)
 	}
 	if entry, err := kv.Get(soon(t), "mine"); err != nil || string(entry.Value()) != "v" {
 		t.Errorf("what the cluster had is gone: %v", err)
 	}
 }
 
-// TestWhatIsMadeBesidesACopyStays has somebody make a stream while the node that
-// brings one is away: when it is back it says so, and the stream is as it was.
-func TestWhatIsMadeBesidesACopyStays(t *testing.T) {
+// A stream that was created in the cluster during an interrupted migration is reported,
+// and not changed.
+func TestStreamCreatedDuringMigration(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.alone(1, 2)
@@ -178,12 +177,12 @@ func TestWhatIsMadeBesidesACopyStays(t *testing.T) {
 	defer others.Wait()
 	defer leave()
 	if end := n.bringUntil(1, 1); end == "" {
-		t.Fatal("the node says nothing")
+		t.Fatal("no log line")
 	}
 	kv := bucketOf(t, conn, 2)
 	until(t, "write", func(ctx context.Context) error { _, err := kv.PutString(ctx, "mine", "v"); return err })
-	if err := n.found(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster has its own: stream KV_b") {
-		t.Errorf("%v, want that both have the stream", err)
+	if err := n.found(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
+		t.Errorf("got %v, want a conflict", err)
 	}
-	until(t, "read what was made", func(ctx context.Context) error { _, err := kv.Get(ctx, "mine"); return err })
+	until(t, "read the value", func(ctx context.Context) error { _, err := kv.Get(ctx, "mine"); return err })
 }

@@ -7,8 +7,8 @@ import (
 	"cairn/schemas"
 )
 
-// runLimit bounds the runs that one credential has in progress at this worker.
-// A run counts until its handler returns, whether or not a client listens.
+// runLimit bounds the runs that one credential has in progress at this worker. A run
+// counts until its handler returns, with or without a connected client.
 type runLimit struct {
 	limit int // 0: no limit
 

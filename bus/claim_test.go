@@ -10,19 +10,19 @@ import (
 	"cairn/schemas"
 )
 
-func TestRunThatNobodyHasIsToldSoon(t *testing.T) {
+func TestUnclaimedRun(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	silent(t, nc, bus.Analyze.Subject, 0)
 	began := time.Now()
 	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
-		if took := time.Since(began); !errors.Is(err, bus.ErrUnheard) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) || took > 5*time.Second {
+		if took := time.Since(began); !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) || took > 5*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
 	}
 }
 
-func TestRunThatAWorkerHasIsWaitedFor(t *testing.T) {
+func TestSlowRunIsClaimed(t *testing.T) {
 	t.Parallel()
 	conn, _ := listening(t)
 	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {

@@ -15,8 +15,8 @@ import (
 	"cairn/schemas"
 )
 
-// visible is the row of the table that a caller sees for err. An err that is
-// in no row is internal.
+// visible returns the error that a caller sees for err: the declared one that err
+// wraps, or else one that hides internals.
 func visible(err error) *schemas.Error {
 	var known *schemas.Error
 	switch {
@@ -26,19 +26,19 @@ func visible(err error) *schemas.Error {
 		return schemas.ErrTimeout.Because("the worker did not finish within the deadline of the request")
 	case errors.Is(err, context.Canceled):
 		return schemas.ErrUnavailable.Because("the worker is stopping")
-	case away(err):
-		return schemas.ErrUnavailable.Because("NATS does not answer the worker")
+	case unavailable(err):
+		return schemas.ErrUnavailable.Because("NATS is unavailable to the worker")
 	default:
 		return schemas.ErrInternal.Because("an unexpected error; the log of the worker has it under the request_id")
 	}
 }
 
-// away reports whether err means that the server, or its JetStream, cannot be
-// reached at present.
-func away(err error) bool {
-	for _, sign := range []error{nats.ErrNoResponders, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected,
+// unavailable reports whether err means that the server or its JetStream cannot be
+// reached.
+func unavailable(err error) bool {
+	for _, known := range []error{nats.ErrNoResponders, nats.ErrTimeout, nats.ErrConnectionClosed, nats.ErrDisconnected,
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, jetstream.ErrNoStreamResponse} {
-		if errors.Is(err, sign) {
+		if errors.Is(err, known) {
 			return true
 		}
 	}
@@ -46,38 +46,36 @@ func away(err error) bool {
 	return errors.As(err, &refused) && refused.Code == schemas.ErrUnavailable.Status
 }
 
-// fail answers with err.
+// fail replies with err.
 func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
 	s.refuse(ctx, r, visible(err), err, nats.Header{})
 }
 
-// refuse answers with e, which is what the caller sees of err, under further
-// headers.
+// refuse replies with e, the visible form of err, and the headers.
 func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error, header nats.Header) {
 	e = s.report(ctx, r.Subject(), e, err, callerLogs(r, e, header))
 	body, err := json.Marshal(e)
 	if err != nil || s.fits(len(body)) != nil {
 		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
-		body, _ = json.Marshal(bare) // texts of our own
+		body, _ = json.Marshal(bare) // fixed strings: cannot fail
 	}
 	header.Set(micro.ErrorHeader, e.Title)
 	header.Set(micro.ErrorCodeHeader, strconv.Itoa(e.Status))
 	s.respond(ctx, r, body, header)
 }
 
-// respond publishes the answer itself: micro's own methods write to a request
-// that micro reads as soon as the endpoint's callback is back, and ours answer
-// later.
+// respond publishes the reply itself: micro's methods write to a request that micro
+// reads after the endpoint's callback has returned, and handlers run longer.
 func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, header nats.Header) {
 	err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: header, Data: body})
 	if err != nil {
-		s.log.WarnContext(ctx, "answer not sent", "subject", r.Subject(), "err", err)
+		s.log.WarnContext(ctx, "reply not sent", "subject", r.Subject(), "err", err)
 	}
 }
 
-// report returns e for the request of ctx and logs err, unless the caller does or
-// another worker has: the faults of this system are logged once, as warnings and
-// errors, and the mistakes of callers for debugging only.
+// report returns e with the request ID of ctx and logs err, unless the caller or
+// another worker does: faults of this system are logged once, as warnings and errors,
+// and those of callers at debug level.
 func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, err error, callerLogs bool) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
@@ -94,21 +92,21 @@ func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, 
 	return &c
 }
 
-// mistake reports whether an error of the status is the caller's.
+// mistake reports whether an error of the status is the caller's fault.
 func mistake(status int) bool { return status < 500 || status == schemas.ErrNotImplemented.Status }
 
 // callerLogs reports whether the caller logs the error: a client of this package
-// does when it may still retry elsewhere, and when its own timeout ends at the
+// does when it may still retry importPrefix, and when its own timeout ends at the
 // same moment.
 func callerLogs(r micro.Request, e *schemas.Error, reply nats.Header) bool {
-	client := r.Headers().Get(HeaderSign) != "" || r.Headers().Get(HeaderWindow) != ""
+	client := r.Headers().Get(HeaderHeartbeat) != "" || r.Headers().Get(HeaderWindow) != ""
 	return client && (mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
 }
 
 // loggedError is an error that a worker has logged.
 type loggedError struct{ error }
 
-// Unwrap returns the row of the table.
+// Unwrap returns the declared error.
 func (e loggedError) Unwrap() error { return e.error }
 
 // Logged reports whether the worker that err came from has logged it.
@@ -117,7 +115,7 @@ func Logged(err error) bool {
 	return errors.As(err, &logged)
 }
 
-// recovered, deferred, answers a request whose handler panicked.
+// recovered, deferred, replies to a request whose handler panicked.
 func (s *Service) recovered(ctx context.Context, r micro.Request) {
 	if p := recover(); p != nil {
 		s.fail(ctx, r, Recovered(p))
@@ -128,24 +126,24 @@ func tooLarge(size, most int) error {
 	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, size))
 }
 
-// fits says why an answer of size bytes cannot be sent; nil when it can.
+// fits returns an error if a reply of size bytes exceeds max_payload.
 func (s *Service) fits(size int) error {
 	if most := s.conn.nc.MaxPayload(); int64(size) > most-headerRoom {
 		return schemas.ErrInternal.Because(fmt.Sprintf(
-			"the answer has %d bytes and NATS takes %d; ask for less, such as a smaller top_k or limit", size, most))
+			"the reply has %d bytes, more than max_payload (%d); request less, for example with a smaller top_k or limit", size, most))
 	}
 	return nil
 }
 
-// others is how often a request is sent again that met a full worker: of two
-// workers, the other one is met by one of so many in 31 of 32 cases.
-const others = 5
+// maxBusyRetries is how often a request is sent again after a busy worker refused it.
+// Of two workers, the free one then receives it in 31 of 32 cases.
+const maxBusyRetries = 5
 
-// full reports whether msg is of a worker that could not take the request.
-func full(msg *nats.Msg) bool { return msg.Header.Get(HeaderBusy) != "" }
+// isBusy reports whether msg is the refusal of a busy worker.
+func isBusy(msg *nats.Msg) bool { return msg.Header.Get(HeaderBusy) != "" }
 
-// readError is the error that a reply carries in micro's headers, as the same
-// row of the table that the worker returned; nil for an answer.
+// readError returns the error that a reply carries in micro's headers, nil if it
+// carries none. It unwraps to the declared error that the worker returned.
 func readError(msg *nats.Msg) error {
 	status := msg.Header.Get(micro.ErrorCodeHeader)
 	if status == "" {
@@ -158,8 +156,8 @@ func readError(msg *nats.Msg) error {
 		return schemas.ErrInternal.Because(msg.Header.Get(micro.ErrorHeader))
 	}
 	e.Type, e.Title, e.Status = row.Type, row.Title, row.Status
-	ownLog := mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || full(msg)
-	if ownLog || e.RequestID == "" { // a worker of another make names no request
+	ownLog := mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || isBusy(msg)
+	if ownLog || e.RequestID == "" { // a foreign worker returns no request_id
 		return &e
 	}
 	return loggedError{&e}

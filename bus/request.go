@@ -1,0 +1,189 @@
+package bus
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/schemas"
+)
+
+const (
+	// heartbeatInterval is how often a worker sends a heartbeat for a request.
+	heartbeatInterval = 250 * time.Millisecond
+	// heartbeatTimeout is how long a client waits for a heartbeat before it retries
+	// a read, and maxMissed how many such periods in a row fail the request. Periods
+	// are counted, not measured, so that a suspended client does not give up.
+	heartbeatTimeout = 500 * time.Millisecond
+	maxMissed        = 5
+	// maxRetries bounds the retries of one request without a heartbeat.
+	maxRetries = maxMissed - 1
+	// retryBurst retries may be sent at once, and after that one for every
+	// retryRatio successful requests, so that retries do not add to an overload.
+	retryBurst = 100
+	retryRatio = 5
+)
+
+// inbox receives the replies to the requests of a connection. The request API of
+// nats.go takes the first message for the reply; here it may be a heartbeat.
+type inbox struct {
+	once    sync.Once
+	prefix  string // of the reply subjects
+	failed  error
+	budget  atomic.Int64 // retry budget, in units of 1/retryRatio retry
+	mu      sync.Mutex
+	next    uint64
+	waiting map[string]chan *nats.Msg
+}
+
+// open returns a new reply subject and the channel of its messages. The caller
+// ends it with forget.
+func (b *inbox) open(nc *nats.Conn) (reply string, msgs chan *nats.Msg, err error) {
+	b.once.Do(func() {
+		b.prefix, b.waiting = nc.NewInbox()+".", map[string]chan *nats.Msg{}
+		_, b.failed = nc.Subscribe(b.prefix+"*", b.dispatch)
+	})
+	if b.failed != nil {
+		return "", nil, b.failed
+	}
+	msgs = make(chan *nats.Msg, 2+maxRetries)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	name := strconv.FormatUint(b.next, 36)
+	b.waiting[name] = msgs
+	return b.prefix + name, msgs, nil
+}
+
+func (b *inbox) forget(reply string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.waiting, strings.TrimPrefix(reply, b.prefix))
+}
+
+func (b *inbox) dispatch(msg *nats.Msg) {
+	b.mu.Lock()
+	msgs := b.waiting[strings.TrimPrefix(msg.Subject, b.prefix)]
+	b.mu.Unlock()
+	if msgs == nil || isHeartbeat(msg) && len(msgs) > 0 { // the channel has room for the replies of all attempts
+		return
+	}
+	select {
+	case msgs <- msg:
+	default: // a worker that replies more than once
+	}
+}
+
+func isHeartbeat(msg *nats.Msg) bool { return msg.Header.Get(HeaderHeartbeat) != "" }
+
+// earn adds to the retry budget for a request that succeeded without a retry.
+func (b *inbox) earn() {
+	if n := b.budget.Load(); n < retryBurst*retryRatio {
+		b.budget.CompareAndSwap(n, n+1) // a lost race costs a fraction of a retry
+	}
+}
+
+// spend takes one retry from the budget and reports whether it was available.
+func (b *inbox) spend() bool {
+	if b.budget.Add(-retryRatio) >= 0 {
+		return true
+	}
+	b.budget.Add(retryRatio)
+	return false
+}
+
+// roundTrip sends the request and returns the reply of a worker. Without a heartbeat it
+// retries a read, and the first reply wins. It does not retry a write: the silent
+// worker may still perform it, and a second worker would perform it twice.
+func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
+	reply, msgs, err := c.inbox.open(c.nc)
+	if err != nil {
+		return nil, err
+	}
+	defer c.inbox.forget(reply)
+	request.Reply = reply
+	request.Header.Set(HeaderHeartbeat, "1")
+	if err := c.nc.PublishMsg(request); err != nil {
+		return nil, err
+	}
+	timeout := time.NewTimer(heartbeatTimeout)
+	defer timeout.Stop()
+	for retries, pending, refused, missed := 0, 1, 0, 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timeout.C:
+			timeout.Reset(heartbeatTimeout)
+			if missed++; missed == maxMissed {
+				return nil, schemas.ErrUnavailable.Because("no heartbeat from a worker of " + request.Subject + "; a write may have been applied")
+			}
+			if !read || retries == maxRetries || !c.inbox.spend() {
+				continue
+			}
+			retries++
+		case msg := <-msgs:
+			switch {
+			case isHeartbeat(msg):
+				missed = 0
+				timeout.Reset(heartbeatTimeout)
+				continue
+			case isBusy(msg) && refused < maxBusyRetries:
+				refused++
+				pending--
+			case (isBusy(msg) || noResponders(msg)) && pending > 1:
+				pending--
+				continue
+			case noResponders(msg):
+				return nil, nats.ErrNoResponders
+			default:
+				if retries+refused == 0 {
+					c.inbox.earn()
+				}
+				return msg, nil
+			}
+		}
+		pending++
+		if err := c.nc.PublishMsg(request); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// heartbeats sends heartbeats to a client that requested them, until stop. A client
+// in another NATS account gets none: across accounts the first message is the reply.
+type heartbeats struct {
+	mu    sync.Mutex
+	timer *time.Timer // nil: stopped
+}
+
+func (s *Service) heartbeats(header func(string) string, reply string) *heartbeats {
+	g := &heartbeats{}
+	if header(HeaderHeartbeat) == "" || strings.HasPrefix(reply, importPrefix) {
+		return g
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.timer = time.AfterFunc(heartbeatInterval, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.timer != nil {
+			_ = s.conn.nc.PublishMsg(&nats.Msg{Subject: reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}) // the client detects missing heartbeats
+			g.timer.Reset(heartbeatInterval)
+		}
+	})
+	return g
+}
+
+func (g *heartbeats) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.timer != nil {
+		g.timer.Stop()
+		g.timer = nil
+	}
+}
