@@ -1,5 +1,5 @@
-// Package access finds out who asks an edge: by an API key, or by a token of an
-// OpenID provider. It also bounds how much a credential may ask.
+// Package access authenticates the callers of an edge, by API key or by a token of an
+// OpenID provider, and limits the requests and streams of each credential.
 package access
 
 import (
@@ -19,25 +19,25 @@ import (
 	"cairn/schemas"
 )
 
-// Config says who is let in.
+// Config configures authentication. The zero value turns it off.
 type Config struct {
-	// Keys lets in who has an API key.
+	// Keys accepts API keys.
 	Keys bool
-	// OIDC are the providers whose tokens are taken.
+	// OIDC lists the providers whose tokens are accepted.
 	OIDC   []Provider
 	Claims Claims
 	Limits Limits
-	// Fresh is how long a provider's signing keys are trusted before they are asked
-	// for again; 0: a minute.
+	// Fresh is how long a provider's signing keys are trusted before they are fetched
+	// again; 0: one minute.
 	Fresh time.Duration
 }
 
-// Parse is the config for the modes: "off" alone, or "keys" and
-// "oidc=ISSUER,AUDIENCE" in any number.
+// Parse returns the config for the values of --auth: "off" alone, or any number of
+// "keys" and "oidc=ISSUER,AUDIENCE".
 func Parse(modes []string) (Config, error) {
 	var c Config
 	if len(modes) > 1 && slices.Contains(modes, "off") {
-		return c, errors.New("want off alone, or the ways to be known")
+		return c, errors.New("want off alone, or any of keys and oidc=ISSUER,AUDIENCE")
 	}
 	for _, mode := range modes {
 		provider, isOIDC := strings.CutPrefix(mode, "oidc=")
@@ -58,8 +58,8 @@ func Parse(modes []string) (Config, error) {
 	return c, nil
 }
 
-// encrypted returns an error for a URL of a provider that is plain HTTP to another
-// machine: an attacker between could replace the provider's keys.
+// encrypted returns an error for a provider URL that is plain HTTP to another
+// machine: an attacker on the network path could replace the provider's keys.
 func encrypted(provider string) error {
 	u, err := url.Parse(provider)
 	if err != nil {
@@ -73,18 +73,18 @@ func encrypted(provider string) error {
 	return fmt.Errorf("OpenID provider: want an https URL, or http on loopback, got %q", provider)
 }
 
-// On reports whether callers are asked who they are.
+// On reports whether authentication is on.
 func (c Config) On() bool { return c.Keys || len(c.OIDC) > 0 }
 
-// Gate lets callers in. It may be used concurrently. A nil one lets in
-// everybody, as nobody in particular.
+// Gate authenticates callers. It may be used concurrently. A nil Gate accepts every
+// caller without an identity.
 type Gate struct {
 	ring      *keys.Ring
 	verifiers []*verifier
 	*limiter
 }
 
-// Open is a gate as c says; nil when it is off. Run keeps it up to date.
+// Open returns a gate for c, nil when authentication is off. Run keeps its keys current.
 func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
 	if !c.On() {
 		return nil
@@ -94,21 +94,21 @@ func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
 		g.ring = keys.NewRing(conn, log)
 	}
 	for _, p := range c.OIDC {
-		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.Fresh, trust), log))
+		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.Fresh, tokenTTL), log))
 	}
 	return g
 }
 
-// Run follows the changes of keys until ctx ends.
+// Run applies changes of API keys until ctx ends.
 func (g *Gate) Run(ctx context.Context) {
 	if g != nil && g.ring != nil {
 		g.ring.Run(ctx)
 	}
 }
 
-// Identify is who comes with the values of the header Authorization. The error
-// is schemas.ErrUnauthenticated, or schemas.ErrUnavailable while that cannot be
-// found out; schemas.ErrForbidden: who it is is known, but not what it may do.
+// Identify returns the identity for the values of the Authorization header. Errors:
+// schemas.ErrUnauthenticated for an invalid credential, schemas.ErrUnavailable while
+// it cannot be verified, schemas.ErrForbidden for one without a valid role or tenant.
 func (g *Gate) Identify(ctx context.Context, authorization []string) (*schemas.Identity, error) {
 	if g == nil {
 		return nil, nil
@@ -124,9 +124,9 @@ func (g *Gate) Identify(ctx context.Context, authorization []string) (*schemas.I
 		}
 		return by, err
 	}
-	err = schemas.ErrUnauthenticated.Because("the token is of nobody who is trusted here")
+	err = schemas.ErrUnauthenticated.Because("the token matches no configured authentication method")
 	for _, v := range g.verifiers {
-		if !v.mayHave(token) {
+		if !v.hasIssuer(token) {
 			continue
 		}
 		var by *schemas.Identity
@@ -137,10 +137,10 @@ func (g *Gate) Identify(ctx context.Context, authorization []string) (*schemas.I
 	return nil, err
 }
 
-// bearer is the token of the header (RFC 6750, 2.1).
+// bearer returns the token of the header (RFC 6750, 2.1).
 func bearer(authorization []string) (string, error) {
 	if len(authorization) == 0 {
-		return "", schemas.ErrUnauthenticated.Because("want the header Authorization: Bearer, with a key or a token")
+		return "", schemas.ErrUnauthenticated.Because("want the header Authorization: Bearer TOKEN, with an API key or an OpenID token")
 	}
 	scheme, token, ok := strings.Cut(authorization[0], " ")
 	token = strings.TrimSpace(token)

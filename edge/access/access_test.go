@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestHeader(t *testing.T) {
+func TestAuthorizationHeader(t *testing.T) {
 	t.Parallel()
 	gate := access.Open(access.Config{Keys: true}, bustest.Open(t), slog.New(slog.DiscardHandler))
 	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"}, {"Bearer cairn_"}, {"Bearer cairn_a_b"}, {"Bearer x.y.z"}} {
@@ -64,15 +64,15 @@ func TestLimits(t *testing.T) {
 	gate := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t), slog.New(slog.DiscardHandler))
 	ann, bob := &schemas.Identity{ID: "ann"}, &schemas.Identity{ID: "bob"}
 	if _, err := gate.Admit(ann); err != nil {
-		t.Errorf("the first request: %v", err)
+		t.Errorf("first request: %v", err)
 	}
 	for range 2 {
 		if wait, err := gate.Admit(ann); !errors.Is(err, schemas.ErrTooManyRequests) || wait.Seconds() < 900 {
-			t.Errorf("the next: %v, %v, want %v for some 1,000 s", wait, err, schemas.ErrTooManyRequests)
+			t.Errorf("second request: %v, %v, want %v for some 1,000 s", wait, err, schemas.ErrTooManyRequests)
 		}
 	}
 	if _, err := gate.Admit(bob); err != nil {
-		t.Errorf("another one: %v", err)
+		t.Errorf("other credential: %v", err)
 	}
 	leave, err := gate.Enter(ann)
 	_, err2 := gate.Enter(ann)

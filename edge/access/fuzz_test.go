@@ -21,8 +21,8 @@ import (
 	"cairn/schemas"
 )
 
-// FuzzIdentify comes with any header, with tokens of any claims, and with a key
-// of which anything is stored: who is let in is who the text says, no more.
+// FuzzIdentify uses arbitrary headers, tokens with arbitrary claims, and a key with an
+// arbitrary stored record. The identity must match the claims or the record.
 func FuzzIdentify(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"Bearer cairn_a_b", `"role":"reader","tenant":"acme"`, `"role":"reader","tenants":["acme"]`},
@@ -44,7 +44,7 @@ func FuzzIdentify(f *testing.F) {
 		unsigned := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
 		for _, text := range []string{header, "Bearer " + header, "Bearer " + unsigned, "Bearer " + unsigned + "AAAA"} {
 			if by, err := gate.Identify(t.Context(), []string{text}); !errors.Is(err, schemas.ErrUnauthenticated) {
-				t.Errorf("%q lets in %+v, %v", text, by, err)
+				t.Errorf("%q authenticates as %+v, %v", text, by, err)
 			}
 		}
 		by, err := gate.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
@@ -63,7 +63,7 @@ func FuzzIdentify(f *testing.F) {
 	})
 }
 
-// sign is a token of the issuer with the payload.
+// sign returns a token of the issuer with the payload.
 func (i *issuer) sign(t *testing.T, payload []byte) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}}, nil)
@@ -81,7 +81,7 @@ func (i *issuer) sign(t *testing.T, payload []byte) string {
 	return token
 }
 
-// check compares who was let in with the members of the text that say so.
+// check compares the identity with the role and tenants members of text.
 func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, tenants string) {
 	t.Helper()
 	if err != nil {
@@ -92,25 +92,25 @@ func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, ten
 	}
 	var said map[string]any
 	if err := json.Unmarshal(text, &said); err != nil {
-		t.Fatalf("%s lets in %+v", text, by)
+		t.Fatalf("%s authenticates as %+v", text, by)
 	}
 	of, all := listed(said[tenants]), tenants == "tenants" && said[tenants] == nil
 	if all = all || slices.Contains(of, "*") && tenants == "tenant" || len(of) == 0 && tenants == "tenants"; all {
 		of = nil
 	}
 	if by.Validate() != nil || !slices.Contains(listed(said[role]), string(by.Role)) || by.Bound() == all || !slices.Equal(by.Tenants, of) {
-		t.Errorf("%s lets in %+v", text, by)
+		t.Errorf("%s authenticates as %+v", text, by)
 	}
 }
 
-// listed are the texts of a text, or of a list of them.
+// listed returns the strings of a string or of an array.
 func listed(said any) (all []string) {
 	if one, ok := said.(string); ok {
 		return []string{one}
 	}
-	list, _ := said.([]any) // what is none has none
+	list, _ := said.([]any) // nil for other types
 	for _, each := range list {
-		one, _ := each.(string) // null is the empty one
+		one, _ := each.(string) // "" for null
 		all = append(all, one)
 	}
 	return all

@@ -11,32 +11,32 @@ import (
 	"cairn/schemas"
 )
 
-// Limits bound what one credential may ask of one edge.
+// Limits bound the use of one edge by one credential.
 type Limits struct {
-	Rate    float64 // requests a second, and as many at once; 0: any
-	Streams int     // event streams open at a time; 0: any. Workers count runs (bus.Stream.Runs)
+	Rate    float64 // requests per second, and the burst; 0: unlimited
+	Streams int     // open event streams; 0: unlimited. Workers count runs (bus.Stream.Runs)
 }
 
-// credentials is how many credentials' rates are kept.
+// credentials is the number of credentials whose rates are kept.
 const credentials = 1 << 16
 
-// Rates bounds how often each key may do something: perSecond, and burst at once.
-// It keeps the keys that were used last; one that it has evicted begins with a
-// full burst. It may be used concurrently.
+// Rates limits the rate of events of each key: perSecond on average, burst at once.
+// It keeps the most recently used keys; an evicted key starts with a full burst. It
+// may be used concurrently.
 type Rates struct {
 	perSecond rate.Limit
 	burst     int
 	limiters  *lru.Cache[string, *rate.Limiter]
 }
 
-// NewRates returns rates of at most keys keys.
+// NewRates returns rates that keep at most keys keys.
 func NewRates(perSecond float64, burst, keys int) *Rates {
 	limiters, _ := lru.New[string, *rate.Limiter](keys) // fails for a size below 1
 	return &Rates{rate.Limit(perSecond), burst, limiters}
 }
 
-// Admit counts one event of the key and returns 0, or how long to wait until the
-// key may have another one.
+// Admit counts one event of the key and returns 0, or the time until the key may have
+// another event.
 func (r *Rates) Admit(key string) time.Duration {
 	limiter, ok := r.limiters.Get(key)
 	if !ok {
@@ -59,7 +59,7 @@ type limiter struct {
 	rates  *Rates
 
 	mu   sync.Mutex
-	open map[string]int // streams, by credential
+	open map[string]int // streams by credential
 }
 
 func newLimiter(l Limits) *limiter {
@@ -67,8 +67,8 @@ func newLimiter(l Limits) *limiter {
 	return &limiter{limits: l, rates: rates, open: map[string]int{}}
 }
 
-// Admit counts a request of by, and is schemas.ErrTooManyRequests with the time
-// after which the next one may come, when there were too many.
+// Admit counts a request of by. When by exceeds its rate, it returns
+// schemas.ErrTooManyRequests and the time until the next request is accepted.
 func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
 	if by == nil || l.limits.Rate <= 0 {
 		return 0, nil
@@ -77,11 +77,11 @@ func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
 	if wait == 0 {
 		return 0, nil
 	}
-	return wait, schemas.ErrTooManyRequests.Because("the credential has no more requests for now")
+	return wait, schemas.ErrTooManyRequests.Because("the credential exceeds its request rate limit")
 }
 
-// Enter counts a stream of by until the answer is called;
-// schemas.ErrTooManyRequests when it has too many open.
+// Enter counts a stream of by until leave is called. It returns
+// schemas.ErrTooManyRequests when by has too many open.
 func (l *limiter) Enter(by *schemas.Identity) (leave func(), err error) {
 	if by == nil || l.limits.Streams <= 0 {
 		return func() {}, nil
@@ -89,7 +89,7 @@ func (l *limiter) Enter(by *schemas.Identity) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[by.ID] >= l.limits.Streams {
-		return nil, schemas.ErrTooManyRequests.Because("the credential has as many streams open as it may")
+		return nil, schemas.ErrTooManyRequests.Because("the credential has reached its limit of open streams")
 	}
 	l.open[by.ID]++
 	return func() {

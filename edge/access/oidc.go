@@ -22,54 +22,53 @@ import (
 )
 
 const (
-	// providerTime bounds a question to a provider.
-	providerTime = 5 * time.Second
-	// pause is how long a provider that did not answer is left alone, and one that
-	// did with its keys: a new one is known that much later at most.
-	pause = 2 * time.Second
-	// trust is how long a token that was verified is taken without another look
-	// at the provider's keys.
-	trust = time.Minute
-	// tokens is how many verified tokens are remembered.
-	tokens = 1 << 14
+	// providerTimeout bounds a request to a provider.
+	providerTimeout = 5 * time.Second
+	// retryInterval is the minimum time between two requests to a provider that failed,
+	// and between two fetches of its keys: a new key is accepted that much later at most.
+	retryInterval = 2 * time.Second
+	// tokenTTL is how long a verified token is accepted without verifying it again.
+	tokenTTL = time.Minute
+	// maxTokens is the number of verified tokens that are cached.
+	maxTokens = 1 << 14
 )
 
-// Provider is an OpenID provider whose tokens are taken, when they are for the audience.
+// Provider is an OpenID provider; its tokens must be issued for the audience.
 type Provider struct{ Issuer, Audience string }
 
-// Claims are the names of what a token says.
+// Claims are the names of the claims that hold tenants and roles.
 type Claims struct {
-	Tenant string // a tenant or several; "*": all
-	Role   string // a role or several, of which the most powerful counts
+	Tenant string // one tenant id or an array; "*": all tenants
+	Role   string // one role or an array, of which the most powerful counts
 }
 
-// asymmetric are the ways to sign that are taken: a provider's announcement is of
-// its ID tokens alone, and an access token may be signed otherwise.
+// asymmetric lists the accepted signature algorithms. A provider's metadata names those
+// of its ID tokens; its access tokens may use others.
 var asymmetric = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
 
-// allTenants in a claim stands for every tenant.
+// allTenants is the claim value for all tenants.
 const allTenants = "*"
 
-// verifier knows the tokens of one provider. Its keys are fetched when one is
-// needed that is not known, so that they may be rotated, and anew after a while,
-// so that one that was withdrawn is trusted no more (go-oidc keeps it).
+// verifier verifies the tokens of one provider. It fetches the provider's keys when a
+// token has an unknown key id, so that keys can be rotated, and after fresh, so that a
+// withdrawn key is no longer trusted (go-oidc keeps it).
 type verifier struct {
 	Provider
 	claims Claims
 	client *http.Client
-	keys   *http.Client // fetches them, sparingly
+	keys   *http.Client // fetches the keys, at a limited rate
 	fresh  time.Duration
 	log    *slog.Logger
 	known  *lru.Cache[[sha256.Size]byte, verified]
 
 	mu     sync.Mutex
-	oidc   *oidc.IDTokenVerifier // nil: the provider has not answered yet
-	asked  time.Time             // when it did
+	oidc   *oidc.IDTokenVerifier // nil until the provider has responded
+	asked  time.Time             // the last successful discovery
 	failed time.Time
-	err    error     // then
-	logged time.Time // when it was, last, that it does not answer
+	err    error     // of the last failed discovery
+	logged time.Time // the last log line about a failure
 }
 
 type verified struct {
@@ -78,22 +77,21 @@ type verified struct {
 }
 
 func newVerifier(p Provider, c Claims, fresh time.Duration, log *slog.Logger) *verifier {
-	known, _ := lru.New[[sha256.Size]byte, verified](tokens) // fails for a size below 1
-	client := &http.Client{Timeout: providerTime}
-	keys := &http.Client{Transport: &sparing{client: client, every: min(pause, fresh)}}
+	known, _ := lru.New[[sha256.Size]byte, verified](maxTokens) // fails for a size below 1
+	client := &http.Client{Timeout: providerTimeout}
+	keys := &http.Client{Transport: &cachingTransport{client: client, interval: min(retryInterval, fresh)}}
 	return &verifier{Provider: p, claims: c, client: client, keys: keys, fresh: fresh, log: log, known: known}
 }
 
-// mayHave reports whether the token says that it is of the provider; whether
-// that is true is found out later.
-func (v *verifier) mayHave(token string) bool {
+// hasIssuer reports whether the unverified token names the provider as its issuer.
+func (v *verifier) hasIssuer(token string) bool {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, three := strings.Cut(rest, ".")
 	decoded, err := base64.RawURLEncoding.DecodeString(payload)
-	var said struct {
+	var claims struct {
 		Issuer string `json:"iss"`
 	}
-	return three && err == nil && json.Unmarshal(decoded, &said) == nil && said.Issuer == v.Issuer
+	return three && err == nil && json.Unmarshal(decoded, &claims) == nil && claims.Issuer == v.Issuer
 }
 
 func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identity, error) {
@@ -103,27 +101,27 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	}
 	provider, err := v.provider(ctx)
 	if err != nil {
-		return nil, v.away(ctx, err)
+		return nil, v.unavailable(ctx, err)
 	}
 	checked, err := provider.Verify(oidc.ClientContext(ctx, v.client), token)
-	if err != nil && strings.Contains(err.Error(), "fetching keys") { // go-oidc (verify.go) says it in words alone
-		return nil, v.away(ctx, err)
+	if err != nil && strings.Contains(err.Error(), "fetching keys") { // go-oidc (verify.go) has no error value for it
+		return nil, v.unavailable(ctx, err)
 	}
 	if err != nil {
 		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: " + err.Error())
 	}
-	var said map[string]jsontext.Value
-	if err := checked.Claims(&said); err != nil {
+	var claims map[string]jsontext.Value
+	if err := checked.Claims(&claims); err != nil {
 		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: " + err.Error())
 	}
 	if checked.Subject == "" { // go-oidc does not require it
-		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: it has no sub")
+		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: want the claim sub")
 	}
-	by, err := v.claims.identity(checked.Issuer+"#"+checked.Subject, said)
+	by, err := v.claims.identity(checked.Issuer+"#"+checked.Subject, claims)
 	if err != nil {
 		return nil, err
 	}
-	until := time.Now().Add(trust)
+	until := time.Now().Add(tokenTTL)
 	if checked.Expiry.Before(until) {
 		until = checked.Expiry
 	}
@@ -131,29 +129,29 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	return by, nil
 }
 
-// away is what a caller is told of a provider that cannot be asked. Why, which
-// names addresses that are no caller's business, is in the log, once a pause.
-func (v *verifier) away(ctx context.Context, err error) error {
+// unavailable returns the caller's error for a provider that cannot be reached. The
+// cause contains internal addresses and is logged instead, once per retryInterval.
+func (v *verifier) unavailable(ctx context.Context, err error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ctx.Err() == nil && time.Since(v.logged) >= pause {
+	if ctx.Err() == nil && time.Since(v.logged) >= retryInterval {
 		v.logged = time.Now()
-		v.log.WarnContext(ctx, "the OpenID provider cannot be asked", "issuer", v.Issuer, "err", err)
+		v.log.WarnContext(ctx, "OpenID provider unavailable", "issuer", v.Issuer, "err", err)
 	}
-	return schemas.ErrUnavailable.Because("the OpenID provider cannot be asked")
+	return schemas.ErrUnavailable.Because("the OpenID provider is unavailable")
 }
 
-// provider is what knows the provider's keys, once it has answered.
+// provider returns the provider's verifier, after discovery when none is current.
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.oidc != nil && (time.Since(v.asked) < v.fresh || time.Since(v.failed) < pause) {
+	if v.oidc != nil && (time.Since(v.asked) < v.fresh || time.Since(v.failed) < retryInterval) {
 		return v.oidc, nil
 	}
-	if time.Since(v.failed) < pause {
+	if time.Since(v.failed) < retryInterval {
 		return nil, v.err
 	}
-	// What is found lasts longer than the request: it keeps this client, not ctx.
+	// The verifier outlives the request: it keeps the client and not ctx.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
 	var document struct {
 		Keys string `json:"jwks_uri"`
@@ -164,7 +162,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		}
 	}
 	if err != nil {
-		if v.failed, v.err = time.Now(), err; v.oidc != nil { // as it was, until it answers
+		if v.failed, v.err = time.Now(), err; v.oidc != nil { // keep the previous verifier
 			return v.oidc, nil
 		}
 		return nil, err
@@ -174,10 +172,10 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 	return v.oidc, nil
 }
 
-// identity is who the claims speak of.
-func (c Claims) identity(id string, said map[string]jsontext.Value) (*schemas.Identity, error) {
+// identity returns the identity in the claims.
+func (c Claims) identity(id string, claims map[string]jsontext.Value) (*schemas.Identity, error) {
 	by := &schemas.Identity{ID: id}
-	roles, err := texts(said[c.Role])
+	roles, err := texts(claims[c.Role])
 	for _, role := range schemas.Roles() { // the most powerful is the last
 		if slices.Contains(roles, string(role)) {
 			by.Role = role
@@ -186,20 +184,20 @@ func (c Claims) identity(id string, said map[string]jsontext.Value) (*schemas.Id
 	if err != nil || by.Role == "" {
 		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has none of the roles %v", c.Role, schemas.Roles()))
 	}
-	by.Tenants, err = texts(said[c.Tenant])
+	by.Tenants, err = texts(claims[c.Tenant])
 	if err != nil || len(by.Tenants) == 0 || slices.Contains(by.Tenants, "") {
-		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q names no tenant", c.Tenant))
+		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has no tenant id", c.Tenant))
 	}
 	if slices.Contains(by.Tenants, allTenants) {
 		by.Tenants = nil
 	}
-	if err := by.Validate(); err != nil { // what names no tenant elsewhere, does not here
-		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q names what is no tenant", c.Tenant))
+	if err := by.Validate(); err != nil { // for example the reserved id of the global scope
+		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has an invalid tenant id", c.Tenant))
 	}
 	return by, nil
 }
 
-// texts is a claim that is a text or a list of them; absent: none.
+// texts returns the strings of a claim that is a string or an array of them; none when absent.
 func texts(claim jsontext.Value) ([]string, error) {
 	var one string
 	var list []string
@@ -213,6 +211,6 @@ func texts(claim jsontext.Value) ([]string, error) {
 		err := json.Unmarshal(claim, &list)
 		return list, err
 	default:
-		return nil, errors.New("want a text, or a list of them")
+		return nil, errors.New("want a string or an array of strings")
 	}
 }

@@ -28,12 +28,12 @@ import (
 type issuer struct {
 	*httptest.Server
 
-	mu   sync.Mutex
-	key  *ecdsa.PrivateKey
-	id   string // of the key
-	jwks string // instead of the URL of its keys
-	down bool
-	asks int // for its keys
+	mu      sync.Mutex
+	key     *ecdsa.PrivateKey
+	id      string // of the key
+	jwks    string // overrides the URL of its keys
+	down    bool
+	fetches int // of its keys
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -42,21 +42,21 @@ func newIssuer(t testing.TB) *issuer {
 	i.rotate(t, "first")
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		i.say(w, map[string]any{"issuer": i.URL, "jwks_uri": cmp.Or(i.jwks, i.URL+"/keys")})
+		i.respond(w, map[string]any{"issuer": i.URL, "jwks_uri": cmp.Or(i.jwks, i.URL+"/keys")})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.mu.Lock()
-		i.asks++
+		i.fetches++
 		set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: i.key.Public(), KeyID: i.id, Algorithm: "ES256", Use: "sig"}}}
 		i.mu.Unlock()
-		i.say(w, set)
+		i.respond(w, set)
 	})
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
 	return i
 }
 
-func (i *issuer) say(w http.ResponseWriter, v any) {
+func (i *issuer) respond(w http.ResponseWriter, v any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.down {
@@ -64,11 +64,11 @@ func (i *issuer) say(w http.ResponseWriter, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	body, _ := json.Marshal(v) // the test sees what is missing
+	body, _ := json.Marshal(v) // an error fails the test later
 	_, _ = w.Write(body)
 }
 
-// rotate has the issuer sign with a new key.
+// rotate makes the issuer sign with a new key.
 func (i *issuer) rotate(t testing.TB, id string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -80,13 +80,13 @@ func (i *issuer) rotate(t testing.TB, id string) {
 	i.key, i.id = key, id
 }
 
-func (i *issuer) turn(down bool) {
+func (i *issuer) setDown(down bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.down = down
 }
 
-// token is one for the claims, beside those that are usual.
+// token returns a token with default claims that are overridden by claims.
 func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	i.mu.Lock()
@@ -106,7 +106,7 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	return token
 }
 
-// gateFor is a gate that takes the issuer's tokens.
+// gateFor returns a gate that accepts tokens of the issuer.
 func gateFor(t *testing.T, i *issuer, change ...func(*access.Config)) *access.Gate {
 	t.Helper()
 	c, err := access.Parse([]string{"oidc=" + i.URL + ",cairn"})
@@ -132,22 +132,22 @@ func TestTokens(t *testing.T) {
 		tenants []string
 		err     error
 	}{
-		{"a token", i.token(t, nil), schemas.RoleReader, []string{"acme"}, nil},
-		{"several tenants and roles, some of other programs", i.token(t, map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}), schemas.RoleAnalyst, []string{"acme", "globex"}, nil},
+		{"valid token", i.token(t, nil), schemas.RoleReader, []string{"acme"}, nil},
+		{"several tenants and roles, some unknown", i.token(t, map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}), schemas.RoleAnalyst, []string{"acme", "globex"}, nil},
 		{"all tenants", i.token(t, map[string]any{"tenant": "*", "role": "admin"}), schemas.RoleAdmin, nil, nil},
 		{"several audiences", i.token(t, map[string]any{"aud": []string{"other", "cairn"}}), schemas.RoleReader, []string{"acme"}, nil},
-		{"for somebody else", i.token(t, map[string]any{"aud": "other"}), "", nil, schemas.ErrUnauthenticated},
-		{"that has ended", i.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "", nil, schemas.ErrUnauthenticated},
-		{"that is not yet", i.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), "", nil, schemas.ErrUnauthenticated},
-		{"of another issuer", stranger.token(t, nil), "", nil, schemas.ErrUnauthenticated},
-		{"that another one signed", forged, "", nil, schemas.ErrUnauthenticated},
-		{"changed", i.token(t, nil) + "x", "", nil, schemas.ErrUnauthenticated},
-		{"that nobody signed", "eyJhbGciOiJub25lIn0." + "e30" + ".", "", nil, schemas.ErrUnauthenticated},
+		{"other audience", i.token(t, map[string]any{"aud": "other"}), "", nil, schemas.ErrUnauthenticated},
+		{"expired", i.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "", nil, schemas.ErrUnauthenticated},
+		{"not valid yet", i.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), "", nil, schemas.ErrUnauthenticated},
+		{"other issuer", stranger.token(t, nil), "", nil, schemas.ErrUnauthenticated},
+		{"signed by another issuer", forged, "", nil, schemas.ErrUnauthenticated},
+		{"modified", i.token(t, nil) + "x", "", nil, schemas.ErrUnauthenticated},
+		{"unsigned", "eyJhbGciOiJub25lIn0." + "e30" + ".", "", nil, schemas.ErrUnauthenticated},
 		{"without a tenant", i.token(t, map[string]any{"tenant": nil}), "", nil, schemas.ErrForbidden},
 		{"with an empty tenant", i.token(t, map[string]any{"tenant": ""}), "", nil, schemas.ErrForbidden},
-		{"whose tenant is a number", i.token(t, map[string]any{"tenant": 7}), "", nil, schemas.ErrForbidden},
-		{"whose tenant is everybody's collection", i.token(t, map[string]any{"tenant": schemas.GlobalTenant}), "", nil, schemas.ErrForbidden},
-		{"whose tenant is longer than one may be", i.token(t, map[string]any{"tenant": strings.Repeat("t", 6000)}), "", nil, schemas.ErrForbidden},
+		{"tenant claim is a number", i.token(t, map[string]any{"tenant": 7}), "", nil, schemas.ErrForbidden},
+		{"reserved id of the global scope", i.token(t, map[string]any{"tenant": schemas.GlobalTenant}), "", nil, schemas.ErrForbidden},
+		{"tenant id too long", i.token(t, map[string]any{"tenant": strings.Repeat("t", 6000)}), "", nil, schemas.ErrForbidden},
 		{"without a subject", i.token(t, map[string]any{"sub": nil}), "", nil, schemas.ErrUnauthenticated},
 		{"with an empty subject", i.token(t, map[string]any{"sub": ""}), "", nil, schemas.ErrUnauthenticated},
 		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
@@ -161,7 +161,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestKeysOfAnIssuerAreRotated(t *testing.T) {
+func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = 100 * time.Millisecond })
@@ -189,9 +189,9 @@ func TestKeysOfAnIssuerAreRotated(t *testing.T) {
 	}
 }
 
-// Tokens that anybody can make do not have the issuer asked for its keys again
-// and again, and keep nobody out.
-func TestForgedTokensLeaveTheIssuerAlone(t *testing.T) {
+// TestForgedTokens checks that forged tokens cause few fetches of the issuer's keys
+// and do not block valid tokens.
+func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	i, forger := newIssuer(t), newIssuer(t)
 	gate := gateFor(t, i)
@@ -199,26 +199,26 @@ func TestForgedTokensLeaveTheIssuerAlone(t *testing.T) {
 	for n := range 100 {
 		forger.rotate(t, fmt.Sprint("key ", n))
 		if n%2 == 0 {
-			forger.rotate(t, "first") // the name of the issuer's own
+			forger.rotate(t, "first") // the key id of the issuer
 		}
 		forged := forger.token(t, map[string]any{"iss": i.URL})
 		if by, err := gate.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err, schemas.ErrUnauthenticated) {
 			t.Fatalf("forged: %v, %v, want %v", by, err, schemas.ErrUnauthenticated)
 		}
 		if _, err := gate.Identify(t.Context(), []string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {
-			t.Fatalf("meanwhile, one that is good: %v", err)
+			t.Fatalf("valid token in between: %v", err)
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if most := 1 + int(time.Since(began)/time.Second); i.asks > most {
-		t.Errorf("asked for its keys %d times, want at most %d", i.asks, most)
+	if most := 1 + int(time.Since(began)/time.Second); i.fetches > most {
+		t.Errorf("keys fetched %d times, want at most %d", i.fetches, most)
 	}
 }
 
-// A key that the issuer has withdrawn is trusted no more, though nobody comes
-// with the new one.
-func TestAKeyThatIsWithdrawn(t *testing.T) {
+// TestWithdrawnKey checks that a withdrawn key is rejected even before a token is
+// signed with its successor.
+func TestWithdrawnKey(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = time.Nanosecond })
@@ -228,32 +228,32 @@ func TestAKeyThatIsWithdrawn(t *testing.T) {
 	}
 	i.rotate(t, "second")
 	if _, err := gate.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err, schemas.ErrUnauthenticated) {
-		t.Errorf("signed with the key that is withdrawn: %v, want %v", err, schemas.ErrUnauthenticated)
+		t.Errorf("signed with the withdrawn key: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
 }
 
-func TestAnIssuerThatIsAway(t *testing.T) {
+func TestUnavailableIssuer(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	gate := gateFor(t, i)
-	i.turn(true)
+	i.setDown(true)
 	token := []string{"Bearer " + i.token(t, nil)}
 	if _, err := gate.Identify(t.Context(), token); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Fatalf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	i.turn(false)
+	i.setDown(false)
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		_, err := gate.Identify(t.Context(), token)
 		if err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("it is back: %v", err)
+			t.Fatalf("after recovery: %v", err)
 		}
 	}
-	i.turn(true)
+	i.setDown(true)
 	if _, err := gate.Identify(t.Context(), token); err != nil {
-		t.Errorf("a token that was seen before: %v", err)
+		t.Errorf("cached token: %v", err)
 	}
 	i.rotate(t, "second")
 	token = []string{"Bearer " + i.token(t, nil)}
@@ -268,8 +268,8 @@ func TestAnIssuerThatIsAway(t *testing.T) {
 	}
 }
 
-// TestKeysOverPlainHTTP has an issuer whose document names keys that an attacker
-// between could replace.
+// TestKeysOverPlainHTTP uses an issuer whose discovery document has a plain http
+// jwks_uri, where an attacker on the network path could replace the keys.
 func TestKeysOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)

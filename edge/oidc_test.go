@@ -13,8 +13,9 @@ import (
 	"cairn/edge/access"
 )
 
-// Where an edge looks for its provider is told to the log, not to who asks.
-func TestAProviderThatIsAway(t *testing.T) {
+// TestUnavailableProvider checks that the address of the provider is logged and not
+// returned to callers.
+func TestUnavailableProvider(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
 	away := bustest.FreeAddress(t)
@@ -36,6 +37,6 @@ func TestAProviderThatIsAway(t *testing.T) {
 		}
 	}
 	if len(lines) == 0 || len(lines) > 4 || !strings.Contains(lines[0], "request_id=first") || !strings.Contains(lines[0], away) {
-		t.Errorf("logged: %q, want why, once in a while", lines)
+		t.Errorf("logged: %q, want the cause at a limited rate", lines)
 	}
 }
