@@ -69,7 +69,7 @@ func TestBodyLimits(t *testing.T) {
 	}
 }
 
-func TestBodyThatIsAnnouncedTooLargeIsNotAskedFor(t *testing.T) {
+func TestExpectContinueRejectsLargeBody(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	conn := f.dial(t)
@@ -82,7 +82,7 @@ func TestBodyThatIsAnnouncedTooLargeIsNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestBodyThatDoesNotArrive(t *testing.T) {
+func TestIncompleteBody(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	conn := f.dial(t)

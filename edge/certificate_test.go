@@ -17,9 +17,9 @@ import (
 	"cairn/edge"
 )
 
-// A certificate that is renewed is shown to those who come then; what cannot be
-// read leaves the one before.
-func TestCertificateIsReadAnew(t *testing.T) {
+// TestCertificateReload checks that new connections get a renewed certificate, and
+// that an unreadable one is ignored.
+func TestCertificateReload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := bustest.Certificate(t, dir, 1)
@@ -27,7 +27,7 @@ func TestCertificateIsReadAnew(t *testing.T) {
 	f := serve(t, bustest.Open(t), func(c *edge.Config) {
 		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&said, nil))
 	})
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the certificate is what is looked at
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test inspects the certificate
 	// shown is its serial number, once the metrics tell its end.
 	shown := func() int64 {
 		req, err := http.NewRequest("GET", strings.Replace(f.url, "http", "https", 1)+"/metrics", nil)
@@ -40,7 +40,7 @@ func TestCertificateIsReadAnew(t *testing.T) {
 		is := res.TLS.PeerCertificates[0]
 		end := fmt.Sprintf("cairn_certificate_not_after_timestamp_seconds{of=\"http\"} %v\n", float64(is.NotAfter.Unix()))
 		if !strings.Contains(string(text), end) {
-			return 0 // it was read anew just now, or nobody tells
+			return 0 // just reloaded, or not in the metrics
 		}
 		return is.SerialNumber.Int64()
 	}
@@ -57,7 +57,7 @@ func TestCertificateIsReadAnew(t *testing.T) {
 	soon(t, "a later one is shown", 10*time.Second, func() bool { return shown() == 3 })
 }
 
-func TestCertificateThatIsNone(t *testing.T) {
+func TestInvalidCertificate(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

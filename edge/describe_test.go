@@ -78,7 +78,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	}
 }
 
-func TestReferencesLeadSomewhere(t *testing.T) {
+func TestReferencesResolve(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
 	var follow func(v any)
@@ -90,7 +90,7 @@ func TestReferencesLeadSomewhere(t *testing.T) {
 			}
 		case map[string]any:
 			if ref, ok := v["$ref"].(string); ok && at(doc, ref) == nil {
-				t.Errorf("%s leads nowhere", ref)
+				t.Errorf("%s does not resolve", ref)
 			}
 			for _, e := range v {
 				follow(e)

@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// echo answers e with answer, and notes what was asked as JSON.
+// echo serves e with answer and passes each request as JSON to asked.
 func echo[Req, Res any](t testing.TB, f *front, e bus.Endpoint[Req, Res], asked func(string), answer Res) {
 	t.Helper()
 	must(t, e.Serve(f.service, func(_ context.Context, req Req) (Res, error) {
@@ -183,10 +183,10 @@ func TestHTTPErrors(t *testing.T) {
 		{"a revision that is no number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001", "Cairn-Min-Revision"},
 		{"a negative revision", "GET", "/tools", []string{"Cairn-Min-Revision: -1"}, 400, "CE-001", "Cairn-Min-Revision"},
 
-		{"a method that the path has not", "PUT", "/tags/write", nil, 405, "CE-003", ""},
-		{"a GET of what is posted", "GET", "/resolve/skill", nil, 405, "CE-003", ""},
+		{"a method that the path does not have", "PUT", "/tags/write", nil, 405, "CE-003", ""},
+		{"GET of a POST route", "GET", "/resolve/skill", nil, 405, "CE-003", ""},
 		{"a GET of an analysis", "GET", "/api/v1/analyze", nil, 405, "CE-003", ""},
-		{"a method of one's own", "BREW", "/health", nil, 405, "CE-003", ""},
+		{"an unknown method", "BREW", "/health", nil, 405, "CE-003", ""},
 
 		{"an unknown path", "GET", "/nothing", nil, 404, "CE-004", ""},
 		{"the root", "GET", "/", nil, 404, "CE-004", ""},
@@ -287,7 +287,7 @@ func TestWorkerErrors(t *testing.T) {
 		{"no JSON", `{"request_id":`, 400, "CE-001", ""},
 		{"an empty body", ``, 400, "CE-001", ""},
 		{"a wrong type", `{"request_id":5}`, 400, "CE-001", ""},
-		{"all well after all that", `{"request_id":"fine"}`, 201, "", ""},
+		{"success after the errors", `{"request_id":"fine"}`, 201, "", ""},
 	} {
 		got := f.ask(t, "POST", "/tags/write", strings.NewReader(c.body))
 		if e := got.problem(t); got.status != c.status || e.Code != c.code || got.header.Get("Retry-After") != c.again {
@@ -376,8 +376,8 @@ func TestLargeReplies(t *testing.T) {
 	}
 }
 
-// The edge demands revisions that it has seen. It forgets them when the catalog
-// has been replaced, and blames no caller.
+// TestReplacedCatalog checks that the edge forgets the revision it has seen when the
+// catalog is replaced, without an error 400 for the caller.
 func TestReplacedCatalog(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -104,7 +104,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// answer is what the edge said.
+// answer is a response of the edge.
 type answer struct {
 	status int
 	header http.Header
@@ -144,7 +144,7 @@ func (a answer) problem(t testing.TB) schemas.Error {
 	return e
 }
 
-// must fails the test on an error of its own preparations.
+// must fails the test on an error of its setup.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
 	for _, err := range errs {
@@ -154,7 +154,7 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// soon waits until what is true, for at most a while.
+// soon polls is until it returns true and fails the test after limit.
 func soon(t testing.TB, what string, limit time.Duration, is func() bool) {
 	t.Helper()
 	deadline := time.After(limit)

@@ -34,7 +34,7 @@ func TestMetrics(t *testing.T) {
 		soon(t, want, time.Second, func() bool { return strings.Contains(f.ask(t, "GET", "/metrics", nil).body, "\n"+want) })
 	}
 	if a := f.ask(t, "GET", "/metrics", nil); strings.Contains(a.body, "customer") || strings.Contains(a.body, "BREW") {
-		t.Error("what clients make up is a label")
+		t.Error("a value of the client is a label")
 	}
 }
 
@@ -55,7 +55,7 @@ func TestProbes(t *testing.T) {
 	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
 		t.Errorf("live: %d %s", a.status, a.body)
 	}
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker responds") {
 		t.Errorf("ready without workers: %d %s, want 503", a.status, a.body)
 	}
 	for _, name := range []string{"tags", "register", "resolve"} {
@@ -76,7 +76,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// A kept connection that was in the middle of a request asks once more.
+// TestNotReadyWhileStopping sends a probe on a connection that is open during the drain.
 func TestNotReadyWhileStopping(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -102,7 +102,7 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	said, err := io.ReadAll(conn)
 	must(t, err)
 	if strings.Contains(string(said), `"status":"ok"`) {
-		t.Errorf("an edge that stops is ready:\n%s", said)
+		t.Errorf("the edge reports ready during the drain:\n%s", said)
 	}
 }
 

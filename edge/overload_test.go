@@ -20,11 +20,11 @@ func crowded(t *testing.T) *front {
 	return open(t, func(c *edge.Config) { c.Overload = gate })
 }
 
-func TestOverloadIsRefused(t *testing.T) {
+func TestOverload(t *testing.T) {
 	t.Parallel()
 	f := crowded(t)
 	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
-		t.Error("a worker was asked")
+		t.Error("a worker received a request")
 		return schemas.Nothing{}, nil
 	}))
 	for _, c := range []struct{ method, path, body, code string }{
@@ -42,9 +42,9 @@ func TestOverloadIsRefused(t *testing.T) {
 	}
 }
 
-// TestOverloadShowsItself asks what says that something is wrong, and what ends
-// work that was begun.
-func TestOverloadShowsItself(t *testing.T) {
+// TestOverloadAdmitsProbes requests routes that report problems or end
+// running work.
+func TestOverloadAdmitsProbes(t *testing.T) {
 	t.Parallel()
 	f := crowded(t)
 	for _, asked := range []string{

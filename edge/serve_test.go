@@ -31,7 +31,7 @@ func TestAddressTaken(t *testing.T) {
 	}
 }
 
-func TestDrainAnswersWhatIsInFlight(t *testing.T) {
+func TestDrainFinishesRequests(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	began, next := make(chan struct{}), make(chan struct{})
@@ -58,7 +58,7 @@ func TestDrainAnswersWhatIsInFlight(t *testing.T) {
 	<-f.stopped
 }
 
-func TestDrainDoesNotWaitForConnectionsInStore(t *testing.T) {
+func TestDrainIgnoresUnusedConnections(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Drain = time.Minute })
 	f.dial(t)
@@ -71,7 +71,7 @@ func TestDrainDoesNotWaitForConnectionsInStore(t *testing.T) {
 	}
 }
 
-func TestDrainEndsWhatTakesTooLong(t *testing.T) {
+func TestDrainTimeout(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Drain = 50 * time.Millisecond })
 	began, ended := make(chan struct{}), make(chan struct{})
@@ -188,9 +188,9 @@ func TestHealth(t *testing.T) {
 	}
 	status, h := ask()
 	want := schemas.Health{Service: "cairn", Status: "degraded", Version: bus.Version,
-		Degraded: []string{"analyze: no worker answers cairn.health.analyze"},
+		Degraded: []string{"analyze: no worker responds cairn.health.analyze"},
 		Services: []schemas.Health{state["tags"], state["register"], state["resolve"],
-			{Service: "analyze", Status: "down", Degraded: []string{"no worker answers cairn.health.analyze"}}}}
+			{Service: "analyze", Status: "down", Degraded: []string{"no worker responds cairn.health.analyze"}}}}
 	if diff := cmp.Diff(want, h); diff != "" || status != 200 {
 		t.Errorf("without a service: %d, -want +got\n%s", status, diff)
 	}
@@ -219,7 +219,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-func TestHealthWhenNothingAnswers(t *testing.T) {
+func TestHealthWithoutResponses(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	for _, name := range []string{"tags", "register", "resolve", "analyze"} {
