@@ -13,7 +13,7 @@ import (
 	"cairn/edge/access"
 )
 
-// accessFlags say who is let in over HTTP.
+// accessFlags holds the flags of authentication and limits of the HTTP API.
 type accessFlags struct {
 	auth     words
 	claims   access.Claims
@@ -30,13 +30,13 @@ func (a *accessFlags) flags(f *pflag.FlagSet) {
 	f.BoolVar(&a.insecure, "insecure", false, "allow non-loopback addresses without authentication")
 }
 
-// streamLimitFlag defines the flag that workers and edges share.
+// streamLimitFlag defines --stream-limit, which workers and edges share.
 func streamLimitFlag(f *pflag.FlagSet, limit *int) {
 	f.IntVar(limit, "stream-limit", 0, "maximum `NUMBER` of concurrent analyses of one credential at a worker, and of its open event streams at an edge; further ones are answered with 429; 0: unlimited")
 }
 
-// config is what the flags say; an address that other machines reach needs
-// that callers are asked who they are, or --insecure.
+// config returns the configuration of the flags. A non-loopback address requires
+// authentication or --insecure.
 func (a *accessFlags) config(address string) (access.Config, error) {
 	c, err := access.Parse(a.auth)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *accessFlags) config(address string) (access.Config, error) {
 	return c, guard("http", address, a.insecure || c.On(), "set --auth keys, or --insecure to allow it")
 }
 
-// warn says what is left open.
+// warn logs insecure settings of a non-loopback address.
 func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, encrypted bool) {
 	switch {
 	case loopback(address):
@@ -63,8 +63,8 @@ func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, en
 	}
 }
 
-// guard refuses an address that other machines reach, unless that is allowed,
-// and says how it would be.
+// guard returns an error for a non-loopback address unless it is allowed. The error
+// contains how to allow it.
 func guard(flag, address string, allowed bool, how string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("--%s: want host:port: %w", flag, err)
@@ -75,15 +75,15 @@ func guard(flag, address string, allowed bool, how string) error {
 	return fmt.Errorf("--%s %s is not a loopback address and has no authentication: %s", flag, address, how)
 }
 
-// loopback reports whether only this machine reaches the address.
+// loopback reports whether address is a loopback address.
 func loopback(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// words are values of a flag that is given several times, or once with spaces
-// between, as its environment twin is.
+// words is the value of a repeatable flag whose values may also be separated by
+// spaces, as in its environment variable.
 type words []string
 
 // Set implements pflag.Value.

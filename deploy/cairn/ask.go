@@ -40,7 +40,7 @@ printed to stderr. Ctrl-C cancels the analysis on the server too.`,
 		Args: wants("one QUESTION", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.estate == "" {
-				return misused(cmd, errors.New("--estate is required: a JSON file, or - for stdin"))
+				return usageError(cmd, errors.New("--estate is required: a JSON file, or - for stdin"))
 			}
 			estate, err := a.read(cmd.InOrStdin())
 			if err != nil {
@@ -95,7 +95,7 @@ func (a *ask) run(ctx context.Context, question schemas.Analysis, take func(even
 		_, err := a.client.read(res)
 		return err
 	}
-	f := &following{client: a.client, take: take, run: res.Header.Get(bus.HeaderRun)}
-	defer f.leave(ctx)
+	f := &eventStream{client: a.client, take: take, run: res.Header.Get(bus.HeaderRun)}
+	defer f.cancel(ctx)
 	return f.toEnd(ctx, res)
 }

@@ -12,8 +12,8 @@ import (
 	"cairn/bus/backup"
 )
 
-// keeper saves what Cairn knows, and brings it back.
-type keeper struct {
+// backupCommands writes and restores backups.
+type backupCommands struct {
 	natsClient
 	keys     secondUser
 	replicas int
@@ -21,7 +21,7 @@ type keeper struct {
 }
 
 func backupCommand() *cobra.Command {
-	k := &keeper{}
+	k := &backupCommands{}
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write a backup of records and API keys to a file",
@@ -45,7 +45,7 @@ The file is gzip-compressed JSON Lines with a checksum.`,
 }
 
 func restoreCommand() *cobra.Command {
-	k := &keeper{}
+	k := &backupCommands{}
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup",
@@ -68,15 +68,15 @@ Workers may run during the restore: they update their indexes.`,
 	return cmd
 }
 
-// save writes the backup. A file that is not whole is removed.
-func (k *keeper) save(ctx context.Context, name string, out io.Writer) (err error) {
+// save writes a backup. It removes an incomplete file.
+func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (err error) {
 	conn, keys, err := k.connectedBoth(ctx, "cairn-backup", k.keys)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	defer keys.Close()
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // hashes of keys are nobody's business
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it contains hashes of keys
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (k *keeper) save(ctx context.Context, name string, out io.Writer) (err erro
 	return k.say(out, "saved", s)
 }
 
-func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error {
+func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer) error {
 	if err := atLeast("replicas", k.replicas, 0); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error 
 	defer func() { _ = f.Close() }() // it was only read
 	checked, err := backup.Check(f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err) // said also where no server answers
+		return fmt.Errorf("%s: %w", name, err) // before connecting to a server
 	}
 	conn, keys, err := k.connectedBoth(ctx, "cairn-restore", k.keys)
 	if err != nil {
@@ -115,8 +115,8 @@ func (k *keeper) restore(ctx context.Context, name string, out io.Writer) error 
 	return k.say(out, "restored", checked.Summary)
 }
 
-// say prints what was done with what.
-func (k *keeper) say(out io.Writer, verb string, s backup.Summary) error {
+// say prints a summary.
+func (k *backupCommands) say(out io.Writer, verb string, s backup.Summary) error {
 	if k.json {
 		return writeJSON(out, s)
 	}

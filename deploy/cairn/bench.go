@@ -20,7 +20,7 @@ import (
 	"cairn/deploy/load"
 )
 
-// bench puts load on a running Cairn.
+// bench generates load on a running Cairn.
 type bench struct {
 	client
 	rate        string
@@ -95,7 +95,7 @@ func benchCommand() *cobra.Command {
 				return b.sideBySide(cmd, args)
 			}
 			if err := b.settle(args); err != nil {
-				return misused(cmd, err)
+				return usageError(cmd, err)
 			}
 			return b.run(cmd.Context())
 		},
@@ -145,7 +145,7 @@ func (b *bench) settle(args []string) error {
 	if b.plan.Connections > registrations {
 		return fmt.Errorf("--connections: want at most %d, got %d", registrations, b.plan.Connections)
 	}
-	b.plan.Grace = answerTime
+	b.plan.Grace = requestTimeout
 	b.tenant = benchTenant + strings.ToLower(rand.Text()[:8])
 	return errors.Join(atLeast("connections", b.plan.Connections, 1), atLeast("skills", b.skills, 1))
 }
@@ -165,7 +165,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	env := load.Here()
 	env.URL, env.Version, env.Client, env.Backends = b.url, h.Version, bus.Version, backendsOf(h, "resolve", "analyze")
-	e := eval{client: b.client, tenant: b.tenant, searchable: answerTime}
+	e := eval{client: b.client, tenant: b.tenant, searchable: requestTimeout}
 	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), records)) }()
 	if err := e.teach(ctx, records, b.errOut); err != nil {
 		return err
@@ -193,11 +193,11 @@ func (b *bench) borne(r *load.Result) error {
 
 // measure puts the load as --rate says.
 func (b *bench) measure(ctx context.Context) (*load.Result, error) {
-	asker, err := newAsker(b.client, b.tenant, b.skills)
+	loadClient, err := newLoadClient(b.client, b.tenant, b.skills)
 	if err != nil {
 		return nil, err
 	}
-	b.plan.Operations = asker.operations(b.operation)
+	b.plan.Operations = loadClient.operations(b.operation)
 	if b.rate != highestRate {
 		return b.plan.Run(ctx), nil
 	}
@@ -251,7 +251,7 @@ func written(f *os.File, write func(io.Writer) error) error {
 // sideBySide prints the differences of two results.
 func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
 	if len(files) != 2 {
-		return misused(cmd, fmt.Errorf("--compare: want two files, got %d", len(files)))
+		return usageError(cmd, fmt.Errorf("--compare: want two files, got %d", len(files)))
 	}
 	var results [2]*load.Result
 	for i, file := range files {

@@ -75,7 +75,7 @@ func benchRecords(tenant string, skills int) ([]record, error) {
 
 // unregister removes the records, also where they were not registered.
 func (b *bench) unregister(ctx context.Context, records []record) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	e := eval{client: b.client}
 	left := records
@@ -99,7 +99,7 @@ func (b *bench) unregister(ctx context.Context, records []record) error {
 }
 
 func (b *bench) remove(ctx context.Context, r record) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	path := "/register/" + r.Kind + "/" + url.PathEscape(r.ID) + "?tenant_id=" + url.QueryEscape(b.tenant)
 	res, err := b.open(ctx, http.MethodDelete, path, nil)

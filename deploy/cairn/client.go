@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// answerTime bounds a request that is no stream.
-	answerTime = 30 * time.Second
+	// requestTimeout bounds a request that is no stream.
+	requestTimeout = 30 * time.Second
 	// connections is how many requests the client has in flight, at most.
 	connections = 32
 )
 
-// client asks Cairn over HTTP.
+// client is an HTTP client of Cairn.
 type client struct {
 	url string
 	key string
@@ -39,19 +39,19 @@ func (c *client) flag(cmd *cobra.Command) {
 	secretVar(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
 }
 
-// answer is a response whose status says success.
+// answer is a successful response.
 type answer struct {
 	body   []byte
 	header http.Header
 }
 
-// post asks with v as JSON.
+// post sends v as JSON.
 func (c *client) post(ctx context.Context, path string, v any) (answer, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	res, err := c.open(ctx, http.MethodPost, path, body)
 	if err != nil {
@@ -60,13 +60,13 @@ func (c *client) post(ctx context.Context, path string, v any) (answer, error) {
 	return c.read(res)
 }
 
-// read is the whole of res, which is closed; an error when its status says so.
+// read reads and closes res. It returns an error for an unsuccessful status.
 func (c *client) read(res *http.Response) (answer, error) {
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	switch {
 	case err != nil:
-		return answer{}, c.away(err)
+		return answer{}, c.requestError(err)
 	case res.StatusCode >= 300:
 		return answer{}, refused(res, body)
 	}
@@ -91,7 +91,7 @@ func (c *client) open(ctx context.Context, method, path string, body []byte, hea
 	}
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return nil, c.away(err)
+		return nil, c.requestError(err)
 	}
 	return res, nil
 }
@@ -107,8 +107,8 @@ func refused(res *http.Response, body []byte) error {
 	return fmt.Errorf("%s answered %s, not a Cairn error: %s", res.Request.URL.Host, res.Status, text)
 }
 
-// away is an exchange that failed, in words.
-func (c *client) away(err error) error {
+// requestError describes a failed exchange.
+func (c *client) requestError(err error) error {
 	var op *net.OpError
 	var bad *url.Error
 	switch {

@@ -12,10 +12,10 @@ import (
 	"cairn/services"
 )
 
-// clusterReplicas is how many nodes keep what there is, when nobody says.
+// clusterReplicas is the default number of replicas in a cluster.
 const clusterReplicas = 3
 
-// cluster are the settings of a node of a cluster; without a name there is none.
+// cluster holds the flags of a cluster node. An empty name means stand-alone.
 type cluster struct{ bus.Cluster }
 
 func (c *cluster) flags(f *pflag.FlagSet) {
@@ -28,7 +28,7 @@ func (c *cluster) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.Tags, "node-tags", nil, "server `TAGS` of this node, for --placement-tags")
 }
 
-// check says what is wrong with the settings.
+// check validates the flags.
 func (c *cluster) check(insecure bool) error {
 	switch {
 	case c.Name == "" && len(c.Routes) > 0:
@@ -43,7 +43,7 @@ func (c *cluster) check(insecure bool) error {
 	return guard("cluster-listen", c.Listen, insecure, "set --cluster-secret on all nodes, or --insecure to allow it")
 }
 
-// start starts the server that the settings are about.
+// start starts a stand-alone server or a cluster node.
 func (c *cluster) start(data, listen string, guarded bus.ServerOption) (*bus.Server, error) {
 	if c.Name == "" {
 		return bus.StartServer(data, listen, guarded)
@@ -51,14 +51,14 @@ func (c *cluster) start(data, listen string, guarded bus.ServerOption) (*bus.Ser
 	return bus.StartNode(data, listen, c.Cluster, guarded)
 }
 
-// announce says that the node runs, which the others may have to join.
+// announce prints that the node has started and waits for the others.
 func (c *cluster) announce(out io.Writer, server *bus.Server, http string) {
 	if c.Name != "" {
 		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version, server.Node(), c.Name, http)
 	}
 }
 
-// replicas is how many nodes are to keep what there is.
+// replicas returns the number of replicas of streams.
 func (c *cluster) replicas(given int) int {
 	if c.Name == "" || given > 0 {
 		return given
@@ -66,8 +66,9 @@ func (c *cluster) replicas(given int) int {
 	return clusterReplicas
 }
 
-// founding waits until the cluster can be worked with; nil where there is none.
-func (c *cluster) founding(server *bus.Server, conn *bus.Conn, s services.Config) func(context.Context) error {
+// bootstrap returns a function that waits until the cluster has formed, or nil for a
+// stand-alone server.
+func (c *cluster) bootstrap(server *bus.Server, conn *bus.Conn, s services.Config) func(context.Context) error {
 	if c.Name == "" {
 		return nil
 	}

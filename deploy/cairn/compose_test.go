@@ -137,10 +137,10 @@ func TestComposeSpeaksOfThisProgram(t *testing.T) {
 		}
 		left := s.Environment
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if value, given := left[twin(f.Name)]; given && f.Value.Set(value) != nil {
-				t.Errorf("%s: %s=%s", name, twin(f.Name), value)
+			if value, given := left[envName(f.Name)]; given && f.Value.Set(value) != nil {
+				t.Errorf("%s: %s=%s", name, envName(f.Name), value)
 			}
-			delete(left, twin(f.Name))
+			delete(left, envName(f.Name))
 		})
 		for unknown := range left {
 			t.Errorf("%s: %s means nothing to cairn %s", name, unknown, cmd.Name())

@@ -11,7 +11,7 @@ import (
 	"cairn/edge"
 )
 
-// edgeProcess is one edge, alone.
+// edgeProcess runs an edge.
 type edgeProcess struct {
 	process
 	edgeFlags

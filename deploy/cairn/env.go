@@ -7,26 +7,27 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// twin is the environment variable that sets the flag of the name.
-func twin(flag string) string {
+// envName returns the environment variable of a flag.
+func envName(flag string) string {
 	return "CAIRN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// nameTwins says in the help of each flag how its twin is called.
-func nameTwins(flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " [" + twin(f.Name) + "]" })
+// documentEnv adds the name of its environment variable to the usage of each flag.
+func documentEnv(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " [" + envName(f.Name) + "]" })
 }
 
-// fromEnv sets each flag that was not given from its twin, if that says anything.
+// fromEnv sets flags that are not on the command line from their environment
+// variables. Empty variables are ignored.
 func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
-		value := getenv(twin(f.Name))
+		value := getenv(envName(f.Name))
 		if f.Changed || value == "" || f.Name == "help" || wrong != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			wrong = fmt.Errorf("environment %s: %w", twin(f.Name), err)
+			wrong = fmt.Errorf("environment %s: %w", envName(f.Name), err)
 		}
 	})
 	return wrong

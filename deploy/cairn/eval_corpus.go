@@ -103,15 +103,15 @@ func (e *eval) await(ctx context.Context, r record) error {
 }
 
 const (
-	// removeTime bounds the removal of a corpus, also of one that was interrupted.
-	removeTime = 2 * time.Minute
+	// removeTimeout bounds the removal of a corpus, also of one that was interrupted.
+	removeTimeout = 2 * time.Minute
 	// removals is how often the removal of a record is tried.
 	removals = 3
 )
 
 // unregister removes the corpus, also where it was not registered.
 func (e *eval) unregister(ctx context.Context, corpus []record) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTime)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	var ids []string
 	for _, r := range corpus {
@@ -130,7 +130,7 @@ func (e *eval) unregister(ctx context.Context, corpus []record) error {
 func (e *eval) remove(ctx context.Context, ids []string) ([]string, error) {
 	errs := e.each(len(ids), connections, func(i int) error {
 		path := "/register/" + schemas.KindSkill + "/" + url.PathEscape(ids[i]) + "?tenant_id=" + url.QueryEscape(e.tenant)
-		ctx, cancel := context.WithTimeout(ctx, answerTime)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		res, err := e.open(ctx, http.MethodDelete, path, nil)
 		if err == nil {
@@ -173,7 +173,7 @@ func (e *eval) each(n, atOnce int, do func(int) error) []error {
 
 // health is how Cairn says it is; an error when it is down, or does not say.
 func (c *client) health(ctx context.Context) (h schemas.Health, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	res, err := c.open(ctx, http.MethodGet, "/health", nil)
 	if err != nil {

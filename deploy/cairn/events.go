@@ -42,7 +42,7 @@ func (a *ask) printer(out, errOut io.Writer) func(event) error {
 	if a.json {
 		return func(e event) error {
 			if e.kind == schemas.EventError {
-				failed = errSaid
+				failed = errReported
 			}
 			line := struct {
 				Event string         `json:"event"`

@@ -137,7 +137,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	const at = `url=(http://\S+/metrics)`
 	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", t.TempDir(), "--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
-	node.says(t, "waits for the others")
+	node.says(t, "is waiting for a quorum")
 	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)), scrape(t, node.found(t, at)))
 	for who, expr := range expressions(t) {
 		for _, m := range metric.FindAllStringSubmatch(expr, -1) {

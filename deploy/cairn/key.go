@@ -16,8 +16,8 @@ import (
 	"cairn/schemas"
 )
 
-// keyTime bounds a command about keys, once NATS answers.
-const keyTime = 10 * time.Second
+// keyTimeout bounds a command about keys, once NATS answers.
+const keyTimeout = 10 * time.Second
 
 // maxNote bounds the note of a key, in bytes.
 const maxNote = 256
@@ -60,7 +60,7 @@ func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) er
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, keyTime)
+	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 	defer cancel()
 	store, err := keys.Open(ctx, conn)
 	if err != nil {

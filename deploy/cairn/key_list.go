@@ -35,8 +35,8 @@ func keyListCommand() *cobra.Command {
 	return cmd
 }
 
-// toldKey is a key as it is told of: its hash is nobody's affair.
-type toldKey struct {
+// keyInfo is a key without its hash.
+type keyInfo struct {
 	ID      string       `json:"id"`
 	Role    schemas.Role `json:"role"`
 	Tenants []string     `json:"tenants" doc:"none: all"`
@@ -48,9 +48,9 @@ type toldKey struct {
 
 func (k *key) list(list []keys.Key, out io.Writer) error {
 	now := time.Now()
-	said := make([]toldKey, len(list))
+	said := make([]keyInfo, len(list))
 	for i, k := range list {
-		said[i] = toldKey{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
+		said[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
 	}
 	if k.json {
 		return writeJSON(out, said)

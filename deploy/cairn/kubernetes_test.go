@@ -138,10 +138,10 @@ func TestKubernetesSpeaksOfThisProgram(t *testing.T) {
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if v, given := left[twin(f.Name)]; given && v.ValueFrom == nil && f.Value.Set(v.Value) != nil {
+			if v, given := left[envName(f.Name)]; given && v.ValueFrom == nil && f.Value.Set(v.Value) != nil {
 				t.Errorf("%s: %s=%s", d.Name, v.Name, v.Value)
 			}
-			delete(left, twin(f.Name))
+			delete(left, envName(f.Name))
 		})
 		for unknown := range left {
 			t.Errorf("%s: %s means nothing to cairn %s", d.Name, unknown, cmd.Name())

@@ -22,23 +22,23 @@ func main() {
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
-		restore() // before anyone hears of the first signal: a second one kills
+		restore() // a second signal terminates the process
 		end()
 	})
 	os.Exit(run(ctx, newRoot(os.Getenv)))
 }
 
-// The help lists the commands in the order of newRoot: what serves comes first.
+// The help lists the commands in the order of newRoot.
 func init() { cobra.EnableCommandSorting = false }
 
-// exitInterrupted is what shells say of a program that an interrupt ended.
+// exitInterrupted is the conventional exit code after SIGINT.
 const exitInterrupted = 130
 
-// exitCutOff is the exit code when work in flight was cut off at the end of the
-// drain, as that of timeout(1).
+// exitCutOff is the exit code when requests in flight were canceled at the end of
+// the drain, the same as that of timeout(1).
 const exitCutOff = 124
 
-// run executes root and answers with the exit code. What went wrong is one line.
+// run executes root and returns the exit code. It prints errors on one line.
 func run(ctx context.Context, root *cobra.Command) int {
 	root.SetOut(screenOn(root.OutOrStdout()))
 	root.SetErr(screenOn(root.ErrOrStderr()))
@@ -48,8 +48,8 @@ func run(ctx context.Context, root *cobra.Command) int {
 		return 0
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case !errors.Is(err, errSaid):
-		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", oneLine(err)) // there is nobody else to tell
+	case !errors.Is(err, errReported):
+		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", oneLine(err)) // a failed write to stderr cannot be reported
 	}
 	if errors.Is(err, bus.ErrCutOff) {
 		return exitCutOff
@@ -57,7 +57,7 @@ func run(ctx context.Context, root *cobra.Command) int {
 	return 1
 }
 
-// oneLine is the text of err without line breaks.
+// oneLine returns the text of err without line breaks.
 func oneLine(err error) string {
 	if text := err.Error(); !strings.Contains(text, "\n") {
 		return text
@@ -65,11 +65,11 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// errSaid ends a command that has itself said what went wrong.
-var errSaid = errors.New("said already")
+// errReported is returned by commands that have printed their failure.
+var errReported = errors.New("already reported")
 
-// newRoot is the command line; settings that are not given as flags are asked
-// of getenv.
+// newRoot returns the root command. Flags that are not set take their values from
+// getenv.
 func newRoot(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cairn",
@@ -95,16 +95,16 @@ variables are ignored.`,
 			return fromFiles(cmd.Flags())
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misused(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
 	root.AddCommand(upCommand(), edgeCommand(), workerCommand(), setupCommand(),
 		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
 	for cmd := range below(root) {
-		nameTwins(cmd.Flags())
+		documentEnv(cmd.Flags())
 	}
 	return root
 }
 
-// below are the commands of a command, each before those of its own.
+// below returns all subcommands of cmd, parents first.
 func below(cmd *cobra.Command) iter.Seq[*cobra.Command] {
 	return func(yield func(*cobra.Command) bool) {
 		for _, sub := range cmd.Commands() {
@@ -120,17 +120,17 @@ func below(cmd *cobra.Command) iter.Seq[*cobra.Command] {
 	}
 }
 
-// misused is err for a command that was not called as it can be.
-func misused(cmd *cobra.Command, err error) error {
+// usageError adds a hint at the help of cmd to err.
+func usageError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
 }
 
-// wants checks the number of arguments; most below 0 is any number.
+// wants returns a check of the number of arguments. A negative most means unlimited.
 func wants(what string, least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		return misused(cmd, fmt.Errorf("want %s, got %d arguments %q", what, len(args), args))
+		return usageError(cmd, fmt.Errorf("want %s, got %d arguments %q", what, len(args), args))
 	}
 }

@@ -126,7 +126,7 @@ type flagRow struct {
 
 func (r *flagRow) String() string {
 	value, usage := pflag.UnquoteUsage(r.Flag)
-	usage = strings.TrimSuffix(usage, " ["+twin(r.Name)+"]")
+	usage = strings.TrimSuffix(usage, " ["+envName(r.Name)+"]")
 	initial := code(r.DefValue)
 	if slices.ContainsFunc(r.defaults, func(d string) bool { return d != r.DefValue }) {
 		initial = ""
@@ -134,7 +134,7 @@ func (r *flagRow) String() string {
 			initial += r.commands[i] + ": " + code(d) + " "
 		}
 	}
-	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(twin(r.Name)), strings.Join(r.commands, " "), strings.TrimSpace(initial), usage}
+	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(envName(r.Name)), strings.Join(r.commands, " "), strings.TrimSpace(initial), usage}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 

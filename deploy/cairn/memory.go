@@ -23,8 +23,8 @@ func limitMemory(errOut io.Writer) {
 // neither the cgroup nor GOMEMLIMIT sets one.
 const assumedMemory = 4 << 30
 
-// leastShare is the least budget, in bytes: one body of the largest size fits.
-const leastShare = 64 << 20
+// minBudget is the least budget, in bytes: one body of the largest size fits.
+const minBudget = 64 << 20
 
 // memoryShare returns a budget in bytes: mib, or for 0 the memory limit divided by
 // divisor.
@@ -39,5 +39,5 @@ func memoryShare(mib int, divisor int64) int64 {
 	if system, err := memlimit.FromSystem(); err == nil {
 		limit = min(limit, int64(system))
 	}
-	return max(limit/divisor, leastShare)
+	return max(limit/divisor, minBudget)
 }

@@ -10,9 +10,8 @@ import (
 	"cairn/bus"
 )
 
-// natsTime is how long a NATS server is waited for; who started a worker that
-// gave up starts it again.
-const natsTime = 30 * time.Second
+// natsTimeout bounds the first connection to a NATS server.
+const natsTimeout = 30 * time.Second
 
 // natsClient holds the flags of a connection to the NATS server.
 type natsClient struct {
@@ -58,7 +57,7 @@ func (u *secondUser) client(n *natsClient) *natsClient {
 	return &second
 }
 
-// connected is a connection to a server that answers. The caller closes it.
+// connected returns an established connection. The caller closes it.
 func (n *natsClient) connected(ctx context.Context, name string) (*bus.Conn, error) {
 	conn, err := n.open(name)
 	if err != nil {
@@ -91,9 +90,9 @@ func (n *natsClient) connectedBoth(ctx context.Context, name string, keys second
 	return conn, keyConn, nil
 }
 
-// await returns when the server answers.
+// await waits until conn is connected.
 func (n *natsClient) await(ctx context.Context, conn *bus.Conn) error {
-	limited, cancel := context.WithTimeout(ctx, natsTime)
+	limited, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
 	err := conn.WaitConnected(limited)
 	if err != nil && ctx.Err() == nil {

@@ -17,8 +17,8 @@ import (
 	"cairn/edge"
 )
 
-// flushTime is how long the last spans may take to be sent, at most.
-const flushTime = 2 * time.Second
+// flushTimeout is how long the last spans may take to be sent, at most.
+const flushTimeout = 2 * time.Second
 
 // observed is where a process is watched.
 type observed struct {
@@ -54,7 +54,7 @@ func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end
 		return nil, err
 	}
 	return func() {
-		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushTime, p.drain))
+		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushTimeout, p.drain))
 		defer cancel()
 		flush(flushing)
 		hide()

@@ -38,7 +38,7 @@ func writeLine(w io.Writer, v any) error {
 	return err
 }
 
-// terminal reports whether a person reads w.
+// terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
 	f, ok := unescaped(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -54,7 +54,7 @@ func writeDimmed(w io.Writer, text string) error {
 	return err
 }
 
-// table is text in columns, for people.
+// table formats text in columns.
 type table struct {
 	out  io.Writer
 	text bytes.Buffer
@@ -75,7 +75,7 @@ func (t *table) row(cells ...string) {
 	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer takes all
 }
 
-// write writes the table; no line ends in spaces.
+// write writes the table without trailing spaces.
 func (t *table) write() error {
 	_ = t.tabs.Flush() // a buffer takes all
 	for line := range strings.Lines(t.text.String()) {

@@ -20,7 +20,7 @@ import (
 	"cairn/services"
 )
 
-// process has the settings of every process that serves.
+// process holds the flags that all server commands share.
 type process struct {
 	level  slog.Level
 	format string
@@ -35,8 +35,7 @@ func (p *process) flags(f *pflag.FlagSet) {
 	p.observed.flags(f)
 }
 
-// exitTimeout is how long a process may take past its drain to cancel what is in
-// flight and to close.
+// exitTimeout bounds the time after the drain to cancel requests in flight and close.
 const exitTimeout = 1750 * time.Millisecond
 
 // limitDrain exits the process with exitCutOff when it still runs exitTimeout
@@ -56,7 +55,7 @@ func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()
 	return stop
 }
 
-// logger makes the log, and makes it the default.
+// logger returns a logger to w and makes it the default.
 func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: p.level}
 	var form slog.Handler
@@ -76,7 +75,7 @@ func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	return log, nil
 }
 
-// backends are the settings of the services.
+// backends holds the flags of the services.
 type backends struct {
 	services.Config
 	analyses int // MiB
@@ -103,7 +102,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20), "maximum size in `MIB` of the cache of parsed estates, within the unused part of --analysis-memory")
 }
 
-// streamFlags are the flags of the streams that NATS keeps everything in.
+// streamFlags defines the flags of the JetStream streams.
 func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
 	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync, "sync each tag to disk before acknowledging it, so that it survives a power failure; like --tag-memory, fixed when the bucket is created")
@@ -114,7 +113,7 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.StringVar(&c.Cluster, "placement-cluster", "", "place streams only in this NATS `CLUSTER`")
 }
 
-// settings are those of the services, for a process with the log.
+// settings returns the configuration of the services, or the first invalid flag.
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
 	c.AnalysisMemory, c.EstateMemory = memoryShare(b.analyses, 4), int64(b.estates)<<20
@@ -122,7 +121,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	c.TenantTags.Bytes, c.TenantRecords.Bytes = b.tenantTags<<20, b.tenantRecords<<20
 	return c, cmp.Or(
 		atLeast("slots", c.Slots, 1),
-		atLeast("analysis-memory", c.AnalysisMemory>>20, leastShare>>20),
+		atLeast("analysis-memory", c.AnalysisMemory>>20, minBudget>>20),
 		atLeast("stream-limit", c.StreamLimit, 0),
 		atLeast("analyze-grace", c.Grace, 0),
 		atLeast("estate-memory", b.estates, 0),
@@ -168,7 +167,7 @@ func checkStreams(c services.Config) error {
 	return atLeast("replicas", c.Copies.Replicas, 0)
 }
 
-// atLeast is the error for a flag whose value is too small.
+// atLeast returns an error if the value of a flag is below least.
 func atLeast[T cmp.Ordered](flag string, value, least T) error {
 	if value >= least {
 		return nil
@@ -176,7 +175,7 @@ func atLeast[T cmp.Ordered](flag string, value, least T) error {
 	return fmt.Errorf("--%s: want at least %v, got %v", flag, least, value)
 }
 
-// atMost says what is wrong with a flag's value that is too large.
+// atMost returns an error if the value of a flag is above most.
 func atMost[T cmp.Ordered](flag string, value, most T) error {
 	if value <= most {
 		return nil
@@ -184,7 +183,7 @@ func atMost[T cmp.Ordered](flag string, value, most T) error {
 	return fmt.Errorf("--%s: want at most %v, got %v", flag, most, value)
 }
 
-// paired is the error for two flags of which only one is given.
+// paired returns an error if only one of two flags is set.
 func paired(flag, value, other, its string) error {
 	if (value == "") == (its == "") {
 		return nil
@@ -192,13 +191,13 @@ func paired(flag, value, other, its string) error {
 	return fmt.Errorf("--%s and --%s: want both or none", flag, other)
 }
 
-// edgeFlags are the settings of the edge.
+// edgeFlags holds the flags of an edge.
 type edgeFlags struct {
 	accessFlags
-	http      string
-	cert, key string // files
-	patience  time.Duration
-	bodies    int // MiB
+	http         string
+	cert, key    string // files
+	retryTimeout time.Duration
+	bodies       int // MiB
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
@@ -206,22 +205,22 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
-	f.DurationVar(&e.patience, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
+	f.DurationVar(&e.retryTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
 	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of request bodies in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 
-// config is that of an edge; its listener is to be closed.
+// config returns the configuration of the edge. The caller closes its listener.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.patience, NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout, NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
-	err = cmp.Or(atLeast("analyze-timeout", e.patience, time.Millisecond), atMost("analyze-timeout", e.patience, bus.Analyze.Timeout))
-	err = cmp.Or(err, atLeast("body-memory", c.BodyMemory>>20, leastShare>>20))
+	err = cmp.Or(atLeast("analyze-timeout", e.retryTimeout, time.Millisecond), atMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
+	err = cmp.Or(err, atLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
 	err = cmp.Or(err, paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {
-		_, err = tls.LoadX509KeyPair(e.cert, e.key) // told before anything starts
+		_, err = tls.LoadX509KeyPair(e.cert, e.key) // fail before anything starts
 	}
 	if err != nil {
 		return c, err
@@ -233,7 +232,7 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	return c, nil
 }
 
-// addressOf is where the edge of the config answers.
+// addressOf returns the URL of the edge.
 func addressOf(c edge.Config) string {
 	scheme := "http"
 	if c.Cert != "" {

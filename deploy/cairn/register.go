@@ -81,7 +81,7 @@ func (r *register) run(ctx context.Context, all []found, out, errOut io.Writer) 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case len(s.Refused) > 0:
-		return errSaid
+		return errReported
 	}
 	return nil
 }

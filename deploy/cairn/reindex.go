@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// reindex has the search index filled anew.
+// reindex rebuilds the search index.
 type reindex struct {
 	client
 	json bool

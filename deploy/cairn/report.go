@@ -13,10 +13,10 @@ import (
 	"cairn/services"
 )
 
-// reportTime is how long the start waits to hear how the services are.
-const reportTime = 2 * time.Second
+// healthTimeout is how long the start waits to hear how the services are.
+const healthTimeout = 2 * time.Second
 
-// report says what runs, where, with which backends, and what is missing.
+// report prints addresses, backends and degraded services.
 func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
 	t := newTable(out)
 	line := func(what string, said ...string) { t.row(append([]string{"  " + what}, said...)...) }
@@ -43,9 +43,9 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 	_ = t.write() // a lost report changes nothing
 }
 
-// degraded is what the services of the names do without, one sentence each.
+// degraded returns why services are degraded or unavailable, one sentence each.
 func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
-	ctx, cancel := context.WithTimeout(ctx, reportTime)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	var missing []string
 	for _, name := range names {
@@ -60,7 +60,7 @@ func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
 	return missing
 }
 
-// redacted is a URL, or several with commas between, without passwords.
+// redacted returns a comma-separated list of URLs without passwords.
 func redacted(raw string) string {
 	list := strings.Split(raw, ",")
 	for i, one := range list {

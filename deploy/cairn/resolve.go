@@ -14,7 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// resolve asks for knowledge.
+// resolve queries records.
 type resolve struct {
 	client
 	as      map[string]*bool // by what the argument is; at most one is true

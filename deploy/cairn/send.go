@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// patience is how long a record is sent again when the server is busy.
-	patience = time.Minute
+	// retryTimeout is how long a record is sent again when the server is busy.
+	retryTimeout = time.Minute
 	// registrations is how many are in flight, at most: what comes together is
 	// synced and indexed together. It is half of what a worker takes by default.
 	registrations = 512
@@ -34,7 +34,7 @@ type outcome struct {
 // reachable says early when there is no server at all. One that is not well is
 // reachable: it may be by the time it is asked.
 func (c *client) reachable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	res, err := c.open(ctx, http.MethodGet, "/health", nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *client) send(ctx context.Context, r record) outcome {
 			return a, err
 		}
 		return a, permanent(err)
-	}, backoff.WithBackOff(again), backoff.WithMaxElapsedTime(patience))
+	}, backoff.WithBackOff(again), backoff.WithMaxElapsedTime(retryTimeout))
 	if err != nil {
 		return outcome{err: err}
 	}

@@ -17,7 +17,7 @@ import (
 	"cairn/schemas"
 )
 
-// status asks how Cairn is.
+// status prints the health of Cairn.
 type status struct {
 	client
 	json bool
@@ -41,7 +41,7 @@ status is down, and 0 when it is ok or degraded.`,
 }
 
 func (s *status) run(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	res, err := s.open(ctx, http.MethodGet, "/health", nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		return s.away(err)
+		return s.requestError(err)
 	}
 	var h schemas.Health
 	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
@@ -62,12 +62,12 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 		err = printHealth(out, h)
 	}
 	if err == nil && h.Status == schemas.StatusDown {
-		return errSaid
+		return errReported
 	}
 	return err
 }
 
-// printHealth writes h for people.
+// printHealth writes h as a table.
 func printHealth(out io.Writer, h schemas.Health) error {
 	t := newTable(out)
 	t.row(h.Service, h.Status, h.Version)

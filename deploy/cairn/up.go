@@ -17,7 +17,7 @@ import (
 	"cairn/services"
 )
 
-// up is everything in one process.
+// up runs all components in one process.
 type up struct {
 	process
 	edgeFlags
@@ -104,7 +104,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 	if e.Access.On() && u.nats != "" && u.security.Secret == "" {
 		log.Warn("NATS has no authentication: its clients have all permissions, including creating keys; set --nats-secret", "nats", u.nats)
 	}
-	free, err := own(u.data)
+	free, err := lockData(u.data)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 	return u.serve(ctx, e, u.withModel(ctx, settings), out)
 }
 
-// withModel is c with the model that is at hand, unless one is named.
+// withModel returns c with a detected model, unless --model is set.
 func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 	if c.Model != "" {
 		return c
@@ -151,7 +151,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 		// Nodes of a cluster have disks of different sizes: the first one decides.
 		c.Copies.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
 	}
-	err = together(ctx, conn, c, e, u.cluster.founding(server, conn, c), func() {
+	err = supervise(ctx, conn, c, e, u.cluster.bootstrap(server, conn, c), func() {
 		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Shutting down: draining requests in flight. Press Ctrl-C again to terminate immediately.")
@@ -163,8 +163,8 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	return err
 }
 
-// own makes the data folder this process's alone until the answer is called.
-func own(dir string) (func(), error) {
+// lockData locks the data directory and returns a function that unlocks it.
+func lockData(dir string) (func(), error) {
 	if dir == "" {
 		return func() {}, nil
 	}
@@ -179,5 +179,5 @@ func own(dir string) (func(), error) {
 	case !taken:
 		return nil, errors.New("--data: " + dir + " is locked by another process")
 	}
-	return func() { _ = lock.Unlock() }, nil // the system frees it with the process anyway
+	return func() { _ = lock.Unlock() }, nil // the operating system releases it at exit
 }

@@ -11,7 +11,7 @@ import (
 	"cairn/bus"
 )
 
-// build is what is known of this program.
+// build describes the build of this program.
 type build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`

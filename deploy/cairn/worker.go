@@ -14,12 +14,12 @@ import (
 	"cairn/services"
 )
 
-// worker is one process of services.
+// worker runs services.
 type worker struct {
 	process
 	natsClient
 	backends backends
-	serves   atomic.Bool // all roles
+	serves   atomic.Bool // all roles are ready
 }
 
 func workerCommand() *cobra.Command {
@@ -89,7 +89,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	})
 }
 
-// missing is what the worker cannot serve for the want of.
+// missing returns the reasons why the worker is not ready.
 func (w *worker) missing(conn *bus.Conn) []string {
 	switch {
 	case !conn.Connected():

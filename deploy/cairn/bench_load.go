@@ -36,8 +36,8 @@ const (
 	recentTags = 8
 )
 
-// asker asks a Cairn what a load consists of.
-type asker struct {
+// loadClient sends the requests of a load.
+type loadClient struct {
 	client
 	tenant   string
 	skills   int
@@ -46,8 +46,8 @@ type asker struct {
 	written  [recentTags]atomic.Pointer[string]
 }
 
-func newAsker(c client, tenant string, skills int) (*asker, error) {
-	a := &asker{client: c, tenant: tenant, skills: skills}
+func newLoadClient(c client, tenant string, skills int) (*loadClient, error) {
+	a := &loadClient{client: c, tenant: tenant, skills: skills}
 	hosts := make([]map[string]any, 30)
 	for i := range hosts {
 		hosts[i] = map[string]any{"name": fmt.Sprint("host", i), "site": fmt.Sprint("site", i%3), "cpus": 4 << (i % 4)}
@@ -61,7 +61,7 @@ func newAsker(c client, tenant string, skills int) (*asker, error) {
 }
 
 // operations are those of a load.
-func (a *asker) operations(name string) []load.Operation {
+func (a *loadClient) operations(name string) []load.Operation {
 	shares := benchShares[name]
 	var list []load.Operation
 	for _, o := range []load.Operation{
@@ -76,8 +76,8 @@ func (a *asker) operations(name string) []load.Operation {
 }
 
 // exchange asks with v as JSON, and reads the whole answer.
-func (a *asker) exchange(ctx context.Context, method, path string, v any) load.Answer {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+func (a *loadClient) exchange(ctx context.Context, method, path string, v any) load.Answer {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var body []byte
 	if v != nil {
@@ -121,7 +121,7 @@ func codeOf(res *http.Response) string {
 }
 
 // writeTag writes the next tag.
-func (a *asker) writeTag(ctx context.Context, _ int) load.Answer {
+func (a *loadClient) writeTag(ctx context.Context, _ int) load.Answer {
 	n := a.writes.Add(1)
 	id, ttl := fmt.Sprintf("%s-%d", a.tenant, n), int(tagTime.Seconds())
 	answer := a.exchange(ctx, http.MethodPost, "/tags/write", schemas.TagWrite{
@@ -135,7 +135,7 @@ func (a *asker) writeTag(ctx context.Context, _ int) load.Answer {
 }
 
 // readTag reads a tag that was written of late; before there is one, it writes it.
-func (a *asker) readTag(ctx context.Context, n int) load.Answer {
+func (a *loadClient) readTag(ctx context.Context, n int) load.Answer {
 	for i := range recentTags {
 		if id := a.written[(n+i)%recentTags].Load(); id != nil {
 			return a.exchange(ctx, http.MethodGet, "/tags/"+*id, nil)
@@ -144,18 +144,18 @@ func (a *asker) readTag(ctx context.Context, n int) load.Answer {
 	return a.writeTag(ctx, n)
 }
 
-func (a *asker) byID(ctx context.Context, n int) load.Answer {
+func (a *loadClient) byID(ctx context.Context, n int) load.Answer {
 	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: benchID(n % a.skills), QueryOptions: a.asking()})
 }
 
-func (a *asker) search(ctx context.Context, n int) load.Answer {
+func (a *loadClient) search(ctx context.Context, n int) load.Answer {
 	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + benchPhrase(n%a.skills) + "?", QueryOptions: a.asking()})
 }
 
-func (a *asker) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }
+func (a *loadClient) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }
 
 // register replaces a skill by one that says something else.
-func (a *asker) register(ctx context.Context, n int) load.Answer {
+func (a *loadClient) register(ctx context.Context, n int) load.Answer {
 	s := benchSkill(n % a.skills)
 	s.TenantID = &a.tenant
 	s.Description += fmt.Sprintf(" Revised %d times.", n)
@@ -164,7 +164,7 @@ func (a *asker) register(ctx context.Context, n int) load.Answer {
 
 // analyze asks about an estate, and reads all events of the answer; where that
 // is cut off, it comes back for the rest.
-func (a *asker) analyze(ctx context.Context, _ int) (answer load.Answer) {
+func (a *loadClient) analyze(ctx context.Context, _ int) (answer load.Answer) {
 	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
 	if err != nil {
 		return load.Answer{Err: fault(ctx, err)}
@@ -173,7 +173,7 @@ func (a *asker) analyze(ctx context.Context, _ int) (answer load.Answer) {
 		defer func() { _ = res.Body.Close() }()
 		return load.Answer{Err: codeOf(res)}
 	}
-	f := &following{client: a.client, run: res.Header.Get(bus.HeaderRun), take: func(e event) error {
+	f := &eventStream{client: a.client, run: res.Header.Get(bus.HeaderRun), take: func(e event) error {
 		if answer.First.IsZero() {
 			answer.First = time.Now()
 		}
