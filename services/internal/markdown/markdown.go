@@ -49,8 +49,8 @@ func escapeToken(text string, from, to int) string {
 	case 'w', 'W':
 		return token[:3] + `\.`
 	case '_':
-		if alphanumeric(text[:from], true) && alphanumeric(text[to:], false) {
-			return token
+		if startsWord(text[to:]) {
+			return token // can open emphasis at most, which nothing closes
 		}
 		return strings.Repeat(`\_`, len(token))
 	case '\\':
@@ -61,15 +61,12 @@ func escapeToken(text string, from, to int) string {
 	return `\` + token
 }
 
-// alphanumeric reports whether text ends, or begins, with an ASCII letter or digit.
-func alphanumeric(text string, end bool) bool {
+// startsWord reports whether text begins with an ASCII letter or digit.
+func startsWord(text string) bool {
 	if text == "" {
 		return false
 	}
 	c := text[0]
-	if end {
-		c = text[len(text)-1]
-	}
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 

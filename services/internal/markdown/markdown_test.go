@@ -16,7 +16,7 @@ func TestEscape(t *testing.T) {
 	for _, row := range []struct{ name, value, want string }{
 		{"a label", "fra1", "fra1"},
 		{"underscores within words", "vm_name__x", "vm_name__x"},
-		{"underscores at the ends of words", "_a_", `\_a\_`},
+		{"underscores at the ends of words", "_a_", `_a\_`},
 		{"an address", "10.0.0.0/8", "10.0.0.0/8"},
 		{"a host name", "web-01.example.com", "web-01.example.com"},
 		{"a backslash before a letter", `C:\x`, `C:\x`},
