@@ -15,15 +15,15 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-// record has the size of a usual skill record.
+// record has the size of a typical skill record.
 var record = []byte(`{"purpose":"` + strings.Repeat("x", 1000) + `"}`)
 
 func skill(n int) catalog.Key {
 	return catalog.Key{Kind: schemas.KindSkill, ID: fmt.Sprintf("bench.skill%06d", n)}
 }
 
-// BenchmarkPut has callers write at once; "alone" publishes each record by
-// itself, which is what grouping is to beat.
+// BenchmarkPut compares concurrent writes that are grouped into batches with
+// individual publishes ("alone").
 func BenchmarkPut(b *testing.B) {
 	for _, syncAlways := range []bool{true, false} {
 		for _, callers := range []int{1, 32, 64, 256} {
@@ -36,7 +36,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// putter writes record n to a catalog of its own.
+// putter returns a function that writes record n to a new catalog.
 func putter(b *testing.B, syncAlways, alone bool) func(n int) error {
 	b.Helper()
 	js := connect(b, startServer(b, b.TempDir(), syncAlways))

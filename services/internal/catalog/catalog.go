@@ -29,7 +29,7 @@ const (
 )
 
 // ErrNotFound is what Get answers for a key without a record.
-var ErrNotFound = errors.New("no such record")
+var ErrNotFound = errors.New("record not found")
 
 // Entry is a record at the revision that wrote it.
 type Entry struct {
@@ -73,7 +73,7 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream)}
 	c.commits.conn = js.Conn()
-	c.commits.grouped = stream.CachedInfo().Config.AllowAtomicPublish
+	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
 }
 

@@ -16,12 +16,12 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-func TestRecordsAreKeptAndReplacedAndRemoved(t *testing.T) {
+func TestPutGetDelete(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx, key := soon(t), catalog.Key{Kind: schemas.KindAgent, Tenant: "acme", ID: "net.prüfer"}
 	if _, err := c.Get(ctx, key); !errors.Is(err, catalog.ErrNotFound) {
-		t.Errorf("before it is there: %v", err)
+		t.Errorf("before the first write: %v", err)
 	}
 	first, err := c.Put(ctx, key, []byte(`{"a":1}`))
 	if err != nil {
@@ -40,11 +40,11 @@ func TestRecordsAreKeptAndReplacedAndRemoved(t *testing.T) {
 		t.Errorf("deleted at revision %d after %d, %v", third, second, err)
 	}
 	if _, err := c.Get(ctx, key); !errors.Is(err, catalog.ErrNotFound) {
-		t.Errorf("after it is deleted: %v", err)
+		t.Errorf("after the deletion: %v", err)
 	}
 }
 
-func TestDeletingNothingWritesNothing(t *testing.T) {
+func TestDeleteAbsent(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx := soon(t)
@@ -56,7 +56,7 @@ func TestDeletingNothingWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := c.Delete(ctx, skill(2)); got != put || err != nil {
-		t.Errorf("of what never was: revision %d, %v, want the newest, %d", got, err, put)
+		t.Errorf("unwritten key: revision %d, %v, want the newest, %d", got, err, put)
 	}
 	deleted, err := c.Delete(ctx, skill(1))
 	if err != nil {
@@ -70,7 +70,7 @@ func TestDeletingNothingWritesNothing(t *testing.T) {
 	}
 }
 
-func TestManyWhoDeleteAtOnceWriteOneMarker(t *testing.T) {
+func TestConcurrentDeletes(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx := soon(t)
@@ -91,7 +91,7 @@ func TestManyWhoDeleteAtOnceWriteOneMarker(t *testing.T) {
 
 // TestManyWritesAtOnce has more callers than are let through one by one, some
 // of them for the same key.
-func TestManyWritesAtOnce(t *testing.T) {
+func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx := soon(t)
@@ -131,7 +131,7 @@ func TestManyWritesAtOnce(t *testing.T) {
 }
 
 // TestWritesWithoutBatches has the server refuse all batches.
-func TestWritesWithoutBatches(t *testing.T) {
+func TestPutWithoutBatches(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
 	ctx := soon(t)
@@ -158,7 +158,7 @@ func TestWritesWithoutBatches(t *testing.T) {
 	}
 }
 
-func TestAWriteThatIsGivenUp(t *testing.T) {
+func TestPutCancelled(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx, cancel := contextWithCancel(t)
@@ -180,7 +180,7 @@ func TestAWriteThatIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestTooLargeARecordIsItsOwnFault(t *testing.T) {
+func TestOversizedRecordFailsAlone(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	var wg sync.WaitGroup
@@ -198,7 +198,7 @@ func TestTooLargeARecordIsItsOwnFault(t *testing.T) {
 	wg.Wait()
 }
 
-func TestOpenAgain(t *testing.T) {
+func TestReplacedLog(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
 	if _, err := c.Put(soon(t), skill(1), record); err != nil {
@@ -212,7 +212,7 @@ func TestOpenAgain(t *testing.T) {
 		t.Error(err)
 	}
 	if again.ID() != c.ID() {
-		t.Errorf("ID = %s, and %s when it is opened again", c.ID(), again.ID())
+		t.Errorf("ID = %s, and %s after reopening", c.ID(), again.ID())
 	}
 	watched := make(chan error)
 	go func() { watched <- c.Watch(soon(t), time.Millisecond) }()
@@ -222,25 +222,25 @@ func TestOpenAgain(t *testing.T) {
 	if err := <-watched; !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
-	anew, err := catalog.Setup(soon(t), js, bucket.Copies{})
+	replaced, err := catalog.Setup(soon(t), js, bucket.Copies{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if anew.ID() == c.ID() {
-		t.Errorf("ID = %s also of one made anew", c.ID())
+	if replaced.ID() == c.ID() {
+		t.Errorf("ID = %s for a new log, want another", c.ID())
 	}
 	if err := c.Watch(soon(t), time.Millisecond); !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	if err := anew.Watch(left, time.Hour); err != nil {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := replaced.Watch(ended, time.Hour); err != nil {
 		t.Errorf("Watch = %v after its context has ended", err)
 	}
 }
 
-// TestItIsABucket reads through the client's own KV interface.
-func TestItIsABucket(t *testing.T) {
+// TestKeyValueCompatible reads through the client's own KV interface.
+func TestKeyValueCompatible(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
 	ctx := soon(t)
@@ -260,6 +260,6 @@ func TestItIsABucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := kv.Get(ctx, skill(1).String()); !errors.Is(err, jetstream.ErrKeyNotFound) {
-		t.Errorf("after it is deleted: %v", err)
+		t.Errorf("after the deletion: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func connectAll(t *testing.T, servers []*server.Server) jetstream.JetStream {
 	urls := ""
 	for _, s := range servers {
 		if !s.ReadyForConnections(10 * time.Second) {
-			t.Fatal("a server does not come up")
+			t.Fatal("server is not ready")
 		}
 		urls += s.ClientURL() + ","
 	}
@@ -80,9 +80,9 @@ func eventually[T any](t *testing.T, do func() (T, error)) T {
 	}
 }
 
-// TestReplicatedWithoutItsLeader shuts the stream's leader down: what was
+// TestLeaderShutdown shuts the stream's leader down: what was
 // acknowledged is read and followed from the servers that are left.
-func TestReplicatedWithoutItsLeader(t *testing.T) {
+func TestLeaderShutdown(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
 	js := connectAll(t, servers)
@@ -106,11 +106,11 @@ func TestReplicatedWithoutItsLeader(t *testing.T) {
 	reconnected(t, js)
 	got := eventually(t, func() (catalog.Entry, error) { return c.Get(brief(t), skill(49)) })
 	if string(got.Record) != "before" {
-		t.Errorf("the last record acknowledged is %q", got.Record)
+		t.Errorf("last acknowledged record: %q", got.Record)
 	}
 	revision := eventually(t, func() (uint64, error) { return c.Put(brief(t), skill(50), []byte("after")) })
 	await(t, view, revision)
 	if got := len(contents(view)); got != 51 {
-		t.Errorf("%d records seen, want 51", got)
+		t.Errorf("%d records applied, want 51", got)
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxAlone writes are published each by itself, as they come. A batch costs
+	// maxIndividual writes are published each by itself, as they come. A batch costs
 	// the server some 15 syncs whatever its size, so it has to be of more.
-	maxAlone = 32
-	minGroup = 32
+	maxIndividual = 32
+	minGroup      = 32
 	// A server takes batches of up to 1,000 messages.
 	maxGroup      = 128
 	maxGroupBytes = 8 << 20
@@ -27,8 +27,8 @@ const (
 	groupTimeout = 5 * time.Second
 )
 
-// errAlone asks the caller to publish the message by itself: it is not stored.
-var errAlone = errors.New("write alone")
+// errNotBatched asks the caller to publish the message by itself: it is not stored.
+var errNotBatched = errors.New("message not batched")
 
 // commits lets writes through as they come while they are few, and commits
 // those that pile up behind them as atomic batches (ADR-50), for which a
@@ -36,11 +36,11 @@ var errAlone = errors.New("write alone")
 // behind it: the callers do the work, and each turn given back starts the next.
 type commits struct {
 	conn    *nats.Conn
-	grouped bool // the stream takes atomic batches
+	batches bool // the stream takes atomic batches
 
 	mu         sync.Mutex
 	queue      []*write
-	alone      int  // callers that publish by themselves
+	individual int  // callers that publish by themselves
 	committing bool // a caller commits a group
 }
 
@@ -56,19 +56,19 @@ type write struct {
 
 // put stores one message, by itself with alone or in a group, and answers with
 // its sequence.
-func (c *commits) put(ctx context.Context, subject string, data []byte, alone func() (uint64, error)) (uint64, error) {
+func (c *commits) put(ctx context.Context, subject string, data []byte, publish func() (uint64, error)) (uint64, error) {
 	// Too large a message would take its whole batch down; alone it gets the
 	// error it deserves.
-	if !c.grouped || int64(len(data)) > c.conn.MaxPayload()-1024 {
-		return alone()
+	if !c.batches || int64(len(data)) > c.conn.MaxPayload()-1024 {
+		return publish()
 	}
 	w := &write{subject: subject, data: data, turn: make(chan []*write, 1), done: make(chan struct{})}
 	c.enqueue(w)
-	if err := c.await(ctx, w); !errors.Is(err, errAlone) {
+	if err := c.await(ctx, w); !errors.Is(err, errNotBatched) {
 		return w.revision, err
 	}
-	defer c.giveBack(func() { c.alone-- })
-	return alone()
+	defer c.release(func() { c.individual-- })
+	return publish()
 }
 
 // await returns when w is stored, or has failed, or is to be published by its
@@ -84,7 +84,7 @@ func (c *commits) await(ctx context.Context, w *write) error {
 			cancelled = nil // it is under way, and has to be seen through
 		case group := <-w.turn:
 			if group == nil {
-				return errAlone
+				return errNotBatched
 			}
 			c.commit(group)
 		case <-w.done:
@@ -111,8 +111,8 @@ func (c *commits) withdraw(w *write) bool {
 	return i >= 0
 }
 
-// giveBack ends a turn.
-func (c *commits) giveBack(turn func()) {
+// release ends a turn.
+func (c *commits) release(turn func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	turn()
@@ -132,8 +132,8 @@ func (c *commits) dispatch() {
 		group[0].turn <- group
 		return
 	}
-	for c.alone < maxAlone && len(c.queue) > 0 {
-		c.alone++
+	for c.individual < maxIndividual && len(c.queue) > 0 {
+		c.individual++
 		c.queue[0].turn <- nil
 		c.queue = c.queue[1:]
 	}
@@ -155,10 +155,10 @@ func (c *commits) take() []*write {
 // of them have turns to publish alone.
 func (c *commits) commit(group []*write) {
 	last, err := c.publish(group)
-	defer c.giveBack(func() { c.committing = false })
-	if errors.Is(err, errAlone) {
+	defer c.release(func() { c.committing = false })
+	if errors.Is(err, errNotBatched) {
 		c.mu.Lock()
-		c.alone += len(group)
+		c.individual += len(group)
 		c.mu.Unlock()
 	}
 	for i, w := range group {
@@ -176,14 +176,14 @@ func (c *commits) publish(group []*write) (uint64, error) {
 	id, n := nuid.Next(), len(group)
 	for i, w := range group[:n-1] {
 		if err := c.conn.PublishMsg(batchMsg(w, id, i+1)); err != nil {
-			return 0, fmt.Errorf("publish in a batch: %w", err)
+			return 0, fmt.Errorf("publish a message of a batch: %w", err)
 		}
 	}
 	msg := batchMsg(group[n-1], id, n)
 	msg.Header.Set("Nats-Batch-Commit", "1")
 	reply, err := c.conn.RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return 0, errAlone // the stream has no leader; alone it is tried again
+		return 0, errNotBatched // the stream has no leader; alone it is tried again
 	}
 	if err != nil {
 		return 0, fmt.Errorf("commit a batch: %w", err)
@@ -209,13 +209,13 @@ func batchAck(data []byte, id string, n int) (uint64, error) {
 		Error    json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(data, &ack); err != nil {
-		return 0, fmt.Errorf("read the answer to a batch: %w", err)
+		return 0, fmt.Errorf("decode the batch acknowledgement: %w", err)
 	}
 	if ack.Error != nil {
-		return 0, errAlone
+		return 0, errNotBatched
 	}
 	if ack.Batch != id || ack.Count != n || ack.Sequence < uint64(n) {
-		return 0, fmt.Errorf("commit a batch of %d: unexpected answer %s", n, data)
+		return 0, fmt.Errorf("commit a batch of %d: unexpected acknowledgement %s", n, data)
 	}
 	return ack.Sequence, nil
 }

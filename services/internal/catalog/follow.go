@@ -24,9 +24,9 @@ const (
 	// A consumer whose server is gone is missed after two heartbeats, and made anew
 	// by its cluster's leader, which may have to be elected first.
 	heartbeat = time.Second
-	// lull is after how long without a change the log itself is asked for one: any
+	// idleTimeout is after how long without a change the log itself is asked for one: any
 	// copy of it answers, at once.
-	lull = 500 * time.Millisecond
+	idleTimeout = 500 * time.Millisecond
 )
 
 // Change is one revision of the log. One without a Key is of a message that is no
@@ -44,7 +44,7 @@ func (c Change) IsRecord() bool { return c.Key != Key{} }
 // Follow hands the log to apply, from its beginning and then as it grows, in
 // batches of what is available: one call at a time, revisions ascending, none
 // twice. Of a record only the newest revision is replayed. ready, if not nil,
-// is called once, after apply has had all that was in the log when Follow
+// is called once, after apply has watermark all that was in the log when Follow
 // began. Lost connections and leaders are waited out. Follow returns nil when
 // ctx ends, apply's error, or an error when the connection is closed.
 func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
@@ -55,7 +55,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 		return err
 	}
 	changes := make(chan Change, maxBatch)
-	consuming, err := consumer.Consume(into(ctx, changes), jetstream.PullHeartbeat(heartbeat),
+	consuming, err := consumer.Consume(sendTo(ctx, changes), jetstream.PullHeartbeat(heartbeat),
 		jetstream.PullMaxMessagesWithBytesLimit(fetchMessages, fetchBytes))
 	if err != nil {
 		return fmt.Errorf("follow the catalog: %w", err)
@@ -80,9 +80,9 @@ func (c *Catalog) begin(ctx context.Context) (target uint64, consumer jetstream.
 	return target, consumer, err
 }
 
-// into puts what messages tell of into changes. What is none of the catalog's
+// sendTo puts what messages tell of into changes. What is none of the catalog's
 // comes with its revision and no key, so that it counts as seen.
-func into(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
+func sendTo(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
 	return func(msg jetstream.Msg) {
 		change, err := ReadChange(msg)
 		if err != nil && !errors.Is(err, ErrBadKey) {
@@ -97,18 +97,18 @@ func into(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
 
 // follower hands on what a consumer puts into changes.
 type follower struct {
-	changes <-chan Change
-	closed  <-chan struct{}
-	apply   func([]Change) error
-	log     *Catalog
-	reached uint64 // the newest revision handed on
+	changes   <-chan Change
+	closed    <-chan struct{}
+	apply     func([]Change) error
+	log       *Catalog
+	watermark uint64 // the newest revision handed on
 }
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
-	quiet := time.NewTimer(lull)
-	defer quiet.Stop()
+	idle := time.NewTimer(idleTimeout)
+	defer idle.Stop()
 	for {
-		if ready != nil && f.reached >= target {
+		if ready != nil && f.watermark >= target {
 			ready()
 			ready = nil
 		}
@@ -118,15 +118,15 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 		case <-f.closed:
 			return fmt.Errorf("follow the catalog: %w", nats.ErrConnectionClosed)
 		case change := <-f.changes:
-			if err := f.hand(f.gather([]Change{change})); err != nil {
+			if err := f.deliver(f.gather([]Change{change})); err != nil {
 				return err
 			}
-		case <-quiet.C:
-			if err := f.hand(f.log.after(ctx, f.reached)); err != nil {
+		case <-idle.C:
+			if err := f.deliver(f.log.readAfter(ctx, f.watermark)); err != nil {
 				return err
 			}
 		}
-		quiet.Reset(lull)
+		idle.Reset(idleTimeout)
 	}
 }
 
@@ -143,25 +143,25 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
-// hand gives apply the changes of the batch that it has not had.
-func (f *follower) hand(batch []Change) error {
-	had := f.reached
-	if len(batch) == 0 || batch[len(batch)-1].Revision <= had {
+// deliver gives apply the changes of the batch that it has not watermark.
+func (f *follower) deliver(batch []Change) error {
+	watermark := f.watermark
+	if len(batch) == 0 || batch[len(batch)-1].Revision <= watermark {
 		return nil
 	}
 	last := batch[len(batch)-1].Revision
-	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= had })
+	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= watermark })
 	if err := f.apply(batch); err != nil {
-		return fmt.Errorf("apply revisions %d to %d: %w", had+1, last, err)
+		return fmt.Errorf("apply revisions %d to %d: %w", watermark+1, last, err)
 	}
-	f.reached = last
+	f.watermark = last
 	return nil
 }
 
-// after are changes after the revision, as any copy of the log has them; none
+// readAfter are changes after the revision, as any copy of the log has them; none
 // also when none can be asked.
-func (c *Catalog) after(ctx context.Context, revision uint64) (list []Change) {
-	ctx, cancel := context.WithTimeout(ctx, lull)
+func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change) {
+	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
 	for len(list) < maxBatch {
 		msg, err := c.stream.GetMsg(ctx, revision+1, jetstream.WithGetMsgSubject(subjects+">"))

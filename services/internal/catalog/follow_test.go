@@ -66,7 +66,7 @@ func put(t testing.TB, c *catalog.Catalog, n int, record string) uint64 {
 func await(t testing.TB, view *view, revision uint64) {
 	t.Helper()
 	if err := view.WaitFor(soon(t), revision); err != nil {
-		t.Fatalf("revision %d is not seen: at %d: %v", revision, view.Revision(), err)
+		t.Fatalf("revision %d is not applied, view at %d: %v", revision, view.Revision(), err)
 	}
 }
 
@@ -79,7 +79,7 @@ func contents(view *view) map[string]string {
 	return all
 }
 
-func TestAFollowerSeesWhatWasAndWhatComes(t *testing.T) {
+func TestFollow(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	put(t, c, 1, `{"v":1}`)
@@ -103,7 +103,7 @@ func TestAFollowerSeesWhatWasAndWhatComes(t *testing.T) {
 	}
 }
 
-func TestAnEmptyLogIsCaughtUpAtOnce(t *testing.T) {
+func TestFollowEmptyLog(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	view, ready := following(t, c)
@@ -111,7 +111,7 @@ func TestAnEmptyLogIsCaughtUpAtOnce(t *testing.T) {
 	await(t, view, put(t, c, 1, `{}`))
 }
 
-func TestARemovalIsReplayed(t *testing.T) {
+func TestFollowReplaysDeletion(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	put(t, c, 1, `{}`)
@@ -128,7 +128,7 @@ func TestARemovalIsReplayed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheCatalogsIsPassedOver(t *testing.T) {
+func TestFollowSkipsForeignMessages(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
 	for _, subject := range []string{"$KV.catalog.playbook._global.a", "$KV.catalog.stray"} {
@@ -141,19 +141,19 @@ func TestWhatIsNotTheCatalogsIsPassedOver(t *testing.T) {
 	await(t, view, put(t, c, 1, `{}`))
 }
 
-func TestAnErrorOfApplyEndsFollow(t *testing.T) {
+func TestFollowApplyError(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	for n := range 10 {
 		put(t, c, n, `{}`)
 	}
-	broken := errors.New("no room")
+	broken := errors.New("apply failed")
 	if err := c.Follow(soon(t), func([]catalog.Change) error { return broken }, nil); !errors.Is(err, broken) {
 		t.Errorf("Follow = %v, want %v", err, broken)
 	}
 }
 
-func TestAClosedConnectionEndsFollow(t *testing.T) {
+func TestFollowClosedConnection(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
 	err := c.Follow(soon(t), func([]catalog.Change) error { return nil }, js.Conn().Close)
@@ -164,7 +164,7 @@ func TestAClosedConnectionEndsFollow(t *testing.T) {
 
 // TestAFollowerSurvivesItsServer has the server restarted under a follower,
 // with its files.
-func TestAFollowerSurvivesItsServer(t *testing.T) {
+func TestFollowServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startListening(t, dir, -1)
@@ -192,7 +192,7 @@ func TestAFollowerSurvivesItsServer(t *testing.T) {
 
 // TestWritesInBatchesSurviveTheServer writes as many at once as are committed
 // together, and reads them from a server that has only the files.
-func TestWritesInBatchesSurviveTheServer(t *testing.T) {
+func TestBatchesSurviveRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, true)
@@ -230,7 +230,7 @@ func TestWritesInBatchesSurviveTheServer(t *testing.T) {
 
 // TestFollowLeavesNothingRunning is not parallel: it looks at what the whole
 // process does.
-func TestFollowLeavesNothingRunning(t *testing.T) {
+func TestFollowLeaksNoConsumer(t *testing.T) {
 	c, _ := open(t)
 	for n := range 3 {
 		put(t, c, n, `{}`)
@@ -259,7 +259,7 @@ func TestFollowLeavesNothingRunning(t *testing.T) {
 }
 
 // TestFollowWithoutItsConsumer has the server send nothing: the log is asked.
-func TestFollowWithoutItsConsumer(t *testing.T) {
+func TestFollowPausedConsumer(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
 	put(t, c, 1, `{}`)

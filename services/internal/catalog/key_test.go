@@ -11,7 +11,7 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-func TestKeySpelling(t *testing.T) {
+func TestKeyString(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
@@ -38,27 +38,27 @@ func TestKeySpelling(t *testing.T) {
 
 // TestKeysAreToldApart spells keys of all sorts of characters: each is one that
 // ADR-8 allows, comes back as it was, and is like no other.
-func TestKeysAreToldApart(t *testing.T) {
+func TestKeyEncodingIsInjective(t *testing.T) {
 	t.Parallel()
 	allowed := regexp.MustCompile(`^[-/_=\.a-zA-Z0-9]+$`)
 	random := rand.New(rand.NewPCG(3, 4))
-	spelled := map[string]catalog.Key{}
+	encoded := map[string]catalog.Key{}
 	for range 50_000 {
 		key := randomKey(random)
 		s := key.String()
 		if !allowed.MatchString(s) || strings.Contains(s, "..") || strings.HasSuffix(s, ".") {
-			t.Fatalf("%#v is spelled %q", key, s)
+			t.Fatalf("%#v is encoded %q", key, s)
 		}
 		if tokens := strings.Count(s, "."); tokens != 2+strings.Count(key.ID, ".") {
-			t.Fatalf("%#v is spelled %q, with tokens of its own", key, s)
+			t.Fatalf("%#v is encoded %q: wrong number of tokens", key, s)
 		}
 		if back, err := catalog.ParseKey(s); back != key || err != nil {
 			t.Fatalf("ParseKey(%q) = %#v, %v, want %#v", s, back, err, key)
 		}
-		if other, ok := spelled[s]; ok && other != key {
-			t.Fatalf("%#v and %#v are both spelled %q", key, other, s)
+		if other, ok := encoded[s]; ok && other != key {
+			t.Fatalf("%#v and %#v are both encoded %q", key, other, s)
 		}
-		spelled[s] = key
+		encoded[s] = key
 	}
 }
 
@@ -92,7 +92,7 @@ func randomKey(random *rand.Rand) catalog.Key {
 	return key
 }
 
-func TestTheLongestIDsFit(t *testing.T) {
+func TestMaxLengthIDs(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	for _, id := range []string{
@@ -108,7 +108,7 @@ func TestTheLongestIDsFit(t *testing.T) {
 	}
 }
 
-func TestBadKeysAreRefused(t *testing.T) {
+func TestBadKeys(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	for _, key := range []catalog.Key{
@@ -120,12 +120,12 @@ func TestBadKeysAreRefused(t *testing.T) {
 			t.Errorf("Put(%#v): %v", key, err)
 		}
 	}
-	for _, spelled := range []string{
+	for _, encoded := range []string{
 		"", "skill", "skill.acme", "skill.acme.", "playbook.acme.a", "skill..a", "skill.acme.a..b",
 		"skill.acme.=YQ", "skill.acme.=", "skill.acme.=!", "skill.=X2dsb2JhbA.a", "skill.acme.=xx=", "skill.a*.b",
 	} {
-		if key, err := catalog.ParseKey(spelled); !errors.Is(err, catalog.ErrBadKey) {
-			t.Errorf("ParseKey(%q) = %#v, %v", spelled, key, err)
+		if key, err := catalog.ParseKey(encoded); !errors.Is(err, catalog.ErrBadKey) {
+			t.Errorf("ParseKey(%q) = %#v, %v", encoded, key, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not come up")
+		t.Fatal("server is not ready")
 	}
 	return s
 }
@@ -84,7 +84,7 @@ func startListening(t testing.TB, dir string, port int) *server.Server {
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not come up")
+		t.Fatal("server is not ready")
 	}
 	return s
 }
@@ -125,7 +125,7 @@ func reconnected(t testing.TB, js jetstream.JetStream) {
 			return
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("the server does not answer: %v", err)
+			t.Fatalf("no response from the server: %v", err)
 		}
 	}
 }

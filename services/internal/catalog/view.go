@@ -25,8 +25,8 @@ type records[V any] struct {
 	byID map[string]V
 	// ids has every id of byID in order, and perhaps some since removed; nil
 	// when it has to be made anew.
-	ids    []string
-	joined uint64 // how many ids have come to byID
+	ids   []string
+	added uint64 // how many ids have come to byID
 }
 
 // NewView is a view of an empty log.
@@ -67,7 +67,7 @@ func (v *View[V]) apply(change Change, value V) {
 	}
 	if _, known := r.byID[id]; !known {
 		r.ids = nil
-		r.joined++
+		r.added++
 	}
 	r.byID[id] = value
 }
@@ -147,13 +147,13 @@ func (v *View[V]) sorted(c collection) []string {
 		defer v.mu.RUnlock()
 		return r.sorted()
 	}
-	joined, ids := r.joined, slices.AppendSeq(make([]string, 0, len(r.byID)), maps.Keys(r.byID))
+	added, ids := r.added, slices.AppendSeq(make([]string, 0, len(r.byID)), maps.Keys(r.byID))
 	v.mu.RUnlock()
 
 	slices.Sort(ids) // outside of the lock: it takes milliseconds
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if r.joined == joined {
+	if r.added == added {
 		r.ids = ids
 	}
 	return ids

@@ -20,7 +20,7 @@ func change(revision uint64, n int) catalog.Change {
 	return catalog.Change{Key: skill(n), Record: []byte(fmt.Sprint(revision)), Revision: revision}
 }
 
-func TestAViewHasTheNewestOfEachRecord(t *testing.T) {
+func TestViewApply(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	tenants := change(3, 1)
@@ -35,8 +35,8 @@ func TestAViewHasTheNewestOfEachRecord(t *testing.T) {
 	}{
 		{"replaced", skill(1), "4"},
 		{"removed", skill(2), ""},
-		{"never there", skill(3), ""},
-		{"another tenant's", tenants.Key, "3"},
+		{"never written", skill(3), ""},
+		{"another tenant", tenants.Key, "3"},
 		{"a tenant without records", catalog.Key{Kind: schemas.KindSkill, Tenant: "none", ID: skill(1).ID}, ""},
 	} {
 		record, ok := view.Get(row.key)
@@ -59,12 +59,12 @@ func TestWaitFor(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	if err := view.WaitFor(t.Context(), 0); err != nil {
-		t.Errorf("for nothing: %v", err)
+		t.Errorf("revision 0: %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if err := view.WaitFor(short, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("for what does not come: %v", err)
+		t.Errorf("revision not applied: %v", err)
 	}
 	var wg sync.WaitGroup
 	for want := range uint64(50) {
@@ -80,7 +80,7 @@ func TestWaitFor(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAfterGoesOnInOrder(t *testing.T) {
+func TestAfterPages(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	var want []string
@@ -110,7 +110,7 @@ func TestAfterGoesOnInOrder(t *testing.T) {
 	}
 }
 
-func TestAfterFollowsWhatIsWritten(t *testing.T) {
+func TestAfterSeesWrites(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	ids := func() (all []string) {
@@ -137,7 +137,7 @@ func TestAfterFollowsWhatIsWritten(t *testing.T) {
 	}
 }
 
-func TestAViewIsReadWhileItIsWritten(t *testing.T) {
+func TestViewConcurrentReads(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	var wg sync.WaitGroup
