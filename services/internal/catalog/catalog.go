@@ -1,11 +1,12 @@
-// Package catalog is the log of record: every registered record, in a
-// JetStream KV bucket, at a revision that only grows. All else that knows
-// records is a view of it, fed by Catalog.Follow, and can be rebuilt.
+// Package catalog is the log of all registrations and deletions, and the source
+// of truth: a JetStream key-value bucket with ascending revisions. Everything
+// else that stores records is a projection, fed by Catalog.Follow, that can be
+// rebuilt.
 //
-// What Put and Delete acknowledge is on disk when the server runs with
-// sync_interval: always. A stream has no such setting of its own: the server
-// applies it to all its streams, and one that may lose its last moments opts
-// out with the persist mode "async".
+// Writes acknowledged by Put and Delete are on disk if the server runs with
+// sync_interval: always. JetStream has no such setting per stream: the server
+// applies it to all streams, and a stream that tolerates the loss of its last
+// writes opts out with the persist mode "async".
 package catalog
 
 import (
@@ -21,24 +22,23 @@ import (
 const (
 	// Bucket is the name of the KV bucket.
 	Bucket = bucket.Catalog
-	// Stream is the JetStream stream behind the bucket, for those who bind a
-	// durable consumer to it.
+	// Stream is the JetStream stream of the bucket, for durable consumers.
 	Stream = bucket.StreamPrefix + Bucket
 
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 
-// ErrNotFound is what Get answers for a key without a record.
+// ErrNotFound is returned by Get for a key without a record.
 var ErrNotFound = errors.New("record not found")
 
-// Entry is a record at the revision that wrote it.
+// Entry is a record and the revision of its last write.
 type Entry struct {
 	Key      Key
-	Record   []byte // as registered; not to be modified
+	Record   []byte // as registered; must not be modified
 	Revision uint64
 }
 
-// Catalog reads and writes the log. It may be used concurrently and needs no
+// Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
 type Catalog struct {
 	js      jetstream.JetStream
@@ -47,13 +47,13 @@ type Catalog struct {
 	commits commits
 }
 
-// Setup creates the bucket, or upgrades one that exists, with its messages in
-// files on as many servers as copies says, and opens it.
+// Setup creates or upgrades the bucket with file storage and the given number of
+// replicas, and opens it.
 func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Catalog, error) {
 	stream, err := bucket.Setup(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
-		c.AllowDirect = true        // for the reader
-		c.AllowAtomicPublish = true // writes that wait for the disk are committed together
+		c.AllowDirect = true        // required by bucket.Reader
+		c.AllowAtomicPublish = true // concurrent writes are committed in batches
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*
 	return open(js, stream), nil
 }
 
-// Open opens the bucket, and waits for it until ctx ends.
+// Open opens the bucket. It waits for the bucket to exist until ctx ends.
 func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 	stream, err := bucket.Bind(ctx, js, Bucket)
 	if err != nil {
@@ -77,8 +77,8 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	return c
 }
 
-// Put writes the record and answers with its revision. An error may leave
-// open whether it was written.
+// Put writes the record and returns its revision. After an error the record may
+// have been written.
 func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
@@ -94,7 +94,8 @@ func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, erro
 	return revision, wrap(err, "store", encoded)
 }
 
-// Get sees every write that was acknowledged before. It answers ErrNotFound when there is none.
+// Get returns the record of the key, including every write acknowledged before
+// the call. It returns ErrNotFound if there is none.
 func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	encoded, err := key.encode()
 	if err != nil {
@@ -110,9 +111,9 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	return Entry{Key: key, Record: msg.Data, Revision: msg.Sequence}, nil
 }
 
-// Delete removes the record and answers with the revision that did. Where
-// there is none nothing is written, and the answer is a revision at which it
-// was already gone.
+// Delete removes the record and returns the revision of the deletion. Without a
+// record it writes nothing and returns a revision at which the record was
+// already absent.
 func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
@@ -123,8 +124,8 @@ func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 		if gone || err != nil {
 			return last, err
 		}
-		// Only over the revision just read: two who delete at once write one
-		// marker, and a record that came in between is looked at again.
+		// The expected revision makes concurrent deletions write one marker, and
+		// repeats the check after a concurrent write.
 		ack, err := c.js.PublishMsg(ctx, bucket.Marker(subjects+encoded), jetstream.WithExpectLastSequencePerSubject(last))
 		if bucket.Outdated(err) {
 			continue
@@ -136,7 +137,7 @@ func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 	}
 }
 
-// wrap says what was attempted on which key, if anything failed.
+// wrap adds the operation and the key to a non-nil error.
 func wrap(err error, attempted, encoded string) error {
 	if err == nil {
 		return nil
@@ -144,8 +145,8 @@ func wrap(err error, attempted, encoded string) error {
 	return fmt.Errorf("%s %s: %w", attempted, encoded, err)
 }
 
-// last is the newest revision of the key, and whether nothing is there. A key
-// that was never written is gone at the newest revision of the whole log.
+// last returns the newest revision of the key, and whether the key has no record.
+// For a key that was never written it returns the newest revision of the log.
 func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
 	msg, err := c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -158,18 +159,18 @@ func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, go
 	return msg.Sequence, bucket.Removes(msg.Header), nil
 }
 
-// Copies returns how the log is kept, and the limit of all buckets that follows
-// from its own.
+// Copies returns the replication of the log and the storage limit derived from
+// the limit of its bucket.
 func (c *Catalog) Copies() bucket.Copies { return bucket.CopiesOf(c.stream.CachedInfo()) }
 
-// ID tells this log from every other, such as one that was made anew: their
-// revisions cannot be compared.
+// ID returns the identity of the log. A log that was deleted and created again has
+// another ID, and revisions of different logs are not comparable.
 func (c *Catalog) ID() string { return bucket.ID(c.stream.CachedInfo()) }
 
-// Revision returns the newest revision in the log, 0 when it is empty, as its
-// leader reports it. It reads no record.
+// Revision returns the newest revision of the log, as reported by its leader; 0
+// if the log is empty. It reads no record.
 func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.reader.State(ctx) }
 
-// Fence returns a revision that is not before any write that was acknowledged
-// before the call. A view that has applied it holds all of those writes.
+// Fence returns a revision at or after every write acknowledged before the call.
+// A view that has applied it includes all of those writes.
 func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.Fence(ctx) }

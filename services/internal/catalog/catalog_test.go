@@ -89,8 +89,8 @@ func TestConcurrentDeletes(t *testing.T) {
 	wg.Wait()
 }
 
-// TestManyWritesAtOnce has more callers than are let through one by one, some
-// of them for the same key.
+// TestConcurrentPuts runs more callers than may publish individually, some of
+// them with the same key.
 func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
@@ -130,7 +130,7 @@ func TestConcurrentPuts(t *testing.T) {
 	}
 }
 
-// TestWritesWithoutBatches has the server refuse all batches.
+// TestPutWithoutBatches disables atomic batches on the stream.
 func TestPutWithoutBatches(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
@@ -239,7 +239,7 @@ func TestReplacedLog(t *testing.T) {
 	}
 }
 
-// TestKeyValueCompatible reads through the client's own KV interface.
+// TestKeyValueCompatible reads through the KV interface of the NATS client.
 func TestKeyValueCompatible(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)

@@ -15,7 +15,7 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-// startCluster runs three servers that replicate to each other.
+// startCluster starts a cluster of three servers.
 func startCluster(t *testing.T) []*server.Server {
 	t.Helper()
 	routes := ""
@@ -42,7 +42,7 @@ func startCluster(t *testing.T) []*server.Server {
 	return servers
 }
 
-// connectAll connects to whichever of the servers is there.
+// connectAll connects to any of the servers.
 func connectAll(t *testing.T, servers []*server.Server) jetstream.JetStream {
 	t.Helper()
 	urls := ""
@@ -65,7 +65,7 @@ func connectAll(t *testing.T, servers []*server.Server) jetstream.JetStream {
 	return js
 }
 
-// eventually repeats what a cluster between two leaders refuses.
+// eventually retries do until it succeeds, for calls that fail during a leader election.
 func eventually[T any](t *testing.T, do func() (T, error)) T {
 	t.Helper()
 	ctx := soon(t)
@@ -80,8 +80,8 @@ func eventually[T any](t *testing.T, do func() (T, error)) T {
 	}
 }
 
-// TestLeaderShutdown shuts the stream's leader down: what was
-// acknowledged is read and followed from the servers that are left.
+// TestLeaderShutdown shuts down the stream leader: acknowledged writes are
+// readable and replayed from the remaining servers.
 func TestLeaderShutdown(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)

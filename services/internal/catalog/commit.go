@@ -15,50 +15,50 @@ import (
 )
 
 const (
-	// maxIndividual writes are published each by itself, as they come. A batch costs
-	// the server some 15 syncs whatever its size, so it has to be of more.
+	// maxIndividual is the number of concurrent individual publishes. A batch costs the
+	// server about 15 syncs regardless of its size, so batches must be larger.
 	maxIndividual = 32
 	minGroup      = 32
-	// A server takes batches of up to 1,000 messages.
+	// The server limits batches to 1,000 messages.
 	maxGroup      = 128
 	maxGroupBytes = 8 << 20
-	// groupTimeout bounds a commit, which its callers share and none of them
-	// may cut short.
+	// groupTimeout bounds a commit. It is independent of the callers' contexts
+	// because all of them share the result.
 	groupTimeout = 5 * time.Second
 )
 
-// errNotBatched asks the caller to publish the message by itself: it is not stored.
+// errNotBatched reports that a message was not stored and must be published individually.
 var errNotBatched = errors.New("message not batched")
 
-// commits lets writes through as they come while they are few, and commits
-// those that pile up behind them as atomic batches (ADR-50), for which a
-// server that always syncs does not sync once a message. There is no goroutine
-// behind it: the callers do the work, and each turn given back starts the next.
+// commits publishes a few concurrent writes individually and groups the writes
+// that queue up behind them into atomic batches (ADR-50), which avoid one sync
+// for each message on a server that always syncs. It needs no goroutine: the
+// callers publish, and each released turn dispatches the next.
 type commits struct {
 	conn    *nats.Conn
-	batches bool // the stream takes atomic batches
+	batches bool // the stream accepts atomic batches
 
 	mu         sync.Mutex
 	queue      []*write
-	individual int  // callers that publish by themselves
-	committing bool // a caller commits a group
+	individual int  // callers that publish individually
+	committing bool // a caller is committing a group
 }
 
-// write is a message that waits for its turn.
+// write is a queued message.
 type write struct {
 	subject  string
 	data     []byte
-	turn     chan []*write // the group to commit, or nil to publish alone
-	done     chan struct{} // closed when a group's leader has set what follows
+	turn     chan []*write // receives the group to commit, or nil to publish individually
+	done     chan struct{} // closed after the committing caller has set revision and err
 	revision uint64
 	err      error
 }
 
-// put stores one message, by itself with alone or in a group, and answers with
+// put stores one message, individually by calling publish or in a group, and returns
 // its sequence.
 func (c *commits) put(ctx context.Context, subject string, data []byte, publish func() (uint64, error)) (uint64, error) {
-	// Too large a message would take its whole batch down; alone it gets the
-	// error it deserves.
+	// An oversized message would fail its whole batch. Published individually,
+	// it alone fails.
 	if !c.batches || int64(len(data)) > c.conn.MaxPayload()-1024 {
 		return publish()
 	}
@@ -71,8 +71,8 @@ func (c *commits) put(ctx context.Context, subject string, data []byte, publish 
 	return publish()
 }
 
-// await returns when w is stored, or has failed, or is to be published by its
-// caller, who then has one of the turns for that.
+// await returns when w is stored or has failed. It returns errNotBatched when the
+// caller must publish w and holds one of the maxIndividual turns.
 func (c *commits) await(ctx context.Context, w *write) error {
 	cancelled := ctx.Done()
 	for {
@@ -81,7 +81,7 @@ func (c *commits) await(ctx context.Context, w *write) error {
 			if c.withdraw(w) {
 				return ctx.Err()
 			}
-			cancelled = nil // it is under way, and has to be seen through
+			cancelled = nil // already dispatched; wait for the result
 		case group := <-w.turn:
 			if group == nil {
 				return errNotBatched
@@ -100,7 +100,7 @@ func (c *commits) enqueue(w *write) {
 	c.dispatch()
 }
 
-// withdraw takes w off the queue, if it is still there.
+// withdraw removes w from the queue and reports whether it was still queued.
 func (c *commits) withdraw(w *write) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *commits) withdraw(w *write) bool {
 	return i >= 0
 }
 
-// release ends a turn.
+// release ends a turn and dispatches the next writes.
 func (c *commits) release(turn func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,9 +119,8 @@ func (c *commits) release(turn func()) {
 	c.dispatch()
 }
 
-// dispatch gives out the turns that are free. While a group is committed all
-// others wait for the next: published alone they would only hold it up. The
-// lock is held.
+// dispatch grants the free turns. During a commit the other writes wait for the
+// next group, because individual publishes would delay it. The caller holds mu.
 func (c *commits) dispatch() {
 	if c.committing {
 		return
@@ -139,7 +138,7 @@ func (c *commits) dispatch() {
 	}
 }
 
-// take is the group at the head of the queue.
+// take removes the group at the head of the queue.
 func (c *commits) take() []*write {
 	n, size := 0, 0
 	for n < min(len(c.queue), maxGroup) && (n == 0 || size+len(c.queue[n].data) <= maxGroupBytes) {
@@ -151,8 +150,8 @@ func (c *commits) take() []*write {
 	return group
 }
 
-// commit stores the group and tells each of its callers. If it is refused all
-// of them have turns to publish alone.
+// commit stores the group and reports the result to its callers. If the batch is
+// rejected, each of them gets a turn to publish individually.
 func (c *commits) commit(group []*write) {
 	last, err := c.publish(group)
 	defer c.release(func() { c.committing = false })
@@ -162,14 +161,14 @@ func (c *commits) commit(group []*write) {
 		c.mu.Unlock()
 	}
 	for i, w := range group {
-		// The messages of an atomic batch follow each other without a gap.
+		// The messages of an atomic batch have consecutive sequences.
 		w.revision, w.err = last-uint64(len(group)-1-i), err
 		close(w.done)
 	}
 }
 
-// publish sends the group as one atomic batch and answers with the sequence of
-// its last message.
+// publish sends the group as one atomic batch and returns the sequence of its last
+// message.
 func (c *commits) publish(group []*write) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
 	defer cancel()
@@ -183,7 +182,7 @@ func (c *commits) publish(group []*write) (uint64, error) {
 	msg.Header.Set("Nats-Batch-Commit", "1")
 	reply, err := c.conn.RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return 0, errNotBatched // the stream has no leader; alone it is tried again
+		return 0, errNotBatched // no leader; the individual publish is retried
 	}
 	if err != nil {
 		return 0, fmt.Errorf("commit a batch: %w", err)
@@ -199,8 +198,8 @@ func batchMsg(w *write, id string, seq int) *nats.Msg {
 	return msg
 }
 
-// batchAck reads the server's answer to a commit. A batch that was refused
-// left nothing behind, so each message may be tried alone.
+// batchAck decodes the server's response to a commit. A rejected batch stores
+// nothing, so each message can be published individually.
 func batchAck(data []byte, id string, n int) (uint64, error) {
 	var ack struct {
 		Sequence uint64          `json:"seq"`

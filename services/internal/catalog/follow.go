@@ -15,38 +15,39 @@ import (
 )
 
 const (
-	// maxBatch is the most changes Follow hands over at once.
+	// maxBatch is the maximum number of changes in one call of apply.
 	maxBatch = 1024
-	// What the server may send ahead: enough to keep the wire busy, and few
-	// enough that megabyte records do not fill the memory.
+	// Limits of the messages in flight: enough for full throughput, few enough to
+	// bound memory with records of a megabyte.
 	fetchMessages = 4096
 	fetchBytes    = 32 << 20
-	// A consumer whose server is gone is missed after two heartbeats, and made anew
-	// by its cluster's leader, which may have to be elected first.
+	// heartbeat is the interval of consumer heartbeats. Two missed ones recreate the
+	// consumer, which needs a leader.
 	heartbeat = time.Second
-	// idleTimeout is after how long without a change the log itself is asked for one: any
-	// copy of it answers, at once.
+	// idleTimeout is the time without a change after which Follow reads the log directly,
+	// which any replica answers.
 	idleTimeout = 500 * time.Millisecond
 )
 
-// Change is one revision of the log. One without a Key is of a message that is no
-// record, such as a fence: it only advances the revision.
+// Change is one revision of the log. A Change with a zero Key is a message that is
+// not a record, such as a fence; it only advances the revision.
 type Change struct {
-	Key      Key    // zero: no record
-	Record   []byte // nil when Removed; not to be modified
+	Key      Key    // zero: not a record
+	Record   []byte // nil if Removed; must not be modified
 	Revision uint64
 	Removed  bool
 }
 
-// IsRecord reports whether the change is of a record.
+// IsRecord reports whether the change belongs to a record.
 func (c Change) IsRecord() bool { return c.Key != Key{} }
 
-// Follow hands the log to apply, from its beginning and then as it grows, in
-// batches of what is available: one call at a time, revisions ascending, none
-// twice. Of a record only the newest revision is replayed. ready, if not nil,
-// is called once, after apply has watermark all that was in the log when Follow
-// began. Lost connections and leaders are waited out. Follow returns nil when
-// ctx ends, apply's error, or an error when the connection is closed.
+// Follow calls apply with the changes of the log, from its beginning and then as
+// it grows, in batches of the available changes. Calls do not overlap; revisions
+// ascend without duplicates. Of each record only the newest revision is replayed.
+// Follow calls ready, if not nil, once after apply has received everything that the
+// log contained at the start. It survives lost connections and leader elections.
+// It returns nil when ctx ends, the error of apply, or an error when the connection
+// is closed.
 func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -62,13 +63,13 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	}
 	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c}
 	err = f.run(ctx, target, ready)
-	stop() // a handler that waits for room in changes goes on
+	stop() // unblocks a handler that waits to send on changes
 	consuming.Stop()
 	<-f.closed
 	return err
 }
 
-// begin makes what reads the log from its beginning, and says how far it goes now.
+// begin creates a consumer that replays the log, and returns the current revision.
 func (c *Catalog) begin(ctx context.Context) (target uint64, consumer jetstream.Consumer, err error) {
 	err = bucket.Await(ctx, c.js, "follow the catalog", func() error {
 		if target, err = c.Revision(ctx); err != nil {
@@ -80,8 +81,8 @@ func (c *Catalog) begin(ctx context.Context) (target uint64, consumer jetstream.
 	return target, consumer, err
 }
 
-// sendTo puts what messages tell of into changes. What is none of the catalog's
-// comes with its revision and no key, so that it counts as seen.
+// sendTo returns a handler that sends the change of each message on changes. A
+// message that is not a record has its revision and a zero key.
 func sendTo(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
 	return func(msg jetstream.Msg) {
 		change, err := ReadChange(msg)
@@ -95,13 +96,13 @@ func sendTo(ctx context.Context, changes chan<- Change) jetstream.MessageHandler
 	}
 }
 
-// follower hands on what a consumer puts into changes.
+// follower passes changes from a consumer to apply.
 type follower struct {
 	changes   <-chan Change
 	closed    <-chan struct{}
 	apply     func([]Change) error
 	log       *Catalog
-	watermark uint64 // the newest revision handed on
+	watermark uint64 // watermark: the newest revision passed to apply
 }
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
@@ -130,7 +131,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	}
 }
 
-// gather adds to the batch what is there already.
+// gather adds the changes that are available without waiting.
 func (f *follower) gather(batch []Change) []Change {
 	for len(batch) < maxBatch {
 		select {
@@ -143,7 +144,7 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
-// deliver gives apply the changes of the batch that it has not watermark.
+// deliver calls apply with the changes after the watermark.
 func (f *follower) deliver(batch []Change) error {
 	watermark := f.watermark
 	if len(batch) == 0 || batch[len(batch)-1].Revision <= watermark {
@@ -158,8 +159,8 @@ func (f *follower) deliver(batch []Change) error {
 	return nil
 }
 
-// readAfter are changes after the revision, as any copy of the log has them; none
-// also when none can be asked.
+// readAfter returns the changes after the revision from any replica of the log. It
+// returns none if no replica responds.
 func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
@@ -168,16 +169,15 @@ func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change
 		if err != nil {
 			break
 		}
-		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence) // what is none of the catalog's has no key
+		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence) // a message that is not a record has a zero key
 		list = append(list, change)
 		revision = msg.Sequence
 	}
 	return list
 }
 
-// ReadChange is what a message of Stream tells of, for those who consume it
-// themselves. It answers ErrBadKey, and only the revision, for one that is none
-// of the catalog's.
+// ReadChange decodes a message of Stream, for callers with a consumer of their
+// own. For a message that is not a record it returns the revision and ErrBadKey.
 func ReadChange(msg jetstream.Msg) (Change, error) {
 	meta, err := msg.Metadata()
 	if err != nil {

@@ -25,8 +25,8 @@ func contextWithCancel(t testing.TB) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// following is a view fed by a follower of its own, which ends with the test.
-// ready is closed when it has caught up.
+// following returns a view with its own follower, which stops at the end of the
+// test. ready is closed when the view has caught up.
 func following(t *testing.T, c *catalog.Catalog) (view *view, ready chan struct{}) {
 	t.Helper()
 	view, ready = catalog.NewView[[]byte](), make(chan struct{})
@@ -70,7 +70,7 @@ func await(t testing.TB, view *view, revision uint64) {
 	}
 }
 
-// contents are the skills of the view.
+// contents returns the skills of the view by id.
 func contents(view *view) map[string]string {
 	all := map[string]string{}
 	for id, record := range view.After(schemas.KindSkill, "", "") {
@@ -162,8 +162,7 @@ func TestFollowClosedConnection(t *testing.T) {
 	}
 }
 
-// TestAFollowerSurvivesItsServer has the server restarted under a follower,
-// with its files.
+// TestFollowServerRestart restarts the server, with its files, below a follower.
 func TestFollowServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -190,8 +189,8 @@ func TestFollowServerRestart(t *testing.T) {
 	}
 }
 
-// TestWritesInBatchesSurviveTheServer writes as many at once as are committed
-// together, and reads them from a server that has only the files.
+// TestBatchesSurviveRestart writes enough concurrent records for batches and
+// replays them from a restarted server.
 func TestBatchesSurviveRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -228,8 +227,8 @@ func TestBatchesSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestFollowLeavesNothingRunning is not parallel: it looks at what the whole
-// process does.
+// TestFollowLeaksNoConsumer is not parallel: it inspects all goroutines of the
+// process.
 func TestFollowLeaksNoConsumer(t *testing.T) {
 	c, _ := open(t)
 	for n := range 3 {
@@ -258,7 +257,7 @@ func TestFollowLeaksNoConsumer(t *testing.T) {
 	}
 }
 
-// TestFollowWithoutItsConsumer has the server send nothing: the log is asked.
+// TestFollowPausedConsumer pauses the consumer: the follower reads the log directly.
 func TestFollowPausedConsumer(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
@@ -283,8 +282,8 @@ func TestFollowPausedConsumer(t *testing.T) {
 	}
 }
 
-// TestViewReachesEveryFence writes messages that are no records: a fence counts
-// them, and so does a view.
+// TestViewReachesEveryFence writes messages that are not records, which advance
+// fences and views.
 func TestViewReachesEveryFence(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -320,8 +319,8 @@ func TestViewReachesEveryFence(t *testing.T) {
 	}
 }
 
-// TestRevisionReadsNoRecord compares what the server sends for the revision of a
-// log whose last record is large.
+// TestRevisionReadsNoRecord measures the bytes received for the revision of a log
+// whose last record is large.
 func TestRevisionReadsNoRecord(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)

@@ -9,23 +9,23 @@ import (
 	"cairn/schemas"
 )
 
-// ErrBadKey is what a Key is refused with that names no record: an unknown
-// kind, an id with an empty segment, or more than a NATS subject can carry.
+// ErrBadKey is returned for a key that identifies no record: an unknown kind, an
+// id with an empty segment, or a key too long for a NATS subject.
 var ErrBadKey = errors.New("not a catalog key")
 
-// maxKey is the longest encoded key in bytes. A NATS server takes protocol
-// lines of 4,096 bytes; ids and tenants of 256 characters need at most 2,800.
+// maxKey is the maximum length of an encoded key in bytes. NATS limits protocol
+// lines to 4,096 bytes; ids and tenants of 256 characters need at most 2,800.
 const maxKey = 3072
 
-// Key names a record.
+// Key identifies a record.
 type Key struct {
 	Kind   string // one of schemas.Kinds
 	Tenant string // empty: the global collection
 	ID     string // dotted, without empty segments
 }
 
-// String is the key as the bucket spells it, <kind>.<tenant>.<id>, whether or
-// not it is a good one.
+// String returns the key as encoded in the bucket, <kind>.<tenant>.<id>. It does
+// not validate the key.
 func (k Key) String() string {
 	tenant := schemas.GlobalTenant
 	if k.Tenant != "" {
@@ -38,8 +38,8 @@ func (k Key) String() string {
 	return k.Kind + "." + tenant + "." + strings.Join(segments, ".")
 }
 
-// ParseKey is the inverse of Key.String: it refuses, with ErrBadKey, whatever
-// no good Key is spelled as.
+// ParseKey is the inverse of Key.String. It returns ErrBadKey for any string that
+// is not the encoding of a valid key.
 func ParseKey(s string) (Key, error) {
 	kind, rest, _ := strings.Cut(s, ".")
 	tenant, id, _ := strings.Cut(rest, ".")
@@ -52,14 +52,14 @@ func ParseKey(s string) (Key, error) {
 		segments[i] = decodeToken(t)
 	}
 	key.ID = strings.Join(segments, ".")
-	// Two spellings of one key would be two records of one id.
+	// Two encodings of one key would be two records with one id.
 	if encoded, err := key.encode(); err != nil || encoded != s {
 		return Key{}, fmt.Errorf("%w: %q", ErrBadKey, s)
 	}
 	return key, nil
 }
 
-// encode is String for a key that names a record.
+// encode returns the encoding of a valid key, or ErrBadKey.
 func (k Key) encode() (string, error) {
 	if !schemas.KnownKind(k.Kind) {
 		return "", fmt.Errorf("%w: unknown kind %q", ErrBadKey, k.Kind)
@@ -77,9 +77,9 @@ func (k Key) encode() (string, error) {
 	return s, nil
 }
 
-// encodeToken spells text as one token of a key. Text of letters, digits, - _
-// and / is its own token; all other becomes = and its base64, which no such
-// text begins with. Escaping byte by byte would need three times the room.
+// encodeToken encodes text as one token of a key. Text that consists of letters,
+// digits, - _ and / is unchanged; other text becomes = followed by its base64.
+// Escaping single bytes would be three times as long.
 func encodeToken(text string) string {
 	if strings.IndexFunc(text, unsafeRune) < 0 {
 		return text
@@ -87,8 +87,8 @@ func encodeToken(text string) string {
 	return "=" + base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// decodeToken is the inverse of encodeToken; what encodeToken never makes
-// comes back as something that encodes to another token.
+// decodeToken is the inverse of encodeToken. Its result for an invalid token
+// encodes to another token.
 func decodeToken(token string) string {
 	encoded, ok := strings.CutPrefix(token, "=")
 	if !ok {
@@ -101,8 +101,8 @@ func decodeToken(token string) string {
 	return string(text)
 }
 
-// unsafeRune reports whether a key cannot hold the rune as it is. ADR-8 allows
-// = as well; it marks encoded tokens here.
+// unsafeRune reports whether a rune must be encoded. ADR-8 also allows =, which
+// marks encoded tokens here.
 func unsafeRune(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':

@@ -36,8 +36,8 @@ func TestKeyString(t *testing.T) {
 	}
 }
 
-// TestKeysAreToldApart spells keys of all sorts of characters: each is one that
-// ADR-8 allows, comes back as it was, and is like no other.
+// TestKeyEncodingIsInjective encodes random keys: each encoding is valid under
+// ADR-8, decodes to its key, and is unique.
 func TestKeyEncodingIsInjective(t *testing.T) {
 	t.Parallel()
 	allowed := regexp.MustCompile(`^[-/_=\.a-zA-Z0-9]+$`)
@@ -62,8 +62,8 @@ func TestKeyEncodingIsInjective(t *testing.T) {
 	}
 }
 
-// randomKey is short, so that keys come near each other, and of characters
-// that matter to NATS or to the encoding, or of any others.
+// randomKey returns a short key, so that collisions are likely, mostly of
+// characters with a meaning in NATS or in the encoding.
 func randomKey(random *rand.Rand) catalog.Key {
 	text := func(alphabet string) string {
 		runes := []rune(alphabet)
@@ -85,7 +85,7 @@ func randomKey(random *rand.Rand) catalog.Key {
 	if random.IntN(2) == 0 {
 		key.Tenant = text("aYQ=._/*> \x00é")
 	}
-	// A random character may have been the dot, at the edge of a segment.
+	// A random character may be a dot at the edge of a segment.
 	if strings.Trim(key.ID, ".") != key.ID || strings.Contains(key.ID, "..") {
 		return randomKey(random)
 	}

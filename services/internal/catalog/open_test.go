@@ -14,7 +14,7 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-// startServer runs an embedded server with its files in dir.
+// startServer starts an embedded server with its files in dir.
 func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
@@ -45,7 +45,7 @@ func connect(t testing.TB, s *server.Server, options ...nats.Option) jetstream.J
 	return js
 }
 
-// open is a catalog on a server of its own, which syncs to disk always.
+// open returns a catalog on a new server with sync_interval: always.
 func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 	t.Helper()
 	js := connect(t, startServer(t, t.TempDir(), true))
@@ -56,7 +56,7 @@ func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 	return c, js
 }
 
-// soon is a context that ends before a test that hangs is noticed.
+// soon returns a context with the deadline of a test step.
 func soon(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -64,7 +64,7 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// brief is a context for one attempt of several.
+// brief returns a context for one of several attempts.
 func brief(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -72,7 +72,7 @@ func brief(t testing.TB) context.Context {
 	return ctx
 }
 
-// startListening is startServer on a port of the loopback, -1 for any.
+// startListening is startServer with a port on the loopback interface, -1 for any.
 func startListening(t testing.TB, dir string, port int) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{
@@ -112,8 +112,8 @@ func connectTo(t testing.TB, s *server.Server) jetstream.JetStream {
 	return js
 }
 
-// reconnected waits until the server answers again. Each question has little
-// time: one put to the old connection is never answered.
+// reconnected waits until the server responds. Attempts are short because a
+// request on the old connection gets no response.
 func reconnected(t testing.TB, js jetstream.JetStream) {
 	t.Helper()
 	ctx := soon(t)

@@ -7,7 +7,7 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-// replay follows the log into view until it has caught up.
+// replay applies the log to view until the view has caught up.
 func replay(t testing.TB, c *catalog.Catalog, view *view) error {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -16,7 +16,7 @@ func replay(t testing.TB, c *catalog.Catalog, view *view) error {
 	return c.Follow(ctx, follow, stop)
 }
 
-// view holds the records as they are.
+// view stores the encoded records.
 type view = catalog.View[[]byte]
 
 func apply(v *view, changes ...catalog.Change) {

@@ -15,14 +15,15 @@ import (
 // Size is a revision of the log without its record.
 type Size struct {
 	Key      Key
-	Bytes    int64 // of key and record; 0 when Removed
+	Bytes    int64 // length of key and record; 0 if Removed
 	Revision uint64
 	Removed  bool
 }
 
 // Sizes calls apply for each record of the log, from its beginning and then as it
-// grows, until stop, which waits for the last call. Messages that are no records
-// have a zero Key. Calls do not overlap, and revisions ascend.
+// grows. Messages that are not records have a zero Key. Calls do not overlap;
+// revisions ascend. The returned function stops the calls and waits for the last
+// one.
 func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (stop func(), err error) {
 	var consumer jetstream.Consumer
 	err = bucket.Await(ctx, c.js, "read the sizes of the catalog", func() error {
@@ -57,7 +58,7 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 		size.Key = key
 	}
 	if !size.Removed {
-		bytes, _ := strconv.ParseInt(msg.Headers().Get("Nats-Msg-Size"), 10, 64) // the server sets it
+		bytes, _ := strconv.ParseInt(msg.Headers().Get("Nats-Msg-Size"), 10, 64) // set by the server
 		size.Bytes = bytes + int64(len(encoded))
 	}
 	return size, nil

@@ -8,35 +8,33 @@ import (
 	"sync"
 )
 
-// View holds a V for every record at its newest revision, in memory. Feed it with
-// Apply, usually from Catalog.Follow, and read it from as many goroutines as you
-// like.
+// View stores a V for the newest revision of every record in memory. Apply,
+// usually called by Catalog.Follow, updates it. It is safe for concurrent use.
 type View[V any] struct {
 	mu          sync.RWMutex
 	collections map[collection]*records[V]
 	revision    uint64
-	advanced    chan struct{} // closed, and replaced, when revision grows
+	advanced    chan struct{} // closed and replaced when revision grows
 }
 
-// collection is one tenant's records of one kind.
+// collection identifies one tenant's records of one kind.
 type collection struct{ kind, tenant string }
 
 type records[V any] struct {
 	byID map[string]V
-	// ids has every id of byID in order, and perhaps some since removed; nil
-	// when it has to be made anew.
+	// ids contains every id of byID in order, and possibly removed ones; nil
+	// if it must be rebuilt.
 	ids   []string
-	added uint64 // how many ids have come to byID
+	added uint64 // number of ids ever added to byID
 }
 
-// NewView is a view of an empty log.
+// NewView returns a view of an empty log.
 func NewView[V any]() *View[V] {
 	return &View[V]{collections: map[collection]*records[V]{}, advanced: make(chan struct{})}
 }
 
-// Apply applies changes in ascending order of revision. values has the value of
-// each change's record at the same index. WaitFor of the last revision returns
-// when Apply does.
+// Apply applies changes in ascending order of revision. values contains the value
+// of each change at the same index. Apply wakes the callers of WaitFor.
 func (v *View[V]) Apply(changes []Change, values []V) {
 	if len(changes) == 0 {
 		return
@@ -72,15 +70,15 @@ func (v *View[V]) apply(change Change, value V) {
 	r.byID[id] = value
 }
 
-// Revision is the newest revision taken in.
+// Revision returns the watermark: the newest applied revision.
 func (v *View[V]) Revision() uint64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.revision
 }
 
-// WaitFor returns once the view has taken in the revision, at once when it
-// has already, or with ctx's error when that comes first.
+// WaitFor waits until the view has applied the revision. It returns the error of
+// ctx if ctx ends first.
 func (v *View[V]) WaitFor(ctx context.Context, revision uint64) error {
 	for {
 		v.mu.RLock()
@@ -97,7 +95,7 @@ func (v *View[V]) WaitFor(ctx context.Context, revision uint64) error {
 	}
 }
 
-// Get is what is held of the key's record, and whether there is one.
+// Get returns the value of the key's record, and whether there is one.
 func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -109,7 +107,7 @@ func (v *View[V]) Get(key Key) (value V, ok bool) {
 	return value, ok
 }
 
-// Len is the number of the tenant's records of the kind.
+// Len returns the number of the tenant's records of the kind.
 func (v *View[V]) Len(kind, tenant string) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -120,9 +118,9 @@ func (v *View[V]) Len(kind, tenant string) int {
 	return len(r.byID)
 }
 
-// After is the ids greater than id of the tenant's records of the kind, in order,
-// with what is held of each. What is written meanwhile may or may not be among
-// them; the view is not locked while the caller looks at a record.
+// After iterates over the tenant's records of the kind whose ids follow id, in
+// order of ids. Concurrent writes may or may not be included; the view is not
+// locked while the loop body runs.
 func (v *View[V]) After(kind, tenant, id string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		ids := v.sorted(collection{kind, tenant})
@@ -138,8 +136,8 @@ func (v *View[V]) After(kind, tenant, id string) iter.Seq2[string, V] {
 	}
 }
 
-// sorted is the collection's ids in order, and perhaps some since removed. The
-// slice is never written to again.
+// sorted returns the collection's ids in order, and possibly removed ones. The
+// slice is never modified.
 func (v *View[V]) sorted(c collection) []string {
 	v.mu.RLock()
 	r := v.collections[c]
@@ -150,7 +148,7 @@ func (v *View[V]) sorted(c collection) []string {
 	added, ids := r.added, slices.AppendSeq(make([]string, 0, len(r.byID)), maps.Keys(r.byID))
 	v.mu.RUnlock()
 
-	slices.Sort(ids) // outside of the lock: it takes milliseconds
+	slices.Sort(ids) // without the lock: sorting takes milliseconds
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.added == added {

@@ -11,17 +11,17 @@ import (
 	"cairn/bus/bucket"
 )
 
-// ErrReplaced says that the log is not there any more, or another one has come
-// in its place: what is known of it is worth nothing.
+// ErrReplaced reports that the log was deleted or replaced. Projections of it are
+// invalid.
 var ErrReplaced = errors.New("the catalog was deleted or replaced")
 
-// missingChecks is how often in a row the log is missing before it is held to be gone: a
-// cluster that has just started may not know it yet.
+// looks is the number of consecutive checks that must find no stream: a server of
+// a starting cluster may not know the stream yet.
 const missingChecks = 3
 
-// Watch missingChecks every so often whether the log is still the one that was opened.
-// It returns [ErrReplaced] when it is not, or nil when ctx ends. While the
-// server is away nothing is known, and it missingChecks on.
+// Watch checks at the given interval whether the log is the one that was opened.
+// It returns [ErrReplaced] when it is not, or nil when ctx ends. It ignores checks
+// that fail because the server is unavailable.
 func (c *Catalog) Watch(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
