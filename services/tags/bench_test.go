@@ -13,8 +13,8 @@ import (
 	"cairn/schemas"
 )
 
-// BenchmarkTagWrite has 32 callers on a connection of their own write tags at
-// once; ns/op is the time from one answer to the next.
+// BenchmarkTagWrite writes tags from 32 concurrent callers, each with its own
+// connection; ns/op is the mean time between responses.
 func BenchmarkTagWrite(b *testing.B) {
 	server, conn := bustest.Start(b)
 	serve(b, conn)
@@ -31,7 +31,7 @@ func BenchmarkTagWrite(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 }
 
-// BenchmarkTagRead has 32 callers read one tag.
+// BenchmarkTagRead reads one tag from 32 concurrent callers.
 func BenchmarkTagRead(b *testing.B) {
 	server, conn := bustest.Start(b)
 	serve(b, conn)

@@ -16,23 +16,23 @@ const (
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 
-// Settings say how safely records are kept.
+// Settings configures the storage of the bucket.
 type Settings struct {
 	bucket.Copies
-	// Memory keeps records off the disk: they end with the server. It is
-	// decided once; a server does not move a bucket.
+	// Memory selects memory storage: tags are lost when the server stops. The
+	// storage of an existing bucket cannot be changed.
 	Memory bool
-	// Sync has the server call fsync before each acknowledgement, so that a record
-	// outlives a power loss as well as the server's process. The mode of a bucket is
-	// fixed when it is created. One that is created in a cluster always syncs as its
-	// servers do.
+	// Sync makes the server call fsync before each acknowledgement, so that tags
+	// survive a power loss as well as a crash of the server. The mode is fixed when
+	// the bucket is created. A bucket created in a cluster follows the sync setting
+	// of its servers.
 	Sync bool
-	// Limit is what each tenant may store; the zero value is no limit.
+	// Limit bounds what each tenant stores; the zero value is unlimited.
 	Limit quota.Limit
 }
 
-// Open opens the bucket, and waits for it until ctx ends. Of settings it applies the
-// limit alone, since Setup has applied the others. The caller closes the store.
+// Open opens the bucket. It waits for the bucket to exist until ctx ends. It uses
+// only the limit of settings; Setup applies the others. The caller closes the store.
 func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
 	s, err := bucket.Bind(ctx, js, Bucket)
 	if err != nil {
@@ -49,34 +49,33 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	return &Store{js, s, bucket.NewReader(js, Bucket, s), flush, count}, nil
 }
 
-// Setup creates the bucket, or upgrades one that exists.
+// Setup creates the bucket or upgrades an existing one.
 func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error {
 	s, err := bucket.Setup(ctx, js, Bucket, settings.Copies, settings.shape)
 	if err != nil {
 		return err
 	}
 	if settings.Sync && s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode {
-		return errors.New("tags were kept without a sync of each, which a NATS server does not change: remove the stream " + bucket.StreamPrefix + Bucket + ", and the tags with it, or do without")
+		return errors.New("the persist mode of an existing bucket cannot be changed: delete the stream " + bucket.StreamPrefix + Bucket + " with all tags, or do not require synced tags")
 	}
 	return nil
 }
 
-// shape is what the bucket has of its own.
+// shape sets the stream options that are specific to tags.
 func (s Settings) shape(c *jetstream.StreamConfig) {
 	c.Description = "tags of requests in flight, by base64url of the tenant, if any, and of the request_id"
-	// ADR-43. Limit markers (SubjectDeleteMarkerTTL) would leave a message for
-	// watchers behind each record that expires; without them a key is free at
-	// once, and an expiry is one removal.
+	// ADR-43. Limit markers (SubjectDeleteMarkerTTL) would store a message for
+	// watchers when a record expires; without them a key is free at once, and an
+	// expiry is one removal.
 	c.AllowMsgTTL = true
-	c.AllowDirect = true // for the reader
+	c.AllowDirect = true // required by bucket.Reader
 	switch {
 	case s.Memory:
 		c.Storage = jetstream.MemoryStorage
 	case !s.Sync:
-		// A record of a request in flight may be lost with the machine, but not with
-		// the server's process: the store flushes what it writes. The server then
-		// need not sync each record although it syncs the catalog's (nats-server,
-		// filestore.go, UpdateConfig).
+		// A tag may be lost if the machine fails, but not if the server's process
+		// crashes: the store flushes its writes. The server then does not sync each
+		// tag although it syncs the catalog (nats-server, filestore.go, UpdateConfig).
 		c.PersistMode = jetstream.AsyncPersistMode
 	}
 }

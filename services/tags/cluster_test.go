@@ -18,8 +18,7 @@ import (
 	"cairn/services/tags"
 )
 
-// startCluster runs three servers that know each other, and a connection to
-// each.
+// startCluster starts a cluster of three servers and connects to each.
 func startCluster(t *testing.T) []*bus.Conn {
 	t.Helper()
 	var routes []*url.URL
@@ -66,7 +65,7 @@ func startCluster(t *testing.T) []*bus.Conn {
 	return conns
 }
 
-func TestReplicatedTagsAreWrittenOnceAndReadAtOnce(t *testing.T) {
+func TestReplicatedTags(t *testing.T) {
 	t.Parallel()
 	conns := startCluster(t)
 	waitUntil(t, 20*time.Second, func() bool {
@@ -123,9 +122,9 @@ func TestReplicatedTagsAreWrittenOnceAndReadAtOnce(t *testing.T) {
 	}
 }
 
-// TestReadersSeeThatThereAreMoreCopies has another worker raise the copies: who
-// runs already asks no leader alone any more.
-func TestReadersSeeThatThereAreMoreCopies(t *testing.T) {
+// TestReadersFollowReplicaChange has another worker increase the replicas: running
+// readers must stop reading from a single leader.
+func TestReadersFollowReplicaChange(t *testing.T) {
 	t.Parallel()
 	conns := startCluster(t)
 	open := func(copies int) {

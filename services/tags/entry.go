@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// entry is the newest message of a key; the zero entry: there is none.
+// entry is the newest message of a key; the zero entry means none.
 type entry struct {
 	record   []byte
 	sequence uint64
@@ -21,7 +21,7 @@ type entry struct {
 	deadline time.Time
 }
 
-// last knows of every acknowledged write.
+// last returns the newest entry of the key, including every acknowledged write.
 func (s *Store) last(ctx context.Context, k key) (entry, error) {
 	msg, err := s.reader.Last(ctx, k.subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -30,7 +30,7 @@ func (s *Store) last(ctx context.Context, k key) (entry, error) {
 	if err != nil {
 		return entry{}, wrap(err, "read", k)
 	}
-	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // ours always has one
+	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // set by every write of this package
 	return entry{
 		record:   msg.Data,
 		sequence: msg.Sequence,
@@ -39,15 +39,15 @@ func (s *Store) last(ctx context.Context, k key) (entry, error) {
 	}, nil
 }
 
-// alive reports whether e is a record whose time has not come. The server
-// sweeps up to a second late, so the deadline counts, not the record's being
-// there. The clocks of hosts are taken to agree to within that second.
+// alive reports whether e is a tag that has not expired. The server removes expired
+// messages up to a second late, so the deadline decides. Clocks of hosts are
+// assumed to agree within that second.
 func (e entry) alive() bool {
 	return e.sequence > 0 && !e.removed && time.Now().Before(e.deadline)
 }
 
-// encode is tag as JSON. Reflection on a map takes longer than all else that a
-// write does here; names and values were checked when they were decoded.
+// encode returns tag as JSON. Reflection on the map would dominate the cost of a
+// write; names and values were validated when they were decoded.
 func encode(tag schemas.Tag) []byte {
 	b := quoted([]byte(`{"request_id":`), tag.RequestID)
 	b = quoted(append(b, `,"flow":`...), tag.Flow)
@@ -60,6 +60,6 @@ func encode(tag schemas.Tag) []byte {
 }
 
 func quoted(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // only text that is not UTF-8 has an error
+	b, _ = jsontext.AppendQuote(b, text) // fails only for invalid UTF-8
 	return b
 }

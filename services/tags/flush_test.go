@@ -13,9 +13,9 @@ import (
 	"cairn/services/tags"
 )
 
-// TestAcknowledgedTagIsWritten reads the server's files as soon as a write is
-// acknowledged: what is in them outlives the server's process.
-func TestAcknowledgedTagIsWritten(t *testing.T) {
+// TestAcknowledgedTagIsFlushed reads the server's files right after an
+// acknowledgement: their content survives a crash of the server.
+func TestAcknowledgedTagIsFlushed(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []tags.Settings{{}, {Sync: true}} {
 		t.Run(fmt.Sprintf("sync=%v", settings.Sync), func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAcknowledgedTagIsWritten(t *testing.T) {
 							return
 						}
 						if !inFiles(t, dir, `"`+id+`"`) {
-							t.Errorf("%s is acknowledged and not written", id)
+							t.Errorf("%s is acknowledged but not in the files", id)
 						}
 					}
 				})
@@ -50,7 +50,7 @@ func TestAcknowledgedTagIsWritten(t *testing.T) {
 	}
 }
 
-// inFiles reports whether a file of the bucket has the text.
+// inFiles reports whether a file of the bucket contains the text.
 func inFiles(t *testing.T, dir, text string) bool {
 	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "KV_tags", "msgs", "*.blk"))
 	if err != nil || len(files) == 0 {

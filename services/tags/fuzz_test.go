@@ -16,8 +16,8 @@ import (
 	"cairn/services/tags"
 )
 
-// FuzzTag writes any body, and reads what is stored whatever it is: a tag that
-// is taken comes back as it was, to its tenant alone.
+// FuzzTag writes arbitrary bodies and reads arbitrary stored data: an accepted tag
+// is returned unchanged, to its tenant only.
 func FuzzTag(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"request_id":"r","flow":"f","tags":{"a":1e400,"\u0000":[null, {}],"":"\ud83d\ude00"}}`, `{"request_id":"r","flow":"f","tags":{}}`},
@@ -51,7 +51,7 @@ func FuzzTag(f *testing.F) {
 	})
 }
 
-// written writes the body, and reads and removes what it was about.
+// written writes the body, then reads and removes its tag.
 func written(t *testing.T, conn *bus.Conn, body []byte) {
 	t.Helper()
 	if _, err := bus.WriteTag.Forward(t.Context(), conn, body); err != nil {
@@ -62,7 +62,7 @@ func written(t *testing.T, conn *bus.Conn, body []byte) {
 	}
 	var sent schemas.TagWrite
 	if err := json.Unmarshal(body, &sent); err != nil {
-		t.Fatalf("%q is taken: %v", body, err)
+		t.Fatalf("%q is accepted: %v", body, err)
 	}
 	key := schemas.TagKey{RequestID: sent.RequestID, TenantID: sent.TenantID}
 	found, err := bus.ReadTag.Call(t.Context(), conn, key)
@@ -81,7 +81,7 @@ func written(t *testing.T, conn *bus.Conn, body []byte) {
 	}
 }
 
-// canonical is the tag as JSON of which there is one form only.
+// canonical returns the canonical JSON of the tag.
 func canonical(t *testing.T, tag schemas.Tag) string {
 	t.Helper()
 	text, err := json.Marshal(tag, json.Deterministic(true))

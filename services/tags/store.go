@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// markerTTL is how long a deletion is remembered: the least that a server
-	// takes. Nobody watches the bucket, so nobody needs it longer.
+	// markerTTL is the time to live of a deletion marker: the minimum that the
+	// server accepts, because the bucket has no watchers.
 	markerTTL = time.Second
-	// checkTimeout bounds the question whether the store is there.
+	// checkTimeout bounds a health check of the bucket.
 	checkTimeout = 2 * time.Second
 )
 
-// Store keeps records in a KV bucket in which each key has a time to live. It
-// may be used concurrently.
+// Store keeps tags in a KV bucket with a time to live for each key. It is safe for
+// concurrent use.
 type Store struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	reader *bucket.Reader
-	flush  *bucket.Flusher // nil: an acknowledged message is written
+	flush  *bucket.Flusher // nil: acknowledged messages are already flushed
 	usage  *usage
 }
 
-// Close ends the count of tags.
+// Close stops counting tags.
 func (s *Store) Close() { s.usage.close() }
 
-// key names a record: what one tenant writes is not in the way of another.
+// key identifies a tag within the scope of a tenant.
 type key struct{ tenant, id string }
 
 func keyOf(tenant *string, id string) key {
@@ -47,7 +47,7 @@ func keyOf(tenant *string, id string) key {
 	return key{*tenant, id}
 }
 
-// of names the tenant in an error.
+// of returns the tenant for use in an error message.
 func (k key) of() string {
 	if k.tenant == "" {
 		return ""
@@ -55,8 +55,8 @@ func (k key) of() string {
 	return fmt.Sprintf(" for tenant %q", k.tenant)
 }
 
-// subject is where the record of the key is. Any key has one, and no two the
-// same: it is the id in base64url, behind that of the tenant, if any.
+// subject returns the subject of the key: the id in base64url, preceded by that of
+// the tenant, if any. Different keys have different subjects.
 func (k key) subject() string {
 	id := base64.RawURLEncoding.EncodeToString([]byte(k.id))
 	if k.tenant == "" {
@@ -65,9 +65,9 @@ func (k key) subject() string {
 	return subjects + base64.RawURLEncoding.EncodeToString([]byte(k.tenant)) + "." + id
 }
 
-// create stores tag for ttl, or answers ErrTagExists, or ErrTooManyRequests when
-// the tenant is at its limit. It is one round trip, unless something is or was
-// there.
+// create stores tag for ttl. It returns ErrTagExists if there is one, or
+// ErrTooManyRequests if the tenant has reached its limit. It takes one round trip
+// unless the key has an earlier message.
 func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Duration) error {
 	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
@@ -82,7 +82,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	}
 	err := s.write(ctx, k, msg)
 	var refused *jetstream.APIError
-	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &refused) { // after other errors it may be stored
+	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &refused) { // after other errors the tag may be stored
 		s.usage.release(k.tenant, size, until)
 	}
 	return err
@@ -104,28 +104,28 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 		if found.alive() {
 			return schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire", k.id, k.of()))
 		}
-		last = found.sequence // a marker, or a record that is not swept yet
+		last = found.sequence // a marker, or an expired tag that is not removed yet
 	}
 }
 
-// publish stores msg if the newest message of its subject is still last; 0:
-// if there is none.
+// publish stores msg if the newest sequence of its subject is last, where 0 means
+// no message.
 func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) error {
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	reply, err := s.js.Conn().RequestMsgWithContext(ctx, msg)
 	if errors.Is(err, nats.ErrNoResponders) {
-		_, err = s.js.PublishMsg(ctx, msg) // waits for a stream that has no leader
+		_, err = s.js.PublishMsg(ctx, msg) // retries while the stream has no leader
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	// PublishMsg would read the whole acknowledgement, by reflection.
+	// PublishMsg would decode the whole acknowledgement by reflection.
 	var ack struct {
 		Error *jetstream.APIError `json:"error"`
 	}
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return fmt.Errorf("read the acknowledgement: %w", err)
+		return fmt.Errorf("decode the acknowledgement: %w", err)
 	}
 	if ack.Error != nil {
 		return ack.Error
@@ -147,8 +147,8 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 	return tag, nil
 }
 
-// delete puts a marker in the record's place, which soon expires itself. Where
-// there is no record nothing is written.
+// delete replaces the tag by a marker with a short time to live. It writes nothing
+// if there is no tag.
 func (s *Store) delete(ctx context.Context, k key) error {
 	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
@@ -158,7 +158,7 @@ func (s *Store) delete(ctx context.Context, k key) error {
 			return err
 		}
 		err = s.publish(ctx, msg, found.sequence)
-		if bucket.Full(err) { // a purge needs no room for a marker
+		if bucket.Full(err) { // a purge needs no space for a marker
 			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()))
 		}
 		if bucket.Outdated(err) {
@@ -183,13 +183,13 @@ func (s *Store) pressure(ctx context.Context) ([]string, error) {
 	return bucket.Pressure(info), nil
 }
 
-// wrap says what was attempted with the tag, if anything failed.
+// wrap adds the operation and the tag to a non-nil error.
 func wrap(err error, attempted string, k key) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, nats.ErrMaxPayload):
-		return schemas.ErrTooLarge.Because("the tag is larger than the NATS server takes (max_payload)")
+		return schemas.ErrTooLarge.Because("the tag exceeds max_payload of the NATS server")
 	default:
 		return fmt.Errorf("%s tag %q: %w", attempted, k.id, err)
 	}

@@ -1,5 +1,5 @@
-// Package tags keeps the tag records of requests in flight. A record is
-// written once, never changed, and gone after its time to live.
+// Package tags stores the tags of requests in flight. A tag is written once, is
+// immutable, and expires after its time to live.
 package tags
 
 import (
@@ -13,12 +13,11 @@ import (
 	"cairn/schemas"
 )
 
-// DefaultTTL is how long a record lives when nobody says otherwise.
+// DefaultTTL is the default time to live of tags.
 const DefaultTTL = 30 * time.Minute
 
-// Serve answers the tag endpoints, and the service's health, on s with records
-// kept in store. ttl, a whole number of seconds, is how long a record lives
-// and the most that a write may ask for.
+// Serve answers the tag endpoints and the service's health on s from store. ttl is
+// the default and maximum time to live; it must be a whole number of seconds.
 func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
 	if ttl < time.Second || ttl%time.Second != 0 {
 		return fmt.Errorf("time to live of tags: want whole seconds, at least 1, got %v", ttl)
@@ -48,18 +47,17 @@ func (t tags) write(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten
 	})
 }
 
-// lifetime is how long a record that asks for so many seconds lives. It may
-// shorten what is set here; one that would lengthen it is refused, so that
-// nobody counts on a record that is no longer there.
+// lifetime returns the time to live of a write. It rejects a value above the
+// maximum instead of truncating it, so that callers do not rely on expired tags.
 func (t tags) lifetime(seconds *int) (time.Duration, error) {
-	most := int(t.ttl / time.Second)
+	maximum := int(t.ttl / time.Second)
 	switch {
 	case seconds == nil:
 		return t.ttl, nil
-	case *seconds > most:
+	case *seconds > maximum:
 		return 0, schemas.ErrMalformed.With(schemas.FieldError{
 			Field:   "ttl_seconds",
-			Message: fmt.Sprintf("want an integer from 1 to %d, got %d", most, *seconds),
+			Message: fmt.Sprintf("want an integer from 1 to %d, got %d", maximum, *seconds),
 		})
 	default:
 		return time.Duration(*seconds) * time.Second, nil
@@ -75,8 +73,8 @@ func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, e
 	return found, err
 }
 
-// delete removes the record. The contract leaves open what deleting an absent
-// one means; here it is done already.
+// delete removes the tag. The contract does not define the deletion of an absent
+// tag; here it succeeds.
 func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, error) {
 	return schemas.Nothing{}, bucket.Bounded(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
@@ -89,7 +87,7 @@ func (t tags) health(ctx context.Context) (schemas.Health, error) {
 	switch {
 	case err != nil:
 		h.Status = schemas.StatusDown
-		h.Degraded = []string{"the tag store does not answer: " + err.Error()}
+		h.Degraded = []string{"tag store unavailable: " + err.Error()}
 	case len(full) > 0:
 		h.Status, h.Degraded = schemas.StatusDegraded, full
 	}

@@ -38,7 +38,7 @@ func serveWith(t testing.TB, conn *bus.Conn, settings tags.Settings, ttl time.Du
 	}
 }
 
-// client calls the tag endpoints in the name of a test.
+// client calls the tag endpoints for a test.
 type client struct {
 	t    testing.TB
 	conn *bus.Conn
@@ -69,7 +69,7 @@ func tag(id, phase string) schemas.Tag {
 	}}
 }
 
-// step is a call in a row of the table: what is done, and how it ends.
+// step is a call of a row and its expected error.
 type step struct {
 	do   func(client) error
 	want error
@@ -113,9 +113,9 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// Whether tags are synced is decided when their bucket is made; what was made
-// without is not taken for what is.
-func TestSyncedTags(t *testing.T) {
+// The persist mode is fixed when the bucket is created, and Setup rejects a bucket
+// without the required mode.
+func TestPersistMode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name        string
@@ -123,11 +123,11 @@ func TestSyncedTags(t *testing.T) {
 		mode        jetstream.PersistModeType
 		refused     bool
 	}{
-		{"by default they are not", tags.Settings{}, tags.Settings{}, jetstream.AsyncPersistMode, false},
-		{"they are", tags.Settings{Sync: true}, tags.Settings{Sync: true}, jetstream.DefaultPersistMode, false},
-		{"they stay so", tags.Settings{Sync: true}, tags.Settings{}, jetstream.DefaultPersistMode, false},
-		{"too late", tags.Settings{}, tags.Settings{Sync: true}, 0, true},
-		{"too late, off the disk", tags.Settings{Memory: true}, tags.Settings{Sync: true}, 0, true},
+		{"default", tags.Settings{}, tags.Settings{}, jetstream.AsyncPersistMode, false},
+		{"synced", tags.Settings{Sync: true}, tags.Settings{Sync: true}, jetstream.DefaultPersistMode, false},
+		{"synced bucket, not required", tags.Settings{Sync: true}, tags.Settings{}, jetstream.DefaultPersistMode, false},
+		{"async bucket, sync required", tags.Settings{}, tags.Settings{Sync: true}, 0, true},
+		{"memory bucket, sync required", tags.Settings{Memory: true}, tags.Settings{Sync: true}, 0, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestSyncedTags(t *testing.T) {
 	}
 }
 
-func TestTagIsReadAsItWasFirstWritten(t *testing.T) {
+func TestTagIsImmutable(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serve(t, conn)
@@ -171,7 +171,7 @@ func TestTagIsReadAsItWasFirstWritten(t *testing.T) {
 	}
 }
 
-func TestAnyRequestIDIsAKeyOfItsOwn(t *testing.T) {
+func TestRequestIDsAreDistinct(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serve(t, conn)
@@ -194,7 +194,7 @@ func TestAnyRequestIDIsAKeyOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestOfConcurrentWritesOneSucceeds(t *testing.T) {
+func TestConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	serve(t, conn)
@@ -234,11 +234,11 @@ func TestTTLSeconds(t *testing.T) {
 		seconds int
 		want    string
 	}{
-		{"the least", 1, ""},
-		{"as long as the setting", 60, ""},
-		{"longer than the setting is refused", 61, "ttl_seconds: want an integer from 1 to 60, got 61"},
-		{"no time at all is refused", 0, "ttl_seconds: want an integer of at least 1, got 0"},
-		{"a negative time is refused", -1, "ttl_seconds: want an integer of at least 1, got -1"},
+		{"the minimum", 1, ""},
+		{"the maximum", 60, ""},
+		{"above the maximum", 61, "ttl_seconds: want an integer from 1 to 60, got 61"},
+		{"zero", 0, "ttl_seconds: want an integer of at least 1, got 0"},
+		{"negative", -1, "ttl_seconds: want an integer of at least 1, got -1"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestTTLSeconds(t *testing.T) {
 	}
 }
 
-func TestTagExpiresWithinASecondOfItsDeadline(t *testing.T) {
+func TestTagExpires(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []tags.Settings{{}, {Memory: true}} {
 		t.Run(fmt.Sprintf("memory=%v", storage.Memory), func(t *testing.T) {
@@ -290,9 +290,9 @@ func TestTagExpiresWithinASecondOfItsDeadline(t *testing.T) {
 	}
 }
 
-// A message without a time to live is never swept, and its deadline is the
-// moment at which it was stored.
-func TestRecordPastItsDeadlineIsGoneBeforeItIsSwept(t *testing.T) {
+// A message without a time to live is never removed by the server; its deadline is
+// the time at which it was stored.
+func TestExpiredTagIsAbsent(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serve(t, conn)
@@ -312,7 +312,7 @@ func TestRecordPastItsDeadlineIsGoneBeforeItIsSwept(t *testing.T) {
 	}
 }
 
-// waitUntil is the time at which the fact was seen.
+// waitUntil returns the time at which the condition became true.
 func waitUntil(t *testing.T, most time.Duration, fact func() bool) time.Time {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), most)
@@ -323,13 +323,13 @@ func waitUntil(t *testing.T, most time.Duration, fact func() bool) time.Time {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("not so within %v", most)
+			t.Fatalf("condition not met within %v", most)
 		}
 	}
 	return time.Now()
 }
 
-func TestTimeToLiveIsInWholeSeconds(t *testing.T) {
+func TestInvalidTTL(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	for _, ttl := range []time.Duration{0, time.Millisecond, 1500 * time.Millisecond, -time.Second} {

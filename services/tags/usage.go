@@ -21,7 +21,7 @@ import (
 const (
 	// heldSubject carries the changes that tag workers announce to each other.
 	heldSubject = "cairn.held.tags"
-	// announceInterval is how often changes are announced that are not urgent.
+	// announceInterval is the interval of announcements that are not urgent.
 	announceInterval = 100 * time.Millisecond
 	// scanTimeout bounds the wait for the next message of a scan.
 	scanTimeout = time.Second
@@ -85,7 +85,7 @@ func (u *usage) close() {
 	u.running.Wait()
 }
 
-// run announces what is not urgent.
+// run sends the announcements that are not urgent.
 func (u *usage) run() {
 	tick := time.NewTicker(announceInterval)
 	defer tick.Stop()
@@ -138,7 +138,7 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 	}
 }
 
-// counted is what a stored message counts; ends is 0 for one that is no tag.
+// counted returns what a stored message counts; ends is 0 if it is not a tag.
 func counted(subject string, header nats.Header, stored time.Time) (tenant string, use quota.Use, ends int64) {
 	key := strings.TrimPrefix(subject, subjects)
 	ttl, err := time.ParseDuration(header.Get(jetstream.MsgTTLHeader))
@@ -159,11 +159,11 @@ func counted(subject string, header nats.Header, stored time.Time) (tenant strin
 	return tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, second(stored.Add(ttl))
 }
 
-// second is the one in which a tag has expired whose time ends at t.
+// second returns the second in which a tag with the deadline t has expired.
 func second(t time.Time) int64 { return t.Unix() + 1 }
 
-// reserve counts a tag that is about to be written, or returns the error that
-// refuses it.
+// reserve counts a tag before it is written, or returns the error of the exceeded
+// limit.
 func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
 	use := quota.Use{Count: 1, Bytes: int64(bytes)}
 	u.mu.Lock()
@@ -180,7 +180,7 @@ func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
 	return err
 }
 
-// release takes back a tag that was deleted or not written.
+// release subtracts a tag that was deleted or not written.
 func (u *usage) release(tenant string, bytes int, until time.Time) {
 	u.mu.Lock()
 	urgent := u.limit.Near(u.held[tenant])
@@ -191,13 +191,13 @@ func (u *usage) release(tenant string, bytes int, until time.Time) {
 	}
 }
 
-// count is add for a change of this worker. The caller holds mu.
+// count adds a change of this worker and queues its announcement. The caller holds mu.
 func (u *usage) count(tenant string, ends int64, use quota.Use) {
 	u.add(tenant, ends, use)
 	merge(u.news, tenant, ends, use)
 }
 
-// add applies a change. The caller holds mu, or is the only one that has u.
+// add applies a change. The caller holds mu or has exclusive access to u.
 func (u *usage) add(tenant string, ends int64, use quota.Use) {
 	if ends <= u.swept {
 		return
@@ -226,7 +226,7 @@ func merge(into map[int64]map[string]quota.Use, tenant string, ends int64, use q
 	tenants[tenant] = quota.Use{Count: sum.Count + use.Count, Bytes: sum.Bytes + use.Bytes}
 }
 
-// sweep forgets tags that have expired. The caller holds mu.
+// sweep subtracts expired tags. The caller holds mu.
 func (u *usage) sweep(now int64) {
 	for ; u.swept < now; u.swept++ {
 		for tenant, use := range u.ends[u.swept+1] {
@@ -236,7 +236,7 @@ func (u *usage) sweep(now int64) {
 	}
 }
 
-// announce sends the changes of this worker to the others.
+// announce publishes the changes of this worker.
 func (u *usage) announce() {
 	u.mu.Lock()
 	news := u.news

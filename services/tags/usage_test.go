@@ -32,7 +32,7 @@ func (c client) writeFor(tenant, id string, seconds int) error {
 	return err
 }
 
-func TestTagsOfATenantAreLimited(t *testing.T) {
+func TestTenantTagLimit(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	serveWith(t, conn, limited(3, 0), tags.DefaultTTL)
@@ -76,7 +76,7 @@ func TestTagsOfATenantAreLimited(t *testing.T) {
 	}
 }
 
-func TestBytesOfATenantAreLimited(t *testing.T) {
+func TestTenantByteLimit(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serveWith(t, conn, limited(0, 250), tags.DefaultTTL)
