@@ -11,9 +11,9 @@ import (
 	"cairn/bus/bustest"
 )
 
-// BenchmarkRegister has 32 callers register skills of a usual size, each
-// answered when it is on disk and visible to search; ns/op is the time from
-// one answer to the next.
+// BenchmarkRegister registers skills of a typical size from 32 concurrent callers.
+// Each response means that the record is on disk and searchable; ns/op is the mean
+// time between responses.
 func BenchmarkRegister(b *testing.B) {
 	server, _, _ := serve(b)
 	serveResolve(b, server)

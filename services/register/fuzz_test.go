@@ -13,8 +13,8 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-// FuzzRegister sends any text as a record of each kind: it is refused as
-// invalid, or stored, and then comes back with all its members.
+// FuzzRegister registers arbitrary text as a record of each kind: it is rejected
+// as invalid, or stored with all its members.
 func FuzzRegister(f *testing.F) {
 	for _, seed := range []string{
 		`{"skill_id":"net.audit","domain":"net","capabilities":["a"],"more":{"x":[1e400,"\u0000"]}}`,
@@ -51,7 +51,7 @@ func FuzzRegister(f *testing.F) {
 	})
 }
 
-// get is the record that the reply names.
+// get returns the record that the reply names.
 func get(t *testing.T, c *catalog.Catalog, kind string, body []byte, reply bus.Reply) []byte {
 	t.Helper()
 	var id string
@@ -84,7 +84,7 @@ func member(t *testing.T, object []byte, name string) jsontext.Value {
 	return members[name]
 }
 
-// compare fails unless stored is sent, with a skill's domain at most added.
+// compare fails unless stored equals sent, apart from the added domain of a skill.
 func compare(t *testing.T, kind string, sent, stored []byte) {
 	t.Helper()
 	var a, b map[string]jsontext.Value

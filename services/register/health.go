@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// logTime is how long the log has to say how it is, and an index that
-	// resolve workers keep themselves.
+	// logTime bounds the health check of the catalog and of an embedded index.
 	logTime = 2 * time.Second
-	// healthTime is how long backends have.
+	// healthTime bounds the health checks of the other backends.
 	healthTime = 650 * time.Millisecond
 )
 
@@ -23,7 +22,7 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 	revision, err := r.catalog.Revision(ctx)
 	if err != nil {
 		h.Status = schemas.StatusDown
-		h.Degraded = []string{"the catalog does not answer: " + err.Error()}
+		h.Degraded = []string{"catalog unavailable: " + err.Error()}
 		return h, nil
 	}
 	h.Revision = revision
@@ -35,7 +34,7 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 	return h, nil
 }
 
-// searchHealth says how far what is registered is found.
+// searchHealth reports whether registered records are searchable.
 func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 	if r.projector != nil {
 		ctx, cancel := context.WithTimeout(ctx, healthTime)
@@ -44,7 +43,7 @@ func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 		return
 	}
 	if err := r.visible(ctx, h.Revision); err != nil {
-		h.Degraded = []string{"new records become searchable later: " + err.Error()}
+		h.Degraded = []string{"new records are not searchable yet: " + err.Error()}
 	}
 }
 
@@ -62,12 +61,12 @@ func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
 	h.Degraded = append(h.Degraded, full...)
 }
 
-// reindex has a new index filled with all records. One in memory is made
-// anew at each start.
+// reindex fills a new index generation with all records. The embedded index does
+// not support it, because each start rebuilds it.
 func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
 	if r.projector == nil {
 		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
-			"the index is in memory, and made anew whenever a resolve worker starts")
+			"the embedded index is rebuilt whenever a resolve worker starts; want a shared index")
 	}
 	return r.projector.Reindex(ctx)
 }

@@ -7,7 +7,7 @@ import (
 	"cairn/schemas"
 )
 
-// skill stores the record with the domain that follows from its id.
+// skill stores the record with the default domain derived from its id.
 func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
 	f, record := req.Record.Fields, []byte(req.Record.Raw)
 	if f.Domain == "" {
@@ -21,8 +21,8 @@ func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas
 	return schemas.SkillRegistered{SkillID: f.SkillID, Registered: registered}, err
 }
 
-// agent stores the record with the skills that the request says it owns. When
-// the request says nothing, those that the record names itself stay.
+// agent stores the record with the skill_ids of the request. A request without
+// skill_ids keeps those of the record.
 func (r registry) agent(ctx context.Context, req schemas.RegisterAgent) (schemas.AgentRegistered, error) {
 	f, record := req.AgentData.Fields, []byte(req.AgentData.Raw)
 	if req.SkillIDs != nil {

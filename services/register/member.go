@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// with is the JSON object with the member set to value; all others stay as
-// they are written, in their order.
+// with returns the JSON object with the member set to value. Other members are
+// unchanged and keep their order.
 func with(object []byte, name string, value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := jsontext.NewEncoder(&b, jsontext.PreserveRawStrings(true))
@@ -17,7 +17,7 @@ func with(object []byte, name string, value any) ([]byte, error) {
 	if _, err := decoder.ReadToken(); err != nil {
 		return nil, fmt.Errorf("set %q of a record: %w", name, err)
 	}
-	_ = encoder.WriteToken(jsontext.BeginObject) // a buffer takes everything
+	_ = encoder.WriteToken(jsontext.BeginObject) // writing to a buffer does not fail
 	for decoder.PeekKind() != jsontext.KindEndObject {
 		key, err := decoder.ReadToken()
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package register takes records into the catalog, and out of it. A
-// registration is answered when its record is durable and search sees it.
+// Package register writes records to the catalog and removes them. A registration
+// is acknowledged when its record is durable and searchable.
 package register
 
 import (
@@ -15,18 +15,18 @@ import (
 	"cairn/services/internal/projection"
 )
 
-// patience is how long a registration waits for search to see its record. It
-// usually takes milliseconds, of many at once a second or two; a caller who is
-// told "later" loses nothing.
-const patience = 5 * time.Second
+// visibleTimeout bounds the wait for the record to become searchable, which
+// usually takes milliseconds, and up to two seconds under load. After it the
+// response reports indexed as false.
+const visibleTimeout = 5 * time.Second
 
-// Visible returns nil once search sees the catalog's revision, or an error
-// when that cannot be told before ctx ends.
+// Visible waits until search includes the catalog revision. It returns an error if
+// this is not confirmed before ctx ends.
 type Visible func(ctx context.Context, revision uint64) error
 
-// Confirmed is Visible by the word of a resolve worker that keeps the index
-// itself: it answers for its health when it has read as far. Others that run
-// beside it are asked to catch up when they are read.
+// Confirmed returns a Visible that asks one resolve worker with an embedded index:
+// its health check returns once the worker has applied the revision. Other workers
+// catch up when a read requires it.
 func Confirmed(conn *bus.Conn) Visible {
 	return func(ctx context.Context, revision uint64) error {
 		_, err := bus.Health("resolve").Call(bus.WithMinRevision(ctx, revision), conn, schemas.Nothing{})
@@ -34,24 +34,23 @@ func Confirmed(conn *bus.Conn) Visible {
 	}
 }
 
-// Deps are what registration works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Catalog *catalog.Catalog
 	Visible Visible
-	// Usage limits what each tenant stores; nil: nothing is limited. Closed by the
-	// caller, after the service.
+	// Usage enforces the limits of each tenant; nil means unlimited. The caller
+	// closes it after the service.
 	Usage *Usage
-	// Pressure describes the buckets that are nearly full, for the health; nil:
-	// they are not watched.
+	// Pressure describes the buckets that are nearly full, for the health; nil
+	// disables the check.
 	Pressure func(context.Context) ([]string, error)
-	// Projector writes to the index that all workers share; nil when resolve
-	// workers keep their own. Closed by the caller, after the service.
+	// Projector writes to the shared index; nil if resolve workers have embedded
+	// indexes. The caller closes it after the service.
 	Projector *projection.Projector
 }
 
-// Serve answers the registration endpoints, and the service's health, on s.
-// Where a record is not confirmed to be visible in time, the answer says that
-// it is not indexed yet.
+// Serve answers the registration endpoints and the service's health on s. The
+// response reports indexed as false if visibility is not confirmed in time.
 func Serve(s *bus.Service, d Deps) error {
 	r := registry{d.Catalog, d.Visible, d.Usage, d.Pressure, d.Projector}
 	return errors.Join(
@@ -75,7 +74,7 @@ type registry struct {
 	projector *projection.Projector
 }
 
-// put stores the record and waits for search to see it.
+// put stores the record and waits until it is searchable.
 func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (schemas.Registered, error) {
 	var revision uint64
 	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
@@ -106,9 +105,9 @@ func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas
 	return schemas.Unregistered{Registered: r.registered(ctx, revision)}, nil
 }
 
-// registered says how far a change that is durable has come.
+// registered waits until a durable change is searchable and returns the response.
 func (r registry) registered(ctx context.Context, revision uint64) schemas.Registered {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 	defer cancel()
 	registered := schemas.Registered{Revision: revision}
 	if err := r.visible(ctx, revision); err != nil {
@@ -117,8 +116,8 @@ func (r registry) registered(ctx context.Context, revision uint64) schemas.Regis
 	return registered
 }
 
-// refused is err in the words of the contract when it is about the key: an id
-// may pass as text, and yet have more bytes than a key can hold.
+// refused returns ErrInvalidRegistration for an invalid key: an id within the
+// limit of characters may exceed the limit of a key in bytes.
 func refused(err error, key catalog.Key) error {
 	if errors.Is(err, catalog.ErrBadKey) {
 		return schemas.ErrInvalidRegistration.With(schemas.FieldError{

@@ -21,7 +21,7 @@ import (
 	"cairn/services/resolve"
 )
 
-// serve answers the registration endpoints with a catalog of its own.
+// serve answers the registration endpoints with a new catalog.
 func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 	t.Helper()
 	server, conn := bustest.Start(t)
@@ -35,7 +35,7 @@ func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
 	return server, conn, c
 }
 
-// serveResolve starts the worker that confirms registrations.
+// serveResolve starts the resolve worker that confirms registrations.
 func serveResolve(t testing.TB, server *bus.Server) {
 	t.Helper()
 	conn := bustest.Dial(t, server)
@@ -96,7 +96,7 @@ func TestRegister(t *testing.T) {
 		{"an agent is stored with the skills it owns", bus.RegisterAgent.Forward,
 			`{"agent_data":{"agent_id":"a","skill_ids":["old.one"]},"skill_ids":["net.audit"]}`, `{"agent_id":"a"}`,
 			catalog.Key{Kind: schemas.KindAgent, ID: "a"}, `{"agent_id":"a","skill_ids":["net.audit"]}`},
-		{"an agent that owns nothing says so", bus.RegisterAgent.Forward,
+		{"an agent with an empty skill_ids", bus.RegisterAgent.Forward,
 			`{"agent_data":{"agent_id":"b","skill_ids":["old.one"]},"skill_ids":[]}`, `{"agent_id":"b"}`,
 			catalog.Key{Kind: schemas.KindAgent, ID: "b"}, `{"agent_id":"b","skill_ids":[]}`},
 		{"an agent's own skill_ids stay when the request has none", bus.RegisterAgent.Forward,
@@ -119,7 +119,7 @@ func TestRegister(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := strings.TrimSuffix(row.answer, "}") + `,"indexed":false}` // nobody is there to confirm
+			answer := strings.TrimSuffix(row.answer, "}") + `,"indexed":false}` // no resolve worker confirms
 			if diff := cmp.Diff(answer, string(reply.Body)); diff != "" {
 				t.Errorf("answer differs (-want +got):\n%s", diff)
 			}
@@ -137,7 +137,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestInvalidRegistration(t *testing.T) {
 	t.Parallel()
 	_, conn, _ := serve(t)
 	long := strings.Repeat("🙂", 256)
@@ -148,16 +148,16 @@ func TestRefused(t *testing.T) {
 		field string
 	}{
 		{"a skill without an id", bus.RegisterSkill.Forward, `{"record":{}}`, "record.skill_id"},
-		{"no record at all", bus.RegisterSkill.Forward, `{}`, "record.skill_id"},
+		{"no record", bus.RegisterSkill.Forward, `{}`, "record.skill_id"},
 		{"a record of null", bus.RegisterSkill.Forward, `{"record":null}`, "record.skill_id"},
 		{"a skill id of one segment", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net"}}`, "record.skill_id"},
 		{"a domain that is not the id's", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","domain":"x"}}`, "record.domain"},
-		{"capabilities that are no array", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","capabilities":"x"}}`, "record.capabilities"},
-		{"the tenant that is reserved", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","tenant_id":"_global"}}`, "record.tenant_id"},
+		{"capabilities that are not an array", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","capabilities":"x"}}`, "record.capabilities"},
+		{"the reserved tenant", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","tenant_id":"_global"}}`, "record.tenant_id"},
 		{"a tool id of two segments", bus.RegisterTool.Forward, `{"tool_data":{"tool_id":"a.b"}}`, "tool_data.tool_id"},
 		{"an empty id among an agent's skills", bus.RegisterAgent.Forward, `{"agent_data":{"agent_id":"a"},"skill_ids":[""]}`, "skill_ids[0]"},
-		{"a kind that is not there", bus.Unregister.Forward, `{"kind":"playbook","id":"a"}`, "kind"},
-		{"no object", bus.RegisterTemplate.Forward, `[]`, "body"},
+		{"an unknown kind", bus.Unregister.Forward, `{"kind":"playbook","id":"a"}`, "kind"},
+		{"an array", bus.RegisterTemplate.Forward, `[]`, "body"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the longest ids are no reason", func(t *testing.T) {
+	t.Run("ids of maximum length", func(t *testing.T) {
 		t.Parallel()
 		body := `{"guardrail_data":{"guardrail_id":"` + long + `","tenant_id":"` + long + `"}}`
 		if _, err := bus.RegisterGuardrail.Forward(t.Context(), conn, []byte(body)); err != nil {
@@ -213,7 +213,7 @@ func TestUnregister(t *testing.T) {
 	}
 }
 
-func TestRegistrationIsVisibleToSearchWhenItIsAnswered(t *testing.T) {
+func TestRegisterIsSearchable(t *testing.T) {
 	t.Parallel()
 	server, conn, _ := serve(t)
 	serveResolve(t, server)
@@ -230,7 +230,7 @@ func TestRegistrationIsVisibleToSearchWhenItIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWithoutASearchWorkerARecordIsDurableAtOnce(t *testing.T) {
+func TestRegisterWithoutResolveWorker(t *testing.T) {
 	t.Parallel()
 	_, conn, _ := serve(t)
 	began := time.Now()
@@ -244,7 +244,7 @@ func TestWithoutASearchWorkerARecordIsDurableAtOnce(t *testing.T) {
 		t.Errorf("got %+v, want indexed to be false", got)
 	}
 	if took := time.Since(began); took > time.Second {
-		t.Errorf("it took %v although nobody was there to wait for", took)
+		t.Errorf("took %v without a resolve worker", took)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestHealth(t *testing.T) {
 		return h
 	}
 	if h := ask(); h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 {
-		t.Errorf("without a search worker: got %+v, want one thing degraded", h)
+		t.Errorf("without a search worker: got %+v, want one reason", h)
 	}
 	serveResolve(t, server)
 	for deadline := time.Now().Add(10 * time.Second); ask().Status != schemas.StatusOK; time.Sleep(20 * time.Millisecond) {

@@ -10,10 +10,10 @@ import (
 	"cairn/services/internal/quota"
 )
 
-// Usage counts the records of each tenant by following the catalog. Writes in
-// progress at this worker count; those of others count when they are stored. So N
-// workers together exceed a limit at most by the registrations that they have in
-// progress at the same moment. It may be used concurrently.
+// Usage counts the records of each tenant by following the catalog. It counts the
+// pending writes of this worker, and those of other workers once they are stored.
+// N workers together can exceed a limit by the registrations that they process at
+// the same moment. It is safe for concurrent use.
 type Usage struct {
 	limit   quota.Limit
 	catalog *catalog.Catalog
@@ -22,18 +22,18 @@ type Usage struct {
 	mu       sync.Mutex
 	seed     maphash.Seed
 	tenants  map[string]*holding
-	revision uint64        // the newest applied
-	advanced chan struct{} // closed, and replaced, when revision grows
+	revision uint64        // the watermark
+	advanced chan struct{} // closed and replaced when revision grows
 }
 
-// holding is what a tenant stores.
+// holding is the usage of a tenant.
 type holding struct {
-	sizes   map[uint64]uint32 // bytes of each record, by the hash of its key
-	stored  int64             // bytes of all
-	pending quota.Use         // writes in progress
+	sizes   map[uint64]uint32 // bytes of each record by the hash of its key
+	stored  int64             // total bytes
+	pending quota.Use         // pending writes
 }
 
-// OpenUsage counts the catalog and returns when it has. The caller closes it.
+// OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
 	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*holding{}, advanced: make(chan struct{})}
 	newest, err := c.Revision(ctx)
@@ -64,7 +64,7 @@ func (u *Usage) apply(s catalog.Size) {
 	u.advanced = make(chan struct{})
 }
 
-// set makes the record of the key one of the size; 0: there is none. The caller
+// set records the size of the record of the key; 0 means no record. The caller
 // holds mu.
 func (u *Usage) set(key catalog.Key, bytes int64) {
 	h, hash := u.holding(key.Tenant), maphash.String(u.seed, key.String())
@@ -84,14 +84,14 @@ func (u *Usage) holding(tenant string) *holding {
 	return h
 }
 
-// forget drops a tenant that stores nothing.
+// forget removes a tenant without records and pending writes.
 func (u *Usage) forget(tenant string, h *holding) {
 	if len(h.sizes) == 0 && h.pending == (quota.Use{}) {
 		delete(u.tenants, tenant)
 	}
 }
 
-// await returns when the revision has been applied.
+// await waits until the revision has been applied.
 func (u *Usage) await(ctx context.Context, revision uint64) error {
 	for {
 		u.mu.Lock()
@@ -108,9 +108,9 @@ func (u *Usage) await(ctx context.Context, revision uint64) error {
 	}
 }
 
-// reserve counts a record that is about to be written, or returns the error that
-// refuses it. done ends the reservation; it takes the record's revision, 0 if it
-// was not written.
+// reserve counts a record before it is written, or returns the error of the
+// exceeded limit. The caller calls done with the revision of the record, or 0 if
+// it was not written.
 func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (done func(revision uint64), err error) {
 	if u == nil {
 		return func(uint64) {}, nil
@@ -120,7 +120,7 @@ func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (do
 	if err == nil {
 		return done, nil
 	}
-	// A delete that was acknowledged elsewhere may be on its way.
+	// A deletion acknowledged by another worker may not be applied yet.
 	newest, failed := u.catalog.Revision(ctx)
 	if failed != nil {
 		return nil, failed

@@ -50,7 +50,7 @@ func wantExceeded(t *testing.T, err error, want string) {
 	}
 }
 
-func TestRecordsOfATenantAreLimited(t *testing.T) {
+func TestTenantRecordLimit(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	serveLimited(t, conn, quota.Use{Count: 2})
@@ -86,7 +86,7 @@ func TestRecordsOfATenantAreLimited(t *testing.T) {
 	wantExceeded(t, tool(t, conn, "acme", "more", ""), "holds 2 of 2")
 }
 
-func TestBytesOfRecordsAreLimited(t *testing.T) {
+func TestTenantRecordByteLimit(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	serveLimited(t, conn, quota.Use{Bytes: 1000})
@@ -99,6 +99,6 @@ func TestBytesOfRecordsAreLimited(t *testing.T) {
 		t.Errorf("a smaller record in its place: %v", err)
 	}
 	if err := tool(t, conn, "acme", "two", strings.Repeat("x", 600)); err != nil {
-		t.Errorf("in the room that this has made: %v", err)
+		t.Errorf("after freeing space: %v", err)
 	}
 }

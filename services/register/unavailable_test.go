@@ -19,9 +19,9 @@ import (
 	"cairn/services/register"
 )
 
-// serveAway answers registrations with an Elasticsearch at a port on which
-// nobody listens.
-func serveAway(t testing.TB) *bus.Conn {
+// serveUnavailable answers registrations with an Elasticsearch URL that refuses
+// connections.
+func serveUnavailable(t testing.TB) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
 	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
@@ -58,9 +58,9 @@ func serveAway(t testing.TB) *bus.Conn {
 	return conn
 }
 
-func TestRegistrationDoesNotWaitForAnIndexThatIsAway(t *testing.T) {
+func TestRegisterIndexUnavailable(t *testing.T) {
 	t.Parallel()
-	conn := serveAway(t)
+	conn := serveUnavailable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // less than a registration may wait
 	defer cancel()
 	reply, err := bus.RegisterSkill.Forward(ctx, conn, skill(1))
@@ -76,7 +76,7 @@ func TestRegistrationDoesNotWaitForAnIndexThatIsAway(t *testing.T) {
 	}
 }
 
-func TestReindexOfAnIndexInMemoryIsNone(t *testing.T) {
+func TestReindexEmbedded(t *testing.T) {
 	t.Parallel()
 	_, conn, _ := serve(t)
 	_, err := bus.Reindex.Call(t.Context(), conn, schemas.Nothing{})
