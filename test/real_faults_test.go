@@ -93,7 +93,7 @@ func TestRealFaultsOfTheEmbedder(t *testing.T) {
 		{refused, false, wordy, missed}, {closed, false, wordy, missed}, {slow, false, wordy, either}, {hanging, false, wordy, missed},
 		{full, false, wordy, missed}, {failing, false, wordy, missed},
 	} {
-		o.run(t, "search goes by words alone", func(b backends) *proxy { return b.embedder })
+		o.run(t, "search compares words only", func(b backends) *proxy { return b.embedder })
 	}
 }
 

@@ -9,20 +9,20 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// view is the records as the resolver holds them.
+// view stores what the resolver needs of each record.
 type view = catalog.View[kept]
 
-// kept is what is held of a record.
+// kept is the stored part of a record.
 type kept struct {
-	record []byte               // as it is answered
+	record []byte               // interned: many records have equal facts
 	facts  unique.Handle[facts] // many records have the same
 }
 
-// apply takes changes of the log into records and graph, as one step to those
-// who read. A record that cannot be read is set aside: to resolving it is not
-// there, the log goes on behind it, and the health names it.
+// apply applies changes of the log to the view and the graph atomically. It
+// quarantines unreadable records: they are treated as absent and reported by the
+// health.
 func (r *Resolver) apply(changes []catalog.Change) error {
-	r.spare.note(changes) // before any search that waits for them
+	r.fallback.note(changes) // before any search that waits for these changes
 	records := slices.ContainsFunc(changes, catalog.Change.IsRecord)
 	read := make([]taken, len(changes))
 	held := make([]kept, len(changes))
@@ -34,7 +34,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 		}
 		var err error
 		if read[i], err = take(c); err != nil {
-			r.deps.Log.Warn("a record cannot be read and is set aside", "key", c.Key, "revision", c.Revision, "err", err)
+			r.deps.Log.Warn("quarantined unreadable record", "key", c.Key, "revision", c.Revision, "err", err)
 			bad[i], shown[i].Removed = true, true
 			continue
 		}
@@ -48,9 +48,9 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 		}
 		n := nodeOf(c.Key)
 		r.graph.Apply(n, read[i].edges)
-		delete(r.aside, n)
+		delete(r.quarantined, n)
 		if bad[i] {
-			r.aside[n] = c.Revision
+			r.quarantined[n] = c.Revision
 		}
 	}
 	if records {
@@ -58,7 +58,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 	}
 	r.view.Apply(shown, held)
 	telemetry.CatalogRevision("resolve", r.view.Revision())
-	telemetry.RecordsAside("resolve", len(r.aside))
+	telemetry.RecordsAside("resolve", len(r.quarantined))
 	return nil
 }
 
@@ -66,19 +66,19 @@ func nodeOf(k catalog.Key) graph.Node { return graph.Node{Kind: k.Kind, Tenant: 
 
 func keyOf(n graph.Node) catalog.Key { return catalog.Key{Kind: n.Kind, Tenant: n.Tenant, ID: n.ID} }
 
-// has reports whether there is a record. The caller holds mu.
+// has reports whether the record exists. The caller holds mu.
 func (r *Resolver) has(n graph.Node) bool {
 	_, ok := r.view.Get(keyOf(n))
 	return ok
 }
 
-// record is the node's record, which is there. The caller holds mu.
+// record returns the record of an existing node. The caller holds mu.
 func (r *Resolver) record(n graph.Node) []byte {
 	k, _ := r.view.Get(keyOf(n))
 	return k.record
 }
 
-// factsOf are those of the node's record, which is there. The caller holds mu.
+// factsOf returns the facts of an existing node. The caller holds mu.
 func (r *Resolver) factsOf(n graph.Node) facts {
 	k, _ := r.view.Get(keyOf(n))
 	return k.facts.Value()

@@ -10,8 +10,8 @@ import (
 	"cairn/schemas"
 )
 
-// BenchmarkResolveByID has one caller who asks over the bus; "echo" is the
-// same with a handler that does nothing, which is what the rest costs.
+// BenchmarkResolveByID measures one caller over the bus; "echo" has a handler
+// without work as the baseline.
 func BenchmarkResolveByID(b *testing.B) {
 	b.Run("skill", func(b *testing.B) {
 		w := newWorld(b)
@@ -28,7 +28,7 @@ func BenchmarkResolveByID(b *testing.B) {
 	})
 }
 
-// fill puts skills that share a tool and a context builder.
+// fill registers skills that share a tool and a context builder.
 func (w *world) fill(skills int) {
 	w.t.Helper()
 	for i := range skills {

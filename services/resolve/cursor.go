@@ -7,14 +7,14 @@ import (
 	"cairn/schemas"
 )
 
-// cursor is a place in a listing: behind an id of a collection. It holds
-// whatever is written and removed meanwhile.
+// cursor is a position in a listing, after an id of a collection. Writes and
+// deletions do not invalidate it.
 type cursor struct {
-	global bool // the global collection, though a tenant may have asked
+	global bool // the fallback to the global scope
 	after  string
 }
 
-// scope is the collection that the cursor is in.
+// scope returns the tenant of the collection that the cursor is in.
 func (c cursor) scope(tenant string) string {
 	if c.global {
 		return ""
@@ -22,7 +22,7 @@ func (c cursor) scope(tenant string) string {
 	return tenant
 }
 
-// next is the cursor behind the id, as callers carry it; nil behind the last.
+// next returns the encoded cursor after the id; nil after the last id.
 func (c cursor) next(id string) *string {
 	if id == "" {
 		return nil

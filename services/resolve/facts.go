@@ -13,20 +13,20 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// facts are the fields of a record by which it is chosen, read once.
+// facts are the fields by which records are selected.
 type facts struct {
 	domain, status, class, provider, contextType string
 }
 
-// taken is a change that was read: what the views are to hold of it.
+// taken is a decoded change.
 type taken struct {
 	facts  facts
 	edges  []graph.Edge
 	record []byte // as it is answered
 }
 
-// take reads the change's record, as strictly as registration did. A field
-// without a meaning in a record of its kind means nothing, whatever its name.
+// take decodes the change's record as strictly as registration does. Fields
+// without a meaning for the kind are ignored.
 func take(c catalog.Change) (taken, error) {
 	t, err := read(c)
 	if err != nil {
@@ -56,10 +56,10 @@ func read(c catalog.Change) (taken, error) {
 	}
 }
 
-// fields are those of the change's record that mean something in a T.
+// fields decodes the change's record as a T.
 func fields[T any](c catalog.Change) (f T, err error) {
 	if jsontext.Value(c.Record).Kind() != jsontext.KindBeginObject {
-		return f, errors.New("not a JSON object") // null would pass for an empty one
+		return f, errors.New("not a JSON object") // null would decode as an empty object
 	}
 	return f, json.Unmarshal(c.Record, &f)
 }
@@ -78,8 +78,8 @@ func skill(c catalog.Change) (taken, error) {
 	}), err
 }
 
-// contextBuilder also completes the record: the contract has a context type,
-// tools and instructions in each that is resolved.
+// contextBuilder also adds the members that the contract requires in responses:
+// the context type, tools and instructions.
 func contextBuilder(c catalog.Change) (taken, error) {
 	b, err := fields[schemas.ContextBuilder](c)
 	if err != nil {

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// An embedder that is away is asked again after a moment, then less often.
+	// Backoff of retries while the embedder is unavailable.
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = 10 * time.Second
 )
 
-// feed brings the log into an index. It follows by itself, so that records
-// are read on while an embedder is away.
+// feed applies the log to an index. It is separate from the view, so that the view
+// catches up while the embedder is unavailable.
 type feed struct {
-	index index.Index
-	view  *view // of the same log, which the index may be behind; nil: it is not counted
-	log   *slog.Logger
-	mark  *mark
-	stall chan struct{} // closed at the first failure
+	index     index.Index
+	view      *view // of the same log, to measure the lag; nil: not measured
+	log       *slog.Logger
+	watermark *watermark
+	stall     chan struct{} // closed at the first failure
 }
 
 func newFeed(ix index.Index, view *view, log *slog.Logger) *feed {
-	return &feed{index: ix, view: view, log: log, mark: newMark(), stall: make(chan struct{})}
+	return &feed{index: ix, view: view, log: log, watermark: newWatermark(), stall: make(chan struct{})}
 }
 
-// stalled closes when the index could not be fed for the first time.
+// stalled returns a channel that is closed after the first failure.
 func (f *feed) stalled() <-chan struct{} {
 	if f == nil {
 		return nil
@@ -39,8 +39,8 @@ func (f *feed) stalled() <-chan struct{} {
 	return f.stall
 }
 
-// apply puts the changes into the index, however long that takes. It gives up
-// when ctx ends, without an error.
+// apply applies the changes to the index and retries until it succeeds. It returns
+// nil when ctx ends.
 func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 	documents := projection.Changes(changes)
 	for wait := firstRetry; len(documents) > 0; wait = min(2*wait, lastRetry) {
@@ -58,27 +58,27 @@ func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 			return nil
 		}
 	}
-	f.mark.set(changes[len(changes)-1].Revision, nil)
+	f.watermark.set(changes[len(changes)-1].Revision, nil)
 	f.measure()
 	return nil
 }
 
-// measure counts how far the index is behind the records.
+// measure reports the lag of the index behind the view.
 func (f *feed) measure() {
 	if f.view == nil {
 		return
 	}
-	reached, _ := f.mark.get()
-	telemetry.IndexLag("embedded", max(f.view.Revision(), reached)-reached)
+	applied, _ := f.watermark.get()
+	telemetry.IndexLag("embedded", max(f.view.Revision(), applied)-applied)
 }
 
-// failed notes that the index is stuck; it is logged when it begins to be.
+// failed records that the index is stuck, and logs the first failure.
 func (f *feed) failed(err error) {
-	reached, stuck := f.mark.get()
+	applied, stuck := f.watermark.get()
 	if stuck == nil {
-		f.log.Warn("the index is behind", "revision", reached, "err", err)
+		f.log.Warn("the index is behind", "revision", applied, "err", err)
 	}
-	f.mark.set(reached, err)
+	f.watermark.set(applied, err)
 	f.measure()
 	select {
 	case <-f.stall:

@@ -20,7 +20,7 @@ func (w *world) health(ctx context.Context) (schemas.Health, error) {
 	return bus.Health("resolve").Call(ctx, w.conn, schemas.Nothing{})
 }
 
-func TestHealthOfAWorkerThatHasReadAll(t *testing.T) {
+func TestHealth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -67,7 +67,7 @@ func TestMinRevisionBeyondTheLog(t *testing.T) {
 	}
 }
 
-// The request does not say what it must have seen: the log's leader does.
+// Without Cairn-Min-Revision, a miss is decided at a fence of the log.
 func TestMissByIDIsDecidedByTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -85,7 +85,7 @@ func TestMissByIDIsDecidedByTheLog(t *testing.T) {
 	}
 }
 
-func TestUnreadableRecordIsSetAside(t *testing.T) {
+func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before the worker starts", "while it runs"} {
 		t.Run(when, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestUnreadableRecordIsSetAside(t *testing.T) {
 	}
 }
 
-// faulty is an embedder that is away at times.
+// faulty is an embedder that can be made unavailable.
 type faulty struct {
 	embed.Embedder
 	away atomic.Bool
@@ -135,7 +135,7 @@ type faulty struct {
 
 func (f *faulty) Embed(ctx context.Context, p embed.Purpose, texts []string) ([][]float32, error) {
 	if f.away.Load() {
-		return nil, errors.New("the embedder is away")
+		return nil, errors.New("embedder unavailable")
 	}
 	return f.Embedder.Embed(ctx, p, texts)
 }
@@ -149,7 +149,7 @@ func newFaulty(t testing.TB) *faulty {
 	return &faulty{Embedder: e}
 }
 
-func TestWithoutTheEmbedderRecordsAreReadOn(t *testing.T) {
+func TestEmbedderUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -162,7 +162,7 @@ func TestWithoutTheEmbedderRecordsAreReadOn(t *testing.T) {
 	if _, err := w.health(w.ctx()); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("health at a revision that search does not see: got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	if h, err := w.health(t.Context()); err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(h.Degraded[0], "the embedder is away") {
+	if h, err := w.health(t.Context()); err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(h.Degraded[0], "embedder unavailable") {
 		t.Errorf("health: got %+v, %v, want it to say that the embedder is away", h, err)
 	}
 	embedder.away.Store(false)
@@ -172,7 +172,7 @@ func TestWithoutTheEmbedderRecordsAreReadOn(t *testing.T) {
 	}
 }
 
-func TestSearchGoesOnWhileTheEmbedderIsAway(t *testing.T) {
+func TestSearchWithoutEmbedder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -186,7 +186,7 @@ func TestSearchGoesOnWhileTheEmbedderIsAway(t *testing.T) {
 	})
 }
 
-// eventually waits for the fact.
+// eventually waits until the condition is true.
 func (w *world) eventually(fact func() bool) {
 	w.t.Helper()
 	ctx := w.soon()
@@ -196,12 +196,12 @@ func (w *world) eventually(fact func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			w.t.Fatal("it does not come true")
+			w.t.Fatal("condition not met")
 		}
 	}
 }
 
-func TestRestartBringsEverythingBack(t *testing.T) {
+func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start := func() *world {

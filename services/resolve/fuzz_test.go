@@ -13,9 +13,9 @@ import (
 	"cairn/schemas"
 )
 
-// FuzzResolve has anything in the catalog, as a record of each kind and under
-// any key, and asks anything of it for a tenant: the answer is JSON, a refusal is
-// the caller's mistake, and nothing of another tenant is in it.
+// FuzzResolve stores arbitrary records under arbitrary keys and sends arbitrary
+// requests of a tenant: the response is JSON or a client error and contains no data
+// of another tenant.
 func FuzzResolve(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"skill.acme.=YQ", `{"tool_ids":["f.f.f"],"context_builder_ids":["f.f.f"],"guardrail_ids":["f.f.f"],"template_id":"f.f.f","score":1}`, `{"skill_id":"f.f.f","tool_ids":["f.f.f","o.o.o"],"tool_class":"x","query":"f"}`},
@@ -35,7 +35,7 @@ func FuzzResolve(f *testing.F) {
 		if aKey.MatchString(key) && len(key) < 1000 && !strings.Contains(key, ".other.o.o.o") {
 			subject := "$KV.catalog." + key
 			w.raw(t, subject, record)
-			defer func() { _, _ = w.conn.JetStream().PublishMsg(t.Context(), bucket.Marker(subject)) }() // else the catalog is a little larger
+			defer func() { _, _ = w.conn.JetStream().PublishMsg(t.Context(), bucket.Marker(subject)) }() // after an error the catalog is slightly larger
 		}
 		var revision uint64
 		for _, kind := range schemas.Kinds() {
@@ -58,10 +58,10 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// aKey is what can be published, though it may be none of a bucket.
+// aKey matches publishable subjects, including invalid keys.
 var aKey = regexp.MustCompile(`^[!-)+-\-/-=?-~]+(\.[!-)+-\-/-=?-~]+)*$`)
 
-// raw writes to the log, past the catalog.
+// raw publishes to the log without the catalog's validation.
 func (w *world) raw(t *testing.T, subject string, record []byte) uint64 {
 	t.Helper()
 	ack, err := w.conn.JetStream().Publish(t.Context(), subject, record)

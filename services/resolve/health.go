@@ -15,14 +15,14 @@ import (
 	"cairn/services/internal/projection"
 )
 
-// healthTime is how long backends have to say how they are.
+// healthTime bounds the health checks of the backends.
 const healthTime = 650 * time.Millisecond
 
-// most is how many records set aside the health names.
-const most = 5
+// maxExamples is the maximum number of quarantined records named in the health.
+const maxExamples = 5
 
-// health answers once records and index have reached the revision that the
-// caller asks for, or refuses; that is how a registration is confirmed.
+// health returns once view and index have applied the minimum revision of the
+// request, or an error. Registrations are confirmed by it.
 func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 	stuck, err := r.searchCurrent(ctx)
 	if err != nil {
@@ -36,8 +36,8 @@ func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 		Revision: r.view.Revision(),
 	}
 	if r.feed != nil {
-		reached, _ := r.feed.mark.get()
-		h.Revision = min(h.Revision, reached)
+		applied, _ := r.feed.watermark.get()
+		h.Revision = min(h.Revision, applied)
 	}
 	if stuck && h.Revision < bus.MinRevision(ctx) {
 		return schemas.Health{}, behind("index", bus.MinRevision(ctx), h.Revision)
@@ -49,8 +49,8 @@ func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 	return h, nil
 }
 
-// backends is what is wrong with the servers behind, one sentence each, and
-// notes how the index is that others feed.
+// backends returns the problems of the backends and sets the state of the shared
+// index.
 func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
@@ -66,43 +66,43 @@ func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
 	}
 	asking.Wait()
 	if away != nil {
-		wrong = append(wrong, "search goes by words alone: "+away.Error())
+		wrong = append(wrong, "search compares words only: "+away.Error())
 	}
 	return wrong
 }
 
-// degraded is what is missing, one sentence each.
+// degraded returns the reasons for a degraded status.
 func (r *Resolver) degraded() []string {
 	var said []string
 	if r.feed != nil {
-		if reached, stuck := r.feed.mark.get(); stuck != nil {
-			said = append(said, fmt.Sprintf("search sees the catalog up to revision %d: %v", reached, stuck))
+		if applied, stuck := r.feed.watermark.get(); stuck != nil {
+			said = append(said, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, stuck))
 		}
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.lost != nil {
-		said = append(said, "the catalog is no longer followed: "+r.lost.Error())
+		said = append(said, "stopped following the catalog: "+r.lost.Error())
 	}
-	if n := len(r.aside); n > 0 {
-		said = append(said, fmt.Sprintf("%d records cannot be read and are set aside, such as %v", n, r.examples()))
+	if n := len(r.quarantined); n > 0 {
+		said = append(said, fmt.Sprintf("%d records are unreadable and quarantined, such as %v", n, r.examples()))
 	}
 	return said
 }
 
-// examples are the keys of the first records set aside. The caller holds mu.
+// examples returns the keys of the oldest quarantined records. The caller holds mu.
 func (r *Resolver) examples() []string {
 	type record struct {
 		node     graph.Node
 		revision uint64
 	}
 	var list []record
-	for node, revision := range r.aside {
+	for node, revision := range r.quarantined {
 		list = append(list, record{node, revision})
 	}
 	slices.SortFunc(list, func(a, b record) int { return cmp.Compare(a.revision, b.revision) })
 	var keys []string
-	for _, a := range list[:min(most, len(list))] {
+	for _, a := range list[:min(maxExamples, len(list))] {
 		keys = append(keys, fmt.Sprintf("%s at revision %d", keyOf(a.node), a.revision))
 	}
 	return keys

@@ -9,8 +9,8 @@ import (
 	"cairn/schemas"
 )
 
-// pageBytes is where a page ends before its limit. With the largest record
-// behind it, 1 MiB, a page is far within what NATS servers are set up to take.
+// pageBytes ends a page before its limit. With one more record of at most 1 MiB, a
+// page stays below the usual max_payload of NATS servers.
 const pageBytes = 512 << 10
 
 func (r *Resolver) listSkills(ctx context.Context, q schemas.ListQuery) (schemas.SkillList, error) {
@@ -24,7 +24,7 @@ func (r *Resolver) listTools(ctx context.Context, q schemas.ListQuery) (schemas.
 	return schemas.ToolList{Tools: page, NextCursor: next}, err
 }
 
-// filter is what the records of a listing have in common; empty: anything.
+// filter selects the records of a listing; empty fields match any value.
 type filter struct{ domain, class, provider string }
 
 func (f filter) fits(of facts) bool {
@@ -34,9 +34,9 @@ func (f filter) fits(of facts) bool {
 		(f.provider == "" || f.provider == of.provider)
 }
 
-// list is a page of the kind's active records. They are the tenant's own, or
-// the global ones where none of its own fits; the first page decides which,
-// and its cursor carries the decision to the others.
+// list returns a page of the kind's active records: those of the tenant, or the
+// global ones if no record of the tenant matches. The first page decides, and its
+// cursor encodes the scope.
 func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
 	if err := r.current(ctx); err != nil {
 		return nil, nil, err
@@ -63,8 +63,8 @@ func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) (
 	return nil, nil, nil
 }
 
-// page is up to limit records behind the id, and the id of the last of them
-// when there are more.
+// page returns up to limit records after the id, and the id of the last one if
+// there are more.
 func (r *Resolver) page(kind, scope, after string, want filter, limit int) (page []jsontext.Value, next string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -13,8 +13,8 @@ import (
 	"cairn/schemas"
 )
 
-// pages lists skills, calling between after each page, and gives the ids page
-// by page.
+// pages lists skills, calls between after each page, and returns the ids of each
+// page.
 func (w *world) pages(tenant string, limit int, between func(page int)) [][]string {
 	w.t.Helper()
 	q := schemas.ListQuery{TenantID: asTenant(tenant).TenantID, Limit: &limit}
@@ -73,10 +73,10 @@ func TestCursorIsStableUnderWrites(t *testing.T) {
 		w.put(skill, "", id, `{"skill_id":"`+id+`"}`)
 	}
 	got := w.pages("acme", 2, func(int) {
-		w.put(skill, "", "a.1", `{"skill_id":"a.1"}`)     // before the cursor: not seen
-		w.put(skill, "", "e.1", `{"skill_id":"e.1"}`)     // behind it: seen
-		w.remove(skill, "", "d.1")                        // the cursor's own id
-		w.put(skill, "acme", "g.1", `{"skill_id":"g.1"}`) // the tenant has its own now
+		w.put(skill, "", "a.1", `{"skill_id":"a.1"}`)     // before the cursor: not included
+		w.put(skill, "", "e.1", `{"skill_id":"e.1"}`)     // after the cursor: included
+		w.remove(skill, "", "d.1")                        // the id of the cursor
+		w.put(skill, "acme", "g.1", `{"skill_id":"g.1"}`) // the tenant now has a record
 	})
 	want := [][]string{{"b.1", "d.1"}, {"e.1", "f.1"}, {"h.1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -84,7 +84,7 @@ func TestCursorIsStableUnderWrites(t *testing.T) {
 	}
 }
 
-func TestPageEndsBeforeItIsTooLarge(t *testing.T) {
+func TestPageBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serve()

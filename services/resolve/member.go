@@ -7,11 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// member is a member of a JSON object, its value as JSON.
+// member is a member of a JSON object with its encoded value.
 type member struct{ name, value string }
 
-// complete is the object with those members added that it does not have; one
-// that is null counts as absent.
+// complete adds the defaults of members that are absent or null.
 func complete(object []byte, defaults []member) ([]byte, error) {
 	var has map[string]jsontext.Value
 	if err := json.Unmarshal(object, &has); err != nil {
@@ -31,14 +30,14 @@ func complete(object []byte, defaults []member) ([]byte, error) {
 	return rebuild(object, missing, func(name string) bool { return !null[name] })
 }
 
-// scored is the object with the score as its first member, whatever it has
-// under that name itself.
+// scored returns the object with the score as its first member, in place of any
+// member of that name.
 func scored(object []byte, score jsontext.Value) ([]byte, error) {
 	first := []member{{"score", string(score)}}
 	if bytes.Contains(object, []byte("score")) || bytes.IndexByte(object, '\\') >= 0 {
 		return rebuild(object, first, func(name string) bool { return name != "score" })
 	}
-	// Nothing in the object can be that name: its members follow as they are.
+	// No member has that name, so the members can be copied.
 	rest := bytes.TrimLeft(bytes.TrimSpace(object)[1:], " \t\r\n")
 	b := append([]byte(`{"score":`), score...)
 	if rest[0] != '}' {
@@ -47,7 +46,7 @@ func scored(object []byte, score jsontext.Value) ([]byte, error) {
 	return append(b, rest...), nil
 }
 
-// rebuild is the object with its members that are to be kept behind the first.
+// rebuild returns the object with the members first, followed by those to keep.
 func rebuild(object []byte, first []member, keep func(name string) bool) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := jsontext.NewEncoder(&b)
@@ -55,7 +54,7 @@ func rebuild(object []byte, first []member, keep func(name string) bool) ([]byte
 	if _, err := decoder.ReadToken(); err != nil {
 		return nil, err
 	}
-	_ = encoder.WriteToken(jsontext.BeginObject) // a buffer takes everything
+	_ = encoder.WriteToken(jsontext.BeginObject) // writing to a buffer does not fail
 	for _, m := range first {
 		_ = encoder.WriteToken(jsontext.String(m.name))
 		_ = encoder.WriteValue(jsontext.Value(m.value))

@@ -14,10 +14,10 @@ import (
 	"cairn/schemas"
 )
 
-// record is a row's record: its kind, its tenant and its JSON.
+// record is a record of a row: kind, tenant and JSON.
 type record struct{ kind, tenant, json string }
 
-// put registers the record under the id that it has.
+// records registers the records under their ids.
 func (w *world) records(list ...record) {
 	w.t.Helper()
 	for _, r := range list {
@@ -42,7 +42,7 @@ const (
 	tmpl    = schemas.KindTemplate
 )
 
-// ids are the ids of records of the kind, each with its marker if it has one.
+// ids returns the ids of the records, each with its marker if it has one.
 func ids(t testing.TB, kind string, records []jsontext.Value) []string {
 	t.Helper()
 	list := []string{}
@@ -66,7 +66,7 @@ func ids(t testing.TB, kind string, records []jsontext.Value) []string {
 	return list
 }
 
-// parts is a skill package as ids.
+// parts is a skill package reduced to ids.
 type parts struct {
 	Skill, Template             string
 	Builders, Guardrails, Tools []string

@@ -9,17 +9,16 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// mostPackages is what the packages kept may take together, in bytes.
+// mostPackages bounds the total size of cached packages, in bytes.
 const mostPackages = 32 << 20
 
-// wanted names an answer about a skill.
+// wanted is the key of a cached package.
 type wanted struct {
 	tenant, skill string
 	explain       bool
 }
 
-// packages keeps the enriched packages that were asked for, as JSON, until the
-// catalog changes: the same few skills are asked for again and again.
+// packages caches encoded skill packages until the catalog changes.
 type packages struct {
 	mu   sync.Mutex
 	size int
@@ -33,7 +32,7 @@ func (p *packages) get(w wanted) (jsontext.Value, bool) {
 	return body, ok
 }
 
-// put keeps body; when there is no more room, it alone.
+// put caches body. When the cache is full, it removes all other packages.
 func (p *packages) put(w wanted, body jsontext.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,16 +42,16 @@ func (p *packages) put(w wanted, body jsontext.Value) {
 	p.kept[w] = body
 }
 
-// forget keeps nothing. The caller holds the resolver's mu for writing, so that
-// nothing of before is put afterwards.
+// forget empties the cache. The caller holds the resolver's mu for writing, so
+// that no outdated package is cached afterwards.
 func (p *packages) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept, p.size = nil, 0
 }
 
-// enriched is the skill with all that serves it.
-func (s asked) enriched() *schemas.SkillPackage {
+// enriched returns the skill with its context builders, guardrails, tools and template.
+func (s resolvedSkill) enriched() *schemas.SkillPackage {
 	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.record(s.skill), Template: jsontext.Value(`{}`)}
 	s.why.add(s.skill, "skill_id")
 	builders := s.builders()

@@ -1,7 +1,7 @@
-// Package resolve answers what agents ask at runtime: which skill, with all
-// that serves it, which agent, which tools. A worker holds the whole catalog
-// in memory, as records and as a graph, and reads along with its log; what it
-// answers is at most a moment old, and as new as the caller asks for.
+// Package resolve answers runtime queries for skills, agents and tools. A worker
+// holds the whole catalog in memory, as a view and a graph that follow its log.
+// Responses lag the log by moments, and include the minimum revision of the
+// request.
 package resolve
 
 import (
@@ -21,58 +21,57 @@ import (
 	"cairn/services/internal/index"
 )
 
-// Deps are what a resolver works with.
+// Deps are the dependencies of a resolver.
 type Deps struct {
 	Catalog *catalog.Catalog
 	Index   index.Index // closed by the caller, after the resolver
-	// Feed says that the index is this worker's own and begins empty, so that
-	// the resolver fills it from the log. Any other may be away: the resolver
-	// keeps a spare.
+	// Feed means that the index is empty and private to this worker, so that the
+	// resolver fills it from the log. A shared index may become unavailable, so the
+	// resolver keeps a fallback index of words.
 	Feed     bool
-	Backends map[string]string // the URLs in use, for the health
-	// Embedder is asked how it is, for the health; nil when there is none to ask.
+	Backends map[string]string // URLs for the health
+	// Embedder is checked by the health; nil if there is none.
 	Embedder embed.Embedder
 	Log      *slog.Logger
 }
 
-// Resolver is a view of the catalog that follows its log. It may be used
-// concurrently.
+// Resolver is a projection of the catalog. It is safe for concurrent use.
 type Resolver struct {
-	deps  Deps
-	feed  *feed  // of the worker's own index; nil when others feed it
-	spare *spare // for an index that others feed; else nil
+	deps     Deps
+	feed     *feed     // fills the worker's own index; nil if the index is shared
+	fallback *fallback // fallback for a shared index; else nil
 
-	// mu is held for writing while changes are taken in, so that who reads
-	// sees a record and its links at one revision.
-	mu     sync.RWMutex
-	view   *view
-	graph  *graph.Graph
-	reader graph.Reader          // of the graph; to be used while mu is held
-	aside  map[graph.Node]uint64 // unreadable records, and their revisions
-	packed packages
-	lasts  singleflight.Group // reads of the log's last revision
+	// mu is held for writing while changes are applied, so that readers see a
+	// record and its links at one revision.
+	mu          sync.RWMutex
+	view        *view
+	graph       *graph.Graph
+	reader      graph.Reader          // of the graph; requires mu
+	quarantined map[graph.Node]uint64 // unreadable records and their revisions
+	packed      packages
+	lasts       singleflight.Group // shared reads of the log's revision
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup
-	lost   error // why the log is no longer followed; guarded by mu
+	lost   error // why the resolver stopped following the log; guarded by mu
 }
 
-// Open reads the catalog and returns when all that it holds now has been taken
-// in: records and links, and the index as far as its embedder lets it. The
-// caller closes the resolver, which follows the log until then.
+// Open returns when the view has applied the current log, and the worker's own
+// index has too or has stalled because of its embedder. The resolver follows the
+// log until the caller closes it.
 func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	r := &Resolver{
-		deps:  deps,
-		view:  catalog.NewView[kept](),
-		graph: graph.New(),
-		aside: map[graph.Node]uint64{},
+		deps:        deps,
+		view:        catalog.NewView[kept](),
+		graph:       graph.New(),
+		quarantined: map[graph.Node]uint64{},
 	}
 	r.reader = graph.Reader{Graph: r.graph, Has: r.has}
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	if !deps.Feed {
-		r.spare = newSpare(r)
-		r.follow.Go(func() { r.spare.run(following) })
+		r.fallback = newFallback(r)
+		r.follow.Go(func() { r.fallback.run(following) })
 	}
 	read := r.start(following, r.apply)
 	fed := closed()
@@ -86,15 +85,15 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 		r.Close()
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
-	if deps.Feed { // else it is the spare that is filled last
-		r.follow.Go(debug.FreeOSMemory) // what it took is not needed again
+	if deps.Feed { // otherwise the fallback is filled last
+		r.follow.Go(debug.FreeOSMemory) // releases the memory used by the replay
 	}
 	return r, nil
 }
 
-// start follows the log in a goroutine that Close waits for, until ctx ends,
-// and notes when it could not. The channel it answers with closes when all that
-// is in the log now was applied, or when it is no longer followed.
+// start follows the log in a goroutine that Close waits for, until ctx ends, and
+// records its failure. The returned channel is closed when the current log has been
+// applied or following has failed.
 func (r *Resolver) start(ctx context.Context, apply func([]catalog.Change) error) <-chan struct{} {
 	ready := make(chan struct{})
 	once := sync.OnceFunc(func() { close(ready) })
@@ -104,7 +103,7 @@ func (r *Resolver) start(ctx context.Context, apply func([]catalog.Change) error
 			r.mu.Lock()
 			r.lost = errors.Join(r.lost, err)
 			r.mu.Unlock()
-			r.deps.Log.Error("the catalog is no longer followed", "err", err)
+			r.deps.Log.Error("stopped following the catalog", "err", err)
 		}
 	})
 	return ready
@@ -116,7 +115,7 @@ func closed() <-chan struct{} {
 	return c
 }
 
-// opened waits until the records are read, and the index is as far as it gets.
+// opened waits until the view has caught up and the index has caught up or stalled.
 func (r *Resolver) opened(ctx context.Context, read, fed <-chan struct{}) error {
 	select {
 	case <-read:
@@ -134,15 +133,14 @@ func (r *Resolver) opened(ctx context.Context, read, fed <-chan struct{}) error 
 	return r.lost
 }
 
-// Close ends the reading of the log and returns when nothing runs any more.
-// What is served goes on with what was read.
+// Close stops following the log and waits for all goroutines. Requests are still
+// answered from the view.
 func (r *Resolver) Close() {
 	r.stop()
 	r.follow.Wait()
 }
 
-// Serve answers the resolve and listing endpoints, and the service's health,
-// on s.
+// Serve answers the resolve and listing endpoints and the service's health on s.
 func (r *Resolver) Serve(s *bus.Service) error {
 	return errors.Join(
 		bus.ResolveSkill.Serve(s, r.skill),

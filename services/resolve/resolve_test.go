@@ -17,7 +17,7 @@ import (
 	"cairn/services/resolve"
 )
 
-// world is a catalog with a resolve worker beside it.
+// world is a catalog with resolve workers.
 type world struct {
 	t       testing.TB
 	server  *bus.Server

@@ -14,8 +14,8 @@ import (
 	"cairn/services/internal/index"
 )
 
-// beyond is how many hits more than wanted are asked for: an index that is
-// behind may find records that are gone or no longer active.
+// beyond is the number of additional hits to request, because an outdated index may
+// return records that were removed or are no longer active.
 const beyond = 10
 
 // found is a hit with its record.
@@ -72,8 +72,8 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 	}, nil
 }
 
-// search is the hits with their records, as the worker knows them. Where all
-// of the tenant's have gone meanwhile, it is the global ones.
+// search returns the hits with their records. It falls back to the global scope if
+// none of the tenant's hits is active.
 func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, degraded string, err error) {
 	stuck, err := r.searchCurrent(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 	return hits[:min(wanted, len(hits))], result.Degraded, nil
 }
 
-// active is what was found and is active still, with its records.
+// active returns the hits whose records are active.
 func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -114,7 +114,7 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 }
 
 // notFound returns err for a search without hits. Its detail names a degradation,
-// which may be the cause; the query is not repeated.
+// which may be the cause; it does not contain the query.
 func notFound(err *schemas.Error, kind, tenant, degraded string) error {
 	detail := fmt.Sprintf("no active %s %s matches the query", kind, within(tenant))
 	if degraded != "" {
@@ -123,7 +123,7 @@ func notFound(err *schemas.Error, kind, tenant, degraded string) error {
 	return err.Because(detail)
 }
 
-// within names the scope of a lookup for the tenant.
+// within describes the scope of a lookup for the tenant.
 func within(tenant string) string {
 	if tenant == "" {
 		return "in the global collection"

@@ -13,7 +13,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-// library has skills and agents of two domains, global and of a tenant.
+// library registers skills and agents of two domains, global and of a tenant.
 func library(w *world) {
 	w.records(
 		record{skill, "", `{"skill_id":"net.vlan","display_name":"VLAN audit","purpose":"Audit virtual networks of switches","extra":{"kept":true},"score":7}`},
@@ -26,7 +26,7 @@ func library(w *world) {
 	)
 }
 
-// searched is a hit as the tests look at it.
+// searched is a decoded hit.
 type searched struct {
 	SkillID string          `json:"skill_id"`
 	Score   float64         `json:"score"`
@@ -96,7 +96,7 @@ func TestSkillSearch(t *testing.T) {
 	}
 }
 
-func TestSkillHitIsTheRecordWithItsScore(t *testing.T) {
+func TestSkillHit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -114,7 +114,7 @@ func TestSkillHitIsTheRecordWithItsScore(t *testing.T) {
 	}
 }
 
-func TestSearchIsExplained(t *testing.T) {
+func TestExplainSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -131,8 +131,8 @@ func TestSearchIsExplained(t *testing.T) {
 	}
 }
 
-// An explanation has the ranks of what was compared, and no others.
-func TestSearchComparesWhatIsAskedFor(t *testing.T) {
+// An explanation contains the ranks of the selected methods only.
+func TestSearchMethods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -168,7 +168,7 @@ func TestSearchComparesWhatIsAskedFor(t *testing.T) {
 			}
 		}
 	}
-	// As with top_k, what a search would do does not matter to who names the skill.
+	// The search method is ignored when the request has a skill_id.
 	byID := schemas.SkillQuery{SkillID: "net.vlan", Search: schemas.SearchVector}
 	if _, err := bus.ResolveSkill.Call(w.ctx(), w.conn, byID); err != nil {
 		t.Errorf("by id: %v", err)
@@ -217,7 +217,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-func TestRemovedSkillIsNotFoundAnyMore(t *testing.T) {
+func TestRemovedSkill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -231,9 +231,9 @@ func TestRemovedSkillIsNotFoundAnyMore(t *testing.T) {
 	}
 }
 
-// Both workers of the queue group answer some of the requests, and neither was
-// asked whether it has read as far.
-func TestWhatWasWrittenIsReadFromEitherWorker(t *testing.T) {
+// Both workers of the queue group answer requests; neither has confirmed the
+// revision before.
+func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serve()
@@ -251,7 +251,7 @@ func TestWhatWasWrittenIsReadFromEitherWorker(t *testing.T) {
 	}
 }
 
-func TestIndexThatOthersFeedIsSearchedAsItIs(t *testing.T) {
+func TestSharedIndex(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ix, err := index.Open("embedded:", newFaulty(t), "")

@@ -12,7 +12,7 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// skill answers either form of the request.
+// skill answers both forms of the request.
 func (r *Resolver) skill(ctx context.Context, q schemas.SkillQuery) (schemas.SkillAnswer, error) {
 	if q.SkillID == "" {
 		hits, err := r.searchSkills(ctx, q)
@@ -22,7 +22,7 @@ func (r *Resolver) skill(ctx context.Context, q schemas.SkillQuery) (schemas.Ski
 	return schemas.SkillAnswer{Written: body}, err
 }
 
-// packageOf is the enriched package as JSON.
+// packageOf returns the encoded skill package.
 func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body jsontext.Value, err error) {
 	if err := r.current(ctx); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 	if body, ok := r.packed.get(this); ok {
 		return body, nil
 	}
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil {
 			r.packed.put(this, body)
 		}
@@ -41,7 +41,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 }
 
 func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		builders := slices.DeleteFunc(s.builders(), func(b graph.Reach) bool {
 			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
@@ -63,7 +63,7 @@ func missingBuilders(q schemas.ContextQuery) string {
 }
 
 func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		t, ok := s.template()
 		if !ok {
 			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template %s", q.SkillID, within(q.Tenant())))
@@ -76,7 +76,7 @@ func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.
 }
 
 func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s asked) error {
+	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		a.Guardrails = s.records(s.guardrails())
 		a.Explain = s.why.list
 		return nil
@@ -84,9 +84,9 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 	return a, err
 }
 
-// ofSkill calls answer with the skill that the id means to the one who asks,
-// while all records stay as they are. Its status does not matter.
-func (r *Resolver) ofSkill(ctx context.Context, who schemas.QueryOptions, id string, answer func(asked) error) error {
+// ofSkill calls answer with the skill of the id in the tenant's scope, regardless
+// of its status, while holding mu for reading.
+func (r *Resolver) ofSkill(ctx context.Context, who schemas.QueryOptions, id string, answer func(resolvedSkill) error) error {
 	if err := r.current(ctx); err != nil {
 		return err
 	}
@@ -99,5 +99,5 @@ func (r *Resolver) ofSkill(ctx context.Context, who schemas.QueryOptions, id str
 	if !ok {
 		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q %s", id, within(who.Tenant())))
 	}
-	return answer(asked{r, who.Tenant(), node, &reasons{wanted: who.Explain}})
+	return answer(resolvedSkill{r, who.Tenant(), node, &reasons{wanted: who.Explain}})
 }

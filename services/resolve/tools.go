@@ -9,8 +9,7 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// tools answers in the order of the ids; one that is asked twice is answered
-// once.
+// tools answers in the order of the ids, ignoring duplicates.
 func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
 	if err := r.current(ctx); err != nil {
 		return a, err
@@ -42,9 +41,9 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 	return a, nil
 }
 
-// toolClass answers with the active tools of the class, the tenant's own or,
-// where it has none, the global ones. The contract leaves inactive tools open;
-// a class is a listing, and listings show what is active.
+// toolClass returns the active tools of the class, those of the tenant or, if it has
+// none, the global ones. The contract does not specify inactive tools; a class is a
+// listing, and listings contain active records only.
 func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
 	if err := r.current(ctx); err != nil {
 		return a, err

@@ -94,9 +94,8 @@ func TestToolClass(t *testing.T) {
 	}
 }
 
-// TestUnknownToolsAreOneRead counts the requests to JetStream that 1,000 unknown
-// ids lead to.
-func TestUnknownToolsAreOneRead(t *testing.T) {
+// TestUnknownToolsReadOnce counts the JetStream requests for 1,000 unknown ids.
+func TestUnknownToolsReadOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put(tool, "", "p.s.one", `{"tool_id":"p.s.one"}`)
@@ -120,7 +119,7 @@ func TestUnknownToolsAreOneRead(t *testing.T) {
 		t.Errorf("got %d tools and %d missing, %v, want 1 and 999", len(a.Tools), len(a.Missing), err)
 	}
 	w.eventually(func() bool { return requests.Load() > 0 })
-	// A follower whose log is idle reads a message every 500 ms.
+	// A follower of an idle log reads a message every 500 ms.
 	if got := requests.Load(); got > 20 {
 		t.Errorf("%d requests, want about one", got)
 	}

@@ -11,10 +11,10 @@ import (
 	"cairn/schemas"
 )
 
-// patience is how long a request waits for this worker to catch up.
-const patience = 2 * time.Second
+// catchUpTimeout bounds the wait of a request for this worker to catch up.
+const catchUpTimeout = 2 * time.Second
 
-// current waits until the records are as new as the caller demands.
+// current waits until the view has applied the minimum revision of the request.
 func (r *Resolver) current(ctx context.Context) error {
 	revision := bus.MinRevision(ctx)
 	if r.view.Revision() >= revision {
@@ -26,9 +26,9 @@ func (r *Resolver) current(ctx context.Context) error {
 	return r.reach(ctx, revision)
 }
 
-// exists returns ErrMalformed for a revision that is beyond the log's last. The
-// leader's word admits a revision; only a fence refuses one, since a server that
-// lost the leadership may not know the newest writes.
+// exists returns ErrMalformed for a revision after the newest of the log. The
+// leader's state suffices to accept a revision; rejecting one takes a fence, since
+// a deposed leader may not know the newest writes.
 func (r *Resolver) exists(ctx context.Context, revision uint64) error {
 	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
 		last, err := r.last(ctx)
@@ -48,7 +48,7 @@ func (r *Resolver) exists(ctx context.Context, revision uint64) error {
 	})
 }
 
-// last returns the catalog's revision. Calls at the same time share one read.
+// last returns the catalog's revision. Concurrent calls share one read.
 func (r *Resolver) last(ctx context.Context) (uint64, error) {
 	last, err, _ := r.lasts.Do("", func() (any, error) {
 		return r.deps.Catalog.Revision(context.WithoutCancel(ctx))
@@ -56,7 +56,7 @@ func (r *Resolver) last(ctx context.Context) (uint64, error) {
 	return last.(uint64), err
 }
 
-// reach waits until the records are at the revision.
+// reach waits until the view has applied the revision.
 func (r *Resolver) reach(ctx context.Context, revision uint64) error {
 	if r.view.Revision() >= revision {
 		return nil
@@ -68,10 +68,10 @@ func (r *Resolver) reach(ctx context.Context, revision uint64) error {
 	return err
 }
 
-// wait calls until with a bounded time, without the slot of the request: a
-// request that waits for the log leaves the worker to the others.
+// wait calls until with catchUpTimeout and without the slot of the request, so that
+// other requests can use it.
 func wait(ctx context.Context, until func(context.Context) error) error {
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
 	return bus.Park(waiting, until)
 }
@@ -80,9 +80,10 @@ func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// searchCurrent waits until the index is as new as the caller demands. It does
-// not wait for an index that is stuck, which the answer reports. An index that
-// registration feeds has the revision before the caller learns it.
+// searchCurrent waits until the index has applied the minimum revision of the
+// request. It does not wait for a stuck index, which degrades the response. It
+// does not wait for a shared index either: registration updates it before it
+// returns the revision.
 func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 	if err := r.current(ctx); err != nil || r.feed == nil {
 		return false, err
@@ -92,14 +93,14 @@ func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 
 func (f *feed) current(ctx context.Context) (stuck bool, err error) {
 	revision := bus.MinRevision(ctx)
-	if reached, stall := f.mark.get(); reached >= revision {
+	if applied, stall := f.watermark.get(); applied >= revision {
 		return stall != nil, nil
 	}
-	err = f.mark.await(ctx, revision)
-	reached, stall := f.mark.get()
+	err = f.watermark.await(ctx, revision)
+	applied, stall := f.watermark.get()
 	switch {
 	case late(err):
-		return false, behind("index", revision, reached)
+		return false, behind("index", revision, applied)
 	case errors.Is(err, bus.ErrNotParked):
 		return false, err
 	default:
@@ -107,14 +108,14 @@ func (f *feed) current(ctx context.Context) (stuck bool, err error) {
 	}
 }
 
-func behind(what string, wanted, reached uint64) error {
+func behind(what string, wanted, applied uint64) error {
 	return schemas.ErrUnavailable.Because(fmt.Sprintf(
-		"the worker's %s are at revision %d of the catalog, and the request demands %d", what, reached, wanted))
+		"the %s of the worker have applied revision %d of the catalog; the request requires %d", what, applied, wanted))
 }
 
-// find waits for the records of the ids that the view lacks: an id that is
-// missing afterwards had no record when the request arrived. One fence decides
-// all ids.
+// find waits for records that the view lacks: an id that is still missing
+// afterwards had no record when the request arrived. It reads one fence for all
+// ids.
 func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string) error {
 	if !r.lacks(kind, tenant, ids) {
 		return nil
@@ -130,7 +131,7 @@ func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string)
 	return r.reach(ctx, fence)
 }
 
-// lacks reports whether any of the ids means no record to the tenant.
+// lacks reports whether any of the ids has no record in the tenant's scope.
 func (r *Resolver) lacks(kind, tenant string, ids []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

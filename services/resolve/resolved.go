@@ -7,24 +7,24 @@ import (
 	"cairn/services/internal/graph"
 )
 
-// asked is a skill in the eyes of a tenant. It is used while mu is held.
-type asked struct {
+// resolvedSkill is a skill in the scope of a tenant. The caller holds mu while using it.
+type resolvedSkill struct {
 	*Resolver
 	tenant string
 	skill  graph.Node
 	why    *reasons
 }
 
-func (s asked) builders() []graph.Reach {
+func (s resolvedSkill) builders() []graph.Reach {
 	return s.reader.ContextBuilders(s.tenant, s.skill, s.factsOf(s.skill).domain)
 }
 
-func (s asked) guardrails() []graph.Reach {
+func (s resolvedSkill) guardrails() []graph.Reach {
 	return s.reader.Guardrails(s.tenant, s.skill, s.factsOf(s.skill).domain)
 }
 
-// tools are those of the context builders and of the skill, once each.
-func (s asked) tools(builders []graph.Reach) []graph.Reach {
+// tools returns the tools of the context builders and of the skill, without duplicates.
+func (s resolvedSkill) tools(builders []graph.Reach) []graph.Reach {
 	var tools []graph.Reach
 	seen := map[graph.Node]bool{}
 	for _, from := range append(builders[:len(builders):len(builders)], graph.Reach{Node: s.skill}) {
@@ -38,12 +38,12 @@ func (s asked) tools(builders []graph.Reach) []graph.Reach {
 	return tools
 }
 
-func (s asked) template() (graph.Reach, bool) {
+func (s resolvedSkill) template() (graph.Reach, bool) {
 	return s.reader.Template(s.tenant, s.skill)
 }
 
-// records are the records reached, each with its reason.
-func (s asked) records(reached []graph.Reach) []jsontext.Value {
+// records returns the records of the nodes and adds their explanations.
+func (s resolvedSkill) records(reached []graph.Reach) []jsontext.Value {
 	records := make([]jsontext.Value, len(reached))
 	for i, n := range reached {
 		records[i] = s.record(n.Node)
@@ -52,7 +52,7 @@ func (s asked) records(reached []graph.Reach) []jsontext.Value {
 	return records
 }
 
-// reasons are the explanations of an answer, when they are wanted.
+// reasons collects the explanations of a response if they were requested.
 type reasons struct {
 	wanted bool
 	list   []schemas.Explanation

@@ -17,8 +17,7 @@ import (
 	"cairn/services/internal/index"
 )
 
-// without starts a worker whose index, which others feed, is at a port on which
-// nobody listens.
+// without starts a worker with an unavailable shared index.
 func (w *world) without() {
 	w.t.Helper()
 	w.start(openIndex(w.t, "http://127.0.0.1:1"), false)
@@ -37,7 +36,7 @@ func openIndex(t testing.TB, url string) index.Index {
 	return ix
 }
 
-func TestWhileTheIndexIsAway(t *testing.T) {
+func TestIndexUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -55,7 +54,7 @@ func TestWhileTheIndexIsAway(t *testing.T) {
 	}
 }
 
-func TestSkillsAreFoundByTheirWordsWhileTheIndexIsAway(t *testing.T) {
+func TestFallbackSkills(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -92,7 +91,7 @@ func TestSkillsAreFoundByTheirWordsWhileTheIndexIsAway(t *testing.T) {
 	}
 }
 
-func TestAgentIsFoundByItsWordsWhileTheIndexIsAway(t *testing.T) {
+func TestFallbackAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -103,7 +102,7 @@ func TestAgentIsFoundByItsWordsWhileTheIndexIsAway(t *testing.T) {
 	}
 }
 
-// hanging is an index whose searches end with the patience of who asks.
+// hanging is an index whose searches block until their context ends.
 type hanging struct{ index.Index }
 
 func (hanging) Search(ctx context.Context, _ index.Query) (index.Result, error) {
@@ -111,7 +110,7 @@ func (hanging) Search(ctx context.Context, _ index.Query) (index.Result, error) 
 	return index.Result{}, ctx.Err()
 }
 
-func TestIndexThatHangsLeavesTimeForAnAnswer(t *testing.T) {
+func TestHangingIndex(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -124,9 +123,9 @@ func TestIndexThatHangsLeavesTimeForAnAnswer(t *testing.T) {
 	}
 }
 
-// The first search does not wait until the log is quiet, only until all that
-// is in it was read.
-func TestFirstSearchWhileTheIndexIsAwayFindsTheLastRecord(t *testing.T) {
+// The first search waits only until the existing log has been applied, not until
+// the log is idle.
+func TestFallbackFirstSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 600 {
@@ -141,8 +140,7 @@ func TestFirstSearchWhileTheIndexIsAwayFindsTheLastRecord(t *testing.T) {
 	}
 }
 
-// behind is an index with documents, all alike, of skills and agents as they
-// were before.
+// behind returns an index with equal documents of outdated skills and agents.
 func behind(t testing.TB, keys ...string) index.Index {
 	t.Helper()
 	ix := openIndex(t, "embedded:")
@@ -159,12 +157,12 @@ func behind(t testing.TB, keys ...string) index.Index {
 	return ix
 }
 
-func TestWhatIsNotActiveAnyMoreIsNotFound(t *testing.T) {
+func TestInactiveHits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var keys []string
 	for i := range 5 {
-		id := fmt.Sprintf("net.a%d", i) // of equals the first id is the best
+		id := fmt.Sprintf("net.a%d", i) // hits with equal scores are ordered by id
 		keys = append(keys, "skill//"+id, "skill//net.b"+fmt.Sprint(i), "skill//net.c"+fmt.Sprint(i), "skill/acme/net.a"+fmt.Sprint(i))
 		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"status":"retired"}`, id))
 		w.put(skill, "", "net.c"+fmt.Sprint(i), fmt.Sprintf(`{"skill_id":"net.c%d"}`, i))
@@ -188,7 +186,7 @@ func TestWhatIsNotActiveAnyMoreIsNotFound(t *testing.T) {
 	}
 }
 
-func TestWhatWasWrittenIsReadWhileTheIndexIsAway(t *testing.T) {
+func TestFallbackReadsOwnWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.without()
