@@ -20,11 +20,10 @@ import (
 // ahead is how many messages are sent before the first is acknowledged.
 const ahead = 512
 
-// Restore brings the backup to the account of conn, and its API keys to that of
-// keys, each value kept by so many servers
-// (0: as buckets that exist are, else as in the backup, or by as many as there
-// are, which the log says). Nothing is changed unless all its
-// buckets are empty or absent.
+// Restore writes the backup to the account of conn, and its API keys to that of keys,
+// with the given replicas (0: those of existing buckets, or of the backup, or as many as
+// there are servers, with a warning). It changes nothing unless all buckets of the backup
+// are empty or absent.
 //
 // Records keep the order of their revisions, and get new ones, all larger than
 // those of the backup. Workers take them as they take registrations.

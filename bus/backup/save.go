@@ -23,9 +23,9 @@ const quiet = 2 * time.Second
 // a few milliseconds.
 const lull = time.Minute
 
-// Save writes a backup of what is kept in the account of conn, and of the API keys
-// in that of keys, to w, while they are read and written as usual. Each bucket is as it was at one moment: no write is in it
-// without all that came before. A server without a catalog is ErrNothing.
+// Save writes a backup of the account of conn, and of the API keys in that of keys, to w,
+// without blocking readers or writers. Each bucket is a consistent prefix of its log. The
+// error is ErrNothing for a server without a catalog.
 func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream

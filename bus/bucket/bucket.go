@@ -1,5 +1,5 @@
-// Package bucket opens KV buckets whose reads decide: what was acknowledged is
-// seen by every later read, replicated or not.
+// Package bucket opens KV buckets with linearizable reads: a read includes every write
+// that was acknowledged before it, replicated or not.
 package bucket
 
 import (
@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// pause is what lies between attempts at a cluster that cannot work yet.
+	// pause is the interval of retries while a cluster is not ready.
 	pause = 250 * time.Millisecond
-	// saidEvery is how often the log says what is waited for.
+	// saidEvery is the interval of the log line that reports the wait.
 	saidEvery = 10 * time.Second
 )
 
@@ -99,8 +99,8 @@ func Await(ctx context.Context, js jetstream.JetStream, what string, do func() e
 	}
 }
 
-// clustered reports whether the server is one of a cluster, or may be: while the
-// connection is away, nobody knows to which it comes back.
+// clustered reports whether the server belongs to a cluster. While the connection is
+// lost it returns true, because the next server is unknown.
 func clustered(js jetstream.JetStream) bool {
 	return js.Conn().ConnectedClusterName() != "" || !js.Conn().IsConnected()
 }
@@ -176,7 +176,7 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 
 func stream(name string) string { return StreamPrefix + name }
 
-// settle sets where c is kept, that is now as in before; nil: it is new.
+// settle sets replicas and placement of c, given the existing configuration; nil: none.
 func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 	c.Replicas = max(1, k.Replicas)
 	if before != nil && k.Replicas == 0 {

@@ -10,13 +10,12 @@ import (
 // identity is where a stream's settings have the ID of its bucket.
 const identity = "cairn-id"
 
-// Identify gives a bucket that is about to be made an ID of its own.
+// Identify gives a new bucket a unique ID.
 func Identify(c *jetstream.StreamConfig) { c.Metadata = map[string]string{identity: nuid.Next()} }
 
-// ID tells a bucket from every other of its name, such as one made anew: their
-// revisions cannot be compared. The time at which the stream was made does not:
-// once a node has brought a stream into a cluster, its copies differ in it
-// (nats-server, processStreamRestore).
+// ID returns the ID of the bucket, which differs between buckets that had the same name:
+// their revisions are not comparable. The creation time does not identify a bucket: the
+// replicas of a restored stream differ in it (nats-server, processStreamRestore).
 func ID(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identity]; id != "" {
 		return id

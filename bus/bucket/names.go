@@ -25,7 +25,7 @@ const (
 	operation = "KV-Operation"
 )
 
-// Marker is a message that removes the key of the subject.
+// Marker returns a message that deletes the key of the subject.
 func Marker(subject string) *nats.Msg {
 	msg := nats.NewMsg(subject)
 	msg.Header.Set(operation, "DEL")

@@ -11,9 +11,8 @@ import (
 	"cairn/schemas"
 )
 
-// patience is how long a bucket is waited for. A cluster that works answers in
-// milliseconds; one that has lost its leader, or its quorum, does not answer for
-// seconds, and whoever asks is better told at once than left waiting.
+// patience bounds an operation on a bucket. A healthy cluster replies in milliseconds;
+// one without a leader or quorum does not reply for seconds.
 const patience = 2500 * time.Millisecond
 
 // Bounded returns the result of do on the store of the name, such as "tag store",

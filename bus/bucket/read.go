@@ -11,15 +11,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Reader reads the newest message of a subject of a bucket, such that every
-// write that was acknowledged before is seen. It may be used concurrently.
+// Reader reads the newest message of a subject of a bucket. A read includes every write
+// that was acknowledged before it. A Reader may be used concurrently.
 //
-// A server in no cluster has the only copy, and says. In a cluster there may be
-// more, from one moment to the next, and the leader's word is not enough: one
-// that was cut off, or stood still, takes itself for the leader for seconds after
-// another one was elected, and answers from what it has. So a message, the fence,
-// is written first, which only the true leader can have acknowledged; then any
-// copy may answer that has the fence. Readers that wait share the next fence.
+// A stand-alone server has the only copy, and its reply is current. In a cluster the
+// leader's reply is not: a leader that was partitioned or suspended considers itself
+// the leader for seconds after another one was elected. So a message, the fence, is
+// written first, which only the current leader can acknowledge; then any replica that
+// has applied the fence may reply. Concurrent readers share the next fence.
 type Reader struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
@@ -37,7 +36,7 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 	}
 }
 
-// fenceKey is a key that is nobody's: neither base64 nor one of several tokens.
+// fenceKey is a key that no writer uses: neither base64 nor several tokens.
 const fenceKey = "=fence"
 
 // Last is the newest message of the subject, or [jetstream.ErrMsgNotFound].
@@ -108,8 +107,8 @@ func (r *Reader) State(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// copy asks any copy for the newest message, nil when there is none, and how far
-// the copy is. It answers for one moment: no write comes between (nats-server,
+// copy returns the newest message of the subject at any replica, nil if there is none,
+// and the replica's applied sequence. Both are of the same moment (nats-server,
 // stream.go, getDirectMulti).
 func (r *Reader) copy(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, seen uint64, err error) {
 	request, err := json.Marshal(map[string]any{"multi_last": []string{subject, r.fences}})
@@ -161,8 +160,8 @@ func raw(m *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	return &jetstream.RawStreamMsg{Subject: m.Header.Get(jetstream.SubjectHeader), Sequence: seq, Header: m.Header, Data: m.Data, Time: at}, nil
 }
 
-// Leader is the newest message of the subject, which may have wildcards, by the
-// word of who takes itself for the leader; or [jetstream.ErrMsgNotFound].
+// Leader returns the newest message of the subject, which may have wildcards, from the
+// server that considers itself the leader; or [jetstream.ErrMsgNotFound].
 func (r *Reader) Leader(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	request, err := json.Marshal(map[string]string{"last_by_subj": subject})
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package certificate reads the certificate that a server shows of itself, and
-// reads it anew when its files change.
+// Package certificate loads a TLS certificate and reloads it when its files change.
 package certificate
 
 import (
@@ -11,8 +10,7 @@ import (
 	"time"
 )
 
-// lookAgain is how often the files of a certificate are looked at, when
-// connections come.
+// lookAgain is the minimum interval between checks of the files.
 const lookAgain = time.Second
 
 // Certificate is a certificate with its key. It may be used concurrently.
@@ -26,7 +24,7 @@ type Certificate struct {
 	looked  time.Time
 }
 
-// Load reads both files, in PEM. What happens to them later goes to log.
+// Load reads both PEM files. Later reloads and their errors are logged to log.
 func Load(cert, key string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{cert: cert, key: key, log: log}
 	c.version, c.looked = c.changed(), time.Now()
@@ -38,7 +36,7 @@ func Load(cert, key string, log *slog.Logger) (*Certificate, error) {
 	return c, nil
 }
 
-// changed is when the files were, last; a file that is not there: never.
+// changed returns the modification times of the files; zero for an absent one.
 func (c *Certificate) changed() (at [2]time.Time) {
 	for i, name := range []string{c.cert, c.key} {
 		if info, err := os.Stat(name); err == nil {
@@ -48,8 +46,8 @@ func (c *Certificate) changed() (at [2]time.Time) {
 	return at
 }
 
-// Current is the certificate as its files have it. What cannot be read is told,
-// and the one before stays.
+// Current returns the certificate, reloaded if its files have changed. If they are
+// invalid it logs a warning and returns the previous one.
 func (c *Certificate) Current() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,21 +61,21 @@ func (c *Certificate) Current() (*tls.Certificate, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil { // perhaps one of the two is not there yet
-		c.log.Warn("the new certificate cannot be read; the one before stays", "err", err)
+		c.log.Warn("the new certificate cannot be read; using the previous one", "err", err)
 		return c.loaded, nil
 	}
 	c.loaded, c.version = &pair, version
-	c.log.Info("the certificate is new", "file", c.cert)
+	c.log.Info("certificate reloaded", "file", c.cert)
 	return c.loaded, nil
 }
 
-// Ends is when the certificate ends, as its files have it.
+// Ends returns the time at which the current certificate expires.
 func (c *Certificate) Ends() time.Time {
 	current, _ := c.Current() // there is always one
 	return current.Leaf.NotAfter
 }
 
-// Config is for a server, or a client, that shows the certificate.
+// Config returns a TLS configuration with the certificate, for a server or a client.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,

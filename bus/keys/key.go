@@ -1,5 +1,5 @@
-// Package keys keeps the API keys by which callers of an edge are known: a KV
-// bucket with what each may do and the hash of its secret, never the secret.
+// Package keys stores the API keys of an edge's callers in a KV bucket: role, tenants
+// and the hash of the secret, never the secret.
 package keys
 
 import (
@@ -15,7 +15,7 @@ import (
 	"cairn/schemas"
 )
 
-// Key is what is kept of an API key.
+// Key is the stored record of an API key.
 type Key struct {
 	ID      string       `json:"id"`
 	Role    schemas.Role `json:"role"`
@@ -27,7 +27,7 @@ type Key struct {
 	Hash    string       `json:"hash"`             // SHA-256 of the secret, in hex
 }
 
-// Identity is who comes with the key.
+// Identity returns the identity that the key authenticates.
 func (k *Key) Identity() *schemas.Identity {
 	return &schemas.Identity{ID: k.ID, Role: k.Role, Tenants: k.Tenants}
 }
@@ -52,14 +52,14 @@ func (k *Key) validate(id string) error {
 	return k.Identity().Validate()
 }
 
-// What is wrong with a key, as its state.
+// States of a key.
 const (
 	StateActive  = "active"
 	StateExpired = "expired"
 	StateRevoked = "revoked"
 )
 
-// State is how the key is at the time.
+// State returns the state of the key at the time.
 func (k *Key) State(at time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
@@ -77,8 +77,8 @@ const prefix = "cairn_"
 // IsKey reports whether text looks like an API key at all.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// mint makes the secret of k: the key as its caller carries it. It has 130 random
-// bits, so that a plain hash says nothing about it.
+// mint generates id and secret of k and returns the text of the key. The secret has 130
+// random bits, so a plain hash suffices.
 func (k *Key) mint() string {
 	k.ID = strings.ToLower(rand.Text()[:12])
 	secret := strings.ToLower(rand.Text())
@@ -87,7 +87,7 @@ func (k *Key) mint() string {
 	return prefix + k.ID + "_" + secret
 }
 
-// split is the id and the secret of a key.
+// split returns the id and the secret in the text of a key.
 func split(text string) (id, secret string, ok bool) {
 	rest, ours := strings.CutPrefix(text, prefix)
 	id, secret, both := strings.Cut(rest, "_")

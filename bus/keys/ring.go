@@ -22,20 +22,19 @@ import (
 )
 
 const (
-	// every is how often a ring looks for changes: a revoked key is refused
-	// within that time. It asks the leader, and does not depend on a consumer
-	// that might be lost with a server.
+	// every is the polling interval, and so the delay of a revocation. Polling does not
+	// depend on a consumer that could be lost with a server.
 	every = 400 * time.Millisecond
-	// spacing is between two looks: keys that nobody has made cause no more.
+	// spacing is the minimum interval between reads, so that unknown keys cause few.
 	spacing = 25 * time.Millisecond
 	// lookTime bounds one look.
 	lookTime = 3 * time.Second
 )
 
-// ErrUnknown says that a key is none that may be used, and why.
+// ErrUnknown is the error for a key that is unknown, revoked or expired.
 var ErrUnknown = errors.New("the API key is not valid")
 
-// Ring is a copy of all keys, by which an edge knows its callers. It may be
+// Ring is a cached copy of all keys, with which an edge authenticates callers. It may be
 // used concurrently.
 type Ring struct {
 	conn    *bus.Conn
@@ -50,13 +49,13 @@ type Ring struct {
 	read bool // all of them, once at least
 }
 
-// NewRing is a ring that knows nothing until it runs.
+// NewRing returns an empty ring. Run fills it.
 func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
 	return &Ring{conn: conn.Reader(), log: log, next: 1, keys: map[string]*known{}}
 }
 
-// Run keeps the ring like the bucket until ctx ends. While NATS is away, the
-// keys stay as they were.
+// Run polls the bucket until ctx ends. While NATS is unavailable, the ring keeps its
+// keys.
 func (r *Ring) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -64,7 +63,7 @@ func (r *Ring) Run(ctx context.Context) {
 	for {
 		err := r.Look(ctx)
 		if err != nil && well && ctx.Err() == nil {
-			r.log.Warn("API keys cannot be read; those that are known stay", "err", err)
+			r.log.Warn("API keys cannot be read; using the cached ones", "err", err)
 		}
 		well = err == nil
 		select {
@@ -75,7 +74,7 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// Look reads what has changed. Calls at one time share one reading.
+// Look reads the changes of the bucket. Concurrent calls share one read.
 func (r *Ring) Look(ctx context.Context) error {
 	_, err, _ := r.looking.Do("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for it, too
@@ -89,7 +88,7 @@ func (r *Ring) Look(ctx context.Context) error {
 
 func (r *Ring) look(ctx context.Context) error {
 	if !r.conn.Connected() {
-		return schemas.ErrUnavailable.Because("NATS is away")
+		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -167,8 +166,8 @@ func (r *Ring) note(id string, next uint64, changed map[string]*Key, all bool) {
 	r.of, r.next, r.read = id, next, r.read || all
 }
 
-// Identify is who comes with the key; ErrUnknown, wrapped, for one that is not
-// valid, and schemas.ErrUnavailable while nothing could be read yet.
+// Identify returns the identity of the key, an error that wraps ErrUnknown for an invalid
+// one, or schemas.ErrUnavailable if no keys could be read yet.
 func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, error) {
 	id, secret, ok := split(text)
 	if !ok {
@@ -183,7 +182,7 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 		}
 	}
 	if !found || !k.opens(secret) {
-		return nil, fmt.Errorf("%w: nobody has made it", ErrUnknown)
+		return nil, fmt.Errorf("%w: unknown id or secret", ErrUnknown)
 	}
 	if state := k.State(time.Now()); state != StateActive {
 		return nil, fmt.Errorf("%w: it is %s", ErrUnknown, state)
@@ -203,7 +202,7 @@ func newKnown(k *Key) *known {
 	return &known{k, k.Identity(), sum}
 }
 
-// opens reports whether secret is that of k, in a time that does not tell.
+// opens reports, in constant time, whether secret is that of k.
 func (k *known) opens(secret string) bool {
 	sum := sha256.Sum256([]byte(secret))
 	return subtle.ConstantTimeCompare(sum[:], k.sum) == 1

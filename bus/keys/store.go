@@ -25,8 +25,7 @@ const (
 // ErrNotFound says that there is no key of the id.
 var ErrNotFound = errors.New("no such key")
 
-// Store makes keys and takes them back. It may be used concurrently and needs
-// no closing.
+// Store creates and revokes keys. It may be used concurrently and needs no closing.
 type Store struct{ kv jetstream.KeyValue }
 
 // Setup creates the bucket, or upgrades one that exists, and opens it.
@@ -49,8 +48,8 @@ func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 	return &Store{kv}, nil
 }
 
-// Create keeps k under a new id and gives the key as its caller carries it: it
-// is not to be had again.
+// Create stores k under a new id and returns the text of the key, which cannot be
+// retrieved again.
 func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
 	k.Created = time.Now().UTC().Truncate(time.Second)
 	secret := k.mint()
@@ -64,7 +63,7 @@ func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
 	return k, secret, nil
 }
 
-// List is every key, the oldest first; revoked and expired ones, too.
+// List returns all keys, oldest first, including revoked and expired ones.
 func (s *Store) List(ctx context.Context) ([]Key, error) {
 	lister, err := s.kv.ListKeys(ctx)
 	if err != nil {
@@ -90,8 +89,8 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 	return list, nil
 }
 
-// Revoke has every edge refuse the key, within a second. One that was revoked
-// before stays so.
+// Revoke revokes the key; edges refuse it within a second. It returns nil for a key that
+// is already revoked.
 func (s *Store) Revoke(ctx context.Context, id string) error {
 	k, revision, err := s.get(ctx, id)
 	if err != nil || !k.Revoked.IsZero() {
