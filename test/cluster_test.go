@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"cairn/bus/bustest"
+
+	"cairn/test/cairntest"
 )
 
 // machines are three cairn up that are one cluster.
@@ -20,16 +21,13 @@ type machines struct {
 	routes  []string
 	data    []string
 	https   []string
-	list    []*process
+	list    []*cairntest.Process
 }
 
 func newMachines(t testing.TB) *machines {
 	t.Helper()
-	program, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machines{t: t, program: program, list: make([]*process, 3)}
+	program := cairntest.Program(t)
+	m := &machines{t: t, program: program, list: make([]*cairntest.Process, 3)}
 	dir := t.TempDir()
 	for i := range 3 {
 		m.routes = append(m.routes, bustest.FreeAddress(t))
@@ -39,7 +37,7 @@ func newMachines(t testing.TB) *machines {
 	t.Cleanup(func() {
 		for i, p := range m.list {
 			if p != nil && t.Failed() {
-				t.Logf("machine %d:\n%s", i, p.errOut.String())
+				t.Logf("machine %d:\n%s", i, p.Stderr.String())
 			}
 		}
 		m.kill(0, 1, 2)
@@ -54,7 +52,7 @@ func (m *machines) run(which ...int) {
 	}
 }
 
-func (m *machines) up(i int, more ...string) *process {
+func (m *machines) up(i int, more ...string) *cairntest.Process {
 	args := []string{"up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i], "--model", "offline:"}
 	return launch(m.program, append(args, more...)...)
 }
@@ -63,8 +61,7 @@ func (m *machines) up(i int, more ...string) *process {
 func (m *machines) kill(which ...int) {
 	for _, i := range which {
 		if p := m.list[i]; p != nil {
-			p.send(syscall.SIGKILL)
-			<-p.exited
+			p.Kill()
 			m.list[i] = nil
 		}
 	}
@@ -164,10 +161,10 @@ func TestCluster(t *testing.T) {
 		one.ask(t, "POST /resolve/skill", `{"skill_id":"$.b"}`).expect(t, 200, "", `{"skill_id":"$.b"}`)
 	}
 	for _, p := range m.list {
-		p.send(syscall.SIGTERM)
+		p.Terminate()
 	}
 	for i, p := range m.list {
-		if err := p.ended(); err != nil {
+		if err := p.Wait(); err != nil {
 			t.Error(err)
 		}
 		m.list[i] = nil
@@ -183,8 +180,8 @@ func TestClusterOfOneThatWasAlone(t *testing.T) {
 	c[1].says(t, 200, allWell)
 	c[1].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 	c[1].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
-	m.list[1].signal()
-	if err := m.list[1].ended(); err != nil {
+	m.list[1].Terminate()
+	if err := m.list[1].Wait(); err != nil {
 		t.Fatal(err)
 	}
 	m.run(0, 2)
@@ -204,7 +201,7 @@ func TestClusterOfOneThatWasAlone(t *testing.T) {
 		})
 	}
 	alone := m.up(1)
-	if err := alone.ended(); err == nil || !strings.Contains(err.Error(), "cluster") {
+	if err := alone.Wait(); err == nil || !strings.Contains(err.Error(), "cluster") {
 		t.Errorf("a node that is started alone: %v, want it refused", err)
 	}
 }

@@ -26,20 +26,20 @@ func TestWorkerJoins(t *testing.T) {
 			return lag != nil && *lag == 0
 		})
 	}
-	args := slices.Clone(c.workers[0].cmd.Args[1:])
+	args := slices.Clone(c.workers[0].Cmd.Args[1:])
 	args[slices.Index(args, "register")] = "resolve"
 	for range 3 {
 		alone := len(c.workers) == 1
-		joining := launch(c.workers[0].cmd.Path, args...)
+		joining := launch(c.workers[0].Cmd.Path, args...)
 		c.workers = append(c.workers, joining)
 		for serves := false; !serves; {
-			serves = joining.serves()
+			serves = joining.Ready()
 			c.knowsAll(t, nc, alone && !serves)
 		}
 	}
 	for _, p := range c.workers[1:3] {
-		p.signal()
-		if err := p.ended(); err != nil {
+		p.Terminate()
+		if err := p.Wait(); err != nil {
 			t.Error(err)
 		}
 	}

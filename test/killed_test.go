@@ -6,9 +6,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // Workers that are killed, some of registration and some that resolve, take
@@ -29,15 +30,12 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 	for range 4 {
 		readers.Go(func() { c.read(reading, t, &known) })
 	}
-	kill := map[int]*process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0], len(list) / 2: c.workers[4], 3 * len(list) / 4: c.workers[1]}
+	kill := map[int]*cairntest.Process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0], len(list) / 2: c.workers[4], 3 * len(list) / 4: c.workers[1]}
 	c.load(t, list, &known, func(done int) {
 		if dead := kill[done]; dead != nil {
-			dead.send(syscall.SIGKILL)
+			dead.Kill()
 		}
 	})
-	for _, dead := range kill {
-		<-dead.exited
-	}
 	enough()
 	readers.Wait()
 	if known.reads.Load() == 0 {

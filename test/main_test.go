@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"cairn/edge/access"
+	"cairn/test/cairntest"
 )
 
 // TestMain runs all tests, and sees to it that nothing of them is left running.
@@ -35,7 +36,7 @@ func (w *whole) Run() int {
 		return 2
 	}
 	code := w.M.Run()
-	if err := errors.Join(end(), removeProgram()); err != nil {
+	if err := errors.Join(end(), cairntest.RemoveProgram()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

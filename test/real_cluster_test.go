@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"cairn/deploy/faults"
+
+	"cairn/test/cairntest"
 )
 
 // minuteVariable lets the minute of faults run.
@@ -17,10 +19,7 @@ func TestRealClusterFaults(t *testing.T) {
 	if os.Getenv(minuteVariable) == "" {
 		t.Skip("set " + minuteVariable + "=1 for a minute of faults; make test-real does")
 	}
-	program, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := cairntest.Program(t)
 	r, err := faults.Run(t.Context(), faults.Options{Program: program, Dir: t.TempDir(), For: time.Minute, Clients: 9, Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"cairn/test/cairntest"
 )
 
 // asked are queries about the library, and what is to be found by them: with
@@ -79,19 +81,19 @@ type moved struct {
 func (m *moved) replaceWorkers(t *testing.T, embed string) {
 	t.Helper()
 	old := m.workers
-	var joined []*process
+	var joined []*cairntest.Process
 	for _, p := range old {
-		args := slices.Clone(p.cmd.Args[1:])
+		args := slices.Clone(p.Cmd.Args[1:])
 		args[slices.Index(args, "--embed")+1] = embed
-		joined = append(joined, launch(p.cmd.Path, args...))
+		joined = append(joined, launch(p.Cmd.Path, args...))
 	}
 	m.workers = append(old[:len(old):len(old)], joined...)
 	for _, p := range joined {
-		if err := p.served(); err != nil {
+		if err := p.AwaitReady(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := terminated(old); err != nil {
+	if err := cairntest.StopAll(old); err != nil {
 		t.Error(err)
 	}
 	m.workers = joined
@@ -141,7 +143,7 @@ func (m *moved) filled(t *testing.T) {
 // status is what "cairn status" says.
 func (m *moved) status(t *testing.T) string {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), m.edges[0].cmd.Path, "status", "--url", m.edge).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), m.edges[0].Cmd.Path, "status", "--url", m.edge).CombinedOutput()
 	if err != nil {
 		t.Fatalf("cairn status: %v\n%s", err, said)
 	}

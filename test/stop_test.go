@@ -4,9 +4,10 @@ import (
 	"context"
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // A system that is told to stop takes no more requests and answers those in flight.
@@ -40,7 +41,7 @@ func TestWorkerStops(t *testing.T) {
 	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 	theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
-	c.workers[0].signal()
+	c.workers[0].Terminate()
 	soon(t, "the worker takes no more", 10*time.Second, func() bool {
 		a, err := c.try(context.Background(), analyze, question(text(script{Say: "x"}), "{}"))
 		return err == nil && a.status == 503
@@ -50,7 +51,7 @@ func TestWorkerStops(t *testing.T) {
 	if got := said(t, s.rest(t)); got != "some words released" {
 		t.Errorf("the answer in flight is %q", got)
 	}
-	if err := c.workers[0].ended(); err != nil {
+	if err := c.workers[0].Wait(); err != nil {
 		t.Error(err)
 	}
 }
@@ -63,15 +64,14 @@ func TestWorkerDies(t *testing.T) {
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 	s.until(t, "some words ")
 	dead := c.workers[0]
-	dead.send(syscall.SIGKILL)
-	<-dead.exited
+	dead.Kill()
 	events := s.rest(t)
 	if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") || said(t, events) != "" {
 		t.Errorf("%v, want an error AN-503 and done", events)
 	}
 	c.ask(t, analyze, question("q", "{}")).expect(t, 503, "AN-503", "")
-	c.workers[0] = launch(dead.cmd.Path, dead.cmd.Args[1:]...)
-	if err := c.workers[0].served(); err != nil {
+	c.workers[0] = launch(dead.Cmd.Path, dead.Cmd.Args[1:]...)
+	if err := c.workers[0].AwaitReady(); err != nil {
 		t.Fatal(err)
 	}
 	inOrder(t, kindsOf(c.analyze(t, question(text(script{Say: "as before"}), estate))))
@@ -81,21 +81,18 @@ func TestWorkerDies(t *testing.T) {
 // asked who they are.
 func TestListeningElsewhere(t *testing.T) {
 	t.Parallel()
-	program, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := cairntest.Program(t)
 	for _, args := range [][]string{
 		{"edge", "--http", "0.0.0.0:0"}, {"edge", "--http", ":0"}, {"up", "--http", "[::]:0", "--data", "", "--nats-listen", ""},
 		{"up", "--http", "127.0.0.1:0", "--data", "", "--nats-listen", "0.0.0.0:0"},
 	} {
 		p := launch(program, args...)
 		select {
-		case <-p.exited:
+		case <-p.Exited():
 		case <-time.After(30 * time.Second):
-			p.send(syscall.SIGKILL)
+			p.Kill()
 		}
-		if err := p.ended(); err == nil || !strings.Contains(p.errOut.String(), "--insecure") {
+		if err := p.Wait(); err == nil || !strings.Contains(p.Stderr.String(), "--insecure") {
 			t.Errorf("cairn %q: %v, want it refused with a word on --insecure", args, err)
 		}
 	}

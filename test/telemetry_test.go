@@ -15,6 +15,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"cairn/test/cairntest"
 )
 
 // collected is what a collector of traces has got.
@@ -114,10 +116,6 @@ const (
 // a customer wrote is nowhere in it.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	program, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &collected{}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
@@ -126,18 +124,13 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.server.Stop)
-	run := func(args ...string) *process {
+	run := func(args ...string) *cairntest.Process {
 		args = append(args, "--nats", s.nats, "--log-format", "json", "--log-level", "debug")
-		p := launch("env", append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, program}, args...)...)
-		t.Cleanup(func() { p.signal(); <-p.exited })
-		if err := p.served(); err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return cairntest.Start(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL}, args...)
 	}
 	worker := run("worker", "--model", modelURL(setup{model: "scripted"}))
 	edge := run("edge", "--http", "127.0.0.1:0")
-	s.edge = edge.address()
+	s.edge = edge.URL()
 	user := newClient(t, s)
 
 	user.ask(t, "GET /health/ready", "")
@@ -153,9 +146,9 @@ func TestTraces(t *testing.T) {
 	}
 	ask := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "hosts"}}, {"$secret", nil}}, Say: "$ it is"}
 	user.ask(t, "POST /api/v1/analyze", question(text(ask), `{"hosts":[{"name":"$"}]}`), parent(traceThree))
-	for _, p := range []*process{edge, worker} {
-		p.signal()
-		if err := p.ended(); err != nil {
+	for _, p := range []*cairntest.Process{edge, worker} {
+		p.Terminate()
+		if err := p.Wait(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -216,9 +209,9 @@ func (c *collected) oneAnalysis(t *testing.T) {
 }
 
 // logged finds a line of the log that is of the trace and the request.
-func logged(t *testing.T, p *process, message, trace, request string) {
+func logged(t *testing.T, p *cairntest.Process, message, trace, request string) {
 	t.Helper()
-	for line := range strings.Lines(p.errOut.String()) {
+	for line := range strings.Lines(p.Stderr.String()) {
 		var said struct {
 			Msg     string `json:"msg"`
 			Trace   string `json:"trace_id"`
@@ -233,5 +226,5 @@ func logged(t *testing.T, p *process, message, trace, request string) {
 		}
 		return
 	}
-	t.Errorf("no line %q of trace %s in\n%s", message, trace, p.errOut.String())
+	t.Errorf("no line %q of trace %s in\n%s", message, trace, p.Stderr.String())
 }

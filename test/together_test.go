@@ -16,6 +16,8 @@ import (
 	"cairn/edge/access"
 	"cairn/schemas"
 	"cairn/services"
+
+	"cairn/test/cairntest"
 )
 
 // system is a Cairn that runs.
@@ -26,8 +28,8 @@ type system struct {
 	data      string
 	key       string // of an admin for all tenants, where callers are asked who they are
 	server    *bus.Server
-	workers   []*process // where they are processes
-	edges     []*process
+	workers   []*cairntest.Process // where they are processes
+	edges     []*cairntest.Process
 
 	once    sync.Once
 	halt    func() error

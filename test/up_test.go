@@ -5,30 +5,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // cairn up is everything, and keeps what it is told in its folder.
 func TestUp(t *testing.T) {
 	t.Parallel()
-	program, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := cairntest.Program(t)
 	data := t.TempDir()
 	args := []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", data, "--model", "offline:"}
 	word := word()
 	for _, again := range []bool{false, true} {
 		p := launch(program, args...)
-		if err := p.served(); err != nil {
+		if err := p.AwaitReady(); err != nil {
 			t.Fatal(err)
 		}
-		soon(t, "it says where", 10*time.Second, func() bool { return p.address() != "" })
+		soon(t, "it says where", 10*time.Second, func() bool { return p.URL() != "" })
 		transport := &http.Transport{}
-		c := &client{word: word, http: &http.Client{Transport: transport, Timeout: time.Minute}, base: p.address()}
+		c := &client{word: word, http: &http.Client{Transport: transport, Timeout: time.Minute}, base: p.URL()}
 		if !again {
 			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"count hosts"}`})
 			other := launch(program, args...)
-			if err := other.ended(); err == nil || !strings.Contains(other.errOut.String(), data) {
+			if err := other.Wait(); err == nil || !strings.Contains(other.Stderr.String(), data) {
 				t.Errorf("a second cairn up on the same data: %v, want it refused", err)
 			}
 		}
@@ -40,8 +39,8 @@ func TestUp(t *testing.T) {
 			t.Errorf("the answer is %q", got)
 		}
 		transport.CloseIdleConnections()
-		p.signal()
-		if err := p.ended(); err != nil {
+		p.Terminate()
+		if err := p.Wait(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -52,9 +51,9 @@ func TestLogNamesTheRequest(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, open(t, topologies[1], scripted))
 	c.ask(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
-	for _, p := range []*process{c.edges[0], c.workers[0]} {
-		soon(t, "the request's id is logged by "+strings.Join(p.cmd.Args[1:2], ""), 5*time.Second, func() bool {
-			return strings.Contains(p.errOut.String(), "request_id=log-"+c.word)
+	for _, p := range []*cairntest.Process{c.edges[0], c.workers[0]} {
+		soon(t, "the request's id is logged by "+strings.Join(p.Cmd.Args[1:2], ""), 5*time.Second, func() bool {
+			return strings.Contains(p.Stderr.String(), "request_id=log-"+c.word)
 		})
 	}
 }

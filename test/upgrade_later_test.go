@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cairn/test/cairntest"
 )
 
 // later says more than this Cairn does, wherever parts of it speak to each
@@ -60,12 +61,8 @@ func buildLater(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "cairn")
-	args := []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program}
-	if raced() {
-		args = append(args, "-race")
-	}
-	if said, err := exec.CommandContext(t.Context(), "go", append(args, "cairn/deploy/cairn")...).CombinedOutput(); err != nil {
-		t.Fatalf("build a later cairn: %v\n%s", err, said)
+	if err := cairntest.BuildTo(program, "-overlay", filepath.Join(dir, "overlay.json")); err != nil {
+		t.Fatal(err)
 	}
 	return program
 }

@@ -16,6 +16,8 @@ import (
 
 	"cairn/bus"
 	"cairn/deploy/load"
+
+	"cairn/test/cairntest"
 )
 
 // While all parts are replaced by those of a later version, and those by the
@@ -23,10 +25,7 @@ import (
 // and each takes what the other says that it does not know.
 func TestUpgradeAnswersEveryRequest(t *testing.T) {
 	t.Parallel()
-	now, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := cairntest.Program(t)
 	then := buildLater(t)
 	s, err := serverOf(setup{})
 	if err != nil {
@@ -35,7 +34,7 @@ func TestUpgradeAnswersEveryRequest(t *testing.T) {
 	t.Cleanup(s.server.Stop)
 	u := &upgrade{service: &service{sending: map[string]*sync.WaitGroup{}}, nats: s.nats}
 	t.Cleanup(func() {
-		if err := terminated(append([]*process{u.edge}, u.workers...)); err != nil {
+		if err := cairntest.StopAll(append([]*cairntest.Process{u.edge}, u.workers...)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -43,7 +42,7 @@ func TestUpgradeAnswersEveryRequest(t *testing.T) {
 		u.workers = append(u.workers, u.worker(t, now, i))
 	}
 	u.edge = u.newEdge(t, now)
-	u.service.use(u.edge.address())
+	u.service.use(u.edge.URL())
 
 	ctx, cancel := context.WithCancel(t.Context())
 	measured := make(chan *load.Result, 1)
@@ -76,23 +75,23 @@ var upgradeRoles = [][]string{{"tags", "register"}, {"resolve"}, {"analyze"}}
 type upgrade struct {
 	service *service
 	nats    string
-	edge    *process
-	workers []*process
+	edge    *cairntest.Process
+	workers []*cairntest.Process
 }
 
-func (u *upgrade) worker(t *testing.T, program string, i int) *process {
+func (u *upgrade) worker(t *testing.T, program string, i int) *cairntest.Process {
 	t.Helper()
 	p := launch(program, append([]string{"worker", "--nats", u.nats, "--model", "offline:"}, upgradeRoles[i]...)...)
-	if err := p.served(); err != nil {
+	if err := p.AwaitReady(); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func (u *upgrade) newEdge(t *testing.T, program string) *process {
+func (u *upgrade) newEdge(t *testing.T, program string) *cairntest.Process {
 	t.Helper()
 	p := launch(program, "edge", "--nats", u.nats, "--http", "127.0.0.1:0")
-	if err := p.served(); err != nil {
+	if err := p.AwaitReady(); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -103,7 +102,7 @@ func (u *upgrade) replaceWorker(t *testing.T, program string, i int) {
 	old := u.workers[i]
 	u.workers[i] = u.worker(t, program, i)
 	u.answers(t)
-	if err := terminated([]*process{old}); err != nil {
+	if err := cairntest.StopAll([]*cairntest.Process{old}); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,9 +111,9 @@ func (u *upgrade) replaceEdge(t *testing.T, program string) {
 	t.Helper()
 	old := u.edge
 	u.edge = u.newEdge(t, program)
-	u.service.use(u.edge.address())
-	u.service.leave(old.address())
-	if err := terminated([]*process{old}); err != nil {
+	u.service.use(u.edge.URL())
+	u.service.leave(old.URL())
+	if err := cairntest.StopAll([]*cairntest.Process{old}); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"cairn/test/cairntest"
 )
 
 // leastTurns is how often each side is asked at least; odd, for the median.
@@ -21,11 +23,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(rivalVariable); name != "" {
 		os.Exit(runRival(name))
 	}
-	code := m.Run()
-	if built.folder != "" {
-		_ = os.RemoveAll(built.folder) // a temporary folder; the system clears it too
-	}
-	os.Exit(code)
+	os.Exit(cairntest.Main(m))
 }
 
 // evaluation is the path of a file of the evaluation data.

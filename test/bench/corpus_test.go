@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // registered is how many runs of the whole corpus are measured.
@@ -29,7 +31,7 @@ func BenchmarkRegisterCorpus(b *testing.B) {
 func registerAll(b *testing.B, at, corpus string) float64 {
 	b.Helper()
 	began := time.Now()
-	if out, err := exec.Command(binary(b), "register", "--url", "http://"+at, corpus).CombinedOutput(); err != nil {
+	if out, err := exec.Command(cairntest.Program(b), "register", "--url", "http://"+at, corpus).CombinedOutput(); err != nil {
 		b.Fatalf("cairn register: %v\n%s", err, out)
 	}
 	return time.Since(began).Seconds()

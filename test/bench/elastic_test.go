@@ -78,9 +78,8 @@ type asked struct {
 // left out.
 func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus string) (all []asked) {
 	b.Helper()
-	cmd := upCommand(b, "127.0.0.1:0", flags("http://"+g.at)...)
-	at := start(b, cmd)
-	defer end(cmd)
+	at := up(b, flags("http://"+g.at)...)
+	defer func() { _ = at.process.Stop() }()
 	registerAll(b, at.at, corpus)
 	waitIndexed(b, at, len(linesOf(b, corpus)))
 	for _, query := range searches(b, evaluation(b, "retrieval", "queries-dev.jsonl"))[:searched] {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"cairn/bus/bustest"
+
+	"cairn/test/cairntest"
 )
 
 const (
@@ -93,7 +95,7 @@ func skill(_ string, n int64) call {
 // does not use the processors of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
-	at := start(b, exec.Command(binary(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:", "--auth", "keys"))
+	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:", "--auth", "keys"))
 	quiet, noisy := apiKey(b, nats, "globex"), apiKey(b, nats, "acme")
 	for _, key := range []string{quiet, noisy} {
 		c := dial(b, at.at)
@@ -135,7 +137,7 @@ func BenchmarkFairness(b *testing.B) {
 // apiKey creates a key for an admin of the tenant.
 func apiKey(b *testing.B, nats, tenant string) string {
 	b.Helper()
-	out, err := exec.Command(binary(b), "key", "create", "--tenant", tenant, "--role", "admin", "--json", "--nats", "nats://"+nats).Output()
+	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "--json", "--nats", "nats://"+nats).Output()
 	must(b, err)
 	key := madeKey.FindSubmatch(out)
 	if key == nil {

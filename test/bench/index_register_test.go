@@ -109,15 +109,15 @@ func newLibrarian(b *testing.B, elastic string) librarian {
 // up starts Cairn. When it is done there are no records any more.
 func (l librarian) up(b *testing.B, index string) (at string, done func()) {
 	b.Helper()
-	cmd := upCommand(b, "127.0.0.1:0", "--nats-listen", l.nats, "--data", l.data, "--embed", l.model, "--index", index)
-	return start(b, cmd).at, func() {
+	s := up(b, "--nats-listen", l.nats, "--data", l.data, "--embed", l.model, "--index", index)
+	return s.at, func() {
 		nc, err := nats.Connect("nats://" + l.nats)
 		must(b, err)
 		js, err := nc.JetStream()
 		must(b, err)
 		must(b, js.DeleteStream("KV_catalog"))
 		nc.Close()
-		end(cmd)
+		_ = s.process.Stop()
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/test/cairntest"
 )
 
 const (
@@ -50,12 +52,12 @@ func BenchmarkJoin(b *testing.B) {
 // took from the start, and the processor time until then, in seconds.
 func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float64) {
 	b.Helper()
-	cmd := exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index)
+	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index)
 	began := time.Now()
-	answer := served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), joinTime)
+	p, answer := served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), joinTime)
 	took = time.Since(began).Seconds()
 	worked = server{pids: []int{cmd.Process.Pid}}.work(b) / 1e6
-	end(cmd)
+	_ = p.Stop()
 	if answer.Header.Get("Nats-Service-Error") != "" || !bytes.Contains(answer.Data, []byte(`"tool_ids"`)) {
 		b.Fatalf("the first answer is %s", answer.Data)
 	}
@@ -63,14 +65,13 @@ func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float6
 }
 
 // served starts a worker, asks it until it answers, and gives the answer.
-func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, patience time.Duration) *nats.Msg {
+func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, timeout time.Duration) (*cairntest.Process, *nats.Msg) {
 	b.Helper()
-	must(b, cmd.Start())
-	b.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the benchmark failed
-	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		answer, err := nc.Request(subject, []byte(body), patience)
+	p := launch(b, cmd)
+	for end := time.Now().Add(timeout); ; time.Sleep(2 * time.Millisecond) {
+		answer, err := nc.Request(subject, []byte(body), timeout)
 		if err == nil {
-			return answer
+			return p, answer
 		}
 		if !errors.Is(err, nats.ErrNoResponders) || time.Now().After(end) {
 			b.Fatalf("%s: %v", subject, err)
@@ -95,10 +96,10 @@ func natsServer(b *testing.B) *nats.Conn {
 	nc, err := nats.Connect(ns.ClientURL())
 	must(b, err)
 	b.Cleanup(nc.Close)
-	must(b, exec.Command(binary(b), "setup", "--nats", nc.ConnectedUrl()).Run())
-	cmd := exec.Command(binary(b), "worker", "register", "--nats", nc.ConnectedUrl())
-	served(b, nc, cmd, "cairn.health.register", "", startTime)
-	end(cmd)
+	must(b, exec.Command(cairntest.Program(b), "setup", "--nats", nc.ConnectedUrl()).Run())
+	cmd := exec.Command(cairntest.Program(b), "worker", "register", "--nats", nc.ConnectedUrl())
+	p, _ := served(b, nc, cmd, "cairn.health.register", "", startTime)
+	_ = p.Stop()
 	return nc
 }
 

@@ -19,6 +19,8 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/deploy/load"
+
+	"cairn/test/cairntest"
 )
 
 const (
@@ -77,7 +79,7 @@ func benched(b *testing.B, flags ...string) load.Result {
 func benchedWhile(b *testing.B, look func(), flags ...string) (r load.Result) {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "result.json")
-	cmd := exec.Command(binary(b), append([]string{"bench", "--json", file}, flags...)...)
+	cmd := exec.Command(cairntest.Program(b), append([]string{"bench", "--json", file}, flags...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	must(b, cmd.Start())
@@ -137,7 +139,7 @@ func newCluster(b *testing.B) *cluster {
 		c.nodes = append(c.nodes, &part{name: "node" + strconv.Itoa(i), command: func() *exec.Cmd { return rivalCommand(b, what) }})
 	}
 	run := func(role string, args ...string) {
-		c.roles = append(c.roles, &part{name: role, command: func() *exec.Cmd { return exec.Command(binary(b), append(args, "--nats", url)...) }})
+		c.roles = append(c.roles, &part{name: role, command: func() *exec.Cmd { return exec.Command(cairntest.Program(b), append(args, "--nats", url)...) }})
 	}
 	for range 2 {
 		at := bustest.FreeAddress(b)
@@ -155,7 +157,7 @@ func newCluster(b *testing.B) *cluster {
 	for _, p := range c.nodes {
 		must(b, p.start())
 	}
-	must(b, exec.Command(binary(b), "setup", "--replicas", "3", "--nats", url).Run())
+	must(b, exec.Command(cairntest.Program(b), "setup", "--replicas", "3", "--nats", url).Run())
 	for _, p := range c.roles {
 		must(b, p.start())
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/bustest"
+
+	"cairn/test/cairntest"
 )
 
 // manyRecords is how many there are at most; CAIRN_BENCH_RECORDS says otherwise.
@@ -67,7 +69,7 @@ func BenchmarkRecords(b *testing.B) {
 					}), "search-p50-µs")
 				}
 				b.ReportMetric(w.loaded(b, nc, some)/float64(n), "loaded-B/record")
-				end(w.cmd)
+				_ = w.process.Stop()
 			})
 		}
 	}
@@ -75,17 +77,17 @@ func BenchmarkRecords(b *testing.B) {
 
 // member is a resolve worker that has joined.
 type member struct {
-	cmd  *exec.Cmd
-	at   string // of its metrics
-	took time.Duration
+	process *cairntest.Process
+	at      string // of its metrics
+	took    time.Duration
 }
 
 func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	b.Helper()
 	m := member{at: "http://" + bustest.FreeAddress(b)}
-	m.cmd = exec.Command(binary(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--pprof", "--metrics", strings.TrimPrefix(m.at, "http://"))
+	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--pprof", "--metrics", strings.TrimPrefix(m.at, "http://"))
 	began := time.Now()
-	served(b, nc, m.cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)
+	m.process, _ = served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)
 	m.took = time.Since(began)
 	m.settle(b)
 	return m
@@ -95,7 +97,7 @@ func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 // for when a shared index is away, and it takes them in when nobody asks.
 func (m member) settle(b *testing.B) {
 	b.Helper()
-	s := server{pids: []int{m.cmd.Process.Pid}}
+	s := server{pids: []int{m.process.Cmd.Process.Pid}}
 	for before, rests := s.work(b), 0; rests < 3; {
 		time.Sleep(time.Second)
 		now := s.work(b)
@@ -118,7 +120,7 @@ func (m member) rest(b *testing.B) float64 {
 // resident is what is resident now, in bytes.
 func (m member) resident(b *testing.B) float64 {
 	b.Helper()
-	status, err := os.Open(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
+	status, err := os.Open(fmt.Sprintf("/proc/%d/status", m.process.Cmd.Process.Pid))
 	must(b, err)
 	defer func() { _ = status.Close() }()
 	for lines := bufio.NewScanner(status); lines.Scan(); {

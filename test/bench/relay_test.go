@@ -69,9 +69,8 @@ func BenchmarkRelay(b *testing.B) {
 // round measures the relay in a process of its own.
 func (r relay) round(b *testing.B, streams int) figures {
 	b.Helper()
-	cmd := rivalCommand(b, r.name)
-	at := start(b, cmd)
-	defer end(cmd)
+	at := rival(b, r.name)
+	defer func() { _ = at.process.Stop() }()
 	l := listeners{server: at, path: r.path}
 	l.listen(b, 20, 20) // what is used for the first time does not count
 	self := server{pids: []int{os.Getpid()}}

@@ -18,10 +18,10 @@ func BenchmarkStart(b *testing.B) {
 		must(b, l.Close())
 		cmd := upCommand(b, at)
 		began := time.Now()
-		must(b, cmd.Start())
+		p := launch(b, cmd)
 		err = healthy(at)
 		took = append(took, milliseconds(time.Since(began)))
-		end(cmd)
+		_ = p.Stop()
 		must(b, err)
 	}
 	b.ReportMetric(0, "ns/op")

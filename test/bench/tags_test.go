@@ -44,8 +44,7 @@ func redisServer(b *testing.B) server {
 	must(b, l.Close())
 	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", b.TempDir(),
 		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
-	must(b, cmd.Start())
-	b.Cleanup(func() { end(cmd) })
+	p := launch(b, cmd)
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	db := redis.NewClient(&redis.Options{Addr: at})
 	defer func() { _ = db.Close() }()
@@ -58,5 +57,5 @@ func redisServer(b *testing.B) server {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return server{at, []int{cmd.Process.Pid}}
+	return server{at, []int{cmd.Process.Pid}, p}
 }

@@ -1,10 +1,11 @@
 // Package cairntest runs the built cairn program as a child process of a test.
-// The program is built once per test binary, with the race detector if the test
-// has it. Use Main as the package's TestMain, which removes the program.
+// The program is CAIRN_BINARY, or built once per test binary, with the race
+// detector if the test has it. Main, to be called by TestMain, removes it.
 package cairntest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -27,42 +28,59 @@ const (
 // Main runs the tests of m, removes the built program and returns the exit code.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if folder := program.folder; folder != "" {
-		if err := os.RemoveAll(folder); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
+	if err := RemoveProgram(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return code
 }
 
-var program struct {
-	once   sync.Once
-	folder string
-	path   string
-	err    error
+var buildFolder string // of the built program; empty before Build
+
+// Build returns the path of the program: CAIRN_BINARY, or else the module's
+// program, which the first call builds.
+var Build = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("CAIRN_BINARY"); path != "" {
+		return path, nil
+	}
+	folder, err := os.MkdirTemp("", "cairn-test-")
+	if err != nil {
+		return "", err
+	}
+	buildFolder = folder
+	path := filepath.Join(folder, "cairn")
+	return path, BuildTo(path)
+})
+
+// BuildTo builds the program at path, with further flags of "go build", and with
+// the race detector if the test has it.
+func BuildTo(path string, flags ...string) error {
+	args := append([]string{"build", "-o", path}, flags...)
+	if raceEnabled() {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, "cairn/deploy/cairn")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build cairn: %w\n%s", err, out)
+	}
+	return nil
 }
 
-// Program returns the path of the built program.
+// RemoveProgram removes the program that Build built, if any.
+func RemoveProgram() error {
+	if buildFolder == "" {
+		return nil
+	}
+	return os.RemoveAll(buildFolder)
+}
+
+// Program returns the path of the program, and ends the test if Build fails.
 func Program(t testing.TB) string {
 	t.Helper()
-	program.once.Do(func() {
-		if program.folder, program.err = os.MkdirTemp("", "cairn-test-"); program.err != nil {
-			return
-		}
-		program.path = filepath.Join(program.folder, "cairn")
-		args := []string{"build", "-o", program.path}
-		if raceEnabled() {
-			args = append(args, "-race")
-		}
-		if out, err := exec.Command("go", append(args, "cairn/deploy/cairn")...).CombinedOutput(); err != nil {
-			program.err = fmt.Errorf("build cairn: %w\n%s", err, out)
-		}
-	})
-	if program.err != nil {
-		t.Fatal(program.err)
+	path, err := Build()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return program.path
+	return path
 }
 
 func raceEnabled() bool {
@@ -75,13 +93,38 @@ func raceEnabled() bool {
 	return false
 }
 
-// Process is a running cairn process. It is stopped with the test.
+// Process is a started process, usually of cairn.
 type Process struct {
 	Cmd    *exec.Cmd
 	Stdout *Output
 	Stderr *Output // the log
 	exited chan struct{}
-	err    error // of Wait, once exited is closed
+	err    error // of Start or Wait; set before exited is closed
+}
+
+// Command returns a cairn command with a minimal environment and the given
+// variables.
+func Command(program string, env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
+	return cmd
+}
+
+// Launch starts cmd, captures its output and returns at once. The caller must
+// call Wait, Stop or Kill. A command that cannot be started is reported as one
+// that has exited.
+func Launch(cmd *exec.Cmd) *Process {
+	p := &Process{Cmd: cmd, Stdout: newOutput(), Stderr: newOutput(), exited: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.Stdout, p.Stderr
+	if p.err = cmd.Start(); p.err != nil {
+		close(p.exited)
+		return p
+	}
+	go func() {
+		defer close(p.exited)
+		p.err = cmd.Wait()
+	}()
+	return p
 }
 
 // Up runs "cairn up" on free ports and an empty data folder, with further flags,
@@ -93,32 +136,50 @@ func Up(t testing.TB, flags ...string) *Process {
 }
 
 // Start runs a serving cairn command with variables added to a minimal
-// environment, and returns when it has printed its first line.
+// environment, and returns when it has printed its first line. The process is
+// stopped with the test.
 func Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{Cmd: exec.Command(Program(t), args...), Stdout: newOutput(), Stderr: newOutput(), exited: make(chan struct{})}
-	p.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
-	p.Cmd.Stdout, p.Cmd.Stderr = p.Stdout, p.Stderr
-	if err := p.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(p.exited)
-		p.err = p.Cmd.Wait()
-	}()
+	p := Launch(Command(Program(t), env, args...))
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
-			t.Errorf("%s: %v\n%s", p.Cmd, err, p.Stderr)
+			t.Error(err)
 		}
 	})
-	select {
-	case <-p.Stdout.firstLine:
-	case <-p.exited:
-		t.Fatalf("%s ended: %v\n%s", p.Cmd, p.err, p.Stderr)
-	case <-time.After(startTimeout):
-		t.Fatalf("%s printed nothing\n%s", p.Cmd, p.Stderr)
+	if err := p.AwaitReady(); err != nil {
+		t.Fatal(err)
 	}
 	return p
+}
+
+// AwaitReady returns when the process has printed its first line, which cairn
+// does when it serves. A process that exits first is an error.
+func (p *Process) AwaitReady() error {
+	select {
+	case <-p.Stdout.firstLine:
+		return nil
+	case <-p.exited:
+		return p.failure("exited before it was ready: %w", cmp.Or(p.err, errNoOutput))
+	case <-time.After(startTimeout):
+		return p.failure("not ready after %s: %w", startTimeout, errNoOutput)
+	}
+}
+
+// Ready reports whether the process has printed its first line.
+func (p *Process) Ready() bool {
+	select {
+	case <-p.Stdout.firstLine:
+		return true
+	default:
+		return false
+	}
+}
+
+var errNoOutput = errors.New("no output")
+
+// failure adds the command and its log to an error.
+func (p *Process) failure(format string, args ...any) error {
+	return fmt.Errorf("%s: %w\n%s", p.Cmd, fmt.Errorf(format, args...), p.Stderr)
 }
 
 var (
@@ -150,9 +211,11 @@ func (p *Process) printed(pattern *regexp.Regexp) string {
 	return ""
 }
 
-// Kill ends the process with SIGKILL and waits for it.
+// Kill sends SIGKILL and waits for the process. Wait and Stop then return nil.
 func (p *Process) Kill() {
-	_ = p.Cmd.Process.Kill() // it may have ended already
+	if p.Cmd.Process != nil {
+		_ = p.Cmd.Process.Kill() // fails on a process that has exited
+	}
 	<-p.exited
 	p.err = nil
 }
@@ -160,17 +223,45 @@ func (p *Process) Kill() {
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Stop sends SIGTERM and waits for the end. The error is that of the process,
-// such as an exit code other than 0, or that it had to be killed.
-func (p *Process) Stop() error {
-	_ = p.Cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+// Terminate sends SIGTERM as soon as the process is ready, which is when it
+// handles signals.
+func (p *Process) Terminate() {
+	if p.AwaitReady() == nil {
+		_ = p.Cmd.Process.Signal(syscall.SIGTERM) // fails on a process that has exited
+	}
+}
+
+// Wait waits for the process and kills it after stopTimeout. The error is an exit
+// code other than 0, which a detected race has too, or that it was killed.
+func (p *Process) Wait() error {
 	select {
 	case <-p.exited:
-		return p.err
 	case <-time.After(stopTimeout):
 		p.Kill()
-		return errors.New("killed: it did not end after SIGTERM")
+		return p.failure("killed: still running after %s", stopTimeout)
 	}
+	if p.err != nil {
+		return p.failure("%w", p.err)
+	}
+	return nil
+}
+
+// Stop sends SIGTERM and waits for the process, as Wait does.
+func (p *Process) Stop() error {
+	p.Terminate()
+	return p.Wait()
+}
+
+// StopAll sends SIGTERM to all processes and waits for them.
+func StopAll(processes []*Process) error {
+	for _, p := range processes {
+		p.Terminate()
+	}
+	var errs []error
+	for _, p := range processes {
+		errs = append(errs, p.Wait())
+	}
+	return errors.Join(errs...)
 }
 
 // Run runs a cairn command to its end and returns what it wrote to stdout and
@@ -178,7 +269,7 @@ func (p *Process) Stop() error {
 func Run(t testing.TB, env []string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Program(t), args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
+	cmd.Env = Command("", env).Env
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
