@@ -12,8 +12,8 @@ import (
 	"cairn/schemas"
 )
 
-// mint makes an API key.
-func (s *system) mint(role schemas.Role, tenants ...string) (string, error) {
+// createKey creates an API key and returns its secret.
+func (s *system) createKey(role schemas.Role, tenants ...string) (string, error) {
 	_, key, err := s.makeKey(keys.Key{Role: role, Tenants: tenants})
 	return key, err
 }
@@ -27,14 +27,14 @@ func (s *system) makeKey(k keys.Key) (keys.Key, string, error) {
 	return k, secret, err
 }
 
-// withKeys does something with the keys, as the command line does.
+// withKeys calls do with the key store, as "cairn key" opens it.
 func (s *system) withKeys(do func(context.Context, *keys.Store) error) error {
 	conn, err := s.server.Open("test-keys")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
 	store, err := keys.Open(ctx, conn)
 	if err != nil {
@@ -43,13 +43,13 @@ func (s *system) withKeys(do func(context.Context, *keys.Store) error) error {
 	return do(ctx, store)
 }
 
-// known is the client of somebody else.
-func (c *client) known(t testing.TB, role schemas.Role, tenants ...string) *client {
+// withRole returns a client with a new key of the role and tenants.
+func (c *client) withRole(t testing.TB, role schemas.Role, tenants ...string) *client {
 	t.Helper()
 	for i, tenant := range tenants {
 		tenants[i] = c.named(tenant)
 	}
-	key, err := c.mint(role, tenants...)
+	key, err := c.createKey(role, tenants...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func (c *client) with(key string) *client {
 	return &other
 }
 
-func TestCallersAreAskedWhoTheyAre(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
+func TestAuthenticationIsRequired(t *testing.T) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		for _, o := range routesOf(t, c) {
 			if o.Security == nil {
 				continue
@@ -72,8 +72,8 @@ func TestCallersAreAskedWhoTheyAre(t *testing.T) {
 			if strings.HasPrefix(o.path, "/api/") {
 				want = "AN-401"
 			}
-			for name, who := range map[string]*client{"no key": c.with(""), "a wrong secret": c.with(c.key + "x"), "an unknown key": c.with("cairn_a_b"), "another token": c.with("e30.e30.e30")} {
-				a := who.ask(t, o.request(), `{}`)
+			for name, caller := range map[string]*client{"no key": c.with(""), "a wrong secret": c.with(c.key + "x"), "an unknown key": c.with("cairn_a_b"), "another token": c.with("e30.e30.e30")} {
+				a := caller.call(t, o.request(), `{}`)
 				a.expect(t, 401, want, "")
 				if a.header.Get("WWW-Authenticate") == "" {
 					t.Errorf("%s with %s: nothing says how to be known", o.request(), name)
@@ -81,27 +81,28 @@ func TestCallersAreAskedWhoTheyAre(t *testing.T) {
 			}
 		}
 		for _, open := range []string{"GET /health", "GET /openapi.json", "GET /docs"} {
-			if a := c.with("").ask(t, open, ""); a.status != 200 {
+			if a := c.with("").call(t, open, ""); a.status != 200 {
 				t.Errorf("%s: %d, want it for everybody", open, a.status)
 			}
 		}
 	})
 }
 
-// Each role may ask what the interface says, and nothing else.
+// TestRolesOverHTTP compares each role's access with the permission that the
+// OpenAPI description names for the route.
 func TestRolesOverHTTP(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		may := map[schemas.Role]string{
 			schemas.RoleReader: "read", schemas.RoleRegistrar: "read tag register",
 			schemas.RoleAnalyst: "read tag analyze", schemas.RoleAdmin: "read tag register analyze",
 		}
 		for _, role := range schemas.Roles() {
-			who := c.known(t, role, "$")
+			caller := c.withRole(t, role, "$")
 			for _, o := range routesOf(t, c) {
 				if o.Security == nil {
 					continue
 				}
-				a := who.ask(t, o.request(), `{}`) // whoever may ask learns that this is malformed, or not found
+				a := caller.call(t, o.request(), `{}`) // with permission: 400 or 404
 				refused := a.status == 403
 				if allowed := slices.Contains(strings.Fields(may[role]), o.Security[0]["bearer"][0]); allowed == refused {
 					t.Errorf("%s %s as a %s: %d %s", o.method, o.path, role, a.status, brief(a.body))
@@ -111,10 +112,10 @@ func TestRolesOverHTTP(t *testing.T) {
 	})
 }
 
-func TestTenantOfACredential(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
+func TestCredentialTenants(t *testing.T) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		const skill, own = `{"record":{"skill_id":"$.mine"}}`, `{"skill_id":"$.mine"}`
-		acme := c.known(t, schemas.RoleRegistrar, "$")
+		acme := c.withRole(t, schemas.RoleRegistrar, "$")
 		acme.rows(t, []row{
 			{"without a tenant, its own is meant", "POST /register/skill", skill, 200, "", own},
 			{"and found", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine","tenant_id":"$"}}`},
@@ -132,37 +133,37 @@ func TestTenantOfACredential(t *testing.T) {
 			{"what is everybody's is the tenant's, too", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
 			{"what another made for it is its own", "POST /resolve/skill", `{"skill_id":"$.one"}`, 200, "", `{"manifest":{"tenant_id":"$"}}`},
 		})
-		c.known(t, schemas.RoleReader, "$", "$2").rows(t, []row{
+		c.withRole(t, schemas.RoleReader, "$", "$2").rows(t, []row{
 			{"of several, one must be named", "POST /resolve/skill", own, 400, "CE-001 tenant_id", ""},
 			{"as this one", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$2"}`, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
 		})
 	})
 }
 
-func TestKeysThatEnd(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
+func TestEndedKeys(t *testing.T) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		made, secret, err := c.makeKey(keys.Key{Role: schemas.RoleReader, Tenants: []string{c.word}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		revoked := c.with(secret)
-		revoked.ask(t, "GET /skills", "").expect(t, 200, "", "")
+		revoked.call(t, "GET /skills", "").expect(t, 200, "", "")
 		if err := c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }); err != nil {
 			t.Fatal(err)
 		}
-		soon(t, "a revoked key is refused", patient, func() bool { return revoked.ask(t, "GET /skills", "").status == 401 })
+		waitFor(t, "a revoked key is refused", recoveryTimeout, func() bool { return revoked.call(t, "GET /skills", "").status == 401 })
 		_, secret, err = c.makeKey(keys.Key{Role: schemas.RoleReader, Expires: time.Now().Add(-time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.with(secret).ask(t, "GET /skills", "").expect(t, 401, "CE-006", "")
+		c.with(secret).call(t, "GET /skills", "").expect(t, 401, "CE-006", "")
 	})
 }
 
-// A stream that is open ends with the key that opened it; what it asked goes on
-// for others of the tenant.
-func TestStreamOfAKeyThatEnds(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
+// TestStreamOfAnEndedKey ends the open stream of a revoked or expired key with
+// AN-401. The run continues for other callers of the tenant.
+func TestStreamOfAnEndedKey(t *testing.T) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		made, secret, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word}})
 		if err != nil {
 			t.Fatal(err)
@@ -183,17 +184,17 @@ func TestStreamOfAKeyThatEnds(t *testing.T) {
 				t.Errorf("the stream of a key that is %s ends with %v", name, rest)
 			}
 		}
-		other := c.known(t, schemas.RoleAnalyst, "$").stream(t, "GET "+revoked.run(), "", after(0))
+		other := c.withRole(t, schemas.RoleAnalyst, "$").stream(t, "GET "+revoked.run(), "", after(0))
 		other.until(t, "some words ")
 		other.stop()
 	})
 }
 
-func TestLimitsOfACredential(t *testing.T) {
+func TestCredentialLimits(t *testing.T) {
 	alone(t, setup{keys: true, model: "scripted", limits: access.Limits{Rate: 20, Streams: 1}}, func(t *testing.T, c *client) {
-		busy, other := c.known(t, schemas.RoleAnalyst, "$"), c.known(t, schemas.RoleAnalyst, "$")
-		soon(t, "one who asks too much is refused", patient, func() bool {
-			a := busy.ask(t, "GET /skills", "")
+		busy, other := c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$")
+		waitFor(t, "one caller asks too much is refused", recoveryTimeout, func() bool {
+			a := busy.call(t, "GET /skills", "")
 			if a.status == 429 {
 				a.expect(t, 429, "CE-008", "")
 				if a.header.Get("Retry-After") == "" {
@@ -202,13 +203,13 @@ func TestLimitsOfACredential(t *testing.T) {
 			}
 			return a.status == 429
 		})
-		other.ask(t, "GET /skills", "").expect(t, 200, "", "") // has limits of its own
+		other.call(t, "GET /skills", "").expect(t, 200, "", "") // limits apply per key
 		waits := question(text(script{Say: "some words ", Await: c.word}), estate)
 		first := other.follow(t, waits)
 		first.until(t, "some words ")
-		other.ask(t, analyze, waits).expect(t, 429, "AN-429", "")
+		other.call(t, analyze, waits).expect(t, 429, "AN-429", "")
 		first.stop()
-		soon(t, "the next stream is let in", patient, func() bool {
+		waitFor(t, "the next stream is let in", recoveryTimeout, func() bool {
 			s := other.follow(t, question(text(script{Say: "x"}), estate))
 			defer func() { _ = s.res.Body.Close() }()
 			return s.res.StatusCode == 200
@@ -216,19 +217,19 @@ func TestLimitsOfACredential(t *testing.T) {
 	})
 }
 
-// TestOperateNeedsAllTenants lets an admin of one tenant see and do nothing that
-// concerns all, over HTTP; bus.Endpoint decides the same way for NATS.
+// TestOperateNeedsAllTenants refuses operations on all tenants to an admin of one
+// tenant over HTTP. bus.Endpoint applies the same rule to NATS.
 func TestOperateNeedsAllTenants(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
-		bound := c.known(t, schemas.RoleAdmin, "$")
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
+		bound := c.withRole(t, schemas.RoleAdmin, "$")
 		for _, o := range routesOf(t, c) {
 			if o.Security == nil || o.Security[0]["bearer"][0] != string(schemas.PermissionOperate) {
 				continue
 			}
-			if a := bound.ask(t, o.request(), ""); a.status != 403 || !strings.Contains(a.body, "credential for all tenants") {
+			if a := bound.call(t, o.request(), ""); a.status != 403 || !strings.Contains(a.body, "credential for all tenants") {
 				t.Errorf("%s by an admin of one tenant: %d %s, want 403", o.request(), a.status, brief(a.body))
 			}
-			if a := c.ask(t, o.request(), ""); a.status == 403 {
+			if a := c.call(t, o.request(), ""); a.status == 403 {
 				t.Errorf("%s by an admin of all tenants: 403 %s", o.request(), brief(a.body))
 			}
 		}

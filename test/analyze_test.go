@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// estate is a small one.
+// estate is a small estate with a nested array.
 const estate = `{"hosts":[
 	{"name":"h1","site":"Oslo","os":"linux","cpus":8,"rack":{"row":"a"}},
 	{"name":"h2","site":"Oslo","os":"windows","cpus":16,"rack":{"row":"b"}},
@@ -43,7 +43,7 @@ func TestAnalysis(t *testing.T) {
 		if diff := contains(last, value(t, `{"result":{"groups":{"Oslo":2,"Bergen":1},"total":3}}`)); diff != "" {
 			t.Errorf("%s in %v", diff, last)
 		}
-		if answer := said(t, events); !strings.Contains(answer, "Oslo") || !strings.Contains(answer, "2") {
+		if answer := textOf(t, events); !strings.Contains(answer, "Oslo") || !strings.Contains(answer, "2") {
 			t.Errorf("the answer is %q", answer)
 		}
 	})
@@ -66,7 +66,7 @@ func TestOfflineAnswers(t *testing.T) {
 			for _, mode := range []string{"standard", "broad"} {
 				events := c.analyze(t, question(query, estate, `"mode":"`+mode+`"`))
 				inOrder(t, kindsOf(events))
-				if got := said(t, events); !strings.Contains(got, want) {
+				if got := textOf(t, events); !strings.Contains(got, want) {
 					t.Errorf("%s (%s): %q, want %s in it", query, mode, got, want)
 				}
 			}
@@ -74,7 +74,7 @@ func TestOfflineAnswers(t *testing.T) {
 	})
 }
 
-func TestRefusedAnalyses(t *testing.T) {
+func TestInvalidAnalyses(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const head = `{"query":"q","context":"{}","target":"H"`
 		c.rows(t, []row{
@@ -103,15 +103,15 @@ func TestRefusedAnalyses(t *testing.T) {
 	})
 }
 
-func TestAnalysisOfTheLargestBody(t *testing.T) {
+func TestAnalysisBodyLimit(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const most = 10 << 20
 		head, foot := `{"query":"How many hosts per site?","target":"H","context":"{\"pad\":\"`, `\",\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`
 		body := head + strings.Repeat("x", most-len(head)-len(foot)) + foot
-		if got := said(t, c.analyze(t, body)); !strings.Contains(got, "Oslo") {
+		if got := textOf(t, c.analyze(t, body)); !strings.Contains(got, "Oslo") {
 			t.Errorf("10 MiB: %q", got)
 		}
-		c.ask(t, analyze, body+" ").expect(t, 413, "AN-413", "")
+		c.call(t, analyze, body+" ").expect(t, 413, "AN-413", "")
 		res, err := c.send(t.Context(), analyze, chunked{strings.NewReader(body + " ")})
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestAnalysisOfTheLargestBody(t *testing.T) {
 	})
 }
 
-// chunked hides how long a body is.
+// chunked is a body without Content-Length.
 type chunked struct {
 	body interface{ Read([]byte) (int, error) }
 }
@@ -131,7 +131,7 @@ type chunked struct {
 // Read implements io.Reader.
 func (c chunked) Read(p []byte) (int, error) { return c.body.Read(p) }
 
-// Each figure of an answer names the number of a result that it came from.
+// TestProvenance follows each figure of the answer to a number of a tool result.
 func TestProvenance(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		events := c.analyze(t, question("How many hosts per site?", estate, `"include":["provenance","usage"]`))
@@ -164,7 +164,7 @@ func TestProvenance(t *testing.T) {
 	})
 }
 
-// at is the value that a JSON Pointer without escapes leads to.
+// at returns the value at a JSON Pointer without escapes; nil if there is none.
 func at(v any, pointer string) any {
 	for _, name := range strings.Split(pointer, "/")[1:] {
 		object, _ := v.(map[string]any)
@@ -195,37 +195,37 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-func TestEventsComeAsTheyAreMade(t *testing.T) {
+func TestEventsAreStreamed(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "first words ", Await: c.word}), estate))
 		if first, ok := s.next(); !ok || first.kind != "text_delta" {
 			t.Fatalf("%v, want the first words while the model still thinks", first)
 		}
-		theModel.heard.within(t, 5*time.Second, c.word, "the model is asked")
-		theModel.released.give(c.word)
-		if got := said(t, s.rest(t)); !strings.HasSuffix(got, "released") {
+		theModel.received.await(t, 5*time.Second, c.word, "the model is asked")
+		theModel.released.set(c.word)
+		if got := textOf(t, s.rest(t)); !strings.HasSuffix(got, "released") {
 			t.Errorf("the rest is %q", got)
 		}
 	})
 }
 
-func TestCallerLeaves(t *testing.T) {
+func TestClientDisconnects(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		for _, words := range []string{"", "some words "} { // before the first event, and after it
 			await := c.word + strings.TrimSpace(words)
 			left := make(chan struct{})
 			go func() {
 				defer close(left)
-				theModel.heard.within(t, 10*time.Second, await, "the model is asked")
+				theModel.received.await(t, 10*time.Second, await, "the model is asked")
 			}()
 			if words != "" {
 				s := c.follow(t, question(text(script{Say: words, Await: await}), estate))
 				<-left
 				s.stop()
 			} else {
-				c.leaveOnce(t, question(text(script{Await: await}), estate), left)
+				c.disconnectOn(t, question(text(script{Await: await}), estate), left)
 			}
-			theModel.left.within(t, 3*time.Second, await, "the model's call is cancelled when the client leaves")
+			theModel.canceled.await(t, 3*time.Second, await, "the model's call is cancelled when the client leaves")
 		}
 	})
 }

@@ -17,13 +17,13 @@ import (
 	"cairn/bus"
 )
 
-// client asks a system. $ in what it is given stands for its word.
+// client sends requests to a system. It replaces $ in all texts with its word.
 type client struct {
 	*system
-	word string // that nobody else has, and that is like no other
+	word string // unique
 	http *http.Client
-	base string // of the edge that is asked
-	key  string // by which it is known; empty: it says nothing of itself
+	base string // URL of the edge
+	key  string // API key; empty: no credential
 }
 
 func newClient(t testing.TB, s *system) *client {
@@ -35,7 +35,7 @@ func newClient(t testing.TB, s *system) *client {
 	}
 }
 
-// at is the client of another edge of the same system.
+// at returns a copy of c for another edge of the same system.
 func (c *client) at(edge string) *client {
 	other := *c
 	other.base = edge
@@ -44,17 +44,17 @@ func (c *client) at(edge string) *client {
 
 func (c *client) named(text string) string { return strings.ReplaceAll(text, "$", c.word) }
 
-// answer is what the edge said.
+// answer is a response of the edge.
 type answer struct {
-	word   string // of who asked
+	word   string // of the client
 	path   string
 	status int
 	header http.Header
 	body   string
 }
 
-// ask sends "METHOD /path" with a body; headers are given as "Name: value".
-func (c *client) ask(t testing.TB, request, body string, headers ...string) answer {
+// call sends "METHOD /path" with a body; headers have the form "Name: value".
+func (c *client) call(t testing.TB, request, body string, headers ...string) answer {
 	t.Helper()
 	a, err := c.try(t.Context(), request, body, headers...)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *client) try(ctx context.Context, request, body string, headers ...strin
 	return answer{c.word, res.Request.URL.EscapedPath(), res.StatusCode, res.Header, string(said)}, err
 }
 
-// send sends a request; the caller closes the body of the response.
+// send sends a request. The caller closes the response body.
 func (c *client) send(ctx context.Context, request string, body io.Reader, headers ...string) (*http.Response, error) {
 	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(ctx, method, c.base+c.named(path), body)
@@ -93,39 +93,39 @@ func (c *client) send(ctx context.Context, request string, body io.Reader, heade
 	return c.http.Do(req)
 }
 
-// row is a sentence of the contracts, and what shows that it holds.
+// row is one statement of the contract with a request that tests it.
 type row struct {
 	name    string
 	request string // "METHOD /path"
 	body    string
 	status  int
-	// want is the answer: its JSON, or an error's code and the fields it names.
+	// want is the expected JSON, or the error code and the fields of the error.
 	want string
-	// has is a part of the answer's JSON, as contains has it.
+	// has is JSON that the answer must contain; see contains.
 	has string
 }
 
-// rows asks one row after the other.
+// rows runs the rows in order as subtests.
 func (c *client) rows(t *testing.T, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			c.ask(t, r.request, r.body).expect(t, r.status, r.want, r.has)
+			c.call(t, r.request, r.body).expect(t, r.status, r.want, r.has)
 		})
 	}
 }
 
-// do asks a row that must go well, to prepare for others.
+// do sends a request that must succeed, to prepare a test.
 func (c *client) do(t testing.TB, request, body string) answer {
 	t.Helper()
-	a := c.ask(t, request, body)
+	a := c.call(t, request, body)
 	if a.status >= 300 {
 		t.Fatalf("%s %s: %d %s", request, c.named(body), a.status, a.body)
 	}
 	return a
 }
 
-// expect compares the answer with a row's.
+// expect compares the answer with status and with want and has of a row.
 func (a answer) expect(t testing.TB, status int, want, has string) {
 	t.Helper()
 	want, has = strings.ReplaceAll(want, "$", a.word), strings.ReplaceAll(has, "$", a.word)
@@ -154,7 +154,7 @@ func (a answer) expect(t testing.TB, status int, want, has string) {
 	}
 }
 
-// fails checks an error body: want is its code, and the fields it names.
+// fails checks an error body; want is its code, then the sorted field names.
 func (a answer) fails(t testing.TB, want string) {
 	t.Helper()
 	var e struct {
@@ -191,7 +191,7 @@ func (a answer) fails(t testing.TB, want string) {
 	}
 }
 
-// brief is text, cut where it gets long.
+// brief returns text, truncated to 600 bytes.
 func brief(text string) string {
 	if len(text) > 600 {
 		return text[:600] + "…"
@@ -199,12 +199,12 @@ func brief(text string) string {
 	return text
 }
 
-// plain is the client for texts in which $ is itself.
+// plain returns a copy of c that does not replace $.
 func (c *client) plain() *client {
 	other := *c
 	other.word = "$"
 	return &other
 }
 
-// word is one that nobody has, and that is like no other.
+// word returns a random word, which also resembles no other by its characters.
 func word() string { return strings.ToLower(rand.Text()[:12]) }

@@ -14,7 +14,7 @@ import (
 	"cairn/test/cairntest"
 )
 
-// machines are three cairn up that are one cluster.
+// machines are three "cairn up" processes of one cluster.
 type machines struct {
 	t       testing.TB
 	program string
@@ -45,7 +45,7 @@ func newMachines(t testing.TB) *machines {
 	return m
 }
 
-// run starts the machines, without waiting for them.
+// run starts the machines and returns at once.
 func (m *machines) run(which ...int) {
 	for _, i := range which {
 		m.list[i] = m.up(i, "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s", "--routes", strings.Join(m.routes, ","))
@@ -57,7 +57,7 @@ func (m *machines) up(i int, more ...string) *cairntest.Process {
 	return launch(m.program, append(args, more...)...)
 }
 
-// kill ends the machines as a loss of power to their processes does.
+// kill sends SIGKILL to the machines and waits for them.
 func (m *machines) kill(which ...int) {
 	for _, i := range which {
 		if p := m.list[i]; p != nil {
@@ -67,7 +67,7 @@ func (m *machines) kill(which ...int) {
 	}
 }
 
-// clients ask one machine each.
+// clients returns one client per machine.
 func (m *machines) clients() []*client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	m.t.Cleanup(transport.CloseIdleConnections)
@@ -79,20 +79,20 @@ func (m *machines) clients() []*client {
 	return list
 }
 
-// says waits until the machine's health has that in it.
-func (c *client) says(t testing.TB, status int, has string) {
+// awaitHealth waits until /health has the status and contains the text.
+func (c *client) awaitHealth(t testing.TB, status int, has string) {
 	t.Helper()
-	soon(t, "the health says "+has, patient, func() bool {
+	waitFor(t, "the health says "+has, recoveryTimeout, func() bool {
 		a, err := c.try(t.Context(), "GET /health", "")
 		return err == nil && a.status == status && strings.Contains(a.body, has)
 	})
 }
 
-// tells waits until the machine's metrics say that of the cluster.
-func (c *client) tells(t testing.TB, nodes, quorum int) {
+// awaitClusterMetrics waits for these values of the cluster metrics.
+func (c *client) awaitClusterMetrics(t testing.TB, nodes, quorum int) {
 	t.Helper()
-	soon(t, "the metrics tell of the cluster", patient, func() bool {
-		all := c.ask(t, "GET /metrics", "").body
+	waitFor(t, "the metrics tell of the cluster", recoveryTimeout, func() bool {
+		all := c.call(t, "GET /metrics", "").body
 		is := func(name string, value int) bool {
 			return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value))
 		}
@@ -102,53 +102,53 @@ func (c *client) tells(t testing.TB, nodes, quorum int) {
 
 const allWell = `"service":"cairn","status":"ok"`
 
-// Three machines answer for each other, go on without one, say so when there
-// are too few, and come back with all that was answered.
+// TestCluster stops and restarts the nodes of a cluster of three: it serves with
+// two nodes, reports lost quorum with one, and recovers with all acknowledged data.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
 	c := m.clients()
 	m.run(2)
-	c[2].says(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
-	c[2].tells(t, 1, 0)
+	c[2].awaitHealth(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
+	c[2].awaitClusterMetrics(t, 1, 0)
 	m.run(1, 0)
 	for _, one := range c {
-		one.says(t, 200, allWell)
-		one.tells(t, 3, 1)
+		one.awaitHealth(t, 200, allWell)
+		one.awaitClusterMetrics(t, 3, 1)
 	}
 	c[0].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 	sees := func(c *client) {
 		t.Helper()
-		soon(t, "the tag is read", patient, func() bool { return c.ask(t, "GET /tags/$", "").status == 200 })
-		c.ask(t, "POST /resolve/skill", `{"query":"$","top_k":1}`).expect(t, 200, "", `{"skills":[{"skill_id":"$.a"}]}`)
+		waitFor(t, "the tag is read", recoveryTimeout, func() bool { return c.call(t, "GET /tags/$", "").status == 200 })
+		c.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`).expect(t, 200, "", `{"skills":[{"skill_id":"$.a"}]}`)
 	}
 	sees(c[1])
 	sees(c[2])
 
 	m.kill(0)
-	c[1].says(t, 200, "2 of 3 nodes of the cluster are connected")
-	c[1].tells(t, 2, 1)
-	soon(t, "a record is taken without the first machine", patient, func() bool {
-		return c[1].ask(t, "POST /register/skill", `{"record":{"skill_id":"$.b"}}`).status == 200
+	c[1].awaitHealth(t, 200, "2 of 3 nodes of the cluster are connected")
+	c[1].awaitClusterMetrics(t, 2, 1)
+	waitFor(t, "a record is taken without the first machine", recoveryTimeout, func() bool {
+		return c[1].call(t, "POST /register/skill", `{"record":{"skill_id":"$.b"}}`).status == 200
 	})
-	soon(t, "a tag is taken without the first machine", patient, func() bool {
-		return c[2].ask(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).status == 201
+	waitFor(t, "a tag is taken without the first machine", recoveryTimeout, func() bool {
+		return c[2].call(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).status == 201
 	})
 	sees(c[2])
 
 	m.kill(1)
-	c[2].says(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
-	c[2].tells(t, 1, 0)
-	c[2].ask(t, "GET /health/ready", "").expect(t, 200, "", "") // since it resolves what it knows
-	c[2].ask(t, "POST /resolve/skill", `{"skill_id":"$.a"}`).expect(t, 200, "", `{"skill_id":"$.a"}`)
+	c[2].awaitHealth(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
+	c[2].awaitClusterMetrics(t, 1, 0)
+	c[2].call(t, "GET /health/ready", "").expect(t, 200, "", "") // local reads need no quorum
+	c[2].call(t, "POST /resolve/skill", `{"skill_id":"$.a"}`).expect(t, 200, "", `{"skill_id":"$.a"}`)
 	for _, request := range []string{"POST /tags/write", "GET /tags/$", "POST /register/skill"} {
 		at := time.Now()
 		body := `{"request_id":"$3","flow":"f"}`
 		if strings.Contains(request, "register") {
 			body = `{"record":{"skill_id":"$.c"}}`
 		}
-		c[2].ask(t, request, body).expect(t, 503, "CE-011", "")
+		c[2].call(t, request, body).expect(t, 503, "CE-011", "")
 		if took := time.Since(at); took > 5*time.Second {
 			t.Errorf("%s: answered after %v, want 3 seconds", request, took)
 		}
@@ -156,9 +156,9 @@ func TestCluster(t *testing.T) {
 
 	m.run(0, 1)
 	for _, one := range c {
-		one.says(t, 200, allWell)
+		one.awaitHealth(t, 200, allWell)
 		sees(one)
-		one.ask(t, "POST /resolve/skill", `{"skill_id":"$.b"}`).expect(t, 200, "", `{"skill_id":"$.b"}`)
+		one.call(t, "POST /resolve/skill", `{"skill_id":"$.b"}`).expect(t, 200, "", `{"skill_id":"$.b"}`)
 	}
 	for _, p := range m.list {
 		p.Terminate()
@@ -171,13 +171,14 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// What a machine kept while it was alone is the cluster's, whoever starts first.
-func TestClusterOfOneThatWasAlone(t *testing.T) {
+// TestClusterMigratesStandaloneNode forms a cluster around the data of a node that
+// ran alone, also when the other nodes start first.
+func TestClusterMigratesStandaloneNode(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
 	c := m.clients()
 	m.list[1] = m.up(1)
-	c[1].says(t, 200, allWell)
+	c[1].awaitHealth(t, 200, allWell)
 	c[1].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 	c[1].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 	m.list[1].Terminate()
@@ -185,18 +186,18 @@ func TestClusterOfOneThatWasAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.run(0, 2)
-	c[0].says(t, 200, "3 replicas are configured") // has no streams, and waits for the third
-	c[0].ask(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).expect(t, 503, "CE-011", "")
+	c[0].awaitHealth(t, 200, "3 replicas are configured") // no streams before the third node joins
+	c[0].call(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).expect(t, 503, "CE-011", "")
 	m.run(1)
 	for _, one := range c {
-		one.says(t, 200, allWell)
+		one.awaitHealth(t, 200, allWell)
 	}
 	m.kill(1)
 	for _, i := range []int{0, 2} {
-		soon(t, "the tag is there without the machine that had it", patient, func() bool { return c[i].ask(t, "GET /tags/$", "").status == 200 })
-		// All was well by the workers of the machine that is gone; this one's own may still be starting.
-		soon(t, "the skill is found without it", patient, func() bool {
-			a := c[i].ask(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
+		waitFor(t, "the tag is there without the machine that had it", recoveryTimeout, func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
+		// Health was reported by workers of the killed node; this node's may be starting.
+		waitFor(t, "the skill is found without it", recoveryTimeout, func() bool {
+			a := c[i].call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
 			return a.status == 200 && strings.Contains(a.body, c[i].named("$.a"))
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fleet has what a filter or a metric may stumble over.
+// fleet has the edge cases of filters and metrics: null, missing, mixed types.
 const fleet = `{"hosts":[
 	{"name":"a","site":"Oslo","cpus":8,"up":true,"rack":{"row":"x"},"tags":["db","prod"],"retired":null},
 	{"name":"b","site":"Oslo","cpus":16,"up":false,"rack":{"row":"y"},"tags":["web"]},
@@ -16,7 +16,7 @@ const fleet = `{"hosts":[
 	{"name":"e","cpus":2.5}],
 	"network":{"vlans":[{"id":10},{"id":20}]},"a.b":[{"x":1}]}`
 
-// computation is a tool call, and what is in its result.
+// computation is a tool call and JSON that its result contains.
 type computation struct {
 	name, tool, input string
 	has               string
@@ -38,7 +38,7 @@ var computations = []computation{
 	{"dotted too", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":"x"}}`, `{"total":2}`},
 	{"ne", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":{"ne":"x"},"site":"Oslo"}}`, `{"total":1}`},
 	{"gt", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"gt":4}}}`, `{"total":2}`},
-	{"gte and lte together", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"gte":4,"lte":8}}}`, `{"total":2}`},
+	{"gte and lte in one filter", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"gte":4,"lte":8}}}`, `{"total":2}`},
 	{"lt", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"lt":4}}}`, `{"total":1}`},
 	{"in", "compute_stats", `{"data_key":"hosts","filter":{"name":{"in":["a","e","z"]}}}`, `{"total":2}`},
 	{"contains", "compute_stats", `{"data_key":"hosts","filter":{"tags":{"contains":"db"}}}`, `{"total":1}`},
@@ -79,7 +79,7 @@ func TestComputations(t *testing.T) {
 	})
 }
 
-// compute has the model make one call, and gives the tool's result.
+// compute makes the model call one tool and returns its result.
 func (c *client) compute(t testing.TB, tool, input, context string) map[string]any {
 	t.Helper()
 	var arguments map[string]any
@@ -113,7 +113,7 @@ func TestManyGroups(t *testing.T) {
 	})
 }
 
-func TestSeveralCalls(t *testing.T) {
+func TestSeveralToolCalls(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		ask := script{Say: "so it is", Calls: []toolCall{
 			{"inspect_schema", map[string]any{"data_key": "hosts"}}, {"compute_stats", map[string]any{"data_key": "none"}}, {"compute_stats", map[string]any{"data_key": "hosts"}},

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// module is the name of this module, and the beginning of its packages.
+// module is the import path prefix of this module's packages.
 const module = "cairn/"
 
-// inside are the rules of what may import what of ours. Each package is bound
-// by the first rule whose from it is or is below. Tests wire as they need.
-var inside = []binding{
+// packageRules lists which packages of this module a package may import. The
+// first rule whose folder contains the package applies. Test files are exempt.
+var packageRules = []binding{
 	{"schemas import nothing of ours", "schemas", nil},
 	{"a bus for tests imports the bus", "bus/bustest", []string{"bus"}},
 	{"backups are made by means of the bus", "bus/backup", []string{"schemas", "bus"}},
@@ -40,15 +40,15 @@ var inside = []binding{
 	{"tests of the whole may use all that is public", "test", []string{"schemas", "bus", "edge", "services"}},
 }
 
-// binding says what of ours the packages at or below a folder may import.
+// binding permits the packages at or below a folder to import those in may.
 type binding struct {
 	rule string
 	from string
 	may  []string
 }
 
-// outside are the rules of who may import a library; no one else does.
-var outside = []struct {
+// libraryRules lists the only packages that may import a library.
+var libraryRules = []struct {
 	rule    string
 	library string
 	only    []string
@@ -67,42 +67,42 @@ var outside = []struct {
 	{"how metrics are told is an affair of telemetry, and the edge serves them", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},
 }
 
-// nowhere are libraries that not even tests import.
-var nowhere = []string{"github.com/stretchr/", "github.com/onsi/", "github.com/golang/mock/"}
+// forbidden lists libraries that no package and no test may import.
+var forbidden = []string{"github.com/stretchr/", "github.com/onsi/", "github.com/golang/mock/"}
 
-// source is a package as "go list" knows it.
+// source is a package in the output of "go list".
 type source struct {
 	ImportPath                         string
 	Imports, TestImports, XTestImports []string
 }
 
-func TestImportsOfOurs(t *testing.T) {
+func TestPackageImports(t *testing.T) {
 	t.Parallel()
-	used := make([]bool, len(inside))
+	used := make([]bool, len(packageRules))
 	for _, p := range packages(t) {
-		at := slices.IndexFunc(inside, func(b binding) bool { return below(p.ImportPath, b.from) })
+		at := slices.IndexFunc(packageRules, func(b binding) bool { return below(p.ImportPath, b.from) })
 		if at < 0 {
 			t.Errorf("%s is bound by no rule; give it one", p.ImportPath)
 			continue
 		}
 		used[at] = true
 		for _, imported := range p.Imports {
-			if strings.HasPrefix(imported, module) && !belowAny(imported, inside[at].may) {
-				t.Errorf("%s imports %s: %s", p.ImportPath, imported, inside[at].rule)
+			if strings.HasPrefix(imported, module) && !belowAny(imported, packageRules[at].may) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, packageRules[at].rule)
 			}
 		}
 	}
 	for i, u := range used {
-		if !u && inside[i].from != "test" { // which has tests alone
-			t.Errorf("rule %q binds no package: there is no %s", inside[i].rule, inside[i].from)
+		if !u && packageRules[i].from != "test" { // has only test files
+			t.Errorf("rule %q binds no package: there is no %s", packageRules[i].rule, packageRules[i].from)
 		}
 	}
 }
 
-func TestImportsOfLibraries(t *testing.T) {
+func TestLibraryImports(t *testing.T) {
 	t.Parallel()
 	list := packages(t)
-	for _, r := range outside {
+	for _, r := range libraryRules {
 		users := 0
 		for _, p := range list {
 			if !slices.ContainsFunc(p.Imports, func(i string) bool { return strings.HasPrefix(i, r.library) }) {
@@ -119,7 +119,7 @@ func TestImportsOfLibraries(t *testing.T) {
 	}
 	for _, p := range list {
 		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-			if slices.ContainsFunc(nowhere, func(l string) bool { return strings.HasPrefix(imported, l) }) {
+			if slices.ContainsFunc(forbidden, func(l string) bool { return strings.HasPrefix(imported, l) }) {
 				t.Errorf("%s imports %s, which nothing does", p.ImportPath, imported)
 			}
 		}
@@ -134,7 +134,7 @@ func belowAny(pkg string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return below(pkg, f) })
 }
 
-// packages are all packages of the module.
+// packages returns all packages of the module.
 func packages(t *testing.T) []source {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")

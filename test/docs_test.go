@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// routes are the contracts' and those that fill their gaps.
+// routes are the routes of the contracts and of their extensions.
 var routes = []string{
 	"GET /health", "POST /tags/write", "GET /tags/{request_id}", "DELETE /tags/{request_id}",
 	"POST /register/skill", "POST /register/agent", "POST /register/tool", "POST /register/context_builder",
@@ -22,7 +22,7 @@ var routes = []string{
 	"POST /api/v1/analyze",
 }
 
-func TestInterfaceDescribesItself(t *testing.T) {
+func TestOpenAPIListsRoutes(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		var doc struct {
 			OpenAPI string `json:"openapi"`
@@ -51,11 +51,11 @@ func TestInterfaceDescribesItself(t *testing.T) {
 				t.Errorf("%s is %s: %s", path, page.header.Get("Content-Type"), brief(page.body))
 			}
 		}
-		c.ask(t, "GET /docs/absent", "").expect(t, 404, "CE-004", "")
+		c.call(t, "GET /docs/absent", "").expect(t, 404, "CE-004", "")
 	})
 }
 
-// TestPromisesHaveTests looks for each test that .github/SECURITY.md names.
+// TestPromisesHaveTests finds each test that .github/SECURITY.md names.
 func TestPromisesHaveTests(t *testing.T) {
 	t.Parallel()
 	policy, err := os.ReadFile("../.github/SECURITY.md")

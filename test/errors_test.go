@@ -9,7 +9,7 @@ import (
 	"cairn/bus"
 )
 
-func TestErrorsOfAnyPath(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		for _, path := range []string{"/search/playbooks", "/answer/knowledge", "/resolve/domain_knowledge"} {
 			c.rows(t, []row{
@@ -31,7 +31,7 @@ func TestErrorsOfAnyPath(t *testing.T) {
 			"GET /resolve/skill": "POST", "POST /health": "GET", "PUT /tags/$": "DELETE", "PATCH /api/v1/analyze": "POST",
 			"POST /skills": "GET", "GET /register/skill": "POST", "GET /search/playbooks": "POST",
 		} {
-			a := c.ask(t, request, "")
+			a := c.call(t, request, "")
 			if !strings.Contains(a.header.Get("Allow"), allow) {
 				t.Errorf("%s: Allow %q, want %s in it", request, a.header.Get("Allow"), allow)
 			}
@@ -40,19 +40,19 @@ func TestErrorsOfAnyPath(t *testing.T) {
 	})
 }
 
-func TestBodiesThatAreTooLarge(t *testing.T) {
+func TestBodyLimit(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const most = 1 << 20
 		head, foot := c.named(`{"request_id":"$","flow":"f","tags":{"x":"`), `"}}`
 		fits := head + strings.Repeat("x", most-len(head)-len(foot)) + foot
-		c.ask(t, "POST /tags/write", fits).expect(t, 201, `{"request_id":"$","flow":"f"}`, "")
-		if a := c.ask(t, "GET /tags/$", ""); a.status != 200 || len(a.body) < most {
+		c.call(t, "POST /tags/write", fits).expect(t, 201, `{"request_id":"$","flow":"f"}`, "")
+		if a := c.call(t, "GET /tags/$", ""); a.status != 200 || len(a.body) < most {
 			t.Errorf("%d with %d bytes for a tag of 1 MiB", a.status, len(a.body))
 		}
 		for _, path := range []string{"/tags/write", "/register/skill", "/resolve/skill", "/resolve/tools"} {
-			c.ask(t, "POST "+path, fits+" ").expect(t, 413, "CE-002", "")
+			c.call(t, "POST "+path, fits+" ").expect(t, 413, "CE-002", "")
 		}
-		res, err := c.send(t.Context(), "POST /register/tool", endless{}) // of unknown length
+		res, err := c.send(t.Context(), "POST /register/tool", endless{}) // no Content-Length
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 	})
 }
 
-// endless is a body of 2 MiB that does not say how long it is.
+// endless is a body without end and without Content-Length.
 type endless struct{}
 
 // Read implements io.Reader.
@@ -74,32 +74,32 @@ func TestRequestIDs(t *testing.T) {
 		const header = bus.HeaderRequestID
 		given := c.named("client.$:1/2=")
 		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$", "POST /search/playbooks", "GET /openapi.json"} {
-			if got := c.ask(t, request, "", header+": "+given).header.Get(header); got != given {
+			if got := c.call(t, request, "", header+": "+given).header.Get(header); got != given {
 				t.Errorf("%s: request id %q, want the client's own %q", request, got, given)
 			}
 		}
-		first, second := c.ask(t, "GET /health", "").header.Get(header), c.ask(t, "GET /health", "").header.Get(header)
+		first, second := c.call(t, "GET /health", "").header.Get(header), c.call(t, "GET /health", "").header.Get(header)
 		if first == "" || first == second {
 			t.Errorf("made request ids %q and %q, want two", first, second)
 		}
 		for _, odd := range []string{strings.Repeat("x", 4000), "two words", "é"} {
-			if got := c.ask(t, "GET /health", "", header+": "+odd).header.Get(header); got == odd || got == "" {
+			if got := c.call(t, "GET /health", "", header+": "+odd).header.Get(header); got == odd || got == "" {
 				t.Errorf("request id %q for %q, want one that is made", got, brief(odd))
 			}
 		}
 	})
 }
 
-func TestPagesOfOtherOrigins(t *testing.T) {
+func TestCrossOriginRequests(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const elsewhere = "Sec-Fetch-Site: cross-site"
-		c.ask(t, "POST /tags/write", `{"request_id":"$"}`, elsewhere).expect(t, 403, "CE-007", "")
-		c.ask(t, "POST /api/v1/analyze", `{}`, elsewhere).expect(t, 403, "AN-403", "")
-		c.ask(t, "GET /tags/$", "", elsewhere).expect(t, 404, "CE-022", "")
+		c.call(t, "POST /tags/write", `{"request_id":"$"}`, elsewhere).expect(t, 403, "CE-007", "")
+		c.call(t, "POST /api/v1/analyze", `{}`, elsewhere).expect(t, 403, "AN-403", "")
+		c.call(t, "GET /tags/$", "", elsewhere).expect(t, 404, "CE-022", "")
 	})
 }
 
-func TestBodiesAreJSON(t *testing.T) {
+func TestJSONBodies(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"a > b & \"c\" < é  "}`})
 		a := c.do(t, "POST /resolve/skill", `{"skill_id":"$.a"}`)

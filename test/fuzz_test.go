@@ -12,11 +12,11 @@ import (
 	"cairn/schemas"
 )
 
-// fuzzed asks who its callers are, and has a model that computes.
+// fuzzed requires API keys and uses the offline model.
 var fuzzed = &setup{name: "fuzzed", keys: true}
 
-// FuzzHTTP sends anything to every route, in the name of a tenant's admin: what
-// is refused is the caller's mistake, and what is another tenant's is in no answer.
+// FuzzHTTP sends arbitrary requests to every route as a tenant's admin: errors are
+// client errors, and no answer contains another tenant's data.
 func FuzzHTTP(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"POST /tags/write", `{"request_id":"a/b %","flow":"f","tags":{"\u0000":1e400},"ttl_seconds":1}`, "X-Request-Id: \xff"},
@@ -40,11 +40,11 @@ func FuzzHTTP(f *testing.F) {
 	for _, r := range [][2]string{{"skill", `{"record":{"skill_id":"net.secret","tenant_id":"other","purpose":"of $"}}`}, {"tool", `{"tool_data":{"tool_id":"a.b.secret","tenant_id":"other","description":"of $"}}`}, {"guardrail", `{"guardrail_data":{"guardrail_id":"s","tenant_id":"other","text":"of $"}}`}} {
 		whole.do(f, "POST /register/"+r[0], r[1])
 	}
-	c := admin.known(f, schemas.RoleAdmin, "mine")
+	c := admin.withRole(f, schemas.RoleAdmin, "mine")
 	f.Fuzz(func(t *testing.T, request string, body []byte, header string) {
 		method, path, _ := strings.Cut(request, " ")
 		if _, err := http.NewRequest(method, c.base+path, nil); err != nil || !strings.HasPrefix(path, "/") || strings.Contains(path, " ") || !possible(header) || method == http.MethodConnect {
-			return // nothing that a client of HTTP sends
+			return // not a valid HTTP request
 		}
 		var headers []string
 		if header != "" {
@@ -60,18 +60,18 @@ func FuzzHTTP(f *testing.F) {
 
 var aHeader = regexp.MustCompile("^[A-Za-z-]+: [^\x00-\x1f\x7f]*$")
 
-// possible reports whether the header can be sent, and leaves the body whole.
+// possible reports whether net/http sends the header without reframing the body.
 func possible(header string) bool {
 	name, value, _ := strings.Cut(header, ": ")
 	framing := []string{"Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Host"}
 	name = http.CanonicalHeaderKey(name)
 	if name == "Expect" && value != "100-continue" {
-		return false // net/http answers by itself
+		return false // refused by net/http
 	}
 	return header == "" || aHeader.MatchString(header) && !slices.Contains(framing, name)
 }
 
-// proper checks what holds for every answer. The secret is told to nobody.
+// proper checks what holds for every answer; no answer contains the secret.
 func (a answer) proper(t *testing.T, asked, secret string) {
 	t.Helper()
 	analysis := strings.HasPrefix(a.path, "/api/v1/analyze")

@@ -18,9 +18,10 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// An edge without workers answers what it can, and says of the rest that it is away.
+// TestWithoutWorkers queries an edge without workers: it serves what needs none,
+// and reports the rest as unavailable.
 func TestWithoutWorkers(t *testing.T) {
-	everywhere(t, deserted, func(t *testing.T, c *client) {
+	everywhere(t, workerless, func(t *testing.T, c *client) {
 		c.rows(t, []row{
 			{"the health says what is missing", "GET /health", "", 200, "", `{"status":"degraded","degraded":["tags: no worker answers cairn.health.tags",
 				"register: no worker answers cairn.health.register","resolve: no worker answers cairn.health.resolve","analyze: no worker answers cairn.health.analyze"]}`},
@@ -32,15 +33,15 @@ func TestWithoutWorkers(t *testing.T) {
 			{"what needs no worker is answered", "POST /search/playbooks", "{}", 501, "CE-005", ""},
 			{"an unknown path too", "GET /x", "", 404, "CE-004", ""},
 		})
-		if a := c.ask(t, "GET /skills", ""); a.header.Get("Retry-After") == "" {
+		if a := c.call(t, "GET /skills", ""); a.header.Get("Retry-After") == "" {
 			t.Error("503 without Retry-After")
 		}
 	})
 }
 
-func TestModelAway(t *testing.T) {
+func TestModelUnavailable(t *testing.T) {
 	alone(t, setup{model: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
-		c.awaitHealth(t, `"service":"analyze","status":"degraded"`)
+		c.awaitHealthText(t, `"service":"analyze","status":"degraded"`)
 		c.rows(t, []row{
 			{"a model that is away is no reason for another's answer", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
 			{"the health says so", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
@@ -49,9 +50,10 @@ func TestModelAway(t *testing.T) {
 	})
 }
 
-// A worker that takes a question, and shows not even that it is at it, is given up.
+// TestSilentWorker subscribes a worker that sends no heartbeat: the request fails
+// with 503 after the heartbeat timeout.
 func TestSilentWorker(t *testing.T) {
-	everywhere(t, deserted, func(t *testing.T, c *client) {
+	everywhere(t, workerless, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		sub, err := nc.SubscribeSync("cairn.resolve.agent")
 		if err != nil {
@@ -59,7 +61,7 @@ func TestSilentWorker(t *testing.T) {
 		}
 		flush(t, nc)
 		asked := time.Now()
-		c.ask(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 503, "CE-011", "")
+		c.call(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 503, "CE-011", "")
 		if waited := time.Since(asked); waited < 2*time.Second || waited > 8*time.Second {
 			t.Errorf("answered after %v, want 2.5 seconds", waited)
 		}
@@ -69,9 +71,10 @@ func TestSilentWorker(t *testing.T) {
 	})
 }
 
-// A worker that shows that it is at a question is waited for, ten seconds.
+// TestSlowWorker subscribes a worker that sends only heartbeats: the request fails
+// with 504 at its deadline.
 func TestSlowWorker(t *testing.T) {
-	everywhere(t, deserted, func(t *testing.T, c *client) {
+	everywhere(t, workerless, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		asked := time.Now()
 		_, err := nc.Subscribe("cairn.resolve.agent", func(m *nats.Msg) {
@@ -85,42 +88,43 @@ func TestSlowWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		flush(t, nc)
-		c.ask(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 504, "CE-012", "")
+		c.call(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 504, "CE-012", "")
 		if waited := time.Since(asked); waited < 9*time.Second || waited > 15*time.Second {
 			t.Errorf("answered after %v, want 10 seconds", waited)
 		}
 	})
 }
 
-// What a worker says that nobody can read is an internal error.
-func TestWorkerThatTalksNonsense(t *testing.T) {
-	everywhere(t, deserted, func(t *testing.T, c *client) {
+// TestInvalidWorkerResponse maps an unreadable response to an internal error.
+func TestInvalidWorkerResponse(t *testing.T) {
+	everywhere(t, workerless, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		answerWith(t, nc, "cairn.resolve.tool_class", "secret", "Nats-Service-Error-Code: 500", "Nats-Service-Error: secret")
 		c.rows(t, []row{{"an error without a body", "POST /resolve/tool_class", `{"tool_class":"x"}`, 500, "CE-010", ""}})
 	})
 }
 
-// Nothing that is registered while the embedder is away is lost or hidden.
-func TestEmbedderAway(t *testing.T) {
+// TestEmbedderUnavailable registers while the embedder is unavailable: the record
+// is readable by id at once, and search reports degraded.
+func TestEmbedderUnavailable(t *testing.T) {
 	alone(t, setup{embed: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
 		c.rows(t, []row{
 			{"a record is durable, and searchable later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200, `{"skill_id":"$.a","indexed":false}`, ""},
 			{"by id it is found at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
 			{"and listed", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
 		})
-		c.awaitHealth(t, `"service":"register","status":"degraded"`)
+		c.awaitHealthText(t, `"service":"register","status":"degraded"`)
 		c.rows(t, []row{
 			{"the health says that search is behind", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
 		})
 	})
 }
 
-// awaitHealth waits until /health contains the text: reports are shared for a while.
-func (c *client) awaitHealth(t *testing.T, text string) {
+// awaitHealthText waits until /health contains the text; workers cache reports.
+func (c *client) awaitHealthText(t *testing.T, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		a := c.ask(t, "GET /health", "")
+		a := c.call(t, "GET /health", "")
 		if strings.Contains(a.body, text) {
 			return
 		}

@@ -14,17 +14,17 @@ import (
 	"cairn/schemas"
 )
 
-// probe is how one tenant ($2) reaches for what is another's ($). What is the
-// other's has a secret word in it, #.
+// probe is a request of another tenant ($2) for data of the owner ($). The owner's
+// data contain a secret word, #.
 type probe struct {
 	request, body string
-	onNATS        string // the body there, where the request is in the URL
-	status        int    // that it gets
-	shown         bool   // the owner, who asks the same, is shown the secret
+	onNATS        string // NATS body, if the HTTP request has its parameters in the URL
+	status        int    // expected for the other tenant
+	shown         bool   // the same request of the owner returns the secret
 }
 
-// probes has every route of the edge: one that is new needs its own. They are
-// asked in the order of their names.
+// probes has at least one probe for every route of the edge, in the order of the
+// route names.
 var probes = map[string][]probe{
 	"GET /health":         {{request: "GET /health", status: 200}},
 	"GET /openapi.json":   {{request: "GET /openapi.json", status: 200}},
@@ -73,8 +73,8 @@ var probes = map[string][]probe{
 	"DELETE /api/v1/analyze/{run}": {{request: "DELETE /api/v1/analyze/~", status: 204}},
 }
 
-// registers is the probe of a registration: under the same id, for its own
-// tenant; and for the other one.
+// registers returns the probes of a registration: the same id in the caller's own
+// tenant, in the owner's, and in the global scope.
 func registers(id, wrapper string) []probe {
 	kind := strings.TrimSuffix(id, "_id")
 	record := func(tenant string) string { return `{"` + wrapper + `":{"` + id + `":"$.s.r","of":"2"` + tenant + `}}` }
@@ -86,7 +86,7 @@ func registers(id, wrapper string) []probe {
 	}
 }
 
-// lists are the probes of a listing, with a cursor of the owner's.
+// lists returns the probes of a listing; ~ is a cursor of the owner.
 func lists(path string) []probe {
 	return []probe{
 		{request: "GET " + path + "?domain=$", onNATS: `{"domain":"$"}`, status: 200, shown: true},
@@ -95,45 +95,45 @@ func lists(path string) []probe {
 	}
 }
 
-// TestTenantIsolation has one tenant reach for what is another's, on every
-// route, over HTTP and over NATS: nothing of it is shown, nothing of it is
-// changed, and what is there is not told from what is not.
+// TestTenantIsolation sends one tenant's requests for another's data to every
+// route over HTTP and NATS: no answer shows or changes it, or reveals whether it
+// exists.
 func TestTenantIsolation(t *testing.T) {
-	everywhere(t, guarded, func(t *testing.T, c *client) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		owner := newOwner(t, c)
-		other := owner.known(t, schemas.RoleRegistrar, "$2")
-		analyst := owner.known(t, schemas.RoleAnalyst, "$2")
+		other := owner.withRole(t, schemas.RoleRegistrar, "$2")
+		analyst := owner.withRole(t, schemas.RoleAnalyst, "$2")
 		for _, r := range routesOf(t, c) {
 			if probes[r.String()] == nil {
 				t.Errorf("%s has no probe of what it shows of another tenant", r)
 			}
-			who := other
+			caller := other
 			if strings.HasPrefix(r.path, "/api/") {
-				who = analyst
+				caller = analyst
 			}
 			for _, p := range probes[r.String()] {
-				owner.overHTTP(t, who, p)
+				owner.overHTTP(t, caller, p)
 				owner.overNATS(t, r, p)
-				owner.still(t, p)
-				owner.untold(t, who, p)
+				owner.unchanged(t, p)
+				owner.indistinguishable(t, caller, p)
 			}
 		}
 	})
 }
 
-// owner is a tenant that has a secret.
+// owner is a tenant whose data contain a secret.
 type owner struct {
 	*client
 	secret  string
 	mine    *client
 	run     *stream
-	cursors map[string]string // of its listings
+	cursors map[string]string // by listing path
 }
 
 func newOwner(t *testing.T, c *client) *owner {
 	t.Helper()
 	o := &owner{client: c, secret: word(), cursors: map[string]string{}}
-	mine := c.known(t, schemas.RoleAdmin, "$")
+	mine := c.withRole(t, schemas.RoleAdmin, "$")
 	o.mine = mine
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
@@ -163,7 +163,7 @@ func newOwner(t *testing.T, c *client) *owner {
 	return o
 }
 
-// fill puts the owner's names into what is asked.
+// fill replaces the placeholders of a probe with the owner's values.
 func (o *owner) fill(text string) string {
 	for path, cursor := range o.cursors {
 		if strings.Contains(text, path) {
@@ -174,20 +174,20 @@ func (o *owner) fill(text string) string {
 	return o.named(strings.ReplaceAll(text, "#", o.secret))
 }
 
-func (o *owner) overHTTP(t *testing.T, who *client, p probe) {
+func (o *owner) overHTTP(t *testing.T, caller *client, p probe) {
 	t.Helper()
-	a := who.ask(t, o.fill(p.request), o.fill(p.body))
+	a := caller.call(t, o.fill(p.request), o.fill(p.body))
 	if a.status != p.status {
 		t.Errorf("%s %s: %d %s, want %d", p.request, p.body, a.status, brief(a.body), p.status)
 	}
 	o.hidden(t, p.request, a)
 }
 
-// hidden says when the secret is in an answer.
+// hidden fails the test if the answer contains the secret.
 func (o *owner) hidden(t *testing.T, asked string, a answer) {
 	t.Helper()
 	var head strings.Builder
-	_ = a.header.Write(&head) // to memory
+	_ = a.header.Write(&head)
 	if strings.Contains(a.body+head.String(), o.secret) && !strings.Contains(a.path, o.secret) {
 		t.Errorf("%s shows another tenant %s", asked, brief(a.body))
 	}
@@ -195,7 +195,8 @@ func (o *owner) hidden(t *testing.T, asked string, a answer) {
 
 var statusCode = regexp.MustCompile(`"status":(\d+)`)
 
-// overNATS asks as an edge does for the other tenant: the workers decide.
+// overNATS sends the probe as an edge does for the other tenant, so that the
+// worker authorizes it.
 func (o *owner) overNATS(t *testing.T, r route, p probe) {
 	t.Helper()
 	if r.Subject == "" || strings.Contains(r.Subject, "analyze") {
@@ -226,8 +227,8 @@ func (o *owner) overNATS(t *testing.T, r route, p probe) {
 	}
 }
 
-// still has the owner ask the same: what it has is there, unchanged.
-func (o *owner) still(t *testing.T, p probe) {
+// unchanged checks that the owner still reads its data.
+func (o *owner) unchanged(t *testing.T, p probe) {
 	t.Helper()
 	if !p.shown {
 		p = probe{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r"}`}
@@ -238,22 +239,23 @@ func (o *owner) still(t *testing.T, p probe) {
 		s.stop()
 		return
 	}
-	a := o.mine.ask(t, o.fill(p.request), o.fill(p.body))
+	a := o.mine.call(t, o.fill(p.request), o.fill(p.body))
 	if a.status != 200 || !strings.Contains(a.body, o.secret) {
 		t.Errorf("%s %s: its owner gets %d %s", p.request, p.body, a.status, brief(a.body))
 	}
 }
 
-// untold asks for what nobody has: the answer is the one for what another has.
-func (o *owner) untold(t *testing.T, who *client, p probe) {
+// indistinguishable compares the answer for the owner's data with the answer for
+// data that do not exist.
+func (o *owner) indistinguishable(t *testing.T, caller *client, p probe) {
 	t.Helper()
 	if p.status != 404 && p.status != 403 {
 		return
 	}
 	id, secret := word(), word()
 	nobody := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#", secret, "~", id+"-"+o.word)
-	there := who.ask(t, o.fill(p.request), o.fill(p.body))
-	absent := who.ask(t, nobody.Replace(p.request), nobody.Replace(p.body))
+	there := caller.call(t, o.fill(p.request), o.fill(p.body))
+	absent := caller.call(t, nobody.Replace(p.request), nobody.Replace(p.body))
 	plain := func(a answer, words ...string) string {
 		for i := 0; i < len(words); i += 2 {
 			a.body = strings.ReplaceAll(a.body, words[i], words[i+1])
@@ -270,13 +272,13 @@ func (o *owner) untold(t *testing.T, who *client, p probe) {
 
 var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
 
-// TestTimeOfWhatIsThere has a tenant ask for another's records and for nobody's,
-// by turns: the time of the answers does not tell them apart.
-func TestTimeOfWhatIsThere(t *testing.T) {
+// TestExistenceTiming compares the latency of requests for another tenant's
+// records and for absent ones, alternately; they must not be distinguishable.
+func TestExistenceTiming(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, open(t, topologies[0], guarded))
+	c := newClient(t, open(t, topologies[0], authenticated))
 	owner := newOwner(t, c)
-	other := c.known(t, schemas.RoleRegistrar, "$2")
+	other := c.withRole(t, schemas.RoleRegistrar, "$2")
 	for _, ask := range []func(word string) (string, string){
 		func(word string) (string, string) { return "GET /tags/" + word, "" },
 		func(word string) (string, string) { return "POST /resolve/skill", `{"skill_id":"` + word + `.s.r"}` },
@@ -287,7 +289,7 @@ func TestTimeOfWhatIsThere(t *testing.T) {
 				word := []string{owner.word, strings.Repeat("x", len(owner.word))}[i%2]
 				request, body := ask(word)
 				began := time.Now()
-				other.ask(t, request, body)
+				other.call(t, request, body)
 				took[i%2] = append(took[i%2], time.Since(began))
 			}
 			slices.Sort(took[0])
@@ -296,7 +298,7 @@ func TestTimeOfWhatIsThere(t *testing.T) {
 			return (there - absent).Abs() < max(there, absent)/10
 		}
 		told := true
-		for range 3 { // others use the machine, too
+		for range 3 { // retry: other load on the machine adds noise
 			told = told && !same()
 		}
 		if told {

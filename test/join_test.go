@@ -12,16 +12,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A resolve worker that joins is asked nothing before it has read the whole
-// log: whoever asks is answered by nobody, or rightly. The requests name no
-// revision that the worker would have to wait for.
+// TestWorkerJoins sends requests while a resolve worker starts: it serves none
+// before it has applied the whole catalog. The requests set no minimum revision.
 func TestWorkerJoins(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, systems(t)[1], setup{workers: [][]string{{"register"}}}))
 	nc := c.dial(t)
-	c.publish(t, nc, 2000) // that takes long enough to read
+	c.publish(t, nc, 2000) // enough to observe the catch-up
 	if onReal(t) {
-		soon(t, "all records are in the index", patient, func() bool {
+		waitFor(t, "all records are in the index", recoveryTimeout, func() bool {
 			lag := c.health(t).index().Lag
 			return lag != nil && *lag == 0
 		})
@@ -34,7 +33,7 @@ func TestWorkerJoins(t *testing.T) {
 		c.workers = append(c.workers, joining)
 		for serves := false; !serves; {
 			serves = joining.Ready()
-			c.knowsAll(t, nc, alone && !serves)
+			c.requireCaughtUp(t, nc, alone && !serves)
 		}
 	}
 	for _, p := range c.workers[1:3] {
@@ -44,11 +43,11 @@ func TestWorkerJoins(t *testing.T) {
 		}
 	}
 	c.workers = slices.Delete(c.workers, 1, 3)
-	c.knowsAll(t, nc, false)
+	c.requireCaughtUp(t, nc, false)
 }
 
-// publish puts skills into the log, past all services. The last one is found
-// by the word of the client, and is alone in its domain.
+// publish writes skills to the catalog directly. The last one has the client's
+// word as its purpose and a domain of its own.
 func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -72,9 +71,9 @@ func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 	}
 }
 
-// knowsAll asks for what only who has read the last record knows. Only where
-// there may be no worker, nobody may answer.
-func (c *client) knowsAll(t *testing.T, nc *nats.Conn, none bool) {
+// requireCaughtUp sends requests whose answer depends on the last record. No
+// responders is accepted if none is set.
+func (c *client) requireCaughtUp(t *testing.T, nc *nats.Conn, none bool) {
 	t.Helper()
 	for subject, body := range map[string]string{
 		"cairn.resolve.skill": `{"query":"$","top_k":1}`,

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// value is text as JSON.
+// value decodes JSON.
 func value(t testing.TB, text string) any {
 	t.Helper()
 	var v any
@@ -18,17 +18,17 @@ func value(t testing.TB, text string) any {
 	return v
 }
 
-// text is v as JSON.
+// text encodes v as JSON.
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what tests write can be written
+		panic(err) // test data always encode
 	}
 	return string(b)
 }
 
-// contains says what of part is not in whole, "" when all is: members of
-// objects at any depth, and arrays element by element, none more.
+// contains returns the first difference between part and whole, or "": objects may
+// have further members at any depth, arrays must have the same length.
 func contains(whole, part any) string { return missing("", whole, part) }
 
 func missing(at string, whole, part any) string {

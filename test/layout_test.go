@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// top is all that stands at the top of the tree, besides names that begin with a dot.
+// top lists the files and folders at the root, except hidden ones.
 var top = []string{"services", "bus", "schemas", "edge", "deploy", "test", "go.mod", "go.sum", "Makefile", "README.md"}
 
-func TestTopOfTheTree(t *testing.T) {
+func TestRootFiles(t *testing.T) {
 	t.Parallel()
 	for _, file := range tracked(t) {
 		name, _, _ := strings.Cut(file, "/")
@@ -20,7 +20,7 @@ func TestTopOfTheTree(t *testing.T) {
 	}
 }
 
-// tracked are the files of the tree that git knows.
+// tracked returns the files in git.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "ls-files")

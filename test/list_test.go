@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// page is an answer of a listing.
+// page is one page of a listing.
 type page struct {
 	Skills, Tools []struct {
 		SkillID string `json:"skill_id"`
@@ -25,7 +25,7 @@ func (p page) ids() []string {
 	return ids
 }
 
-// list reads a page; cursor "" is the first.
+// list reads the page at cursor; the first one if it is empty.
 func (c *client) list(t testing.TB, path, cursor string) page {
 	t.Helper()
 	if cursor != "" {
@@ -38,7 +38,7 @@ func (c *client) list(t testing.TB, path, cursor string) page {
 	return p
 }
 
-// listAll reads all pages; between is called after each.
+// listAll reads all pages and calls between after each but the last.
 func (c *client) listAll(t testing.TB, path string, between func(page int)) []string {
 	t.Helper()
 	var all []string
@@ -95,8 +95,8 @@ func TestPagesAreStableUnderWrites(t *testing.T) {
 			t.Errorf("got %q, want %q", read, want)
 		}
 		read = c.listAll(t, "/tools?domain=$&limit=4", func(page int) {
-			c.put(t, [2]string{"tool", fmt.Sprintf(`{"tool_id":"$.s.a%d","domain":"$"}`, page)}) // before what was read
-			c.do(t, fmt.Sprintf("DELETE /register/tool/$.s.n%02d", 4*page-1), "")                // the last that was read
+			c.put(t, [2]string{"tool", fmt.Sprintf(`{"tool_id":"$.s.a%d","domain":"$"}`, page)}) // before the cursor
+			c.do(t, fmt.Sprintf("DELETE /register/tool/$.s.n%02d", 4*page-1), "")                // the last one read
 		})
 		if !slices.Equal(read, want) {
 			t.Errorf("while records come and go before the cursor: got %q, want %q", read, want)

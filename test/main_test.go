@@ -15,37 +15,36 @@ import (
 	"cairn/test/cairntest"
 )
 
-// TestMain runs all tests, and sees to it that nothing of them is left running.
+// TestMain runs all tests and checks for leaked goroutines.
 //
-// The rows of the contracts are asked of the whole system, over HTTP and over
-// NATS. Each test runs twice with the same code: on everything in one process,
-// and on the built program as processes of their own around one NATS server.
-// TestRealBackends runs many of them on real backends, too.
-// Systems are shared, so that all tests run at once. In what a test sends and
-// expects, $ stands for a word that no other test has: its ids, its domain,
-// its tenant begin with it.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(&whole{m}) }
+// The tests send the rows of the contracts to the whole system over HTTP and NATS.
+// Each runs twice: with everything in one process, and with the built program as
+// separate processes around one NATS server. TestRealBackends runs many of them
+// with real backends, too. Systems are shared, and tests run in parallel: $ in
+// requests and answers stands for a unique word, which starts the test's ids,
+// domain and tenant.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(&allTests{m}) }
 
-// whole is all tests, and what they leave running ended after them.
-type whole struct{ *testing.M }
+// allTests stops the shared systems after the tests, before goleak checks.
+type allTests struct{ *testing.M }
 
 // Run implements goleak's TestingM.
-func (w *whole) Run() int {
-	if err := manyAtOnce(); err != nil {
+func (w *allTests) Run() int {
+	if err := setParallel(); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	code := w.M.Run()
-	if err := errors.Join(end(), cairntest.RemoveProgram()); err != nil {
+	if err := errors.Join(stopShared(), cairntest.RemoveProgram()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
 }
 
-// manyAtOnce lets more tests run beside each other than there are processors,
-// unless -parallel says how many: what they do most is to wait.
-func manyAtOnce() error {
+// setParallel raises the number of parallel tests above the number of processors,
+// unless -parallel is set: the tests mostly wait.
+func setParallel() error {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -61,42 +60,42 @@ type topology struct {
 	start func(setup) (*system, error)
 }
 
-var topologies = []topology{{"one process", together}, {"many processes", apart}}
+var topologies = []topology{{"one process", inProcess}, {"many processes", multiProcess}}
 
-// setup is what a system is to be like.
+// setup is the configuration of a system.
 type setup struct {
-	name     string
-	workers  [][]string    // the roles of each worker, where they are processes; none: one with all
-	idle     bool          // an edge alone, no worker
-	data     string        // folder; empty: one that ends with the system
-	model    string        // URL; empty: the default
-	index    string        // URL; empty: the default
-	embed    string        // URL; empty: the default
-	render   string        // subject of the rendering agent
-	tagTTL   time.Duration // 0: the default
-	grace    time.Duration // of an analysis to which nobody listens; 0: the default
-	patience time.Duration // set: a second edge, which cuts analyses off after as long
-	keys     bool          // callers are known by API keys
-	limits   access.Limits // of each of them
-	tcp      bool          // the services of the one process meet their server over TCP, and outlive it
+	name           string
+	workers        [][]string    // roles of each worker process; nil: one with all
+	idle           bool          // no workers
+	data           string        // folder; empty: temporary
+	model          string        // URL; empty: the default
+	index          string        // URL; empty: the default
+	embed          string        // URL; empty: the default
+	render         string        // subject of the rendering agent
+	tagTTL         time.Duration // 0: the default
+	grace          time.Duration // of a run without clients; 0: the default
+	analyzeTimeout time.Duration // if set, a second edge with this timeout of analyses
+	keys           bool          // API keys are required
+	limits         access.Limits // of each key
+	tcp            bool          // in one process: connect over TCP, and outlive the NATS server
 }
 
-// The systems that tests share.
+// Shared systems.
 var (
 	usual = &setup{name: "usual", workers: [][]string{{"tags", "register"}, {"resolve"}, {"resolve"}, {"analyze"}}}
-	// scripted has a model that does what the question says, see model_test.go.
-	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second, patience: 1500 * time.Millisecond, grace: 300 * time.Millisecond}
-	// resumable has a second edge on which answers go on.
-	resumable = &setup{name: "resumable", model: "scripted", patience: 100 * time.Second}
-	// rendered hands its answers to the agent of render_test.go.
-	rendered = &setup{name: "rendered", render: "test.render", patience: 4 * time.Second}
-	// guarded asks who its callers are.
-	guarded = &setup{name: "guarded", model: "scripted", keys: true, workers: [][]string{{"tags", "register"}, {"resolve"}, {"analyze"}}}
-	// deserted has no worker at all.
-	deserted = &setup{name: "deserted", idle: true}
+	// scripted has the scripted model of model_test.go.
+	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second, analyzeTimeout: 1500 * time.Millisecond, grace: 300 * time.Millisecond}
+	// resumable has a second edge with a long timeout, for resuming.
+	resumable = &setup{name: "resumable", model: "scripted", analyzeTimeout: 100 * time.Second}
+	// rendered uses the rendering agent of render_test.go.
+	rendered = &setup{name: "rendered", render: "test.render", analyzeTimeout: 4 * time.Second}
+	// authenticated requires API keys.
+	authenticated = &setup{name: "authenticated", model: "scripted", keys: true, workers: [][]string{{"tags", "register"}, {"resolve"}, {"analyze"}}}
+	// workerless has an edge and no worker.
+	workerless = &setup{name: "workerless", idle: true}
 )
 
-// shared is a system that runs until the end of all tests.
+// shared is a system that runs until all tests have ended.
 type shared struct {
 	once   sync.Once
 	system *system
@@ -108,7 +107,7 @@ var running = struct {
 	systems map[string]*shared
 }{systems: map[string]*shared{}}
 
-// open is the shared system of the topology, started by the first who asks.
+// open returns the shared system of the topology; the first call starts it.
 func open(t testing.TB, top topology, s *setup) *system {
 	t.Helper()
 	running.Lock()
@@ -125,8 +124,8 @@ func open(t testing.TB, top topology, s *setup) *system {
 	return r.system
 }
 
-// end stops all shared systems at once.
-func end() error {
+// stopShared stops all shared systems concurrently.
+func stopShared() error {
 	running.Lock()
 	defer running.Unlock()
 	var stopping sync.WaitGroup
@@ -151,8 +150,7 @@ func end() error {
 	return errors.Join(append(all, removeIndices())...)
 }
 
-// everywhere runs check on the shared system of each topology, as a client
-// with a word of its own.
+// everywhere runs check on the shared system of each topology, with a new client.
 func everywhere(t *testing.T, s *setup, check func(*testing.T, *client)) {
 	t.Helper()
 	t.Parallel()
@@ -164,7 +162,7 @@ func everywhere(t *testing.T, s *setup, check func(*testing.T, *client)) {
 	}
 }
 
-// alone is everywhere, on systems that the test has for itself.
+// alone runs check on a system of its own for each topology.
 func alone(t *testing.T, s setup, check func(*testing.T, *client)) {
 	t.Helper()
 	t.Parallel()
@@ -176,7 +174,7 @@ func alone(t *testing.T, s setup, check func(*testing.T, *client)) {
 	}
 }
 
-// start is a system that ends with the test.
+// start starts a system that is stopped with the test.
 func start(t testing.TB, top topology, s setup) *system {
 	t.Helper()
 	own, err := top.start(s)

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// script is a question to the scripted model: what it is to do. It does the
-// same wherever it runs, so that all systems can share one.
+// script is a question that tells the scripted model what to do. The model keeps
+// no state, so all systems share one.
 type script struct {
-	Calls  []toolCall `json:"calls,omitempty"`  // first these, in one message
-	Repeat string     `json:"repeat,omitempty"` // calls this tool again and again
-	Say    string     `json:"say,omitempty"`    // then this, a word a piece
-	Tell   bool       `json:"tell,omitempty"`   // then all that it was told, as JSON
-	Await  string     `json:"await,omitempty"`  // then nothing until the word is released
-	Fail   string     `json:"fail,omitempty"`   // and at the end this error
+	Calls  []toolCall `json:"calls,omitempty"`  // calls these tools first, in one message
+	Repeat string     `json:"repeat,omitempty"` // calls this tool in every round
+	Say    string     `json:"say,omitempty"`    // then sends this, one word per message
+	Tell   bool       `json:"tell,omitempty"`   // then sends the conversation that it received, as JSON
+	Await  string     `json:"await,omitempty"`  // then waits until the word is released
+	Fail   string     `json:"fail,omitempty"`   // and ends with this error
 }
 
 type toolCall struct {
@@ -26,17 +26,17 @@ type toolCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// scriptedModel stands where an Ollama server would.
+// scriptedModel is an Ollama server that follows scripts.
 type scriptedModel struct {
 	http *httptest.Server
 	once sync.Once
-	// What happens to the words of Await.
-	heard, left, released signals
+	// Signals by word of Await.
+	received, canceled, released signals
 }
 
 var theModel scriptedModel
 
-// modelURL is the model of a setup.
+// modelURL returns the model URL of a setup.
 func modelURL(c setup) string {
 	switch c.model {
 	case "":
@@ -62,16 +62,16 @@ func endModel() {
 	}
 }
 
-// utterance is one message of a conversation.
-type utterance struct {
+// chatMessage is a message of a conversation.
+type chatMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
-// chat plays the script of the last question.
+// chat follows the script in the last user message.
 func (m *scriptedModel) chat(w http.ResponseWriter, r *http.Request) {
 	var req struct {
-		Messages []utterance     `json:"messages"`
+		Messages []chatMessage   `json:"messages"`
 		Tools    json.RawMessage `json:"tools"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Messages) == 0 {
@@ -84,7 +84,7 @@ func (m *scriptedModel) chat(w http.ResponseWriter, r *http.Request) {
 		switch message.Role {
 		case "user":
 			s, used = script{}, false
-			_ = json.Unmarshal([]byte(message.Content), &s) // another question asks for nothing
+			_ = json.Unmarshal([]byte(message.Content), &s) // a question that is no script has an empty one
 		case "tool":
 			used = true
 		}
@@ -109,7 +109,7 @@ func (m *scriptedModel) call(w http.ResponseWriter, calls []toolCall) {
 	done(w)
 }
 
-func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script, told []utterance) {
+func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script, told []chatMessage) {
 	for _, piece := range strings.SplitAfter(s.Say, " ") {
 		speak(w, piece)
 	}
@@ -117,12 +117,12 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script,
 		speak(w, text(told))
 	}
 	if s.Await != "" {
-		m.heard.give(s.Await)
+		m.received.set(s.Await)
 		select {
 		case <-m.released.of(s.Await):
 			speak(w, "released")
 		case <-r.Context().Done():
-			m.left.give(s.Await)
+			m.canceled.set(s.Await)
 			return
 		}
 	}
@@ -135,27 +135,28 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script,
 
 func speak(w http.ResponseWriter, text string) {
 	if text != "" {
-		line(w, map[string]any{"message": utterance{"assistant", text}})
+		line(w, map[string]any{"message": chatMessage{"assistant", text}})
 	}
 }
 
 func done(w http.ResponseWriter) {
-	line(w, map[string]any{"message": utterance{"assistant", ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 5})
+	line(w, map[string]any{"message": chatMessage{"assistant", ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 5})
 }
 
-// line sends v; a client that left is seen by its context.
+// line writes v. Write errors are ignored: a disconnected client is seen by the
+// request context.
 func line(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 	_ = http.NewResponseController(w).Flush()
 }
 
-// signals are facts by name, each given once.
+// signals are one-time events by name.
 type signals struct {
 	mu    sync.Mutex
 	given map[string]chan struct{}
 }
 
-// of closes once the fact is given.
+// of returns a channel that is closed when the event occurs.
 func (s *signals) of(name string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,19 +169,19 @@ func (s *signals) of(name string) chan struct{} {
 	return s.given[name]
 }
 
-func (s *signals) give(name string) {
-	fact := s.of(name)
+func (s *signals) set(name string) {
+	occurred := s.of(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-fact:
+	case <-occurred:
 	default:
-		close(fact)
+		close(occurred)
 	}
 }
 
-// within waits for the fact of the name.
-func (s *signals) within(t testing.TB, limit time.Duration, name, what string) {
+// await waits for the event.
+func (s *signals) await(t testing.TB, limit time.Duration, name, what string) {
 	t.Helper()
 	select {
 	case <-s.of(name):

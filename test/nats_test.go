@@ -12,7 +12,7 @@ import (
 	"cairn/bus"
 )
 
-// dial connects to the system's NATS server as anyone may.
+// dial connects to the system's NATS server without credentials.
 func (s *system) dial(t testing.TB) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(s.nats)
@@ -35,7 +35,7 @@ func flush(t testing.TB, nc *nats.Conn) {
 	}
 }
 
-// answerWith answers all requests on the subject with the body and headers.
+// answerWith replies to all requests on the subject with the body and headers.
 func answerWith(t testing.TB, nc *nats.Conn, subject, body string, headers ...string) {
 	t.Helper()
 	_, err := nc.Subscribe(subject, func(msg *nats.Msg) {
@@ -45,7 +45,7 @@ func answerWith(t testing.TB, nc *nats.Conn, subject, body string, headers ...st
 			name, value, _ := strings.Cut(h, ": ")
 			reply.Header.Set(name, value)
 		}
-		_ = nc.PublishMsg(reply) // the test sees that nothing came
+		_ = nc.PublishMsg(reply) // seen as a timeout by the test
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func answerWith(t testing.TB, nc *nats.Conn, subject, body string, headers ...st
 	flush(t, nc)
 }
 
-// request asks on a subject, and gives the status and the body of the answer.
-func (c *client) request(t testing.TB, nc *nats.Conn, subject, body string) (int, string) {
+// natsRequest sends a request and returns the status and the body of the reply.
+func (c *client) natsRequest(t testing.TB, nc *nats.Conn, subject, body string) (int, string) {
 	t.Helper()
 	msg, err := nc.Request(subject, []byte(c.named(body)), 10*time.Second)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestSubjects(t *testing.T) {
 			{"health of a service", "health.resolve", ``, 200, "", `{"service":"resolve"}`},
 		} {
 			t.Run(r.name, func(t *testing.T) {
-				status, body := c.request(t, nc, "cairn."+r.request, r.body)
+				status, body := c.natsRequest(t, nc, "cairn."+r.request, r.body)
 				var e struct{ Code string }
 				_ = json.Unmarshal([]byte(body), &e) // an answer has no code
 				if status != r.status || e.Code != r.want {
@@ -117,8 +117,9 @@ func TestSubjects(t *testing.T) {
 	})
 }
 
-// An analysis is read by any client that subscribes to an inbox and publishes.
-func TestAnalysisOnTheBus(t *testing.T) {
+// TestAnalysisOverNATS reads an analysis with a plain NATS client: an inbox, a
+// subscription, a published request.
+func TestAnalysisOverNATS(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		inbox := nc.NewInbox()
@@ -136,7 +137,7 @@ func TestAnalysisOnTheBus(t *testing.T) {
 				t.Fatalf("after %q: %v", kinds, err)
 			}
 			if last = msg.Header.Get(bus.HeaderEvent); last == "" {
-				continue // a sign of life
+				continue // heartbeat
 			}
 			kinds = append(kinds, last)
 			if !json.Valid(msg.Data) || msg.Header.Get(bus.HeaderSequence) != strconv.Itoa(len(kinds)) {
@@ -150,7 +151,7 @@ func TestAnalysisOnTheBus(t *testing.T) {
 	})
 }
 
-// refusal is how an analysis is refused: after the worker's word where to find it.
+// refusal returns the status and code with which an analysis is refused.
 func refusal(nc *nats.Conn, body string) (string, error) {
 	inbox := nc.NewInbox()
 	events, err := nc.SubscribeSync(inbox)
@@ -173,7 +174,7 @@ func refusal(nc *nats.Conn, body string) (string, error) {
 	}
 }
 
-func TestRequestIDOnTheBus(t *testing.T) {
+func TestRequestIDOverNATS(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		seen, err := nc.SubscribeSync("cairn.resolve.template")
@@ -181,7 +182,7 @@ func TestRequestIDOnTheBus(t *testing.T) {
 			t.Fatal(err)
 		}
 		flush(t, nc)
-		c.ask(t, "POST /resolve/template", `{"skill_id":"$.a"}`, "X-Request-Id: id-"+c.word).expect(t, 404, "CE-031", "")
+		c.call(t, "POST /resolve/template", `{"skill_id":"$.a"}`, "X-Request-Id: id-"+c.word).expect(t, 404, "CE-031", "")
 		for {
 			msg, err := seen.NextMsg(5 * time.Second)
 			if err != nil {

@@ -2,7 +2,7 @@ package test
 
 import "testing"
 
-// put registers records given as the rest of a path and a body.
+// put registers records, each as kind and JSON.
 func (c *client) put(t testing.TB, records ...[2]string) {
 	t.Helper()
 	wrappers := map[string]string{"skill": "record", "agent": "agent_data", "tool": "tool_data",
@@ -54,7 +54,7 @@ func TestSkillPackage(t *testing.T) {
 	})
 }
 
-func TestPartsOfASkill(t *testing.T) {
+func TestSkillParts(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [][2]string{
 			{"skill", `{"skill_id":"$.a","context_builder_ids":["$one","$two","$plain"],"template_id":"$t","guardrail_ids":["$g"]}`}, {"skill", `{"skill_id":"$.bare"}`},
@@ -94,8 +94,9 @@ func TestPartsOfASkill(t *testing.T) {
 	})
 }
 
-// Guardrails for everyone would be in the packages of all other tests.
-func TestGuardrailsForEveryone(t *testing.T) {
+// TestGlobalGuardrails uses the scripted system, since guardrails without a domain
+// apply to the packages of all other tests.
+func TestGlobalGuardrails(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		c.put(t, [][2]string{
 			{"skill", `{"skill_id":"$.a"}`}, {"skill", `{"skill_id":"$x.b","tenant_id":"$"}`},

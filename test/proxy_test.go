@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// mode is what a proxy makes of its server.
+// mode is a behaviour of a proxy.
 type mode string
 
 const (
@@ -31,43 +31,43 @@ const (
 	frozen  mode = "each bulk is refused with 429"
 )
 
-// proxy stands before a server, and lets it fail.
+// proxy is a reverse proxy that injects faults.
 type proxy struct {
-	url     string
-	target  *url.URL
-	through *httputil.ReverseProxy
-	carrier *http.Transport
+	url       string
+	target    *url.URL
+	through   *httputil.ReverseProxy
+	transport *http.Transport
 
 	mu      sync.Mutex
 	mode    mode
 	changed chan struct{} // closed when the mode changes
-	poison  string        // a document with it is refused for good; empty: none is
+	poison  string        // bulk documents that contain it are rejected with 400; empty: none
 	server  *http.Server  // nil while connections are refused
 	serving sync.WaitGroup
 }
 
-// before is a proxy of the server, which it leaves well.
-func before(t testing.TB, server string) *proxy {
+// newProxy starts a proxy of the server in mode well. It is stopped with the test.
+func newProxy(t testing.TB, server string) *proxy {
 	t.Helper()
 	target, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{url: "http://127.0.0.1:0", target: target, carrier: &http.Transport{MaxIdleConnsPerHost: 16}, mode: refused, changed: make(chan struct{})}
+	p := &proxy{url: "http://127.0.0.1:0", target: target, transport: &http.Transport{MaxIdleConnsPerHost: 16}, mode: refused, changed: make(chan struct{})}
 	p.through = httputil.NewSingleHostReverseProxy(target)
-	p.through.Transport, p.through.ErrorLog = p.carrier, log.New(io.Discard, "", 0)
+	p.through.Transport, p.through.ErrorLog = p.transport, log.New(io.Discard, "", 0)
 	p.through.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	p.turn(t, well)
+	p.setMode(t, well)
 	t.Cleanup(func() {
-		p.turn(t, refused)
+		p.setMode(t, refused)
 		p.serving.Wait()
-		p.carrier.CloseIdleConnections()
+		p.transport.CloseIdleConnections()
 	})
 	return p
 }
 
-// turn changes what happens to requests, also to those that hang.
-func (p *proxy) turn(t testing.TB, m mode) {
+// setMode changes the mode, also for requests that hang.
+func (p *proxy) setMode(t testing.TB, m mode) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *proxy) turn(t testing.TB, m mode) {
 	p.changed = make(chan struct{})
 	switch {
 	case m == refused && p.server != nil:
-		_ = p.server.Close() // what it complains of, clients see
+		_ = p.server.Close() // clients see the error
 		p.server = nil
 	case m != refused && p.server == nil:
 		listener, err := net.Listen("tcp", strings.TrimPrefix(p.url, "http://"))
@@ -86,12 +86,12 @@ func (p *proxy) turn(t testing.TB, m mode) {
 		p.url = "http://" + listener.Addr().String()
 		server := &http.Server{Handler: p, ErrorLog: log.New(io.Discard, "", 0)}
 		p.server = server
-		p.serving.Go(func() { _ = server.Serve(listener) }) // ends when it is closed
+		p.serving.Go(func() { _ = server.Serve(listener) }) // returns when the server is closed
 	}
 }
 
-// refuse has documents with the text refused for good; none, when it is empty.
-func (p *proxy) refuse(text string) {
+// rejectDocuments rejects bulk documents that contain the text; none if it is empty.
+func (p *proxy) rejectDocuments(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.poison = text
@@ -99,7 +99,7 @@ func (p *proxy) refuse(text string) {
 
 // ServeHTTP implements http.Handler.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body) // who leaves is seen once all is read
+	body, err := io.ReadAll(r.Body) // net/http detects a disconnect only after the body is read
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -128,14 +128,15 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/_bulk") && (m == halved || m == frozen || poison != "") {
-		p.bulk(w, r, body, judge(m, poison))
+		p.bulk(w, r, body, rejection(m, poison))
 		return
 	}
 	p.through.ServeHTTP(w, r)
 }
 
-// judge is the status with which a document is refused; 0: it is not.
-func judge(m mode, poison string) func(i int, document string) int {
+// rejection returns a function that returns the status with which a document is
+// rejected, or 0.
+func rejection(m mode, poison string) func(i int, document string) int {
 	return func(i int, document string) int {
 		switch {
 		case poison != "" && strings.Contains(document, poison):
@@ -147,24 +148,24 @@ func judge(m mode, poison string) func(i int, document string) int {
 	}
 }
 
-// item is what is said of one document of a bulk.
+// item is the result of one document of a bulk request.
 type item struct {
 	Index json.RawMessage `json:"index"`
 }
 
-// bulk has the server take the documents that are not refused.
-func (p *proxy) bulk(w http.ResponseWriter, r *http.Request, body []byte, judge func(int, string) int) {
+// bulk forwards the documents that are not rejected.
+func (p *proxy) bulk(w http.ResponseWriter, r *http.Request, body []byte, reject func(int, string) int) {
 	lines := strings.SplitAfter(string(body), "\n")
 	var kept strings.Builder
 	items := make([]item, len(lines)/2)
 	for i := range items {
-		if status := judge(i, lines[2*i+1]); status != 0 {
+		if status := reject(i, lines[2*i+1]); status != 0 {
 			items[i].Index = fmt.Appendf(nil, `{"status":%d,"error":{"type":"refused","reason":"by the proxy"}}`, status)
 			continue
 		}
 		kept.WriteString(lines[2*i] + lines[2*i+1])
 	}
-	taken, err := p.take(r, kept.String())
+	taken, err := p.forward(r, kept.String())
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -174,11 +175,11 @@ func (p *proxy) bulk(w http.ResponseWriter, r *http.Request, body []byte, judge 
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"errors": true, "items": items}) // to one who left, in vain
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": true, "items": items}) // fails if the client has disconnected
 }
 
-// take is what the server says of each of the documents.
-func (p *proxy) take(r *http.Request, documents string) ([]item, error) {
+// forward sends the documents to the server and returns their results.
+func (p *proxy) forward(r *http.Request, documents string) ([]item, error) {
 	if documents == "" {
 		return nil, nil
 	}
@@ -187,7 +188,7 @@ func (p *proxy) take(r *http.Request, documents string) ([]item, error) {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
-	res, err := p.carrier.RoundTrip(req)
+	res, err := p.transport.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// endlessModel is one that says the same again and again, and that only the
-// test of the cancellation asks.
+// endlessModel repeats the same tokens without end. No other test uses it.
 const endlessModel = "scripted-slow-loop"
 
-// A real model stops working within a second when its analysis is stopped: the
-// process that runs it takes no more processor time.
+// TestRealModelStops stops an analysis: the process that runs the model uses no
+// more processor time soon after.
 func TestRealModelStops(t *testing.T) {
 	server := os.Getenv(ollamaVariable)
 	if server == "" || runtime.GOOS != "linux" {
@@ -35,7 +34,7 @@ func TestRealModelStops(t *testing.T) {
 			}
 		}
 		runner := c.runner(t, server)
-		soon(t, "the model works while it speaks", patient, func() bool { return works(t, runner) }) // others may have the processors
+		waitFor(t, "the model works while it speaks", recoveryTimeout, func() bool { return works(t, runner) }) // other processes may use the processors
 		stop(t, c, s)
 		told := time.Now()
 		for works(t, runner) {
@@ -49,16 +48,16 @@ func TestRealModelStops(t *testing.T) {
 
 var weights = regexp.MustCompile(`sha256-[0-9a-f]{64}`)
 
-// runner is the folder in /proc of the process that runs the model.
+// runner returns the folder in /proc of the process that runs the model.
 func (c *client) runner(t *testing.T, server string) string {
 	t.Helper()
-	shown := c.at(strings.TrimRight(server, "/")).ask(t, "POST /api/show", `{"model":"`+endlessModel+`"}`)
+	shown := c.at(strings.TrimRight(server, "/")).call(t, "POST /api/show", `{"model":"`+endlessModel+`"}`)
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range list {
-		line, _ := os.ReadFile(file) // of a process that is over by now: nothing
+		line, _ := os.ReadFile(file) // empty for a process that has exited
 		if strings.Contains(string(line), "runner") && strings.Contains(string(line), weights.FindString(shown.body)) {
 			return filepath.Dir(file)
 		}
@@ -67,15 +66,15 @@ func (c *client) runner(t *testing.T, server string) string {
 	return ""
 }
 
-// works reports whether the process takes processor time within the next while.
+// works reports whether the process uses processor time within 300 ms.
 func works(t *testing.T, process string) bool {
 	t.Helper()
 	before := ticks(t, process)
-	time.Sleep(300 * time.Millisecond) // what is measured is the time
+	time.Sleep(300 * time.Millisecond) // sampling interval
 	return ticks(t, process)-before > 1
 }
 
-// ticks is the processor time that the process has taken, in user mode (proc(5)).
+// ticks returns the processor time of the process in user mode; see proc(5).
 func ticks(t *testing.T, process string) int {
 	t.Helper()
 	stat, err := os.ReadFile(process + "/stat")

@@ -10,11 +10,11 @@ import (
 	"cairn/test/cairntest"
 )
 
-// minuteVariable lets the minute of faults run.
+// minuteVariable enables TestRealClusterFaults, which takes a minute.
 const minuteVariable = "CAIRN_TEST_FAULTS"
 
-// What clients of three machines are told is linearizable, and what was
-// acknowledged is there, whatever becomes of one machine at a time.
+// TestRealClusterFaults injects faults into one node of three at a time: the
+// history is linearizable, and no acknowledged write is lost.
 func TestRealClusterFaults(t *testing.T) {
 	if os.Getenv(minuteVariable) == "" {
 		t.Skip("set " + minuteVariable + "=1 for a minute of faults; make test-real does")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A backend that goes away under load, and comes back, costs no record.
+// TestRealOutageUnderLoad stops and restarts a backend under load: no record is
+// lost.
 func TestRealOutageUnderLoad(t *testing.T) {
 	needServers(t)
 	t.Parallel()
@@ -21,14 +22,14 @@ func TestRealOutageUnderLoad(t *testing.T) {
 			s.workers = [][]string{{"register"}, {"register"}, {"tags", "resolve", "analyze"}}
 			f := b.system(t, topologies[1], s)
 			list := records(t, "n", 120)
-			f.load(t, list, &registered{}, func(done int) {
+			f.load(t, list, &acknowledged{}, func(done int) {
 				switch done {
 				case 30:
-					pick(b).turn(t, refused)
+					pick(b).setMode(t, refused)
 				case 60:
-					pick(b).turn(t, failing)
+					pick(b).setMode(t, failing)
 				case 90:
-					pick(b).turn(t, well)
+					pick(b).setMode(t, well)
 				}
 			})
 			f.recovered(t, list)
@@ -36,9 +37,9 @@ func TestRealOutageUnderLoad(t *testing.T) {
 	}
 }
 
-// A record that Elasticsearch never takes is set aside, and named, and stands
-// in nobody's way.
-func TestRealPoison(t *testing.T) {
+// TestRealQuarantine registers a record that Elasticsearch rejects: it is
+// quarantined and reported, and other records are indexed.
+func TestRealQuarantine(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	for _, top := range topologies {
@@ -47,17 +48,17 @@ func TestRealPoison(t *testing.T) {
 			b, s := realBackends(t)
 			f := b.system(t, top, s)
 			bad, good := records(t, "bad", 1)[0], records(t, "good", 20)
-			b.elastic.refuse(bad.word)
+			b.elastic.rejectDocuments(bad.word)
 			var both sync.WaitGroup
-			both.Go(func() { f.registered(t, []record{bad}, notYet) })
-			both.Go(func() { f.registered(t, good, "") })
+			both.Go(func() { f.registerAtOnce(t, []record{bad}, notYet) })
+			both.Go(func() { f.registerAtOnce(t, good, "") })
 			both.Wait()
-			soon(t, "nothing is left to be indexed", patient, func() bool { return f.health(t).level() })
+			waitFor(t, "nothing is left to be indexed", recoveryTimeout, func() bool { return f.health(t).caughtUp() })
 			f.resolved(t, []record{bad})
 			for _, r := range good {
 				f.finds(t, r)
 			}
-			if a := f.ask(t, "POST /resolve/skill", bad.query()); strings.Contains(a.body, f.named(bad.id)) {
+			if a := f.call(t, "POST /resolve/skill", bad.query()); strings.Contains(a.body, f.named(bad.id)) {
 				t.Errorf("what was set aside is found: %s", a.body)
 			}
 			h := f.health(t)
@@ -67,8 +68,8 @@ func TestRealPoison(t *testing.T) {
 			if said := fmt.Sprint(h.Degraded); !strings.Contains(said, f.named(bad.id)) {
 				t.Errorf("the health says %s, want %s named", said, f.named(bad.id))
 			}
-			b.elastic.refuse("")
-			f.registered(t, []record{bad}, "") // as one does who has mended it
+			b.elastic.rejectDocuments("")
+			f.registerAtOnce(t, []record{bad}, "") // registered again once the cause is removed
 			f.recovered(t, append(good, bad))
 		})
 	}

@@ -14,25 +14,24 @@ import (
 	"cairn/test/cairntest"
 )
 
-// asked are queries about the library, and what is to be found by them: with
-// each model, and by words alone.
-var asked = [][2]string{
+// modelQueries are queries about the library and the skill that each model, and
+// search by words alone, must find.
+var modelQueries = [][2]string{
 	{"locate VLANs by site or number", "$n.vlans"},
 	{"list snapshots older than their policy", "$s.snapshots"},
 	{"which firewall rule lets a packet through", "$n.firewall"},
 	{"customers whose invoices are overdue", "$b.invoices"},
 }
 
-// Another embedding model fills the index anew, by itself: when workers with it
-// take the place of those before, searches go by the old index until the new
-// one has all records, and no search fails meanwhile. The models differ in
-// their dimensions at first, and then in nothing but their vectors.
-func TestRealEmbeddingModelChanges(t *testing.T) {
+// TestRealEmbeddingModelChange replaces workers by ones with another embedding
+// model. Searches read the old index generation until the new one is complete, and
+// none fails. The first change is of the dimensions, the second of the vectors only.
+func TestRealEmbeddingModelChange(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	server := os.Getenv(ollamaVariable)
-	elastic, prefix := before(t, elasticURL()), prefixOf(setup{})
-	m := &moved{elastic: elastic, client: newClient(t, start(t, topologies[1], setup{
+	elastic, prefix := newProxy(t, elasticURL()), prefixOf(setup{})
+	m := &modelChange{elastic: elastic, client: newClient(t, start(t, topologies[1], setup{
 		workers: [][]string{{"tags", "register", "analyze"}, {"resolve"}, {"resolve"}},
 		index:   elastic.url + "?prefix=" + prefix, embed: "lexical:",
 	}))}
@@ -47,14 +46,14 @@ func TestRealEmbeddingModelChanges(t *testing.T) {
 		searching, enough := context.WithCancel(t.Context())
 		var searches sync.WaitGroup
 		searches.Go(func() { m.searchUntil(searching, t) })
-		elastic.turn(t, frozen)
+		elastic.setMode(t, frozen)
 		m.replaceWorkers(t, ollamaURL(server, next))
-		soon(t, "the status tells of both indices", patient, func() bool {
+		waitFor(t, "the status tells of both indices", recoveryTimeout, func() bool {
 			said := m.status(t)
 			return strings.Contains(said, "searches read "+old) && strings.Contains(said, "embed ollama://")
 		})
 		m.found(t, "text-only")
-		elastic.turn(t, well)
+		elastic.setMode(t, well)
 		m.filled(t)
 		if said := m.status(t); strings.Contains(said, "searches read") {
 			t.Errorf("in the end the status is %s", said)
@@ -70,15 +69,14 @@ func TestRealEmbeddingModelChanges(t *testing.T) {
 	}
 }
 
-// moved is a system whose workers are replaced by others with another model.
-type moved struct {
+// modelChange is a system whose workers are replaced by ones with another model.
+type modelChange struct {
 	*client
 	elastic *proxy
 }
 
-// replaceWorkers starts workers with the embedder beside those there are, and
-// ends these when the new ones serve.
-func (m *moved) replaceWorkers(t *testing.T, embed string) {
+// replaceWorkers starts workers with the embedder, then stops the old ones.
+func (m *modelChange) replaceWorkers(t *testing.T, embed string) {
 	t.Helper()
 	old := m.workers
 	var joined []*cairntest.Process
@@ -99,10 +97,10 @@ func (m *moved) replaceWorkers(t *testing.T, embed string) {
 	m.workers = joined
 }
 
-// searchUntil searches until ctx ends; no search may fail.
-func (m *moved) searchUntil(ctx context.Context, t *testing.T) {
+// searchUntil searches until ctx ends; every search must succeed.
+func (m *modelChange) searchUntil(ctx context.Context, t *testing.T) {
 	for i := 0; ; i++ {
-		query, want := asked[i%len(asked)][0], asked[i%len(asked)][1]
+		query, want := modelQueries[i%len(modelQueries)][0], modelQueries[i%len(modelQueries)][1]
 		a, err := m.try(ctx, "POST /resolve/skill", m.query(query))
 		if ctx.Err() != nil {
 			return
@@ -114,34 +112,33 @@ func (m *moved) searchUntil(ctx context.Context, t *testing.T) {
 	}
 }
 
-func (m *moved) query(text string) string {
+func (m *modelChange) query(text string) string {
 	return fmt.Sprintf(`{"query":%q,"tenant_id":"$","top_k":1}`, text)
 }
 
-// found makes sure that all is found, with what is to be missing: after a while,
-// for the model may be busy.
-func (m *moved) found(t *testing.T, degraded string) {
+// found waits until each query finds its skill, with the degraded value or none.
+func (m *modelChange) found(t *testing.T, degraded string) {
 	t.Helper()
-	for _, q := range asked {
-		soon(t, fmt.Sprintf("%s is found, degraded %q", q[1], degraded), patient, func() bool {
-			a := m.ask(t, "POST /resolve/skill", m.query(q[0]))
+	for _, q := range modelQueries {
+		waitFor(t, fmt.Sprintf("%s is found, degraded %q", q[1], degraded), recoveryTimeout, func() bool {
+			a := m.call(t, "POST /resolve/skill", m.query(q[0]))
 			a.expect(t, 200, "", `{"skills":[{"skill_id":"`+q[1]+`"}]}`)
 			return strings.Contains(a.body, `"degraded"`) == (degraded != "") && strings.Contains(a.body, degraded)
 		})
 	}
 }
 
-// filled waits until the index that is searched has all.
-func (m *moved) filled(t *testing.T) {
+// filled waits until the live index has caught up.
+func (m *modelChange) filled(t *testing.T) {
 	t.Helper()
-	soon(t, "the index of the model is live, and has all", patient, func() bool {
+	waitFor(t, "the index of the model is live, and has all", recoveryTimeout, func() bool {
 		h := m.health(t)
-		return h.Status == "ok" && h.level()
+		return h.Status == "ok" && h.caughtUp()
 	})
 }
 
-// status is what "cairn status" says.
-func (m *moved) status(t *testing.T) string {
+// status returns the output of "cairn status".
+func (m *modelChange) status(t *testing.T) string {
 	t.Helper()
 	said, err := exec.CommandContext(t.Context(), m.edges[0].Cmd.Path, "status", "--url", m.edge).CombinedOutput()
 	if err != nil {
@@ -150,9 +147,9 @@ func (m *moved) status(t *testing.T) string {
 	return string(said)
 }
 
-// live is the fingerprint of the one index of skills that is searched. Its
-// vectors have as many dimensions.
-func (m *moved) live(t *testing.T, prefix string, dimensions int) string {
+// live returns the fingerprint of the only index of skills and checks the
+// dimensions of its vectors.
+func (m *modelChange) live(t *testing.T, prefix string, dimensions int) string {
 	t.Helper()
 	var indices map[string]struct {
 		Mappings struct {
@@ -163,7 +160,7 @@ func (m *moved) live(t *testing.T, prefix string, dimensions int) string {
 			}
 		}
 	}
-	a := m.at(elasticURL()).ask(t, "GET /"+prefix+"-skill/_mapping", "")
+	a := m.at(elasticURL()).call(t, "GET /"+prefix+"-skill/_mapping", "")
 	if err := json.Unmarshal([]byte(a.body), &indices); err != nil || len(indices) != 1 {
 		t.Fatalf("the index of skills: %v %s, want one", err, a.body)
 	}
@@ -176,9 +173,9 @@ func (m *moved) live(t *testing.T, prefix string, dimensions int) string {
 	return ""
 }
 
-// hasModel reports whether the Ollama has the model.
-func (m *moved) hasModel(t *testing.T, server, model string) bool {
+// hasModel reports whether the Ollama server has the model.
+func (m *modelChange) hasModel(t *testing.T, server, model string) bool {
 	t.Helper()
 	name, _, _ := strings.Cut(model, "?")
-	return m.at(strings.TrimRight(server, "/")).ask(t, "POST /api/show", `{"model":"`+name+`"}`).status == 200
+	return m.at(strings.TrimRight(server, "/")).call(t, "POST /api/show", `{"model":"`+name+`"}`).status == 200
 }

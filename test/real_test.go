@@ -17,18 +17,18 @@ import (
 const (
 	elasticVariable = "CAIRN_TEST_ELASTICSEARCH" // URL of an Elasticsearch 8
 	ollamaVariable  = "CAIRN_TEST_OLLAMA"        // URL of an Ollama with the models scripted, scripted-embed and minilm
-	// Vectors of scripted-embed for words that nobody has are like others by
-	// chance: 5 of 1,500 have a cosine above 0.2 to a query that has nothing to
-	// do with them, none has one of 0.35. What is to be found has 0.43 or more.
+	// Vectors of scripted-embed for random words are similar by chance: 5 of 1,500
+	// have a cosine above 0.2 to an unrelated query, none above 0.35. The records to
+	// find have at least 0.43.
 	scriptedFloor = "0.35"
 )
 
-// onRealBackends are the ways to run Cairn with the index in Elasticsearch and
-// the embedder and the model at Ollama.
-var onRealBackends = []topology{{"one process and its backends", real(together)}, {"many processes and their backends", real(apart)}}
+// onRealBackends are the topologies with the index in Elasticsearch and the
+// embedder and the model in Ollama.
+var onRealBackends = []topology{{"one process and its backends", withRealBackends(inProcess)}, {"many processes and their backends", withRealBackends(multiProcess)}}
 
-// systems are what a test is about: Cairn on real backends where its name says
-// so, as below TestRealBackends, else Cairn that needs no server.
+// systems returns the topologies of a test: those with real backends if its name
+// starts with TestReal, else those that need no server.
 func systems(t testing.TB) []topology {
 	if onReal(t) {
 		return onRealBackends
@@ -38,9 +38,8 @@ func systems(t testing.TB) []topology {
 
 func onReal(t testing.TB) bool { return strings.HasPrefix(t.Name(), "TestReal") }
 
-// TestRealBackends asks the rows of the contracts of Cairn on real backends.
-// Left to the embedded system are the analyses whose figures the offline model
-// finds, and what has to do with no backend.
+// TestRealBackends runs tests of the contracts with real backends. It leaves out
+// analyses whose figures only the offline model finds, and what uses no backend.
 func TestRealBackends(t *testing.T) {
 	needServers(t)
 	for _, test := range []struct {
@@ -50,28 +49,28 @@ func TestRealBackends(t *testing.T) {
 		{"tags", TestTagLifecycle},
 		{"registration of all kinds", TestRegisterAllKinds},
 		{"unregistration", TestUnregister},
-		{"registration again", TestRegisterAgain},
-		{"registrations that are refused", TestRefusedRegistrations},
-		{"records that are taken", TestRecordsThatAreTaken},
+		{"registration again", TestReregister},
+		{"registrations that are refused", TestInvalidRegistrations},
+		{"records that are taken", TestValidRegistrations},
 		{"search", TestSearch},
 		{"scores", TestSearchScores},
 		{"tenants in search", TestSearchTenants},
 		{"packages", TestSkillPackage},
-		{"parts of a skill", TestPartsOfASkill},
-		{"guardrails", TestGuardrailsForEveryone},
+		{"parts of a skill", TestSkillParts},
+		{"guardrails", TestGlobalGuardrails},
 		{"tenants", TestTenants},
 		{"tools", TestTools},
 		{"listings", TestListings},
 		{"tenant isolation", TestTenantIsolation},
 		{"pages", TestPagesAreStableUnderWrites},
-		{"reads see writes", TestReadsSeeWrites},
+		{"reads see writes", TestReadYourWrites},
 		{"revisions", TestRevisions},
 		{"subjects", TestSubjects},
 		{"restart", TestRestart},
 		{"a worker that joins", TestWorkerJoins},
 		{"workers that are killed", TestWorkersKilledUnderLoad},
-		{"analyses that are refused", TestRefusedAnalyses},
-		{"an analysis on the bus", TestAnalysisOnTheBus},
+		{"analyses that are refused", TestInvalidAnalyses},
+		{"an analysis on the bus", TestAnalysisOverNATS},
 		{"numbers of events", TestEventsAreNumbered},
 		{"analysis", testScriptedAnalysis},
 		{"health", testRealHealth},
@@ -80,7 +79,7 @@ func TestRealBackends(t *testing.T) {
 	}
 }
 
-// testScriptedAnalysis has the model at Ollama call both tools.
+// testScriptedAnalysis expects the model in Ollama to call both tools.
 func testScriptedAnalysis(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		events := c.analyze(t, question("Which server is busiest?", `{"servers":[{"name":"web-1","cpu_percent":12},{"name":"web-2","cpu_percent":91.5}]}`))
@@ -91,7 +90,7 @@ func testScriptedAnalysis(t *testing.T) {
 				t.Errorf("the tools used are %s, want %s among them", uses, tool)
 			}
 		}
-		if got := said(t, events); !strings.Contains(got, "48.25") {
+		if got := textOf(t, events); !strings.Contains(got, "48.25") {
 			t.Errorf("the answer is %q", got)
 		}
 	})
@@ -100,9 +99,9 @@ func testScriptedAnalysis(t *testing.T) {
 func testRealHealth(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [2]string{"skill", `{"skill_id":"$.a"}`})
-		soon(t, "nothing is left to be indexed", patient, func() bool {
+		waitFor(t, "nothing is left to be indexed", recoveryTimeout, func() bool {
 			h := c.health(t)
-			return h.Status == "ok" && h.level() && h.index().Documents["skill"] > 0
+			return h.Status == "ok" && h.caughtUp() && h.index().Documents["skill"] > 0
 		})
 		if h := c.health(t); !strings.Contains(h.Services[2].Backends["embed"], "scripted-embed") || strings.Contains(h.Services[2].Backends["index"], "embedded") {
 			t.Errorf("the backends are %v", h.Services[2].Backends)
@@ -110,17 +109,17 @@ func testRealHealth(t *testing.T) {
 	})
 }
 
-// ready waits until the indices of a system on real backends are made, which
-// takes a busy Elasticsearch seconds.
+// ready waits until the indices of a system with real backends exist, which takes
+// a busy Elasticsearch seconds.
 func ready(t testing.TB, c *client) *client {
 	t.Helper()
 	if onReal(t) {
-		soon(t, "the indices are made", patient, func() bool { return c.health(t).index().Live != "" })
+		waitFor(t, "the indices are made", recoveryTimeout, func() bool { return c.health(t).index().Live != "" })
 	}
 	return c
 }
 
-// needServers skips where no real backends are named.
+// needServers skips the test unless the URLs of the real backends are set.
 func needServers(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{elasticVariable, ollamaVariable} {
@@ -132,13 +131,13 @@ func needServers(t testing.TB) {
 
 func elasticURL() string { return strings.TrimRight(os.Getenv(elasticVariable), "/") }
 
-// ollamaURL is what Cairn calls a model at the server.
+// ollamaURL returns the URL by which Cairn addresses a model of the server.
 func ollamaURL(server, model string) string {
 	return "ollama://" + strings.TrimPrefix(strings.TrimRight(server, "/"), "http://") + "/" + model
 }
 
-// real starts systems on real backends.
-func real(start func(setup) (*system, error)) func(setup) (*system, error) {
+// withRealBackends returns start with real backends.
+func withRealBackends(start func(setup) (*system, error)) func(setup) (*system, error) {
 	return func(c setup) (*system, error) {
 		server := os.Getenv(ollamaVariable)
 		c.index = cmp.Or(c.index, elasticURL()+"?prefix="+prefixOf(c))
@@ -148,31 +147,31 @@ func real(start func(setup) (*system, error)) func(setup) (*system, error) {
 	}
 }
 
-// ourIndices begins the names of all indices that these tests make.
+// indexPrefix is the prefix of all indices of this test run.
 var (
-	ourIndices  = "cairn-test-" + word()
-	madeIndices atomic.Bool
+	indexPrefix    = "cairn-test-" + word()
+	indicesCreated atomic.Bool
 )
 
-// prefixOf begins the names of a system's indices. A system on the data of
-// another one has its indices, too.
+// prefixOf returns the index prefix of a system. Systems with the same data folder
+// have the same indices.
 func prefixOf(c setup) string {
-	madeIndices.Store(true)
+	indicesCreated.Store(true)
 	if c.data == "" {
-		return ourIndices + "-" + word()
+		return indexPrefix + "-" + word()
 	}
 	sum := sha256.Sum256([]byte(c.data))
-	return ourIndices + "-" + hex.EncodeToString(sum[:6])
+	return indexPrefix + "-" + hex.EncodeToString(sum[:6])
 }
 
-// removeIndices removes what was made in Elasticsearch. It takes names, no
-// patterns, to remove indices.
+// removeIndices removes the indices of this test run by name: wildcards could
+// remove others.
 func removeIndices() error {
-	if !madeIndices.Load() {
+	if !indicesCreated.Load() {
 		return nil
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	res, err := http.Get(elasticURL() + "/_cat/indices/" + ourIndices + "-*?h=index")
+	res, err := http.Get(elasticURL() + "/_cat/indices/" + indexPrefix + "-*?h=index")
 	if err != nil {
 		return fmt.Errorf("list indices of tests: %w", err)
 	}

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// kinds are the records there are: how one is registered, and how it is read.
+// kinds has a record of each kind, its registration and the request that reads it.
 var kinds = []struct {
 	kind, wrapper, record string
-	around                string // members beside the record
+	around                string // further members of the registration
 	read, question        string
-	has                   string // in the answer to the question; RECORD is the record
+	has                   string // in the answer; RECORD stands for the record
 }{
 	{"skill", "record", `{"skill_id":"$.audit","domain":"$","display_name":"Audit","purpose":"p","description":"d","capabilities":["a","b"],
 		"context_descriptions":["c"],"output_type":"table","status":"active","owner":{"team":["x",null],"cost":1.50}}`, "",
@@ -43,15 +43,15 @@ func TestRegisterAllKinds(t *testing.T) {
 	})
 }
 
-// idOf is the value of the record's first member.
+// idOf returns the value of the record's first member.
 func idOf(record string) string {
 	_, rest, _ := strings.Cut(record, ":")
 	id, _, _ := strings.Cut(rest, ",")
 	return id
 }
 
-// Agents of other tests would be found in place of one that is gone: to some
-// embedders words that nobody has are like each other.
+// TestUnregister uses a system of its own: some embedders consider all unknown
+// words similar, so agents of other tests would match instead of a deleted one.
 func TestUnregister(t *testing.T) {
 	alone(t, setup{}, func(t *testing.T, c *client) {
 		for _, k := range kinds {
@@ -84,7 +84,7 @@ func TestUnregister(t *testing.T) {
 	})
 }
 
-func TestRegisterAgain(t *testing.T) {
+func TestReregister(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.do(t, "POST /register/tool", `{"tool_data":{"tool_id":"$.s.one"}}`)
 		c.do(t, "POST /register/tool", `{"tool_data":{"tool_id":"$.s.two"}}`)

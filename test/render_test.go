@@ -13,16 +13,17 @@ import (
 	"cairn/schemas"
 )
 
-// agents are what became of the renderings of those who said who they are.
-var agents struct{ heard, left signals }
+// agents signals by client when a rendering that hangs has started and was
+// canceled.
+var agents struct{ received, canceled signals }
 
-// profile says what the rendering agent is to do.
+// profile tells the rendering agent what to do.
 type profile struct {
 	Do  string `json:"do"` // speak, refuse, break, hush or hang
 	Who string `json:"who"`
 }
 
-// agent renders answers as the profile says.
+// agent renders answers as the profile demands.
 func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 	var p profile
 	if err := json.Unmarshal(r.Profile, &p); err != nil {
@@ -36,9 +37,9 @@ func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 	case "break":
 		return errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "half a "}), errors.New("out of ink"))
 	case "hang":
-		agents.heard.give(p.Who)
+		agents.received.set(p.Who)
 		<-ctx.Done()
-		agents.left.give(p.Who)
+		agents.canceled.set(p.Who)
 		return ctx.Err()
 	default:
 		told, err := json.Marshal(r)
@@ -50,7 +51,7 @@ func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 	}
 }
 
-// render serves the agent on the system until the test ends.
+// render serves the agent until the test ends.
 func (c *client) render(t testing.TB) {
 	t.Helper()
 	conn, err := bus.Open(c.nats, "test-agent")
@@ -74,7 +75,7 @@ func (c *client) render(t testing.TB) {
 	}
 }
 
-// as asks how many hosts a site has, with a profile for the agent.
+// as sends an analysis with a profile for the agent.
 func (c *client) as(t testing.TB, do string, more ...string) []event {
 	t.Helper()
 	return c.analyze(t, question("How many hosts per site?", estate, append(more, `"profile":`+text(profile{do, c.word}))...))
@@ -82,11 +83,11 @@ func (c *client) as(t testing.TB, do string, more ...string) []event {
 
 func TestRendering(t *testing.T) {
 	everywhere(t, rendered, func(t *testing.T, c *client) {
-		direct(t, c.as(t, "speak")) // nobody is there yet
+		direct(t, c.as(t, "speak")) // no agent yet
 		c.render(t)
 		events := c.as(t, "speak", `"mode":"broad"`, `"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"}`, `"include":["usage"]`)
 		inOrder(t, kindsOf(events))
-		told, ok := strings.CutPrefix(said(t, events), "rendered ")
+		told, ok := strings.CutPrefix(textOf(t, events), "rendered ")
 		if !ok {
 			t.Fatalf("the answer is not the agent's: %v", events)
 		}
@@ -97,22 +98,22 @@ func TestRendering(t *testing.T) {
 		direct(t, c.as(t, "refuse"))
 		direct(t, c.as(t, "hush"))
 		broken := c.as(t, "break")
-		if got := said(t, broken); got != "half a " || len(all(broken, "error")) != 1 || len(all(broken, "direct_response")) != 0 {
+		if got := textOf(t, broken); got != "half a " || len(all(broken, "error")) != 1 || len(all(broken, "direct_response")) != 0 {
 			t.Errorf("an agent that fails after its first word: %v, want its words, error, done", broken)
 		}
 		s := c.follow(t, question("How many hosts per site?", estate, `"profile":`+text(profile{"hang", c.word})))
-		agents.heard.within(t, 10*time.Second, c.word, "the agent is asked")
+		agents.received.await(t, 10*time.Second, c.word, "the agent is asked")
 		c.do(t, "DELETE "+s.run(), "")
-		agents.left.within(t, 2*time.Second, c.word, "the agent is told that the analysis was stopped")
+		agents.canceled.await(t, 2*time.Second, c.word, "the agent is told that the analysis was stopped")
 		s.stop()
-		hasty := c.at(c.impatient)
-		hasty.word = word()
-		direct(t, hasty.as(t, "hang")) // while there is time to say it
-		agents.left.within(t, 2*time.Second, hasty.word, "the agent is told that nobody waits any more")
+		second := c.at(c.secondEdge)
+		second.word = word()
+		direct(t, second.as(t, "hang")) // before the edge's timeout
+		agents.canceled.await(t, 2*time.Second, second.word, "the agent is told that nobody waits any more")
 	})
 }
 
-// direct checks that the answer came without the agent.
+// direct checks that the answer was sent without an agent.
 func direct(t testing.TB, events []event) {
 	t.Helper()
 	if got := strings.Join(kindsOf(events), " "); !strings.HasSuffix(got, "tool_result direct_response done") {
@@ -124,19 +125,19 @@ func direct(t testing.TB, events []event) {
 	}
 }
 
-// The agent that comes with Cairn writes a table of what was computed, in the
-// reader's way.
-func TestRenderingAgentOfOurs(t *testing.T) {
+// TestIncludedRenderingAgent checks that Cairn's own agent writes a table in the
+// reader's language.
+func TestIncludedRenderingAgent(t *testing.T) {
 	alone(t, setup{render: bus.Render.Subject}, func(t *testing.T, c *client) {
 		events := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`, `"include":["provenance"]`))
 		inOrder(t, kindsOf(events))
-		got := said(t, events)
+		got := textOf(t, events)
 		if !strings.Contains(got, " nach site**\n\n| site | count |") || !strings.Contains(got, "| gesamt |") {
 			t.Errorf("the answer is\n%s\nwant a table in German", got)
 		}
 		again := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`,
 			`"prompt":{"m":{"0":{"r":0,"c":"How many hosts per site?"},"1":{"r":1,"c":`+text(got)+`}}}`))
-		if got := said(t, again); strings.Contains(got, "|") || !strings.Contains(got, "Oslo: 2") || !strings.Contains(got, "Bergen: 1") {
+		if got := textOf(t, again); strings.Contains(got, "|") || !strings.Contains(got, "Oslo: 2") || !strings.Contains(got, "Bergen: 1") {
 			t.Errorf("asked again, the answer is\n%s\nwant the figures without the table", got)
 		}
 		if p := all(events, "provenance"); len(p) != 1 || strings.Contains(p[0], "flagged") {

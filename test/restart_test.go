@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Everything that was answered is there again after a restart on the same data.
+// TestRestart stops a system and starts another on its data: all acknowledged
+// writes are there.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	for _, top := range systems(t) {
@@ -39,13 +40,13 @@ func TestRestart(t *testing.T) {
 				{"is still written once", "POST /tags/write", `{"request_id":"$"}`, 409, "CE-021", ""},
 				{"new records are taken", "POST /register/skill", `{"record":{"skill_id":"$.new"}}`, 200, "", `{"skill_id":"$.new"}`},
 			}...))
-			soon(t, "a tag expires that was written before", 3*time.Second, func() bool { return c.ask(t, "GET /tags/$short", "").status == 404 })
+			waitFor(t, "a tag expires that was written before", 3*time.Second, func() bool { return c.call(t, "GET /tags/$short", "").status == 404 })
 		})
 	}
 }
 
-// The NATS server goes away under everything, and comes back.
-func TestNATSGoesAway(t *testing.T) {
+// TestNATSRestart stops the NATS server under a running system and restarts it.
+func TestNATSRestart(t *testing.T) {
 	t.Parallel()
 	for _, top := range topologies {
 		t.Run(top.name, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestNATSGoesAway(t *testing.T) {
 			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 			c.do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 			asked := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-			theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+			theModel.received.await(t, 10*time.Second, c.word, "the model is asked")
 
 			c.crash()
 			for _, request := range []row{
@@ -62,12 +63,12 @@ func TestNATSGoesAway(t *testing.T) {
 				{request: "POST /register/skill", body: `{"record":{"skill_id":"$.b"}}`, want: "CE-011"}, {request: analyze, body: question("q", "{}"), want: "AN-503"},
 			} {
 				at := time.Now()
-				c.ask(t, request.request, request.body).expect(t, 503, request.want, "")
+				c.call(t, request.request, request.body).expect(t, 503, request.want, "")
 				if took := time.Since(at); took > 2*time.Second {
 					t.Errorf("%s: answered after %v, want 2 seconds at most", request.request, took)
 				}
 			}
-			if a := c.ask(t, "GET /health", ""); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
+			if a := c.call(t, "GET /health", ""); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
 				t.Errorf("health: %d %s, want 503 and down", a.status, a.body)
 			}
 			if e := all(asked.rest(t), "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") {
@@ -77,8 +78,8 @@ func TestNATSGoesAway(t *testing.T) {
 			if err := c.revive(); err != nil {
 				t.Fatal(err)
 			}
-			soon(t, "all is well again", 20*time.Second, func() bool {
-				a := c.ask(t, "GET /health", "")
+			waitFor(t, "all is well again", 20*time.Second, func() bool {
+				a := c.call(t, "GET /health", "")
 				return a.status == 200 && strings.Contains(a.body, `"service":"cairn","status":"ok"`)
 			})
 			c.rows(t, []row{

@@ -7,53 +7,53 @@ import (
 	"time"
 )
 
-// run is the path of the answer, to come back to it.
+// run returns the path of the analysis run, to resume or cancel it.
 func (s *stream) run() string { return "/api/v1/analyze/" + s.res.Header.Get("Cairn-Run") }
 
 func after(event int) string { return fmt.Sprint("Last-Event-ID: ", event) }
 
-// Who was cut off goes on where it was, on any edge, and misses nothing.
+// TestResume resumes an interrupted answer on another edge without losing events.
 func TestResume(t *testing.T) {
 	everywhere(t, resumable, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 		begun := s.until(t, "some words ")
 		s.stop()
-		back := c.at(c.impatient).stream(t, "GET "+s.run(), "", after(len(begun)))
+		back := c.at(c.secondEdge).stream(t, "GET "+s.run(), "", after(len(begun)))
 		beside := c.stream(t, "GET "+s.run(), "", after(0))
 		if back.res.StatusCode != 200 || back.run() != s.run() {
 			t.Fatalf("status %d of run %q, want 200 of %q", back.res.StatusCode, back.run(), s.run())
 		}
 		beside.until(t, "some words ")
-		theModel.released.give(c.word)
-		if got := said(t, back.rest(t)); got != "released" {
+		theModel.released.set(c.word)
+		if got := textOf(t, back.rest(t)); got != "released" {
 			t.Errorf("after %d events: %q, want what the model said then", len(begun), got)
 		}
-		if got := said(t, beside.rest(t)); got != "released" {
+		if got := textOf(t, beside.rest(t)); got != "released" {
 			t.Errorf("a second listener: %q after the first words", got)
 		}
 	})
 }
 
-// An answer that is over can be read again.
-func TestResumeWhatIsOver(t *testing.T) {
+// TestReplayFinishedRun reads a complete answer again.
+func TestReplayFinishedRun(t *testing.T) {
 	everywhere(t, resumable, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words"}), estate))
 		first := s.rest(t)
-		again := c.at(c.impatient).stream(t, "GET "+s.run(), "").rest(t)
+		again := c.at(c.secondEdge).stream(t, "GET "+s.run(), "").rest(t)
 		if fmt.Sprint(again) != fmt.Sprint(first) {
 			t.Errorf("again it is %v, first it was %v", again, first)
 		}
 		for seen, want := range map[int]int{0: 200, len(first) - 1: 200, len(first): 204, len(first) + 1: 204} {
-			if a := c.ask(t, "GET "+s.run(), "", after(seen)); a.status != want || want == 204 && a.body != "" {
+			if a := c.call(t, "GET "+s.run(), "", after(seen)); a.status != want || want == 204 && a.body != "" {
 				t.Errorf("after %d of %d events: %d %s, want %d", seen, len(first), a.status, brief(a.body), want)
 			}
 		}
-		a := c.ask(t, "GET "+s.run(), "", "Last-Event-ID: x")
+		a := c.call(t, "GET "+s.run(), "", "Last-Event-ID: x")
 		a.expect(t, 400, "AN-400 Last-Event-Id", "")
-		if a := c.ask(t, "GET "+s.run(), "", "Last-Event-ID: "); a.status != 200 {
+		if a := c.call(t, "GET "+s.run(), "", "Last-Event-ID: "); a.status != 200 {
 			t.Errorf("an empty Last-Event-ID: %d %s", a.status, a.body)
 		}
-		a = c.ask(t, "HEAD "+s.run(), "")
+		a = c.call(t, "HEAD "+s.run(), "")
 		if a.status != 405 || a.header.Get("Allow") != "DELETE, GET, OPTIONS" {
 			t.Errorf("HEAD: %d, Allow %q", a.status, a.header.Get("Allow"))
 		}
@@ -68,13 +68,13 @@ func TestResumeWhatIsOver(t *testing.T) {
 	})
 }
 
-// Who is told to stop does so at once, and tells all who listen.
-func TestStopARun(t *testing.T) {
+// TestCancelRun cancels a run: it ends at once, and every client gets AN-410.
+func TestCancelRun(t *testing.T) {
 	everywhere(t, resumable, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`))
 		s.until(t, "some words ")
-		c.at(c.impatient).do(t, "DELETE "+s.run(), "")
-		theModel.left.within(t, 2*time.Second, c.word, "the model's call is cancelled")
+		c.at(c.secondEdge).do(t, "DELETE "+s.run(), "")
+		theModel.canceled.await(t, 2*time.Second, c.word, "the model's call is cancelled")
 		for _, end := range [][]event{s.rest(t), c.stream(t, "GET "+s.run(), "").rest(t)} {
 			if e := all(end, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-410") {
 				t.Errorf("%v, want an error AN-410", end)
@@ -83,7 +83,8 @@ func TestStopARun(t *testing.T) {
 	})
 }
 
-// Without a listener an analysis ends after a while, unless it is told to go on.
+// TestOnDisconnect cancels a run without clients after the grace period, unless
+// the request sets on_disconnect to continue.
 func TestOnDisconnect(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		ask := func(word string, more ...string) *stream {
@@ -94,15 +95,15 @@ func TestOnDisconnect(t *testing.T) {
 		}
 		stays := ask(c.word+"stays", `"on_disconnect":"continue"`)
 		goes := ask(c.word + "goes")
-		theModel.left.within(t, 5*time.Second, c.word+"goes", "the call of the one that is to be cancelled")
-		theModel.released.give(c.word + "stays")
-		if got := said(t, c.stream(t, "GET "+stays.run(), "").rest(t)); got != "some words released" {
+		theModel.canceled.await(t, 5*time.Second, c.word+"goes", "the call of the one that is to be cancelled")
+		theModel.released.set(c.word + "stays")
+		if got := textOf(t, c.stream(t, "GET "+stays.run(), "").rest(t)); got != "some words released" {
 			t.Errorf("the one that goes on said %q", got)
 		}
-		soon(t, "the end is kept", 5*time.Second, func() bool {
-			a := c.ask(t, "GET "+goes.run(), "")
+		waitFor(t, "the end is kept", 5*time.Second, func() bool {
+			a := c.call(t, "GET "+goes.run(), "")
 			return a.status == 200 && strings.Contains(a.body, "AN-410") && strings.Contains(a.body, "no client was connected")
 		})
-		c.ask(t, analyze, question("q", estate, `"on_disconnect":"maybe"`)).expect(t, 400, "AN-400 on_disconnect", "")
+		c.call(t, analyze, question("q", estate, `"on_disconnect":"maybe"`)).expect(t, 400, "AN-400 on_disconnect", "")
 	})
 }

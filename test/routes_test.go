@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// route is a row of the edge's table, as the edge says itself.
+// route is a route in the OpenAPI description.
 type route struct {
 	method, path string
-	Security     []map[string][]string // nil: everybody may ask
+	Security     []map[string][]string // nil: no credential required
 	Subject      string                `json:"x-nats-subject"`
 }
 
@@ -19,16 +19,16 @@ func (r route) String() string { return r.method + " " + r.path }
 
 var pathParameters = strings.NewReplacer("{request_id}", "$", "{kind}", "skill", "{id}", "$.x", "{run}", "$")
 
-// request asks the route about what is not there.
+// request returns a request to the route for data that do not exist.
 func (r route) request() string { return r.method + " " + pathParameters.Replace(r.path) }
 
-// routesOf are all routes of the edge.
+// routesOf returns all routes of the edge, sorted.
 func routesOf(t testing.TB, c *client) []route {
 	t.Helper()
 	var doc struct {
 		Paths map[string]map[string]route `json:"paths"`
 	}
-	a := c.ask(t, "GET /openapi.json", "")
+	a := c.call(t, "GET /openapi.json", "")
 	if err := json.Unmarshal([]byte(a.body), &doc); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// library are skills of several domains, for a tenant of the test's own.
+// library has skills and agents of several domains, in a tenant of the test.
 var library = [][2]string{
 	{"skill", `{"skill_id":"$s.capacity","tenant_id":"$","display_name":"Volume capacity","purpose":"Find storage volumes that are nearly full",
 		"capabilities":["volume usage","thin provisioning"],"example_queries":["which volumes are running out of space"]}`},
@@ -57,7 +57,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// hit is a skill that a search found.
+// hit is one result of a search.
 type hit struct {
 	ID    string  `json:"skill_id"`
 	Score float64 `json:"score"`

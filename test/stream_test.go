@@ -14,32 +14,32 @@ import (
 
 const analyze = "POST /api/v1/analyze"
 
-// question is the body of an analysis; more are further members.
+// question returns the body of an analysis; more are further JSON members.
 func question(query, context string, more ...string) string {
 	q, e := text(query), text(context)
 	return `{"query":` + q + `,"context":` + e + `,"target":"H"` + strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
-// event is one event of an answer.
+// event is an event of an answer.
 type event struct {
 	kind string
 	data string
 }
 
-// stream is an answer that arrives.
+// stream is an answer in progress.
 type stream struct {
 	res  *http.Response
 	next func() (event, bool)
 	stop func()
 }
 
-// follow asks and gives the answer while it arrives; it ends with the test.
+// follow starts an analysis and returns its stream, which is closed with the test.
 func (c *client) follow(t testing.TB, body string) *stream {
 	t.Helper()
 	return c.stream(t, analyze, body)
 }
 
-// stream is follow for any request.
+// stream sends any request and returns its stream.
 func (c *client) stream(t testing.TB, request, body string, headers ...string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,7 +53,7 @@ func (c *client) stream(t testing.TB, request, body string, headers ...string) *
 		defer close(events)
 		for e, err := range sse.Read(res.Body, &sse.ReadConfig{MaxEventSize: 8 << 20}) {
 			if err != nil {
-				return // the test sees that the end is missing
+				return // the test fails on the missing end
 			}
 			if e.LastEventID == "" {
 				e.Type = "without id"
@@ -69,18 +69,18 @@ func (c *client) stream(t testing.TB, request, body string, headers ...string) *
 	s.stop = func() {
 		cancel()
 		_ = res.Body.Close()
-		for range events { // until the reader is gone
+		for range events { // until the goroutine has ended
 		}
 	}
 	t.Cleanup(s.stop)
 	return s
 }
 
-// until reads on until the words have been said, and gives what came.
+// until reads until the text so far equals words, and returns the events.
 func (s *stream) until(t testing.TB, words string) []event {
 	t.Helper()
 	var came []event
-	for said(t, came) != words {
+	for textOf(t, came) != words {
 		e, ok := s.next()
 		if !ok {
 			t.Fatalf("the stream ended before %q was said: %v", words, came)
@@ -90,8 +90,7 @@ func (s *stream) until(t testing.TB, words string) []event {
 	return came
 }
 
-// rest is all that still comes, in the order of the contract: done is there
-// once, and last.
+// rest returns the remaining events, which end with exactly one done.
 func (s *stream) rest(t testing.TB) []event {
 	t.Helper()
 	var all []event
@@ -113,7 +112,7 @@ func (s *stream) rest(t testing.TB) []event {
 	return all
 }
 
-// analyze asks and gives the whole answer, which must begin as a stream.
+// analyze sends an analysis and returns all events of the answer.
 func (c *client) analyze(t testing.TB, body string) []event {
 	t.Helper()
 	s := c.follow(t, body)
@@ -136,7 +135,7 @@ func kindsOf(events []event) []string {
 	return list
 }
 
-// all is the events of the kind.
+// all returns the data of the events of the kind.
 func all(events []event, kind string) []string {
 	var list []string
 	for _, e := range events {
@@ -147,8 +146,8 @@ func all(events []event, kind string) []string {
 	return list
 }
 
-// said is the text of an answer.
-func said(t testing.TB, events []event) string {
+// textOf returns the text of an answer.
+func textOf(t testing.TB, events []event) string {
 	t.Helper()
 	var b strings.Builder
 	for _, data := range all(events, "text_delta") {
@@ -159,7 +158,7 @@ func said(t testing.TB, events []event) string {
 
 var order = regexp.MustCompile(`^(tool_use tool_result )*(text_delta )+(provenance )?(usage )?done$`)
 
-// inOrder checks the order that the contract shows.
+// inOrder checks the order of events that the contract specifies.
 func inOrder(t testing.TB, kinds []string) {
 	t.Helper()
 	if got := strings.Join(kinds, " "); !order.MatchString(got) {
@@ -169,7 +168,7 @@ func inOrder(t testing.TB, kinds []string) {
 
 func TestEventsAreNumbered(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		a := c.ask(t, analyze, question("How many hosts per site?", estate))
+		a := c.call(t, analyze, question("How many hosts per site?", estate))
 		n := 0
 		for line := range strings.Lines(a.body) {
 			if id, ok := strings.CutPrefix(line, "id: "); ok {

@@ -12,17 +12,17 @@ import (
 	"cairn/schemas"
 )
 
-// Each of many streams at once is whole: nothing is lost, doubled or out of
-// order, and nothing of one is in another.
+// TestManyStreams runs concurrent streams: each has all its events in order, and
+// none of another.
 func TestManyStreams(t *testing.T) {
 	t.Parallel()
 	const streams, words = 200, 1000
 	c := newClient(t, start(t, topologies[0], setup{idle: true}))
-	talk(t, c.nats, 2*streams, words) // one that is slow to begin is begun anew
+	talk(t, c.nats, 2*streams, words) // a slow start is retried on another slot
 	var all sync.WaitGroup
 	for n := range streams {
 		all.Go(func() {
-			if err := c.whole(t.Context(), fmt.Sprint("stream", n), words); err != nil {
+			if err := c.readStream(t.Context(), fmt.Sprint("stream", n), words); err != nil {
 				t.Errorf("stream %d: %v", n, err)
 			}
 		})
@@ -30,7 +30,7 @@ func TestManyStreams(t *testing.T) {
 	all.Wait()
 }
 
-// talk is a worker that says so many words, each with the question in it.
+// talk serves analyses with the given number of words, each containing the query.
 func talk(t *testing.T, server string, slots, words int) {
 	t.Helper()
 	conn, err := bus.Open(server, t.Name())
@@ -56,8 +56,8 @@ func talk(t *testing.T, server string, slots, words int) {
 	}
 }
 
-// whole asks for an answer of so many words and says what is wrong with it.
-func (c *client) whole(ctx context.Context, query string, words int) error {
+// readStream reads an answer of talk and returns what is wrong with it.
+func (c *client) readStream(ctx context.Context, query string, words int) error {
 	a, err := c.try(ctx, analyze, question(query, "{}"))
 	if err != nil {
 		return err

@@ -64,11 +64,11 @@ func TestTagRequestIDs(t *testing.T) {
 				path := "/tags/" + escaped(id)
 				body := text(map[string]any{"request_id": id, "flow": id, "tags": map[string]any{id: id}})
 				c := c.plain()
-				c.ask(t, "POST /tags/write", body).expect(t, 201, text(map[string]string{"request_id": id, "flow": id}), "")
-				c.ask(t, "GET "+path, "").expect(t, 200, `{"tags":`+body+`}`, "")
-				c.ask(t, "POST /tags/write", body).expect(t, 409, "CE-021", "")
-				c.ask(t, "DELETE "+path, "").expect(t, 204, "", "")
-				c.ask(t, "GET "+path, "").expect(t, 404, "CE-022", "")
+				c.call(t, "POST /tags/write", body).expect(t, 201, text(map[string]string{"request_id": id, "flow": id}), "")
+				c.call(t, "GET "+path, "").expect(t, 200, `{"tags":`+body+`}`, "")
+				c.call(t, "POST /tags/write", body).expect(t, 409, "CE-021", "")
+				c.call(t, "DELETE "+path, "").expect(t, 204, "", "")
+				c.call(t, "GET "+path, "").expect(t, 404, "CE-022", "")
 			})
 		}
 		long := strings.Repeat("é", 257)
@@ -81,7 +81,7 @@ func TestTagRequestIDs(t *testing.T) {
 	})
 }
 
-// escaped is every byte of s that is no letter or digit percent-encoded.
+// escaped percent-encodes every byte that is no ASCII letter or digit.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
@@ -118,7 +118,7 @@ func TestTagIsWrittenOnce(t *testing.T) {
 		if len(first) != 1 {
 			t.Fatalf("%d of %d writes were accepted, want 1: %v", len(first), writers, first)
 		}
-		c.ask(t, "GET /tags/$", "").expect(t, 200, "", `{"tags":`+first[0].body+`}`)
+		c.call(t, "GET /tags/$", "").expect(t, 200, "", `{"tags":`+first[0].body+`}`)
 	})
 }
 
@@ -136,8 +136,8 @@ func TestTagExpires(t *testing.T) {
 				sent := time.Now()
 				c.do(t, "POST /tags/write", r.body)
 				written := time.Now()
-				c.ask(t, "GET /tags/$", "").expect(t, 200, `{"tags":{"request_id":"$","flow":"f","tags":{}}}`, "")
-				soon(t, "the tag expires", 20*time.Second, func() bool { return c.ask(t, "GET /tags/$", "").status != 200 })
+				c.call(t, "GET /tags/$", "").expect(t, 200, `{"tags":{"request_id":"$","flow":"f","tags":{}}}`, "")
+				waitFor(t, "the tag expires", 20*time.Second, func() bool { return c.call(t, "GET /tags/$", "").status != 200 })
 				if lived := time.Since(sent); lived < r.ttl {
 					t.Errorf("gone after %v, want at least %v", lived, r.ttl)
 				}
@@ -153,8 +153,8 @@ func TestTagExpires(t *testing.T) {
 	}
 }
 
-// soon waits until what is true, for at most a while.
-func soon(t testing.TB, what string, limit time.Duration, is func() bool) {
+// waitFor polls until is returns true, and fails the test after limit.
+func waitFor(t testing.TB, what string, limit time.Duration, is func() bool) {
 	t.Helper()
 	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)

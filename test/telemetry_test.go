@@ -19,14 +19,14 @@ import (
 	"cairn/test/cairntest"
 )
 
-// collected is what a collector of traces has got.
+// collected is a trace collector.
 type collected struct {
 	mu    sync.Mutex
 	spans []span
 	err   error
 }
 
-// span is a span, and the service that made it.
+// span is a span and the name of its service.
 type span struct {
 	*otlp.Span
 	service string
@@ -36,7 +36,7 @@ func (s span) id() string     { return hex.EncodeToString(s.SpanId) }
 func (s span) parent() string { return hex.EncodeToString(s.ParentSpanId) }
 func (s span) trace() string  { return hex.EncodeToString(s.TraceId) }
 
-// has is the value of an attribute.
+// has returns the value of an attribute.
 func (s span) has(key string) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {
@@ -75,7 +75,7 @@ func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named are the spans of a trace that are called so.
+// named returns the spans of a trace with the name.
 func (c *collected) named(trace, name string) (list []span) {
 	for _, s := range c.spans {
 		if s.Name == name && s.trace() == trace {
@@ -85,7 +85,8 @@ func (c *collected) named(trace, name string) (list []span) {
 	return list
 }
 
-// follow is the only span of the trace that is called so, and below parent.
+// follow returns the only span of the trace with the name, and checks its parent
+// and service.
 func (c *collected) follow(t *testing.T, trace, name, parent, service string) span {
 	t.Helper()
 	list := c.named(trace, name)
@@ -112,8 +113,8 @@ const (
 	spanOne    = "b7ad6b7169203331"
 )
 
-// One trace leads from the client through edge and worker to the model, and what
-// a customer wrote is nowhere in it.
+// TestTraces finds one trace from the client through edge and worker to the model,
+// without any content of requests.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c := &collected{}
@@ -133,10 +134,10 @@ func TestTraces(t *testing.T) {
 	s.edge = edge.URL()
 	user := newClient(t, s)
 
-	user.ask(t, "GET /health/ready", "")
+	user.call(t, "GET /health/ready", "")
 	user.do(t, "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"$"}}`)
 	parent := func(trace string) string { return "traceparent: 00-" + trace + "-" + spanOne + "-01" }
-	user.ask(t, "POST /resolve/skill", `{"skill_id":"$.a","tenant_id":"$"}`, parent(traceOne), "X-Request-Id: "+user.word)
+	user.call(t, "POST /resolve/skill", `{"skill_id":"$.a","tenant_id":"$"}`, parent(traceOne), "X-Request-Id: "+user.word)
 	nc := user.dial(t)
 	msg := nats.NewMsg("cairn.resolve.skill")
 	msg.Data = []byte(user.named(`{"skill_id":"$.a"}`))
@@ -145,7 +146,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "hosts"}}, {"$secret", nil}}, Say: "$ it is"}
-	user.ask(t, "POST /api/v1/analyze", question(text(ask), `{"hosts":[{"name":"$"}]}`), parent(traceThree))
+	user.call(t, "POST /api/v1/analyze", question(text(ask), `{"hosts":[{"name":"$"}]}`), parent(traceThree))
 	for _, p := range []*cairntest.Process{edge, worker} {
 		p.Terminate()
 		if err := p.Wait(); err != nil {
@@ -165,7 +166,7 @@ func TestTraces(t *testing.T) {
 		if s.trace() != traceOne && strings.Contains(said, user.word) || strings.Contains(said, "secret") {
 			t.Errorf("a customer's words are in %s: %s", s.Name, said)
 		}
-		if s.parent() == "" && strings.Contains(s.Name, "health") { // a registration asks too, in its trace
+		if s.parent() == "" && strings.Contains(s.Name, "health") { // a registration queries health as well, within its trace
 			t.Errorf("a probe began the trace of %s", s.Name)
 		}
 	}
@@ -208,7 +209,7 @@ func (c *collected) oneAnalysis(t *testing.T) {
 	}
 }
 
-// logged finds a line of the log that is of the trace and the request.
+// logged finds a log line of the message, trace and request.
 func logged(t *testing.T, p *cairntest.Process, message, trace, request string) {
 	t.Helper()
 	for line := range strings.Lines(p.Stderr.String()) {

@@ -9,7 +9,8 @@ import (
 	"cairn/test/cairntest"
 )
 
-// cairn up is everything, and keeps what it is told in its folder.
+// TestUp restarts "cairn up" on the same data folder, which only one process can
+// use at a time.
 func TestUp(t *testing.T) {
 	t.Parallel()
 	program := cairntest.Program(t)
@@ -21,7 +22,7 @@ func TestUp(t *testing.T) {
 		if err := p.AwaitReady(); err != nil {
 			t.Fatal(err)
 		}
-		soon(t, "it says where", 10*time.Second, func() bool { return p.URL() != "" })
+		waitFor(t, "it says where", 10*time.Second, func() bool { return p.URL() != "" })
 		transport := &http.Transport{}
 		c := &client{word: word, http: &http.Client{Transport: transport, Timeout: time.Minute}, base: p.URL()}
 		if !again {
@@ -35,7 +36,7 @@ func TestUp(t *testing.T) {
 			{"all is well", "GET /health", "", 200, "", `{"service":"cairn","status":"ok"}`},
 			{"a skill is found", "POST /resolve/skill", `{"query":"count the hosts"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
 		})
-		if got := said(t, c.analyze(t, question("How many hosts are there?", estate))); !strings.Contains(got, "3") {
+		if got := textOf(t, c.analyze(t, question("How many hosts are there?", estate))); !strings.Contains(got, "3") {
 			t.Errorf("the answer is %q", got)
 		}
 		transport.CloseIdleConnections()
@@ -46,13 +47,14 @@ func TestUp(t *testing.T) {
 	}
 }
 
-// What goes wrong is logged with the request's id, on both sides of the bus.
+// TestLogNamesTheRequest finds the request id of an error in the logs of edge and
+// worker.
 func TestLogNamesTheRequest(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, open(t, topologies[1], scripted))
-	c.ask(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
+	c.call(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
 	for _, p := range []*cairntest.Process{c.edges[0], c.workers[0]} {
-		soon(t, "the request's id is logged by "+strings.Join(p.Cmd.Args[1:2], ""), 5*time.Second, func() bool {
+		waitFor(t, "the request's id is logged by "+strings.Join(p.Cmd.Args[1:2], ""), 5*time.Second, func() bool {
 			return strings.Contains(p.Stderr.String(), "request_id=log-"+c.word)
 		})
 	}

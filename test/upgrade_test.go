@@ -20,10 +20,9 @@ import (
 	"cairn/test/cairntest"
 )
 
-// While all parts are replaced by those of a later version, and those by the
-// ones from before, every request is answered: old and new run side by side,
-// and each takes what the other says that it does not know.
-func TestUpgradeAnswersEveryRequest(t *testing.T) {
+// TestRollingUpgrade replaces all parts by a later version, and back, under load:
+// every request succeeds, and unknown fields are ignored.
+func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	now := cairntest.Program(t)
 	then := buildLater(t)
@@ -49,12 +48,12 @@ func TestUpgradeAnswersEveryRequest(t *testing.T) {
 	go func() { measured <- u.load().Run(ctx) }()
 	t.Cleanup(func() { cancel(); u.service.http.CloseIdleConnections() })
 	for _, program := range []string{then, now} {
-		u.replaceEdge(t, program) // it meets workers of the other version
+		u.replaceEdge(t, program) // with workers of the other version
 		for i := range u.workers {
-			u.answers(t)
+			u.awaitAnswers(t)
 			u.replaceWorker(t, program, i)
 		}
-		u.answers(t)
+		u.awaitAnswers(t)
 	}
 	cancel()
 	r := <-measured
@@ -63,15 +62,15 @@ func TestUpgradeAnswersEveryRequest(t *testing.T) {
 			t.Errorf("%s: %d requests, failed %v", m.Operation, m.Count, m.Errors)
 		}
 	}
-	if !u.service.heardLater.Load() {
+	if !u.service.sawLater.Load() {
 		t.Error("nothing came that only a later version says")
 	}
 }
 
-// upgradeRoles are the roles of each worker.
+// upgradeRoles are the roles of each worker process.
 var upgradeRoles = [][]string{{"tags", "register"}, {"resolve"}, {"analyze"}}
 
-// upgrade is a Cairn whose parts are replaced one after the other.
+// upgrade is a system whose processes are replaced one by one.
 type upgrade struct {
 	service *service
 	nats    string
@@ -101,7 +100,7 @@ func (u *upgrade) replaceWorker(t *testing.T, program string, i int) {
 	t.Helper()
 	old := u.workers[i]
 	u.workers[i] = u.worker(t, program, i)
-	u.answers(t)
+	u.awaitAnswers(t)
 	if err := cairntest.StopAll([]*cairntest.Process{old}); err != nil {
 		t.Error(err)
 	}
@@ -112,20 +111,20 @@ func (u *upgrade) replaceEdge(t *testing.T, program string) {
 	old := u.edge
 	u.edge = u.newEdge(t, program)
 	u.service.use(u.edge.URL())
-	u.service.leave(old.URL())
+	u.service.drain(old.URL())
 	if err := cairntest.StopAll([]*cairntest.Process{old}); err != nil {
 		t.Error(err)
 	}
 }
 
-// answers returns when some more requests of each kind were answered.
-func (u *upgrade) answers(t *testing.T) {
+// awaitAnswers returns after 30 more requests have been answered.
+func (u *upgrade) awaitAnswers(t *testing.T) {
 	t.Helper()
 	before := u.service.answered.Load()
-	soon(t, "requests are answered", 30*time.Second, func() bool { return u.service.answered.Load() >= before+30 })
+	waitFor(t, "requests are answered", 30*time.Second, func() bool { return u.service.answered.Load() >= before+30 })
 }
 
-// load asks all that there is, as long as it may.
+// load sends all kinds of requests until its context ends.
 func (u *upgrade) load() load.Plan {
 	ask := func(name string, ask func(context.Context, string) string) load.Operation {
 		return load.Operation{Name: name, Share: 1, Do: func(ctx context.Context, n int) load.Answer {
@@ -140,14 +139,14 @@ func (u *upgrade) load() load.Plan {
 	}
 }
 
-// service knows the edges that may be asked, as a Service of Kubernetes does.
+// service routes requests to the current edge, as a Kubernetes Service does.
 type service struct {
-	http       http.Client
-	mu         sync.Mutex
-	at         string // the edge to ask
-	sending    map[string]*sync.WaitGroup
-	answered   atomic.Int64
-	heardLater atomic.Bool
+	http     http.Client
+	mu       sync.Mutex
+	at       string // current edge
+	sending  map[string]*sync.WaitGroup
+	answered atomic.Int64
+	sawLater atomic.Bool
 }
 
 func (s *service) use(url string) {
@@ -156,17 +155,17 @@ func (s *service) use(url string) {
 	s.at, s.sending[url] = url, &sync.WaitGroup{}
 }
 
-// leave returns when no more requests go to the edge; some may be in flight.
-func (s *service) leave(url string) {
+// drain returns when all requests to the edge have been sent; answers may be pending.
+func (s *service) drain(url string) {
 	s.mu.Lock()
 	last := s.sending[url]
 	s.mu.Unlock()
 	last.Wait()
 }
 
-// ask sends a request, and gives the revision and the body of the answer, or
-// what is wrong.
-func (s *service) ask(ctx context.Context, method, path, revision, body string) (answered, said, wrong string) {
+// call sends a request and returns the revision and the body of the answer, or an
+// error text.
+func (s *service) call(ctx context.Context, method, path, revision, body string) (answered, said, wrong string) {
 	s.mu.Lock()
 	at, sending := s.at, s.sending[s.at]
 	sending.Add(1)
@@ -196,55 +195,55 @@ func (s *service) ask(ctx context.Context, method, path, revision, body string) 
 		return "", "", strconv.Itoa(res.StatusCode) + " " + path + " " + string(text)
 	}
 	if strings.Contains(string(text), `"later":[1]`) {
-		s.heardLater.Store(true)
+		s.sawLater.Store(true)
 	}
 	return res.Header.Get(bus.HeaderRevision), string(text), ""
 }
 
-// tag writes a tag, reads it, and removes it.
+// tag writes, reads and deletes a tag.
 func (s *service) tag(ctx context.Context, id string) string {
-	_, _, wrong := s.ask(ctx, "POST", "/tags/write", "", `{"request_id":"`+id+`","flow":"f","tags":{"x":1},"unheard_of":{}}`)
+	_, _, wrong := s.call(ctx, "POST", "/tags/write", "", `{"request_id":"`+id+`","flow":"f","tags":{"x":1},"unheard_of":{}}`)
 	if wrong != "" {
 		return wrong
 	}
-	_, said, wrong := s.ask(ctx, "GET", "/tags/"+id, "", "")
+	_, said, wrong := s.call(ctx, "GET", "/tags/"+id, "", "")
 	if wrong != "" || !strings.Contains(said, `"flow":"f"`) {
 		return wrong + said
 	}
-	_, _, wrong = s.ask(ctx, "DELETE", "/tags/"+id, "", "")
+	_, _, wrong = s.call(ctx, "DELETE", "/tags/"+id, "", "")
 	return wrong
 }
 
-// record registers a skill, and reads it as it was written.
+// record registers a skill and reads it.
 func (s *service) record(ctx context.Context, id string) string {
 	name := `{"skill_id":"upgrade.` + id + `"`
-	revision, _, wrong := s.ask(ctx, "POST", "/register/skill", "", `{"unheard_of":1,"record":`+name+`,"purpose":"upgrade `+id+`","unheard_of":1}}`)
+	revision, _, wrong := s.call(ctx, "POST", "/register/skill", "", `{"unheard_of":1,"record":`+name+`,"purpose":"upgrade `+id+`","unheard_of":1}}`)
 	if wrong != "" {
 		return wrong
 	}
-	_, said, wrong := s.ask(ctx, "POST", "/resolve/skill", revision, name+`,"unheard_of":1}`)
+	_, said, wrong := s.call(ctx, "POST", "/resolve/skill", revision, name+`,"unheard_of":1}`)
 	if wrong != "" || !strings.Contains(said, `"purpose":"upgrade `+id+`"`) {
 		return wrong + said
 	}
 	return ""
 }
 
-// search registers a skill, and finds it.
+// search registers a skill and searches for it.
 func (s *service) search(ctx context.Context, id string) string {
-	revision, _, wrong := s.ask(ctx, "POST", "/register/skill", "", `{"record":{"skill_id":"upgrade.`+id+`","purpose":"find `+id+`"}}`)
+	revision, _, wrong := s.call(ctx, "POST", "/register/skill", "", `{"record":{"skill_id":"upgrade.`+id+`","purpose":"find `+id+`"}}`)
 	if wrong != "" {
 		return wrong
 	}
-	_, said, wrong := s.ask(ctx, "POST", "/resolve/skill", revision, `{"query":"find `+id+`","unheard_of":1}`)
+	_, said, wrong := s.call(ctx, "POST", "/resolve/skill", revision, `{"query":"find `+id+`","unheard_of":1}`)
 	if wrong != "" || !strings.Contains(said, `"upgrade.`+id+`"`) {
 		return wrong + said
 	}
 	return ""
 }
 
-// analyze reads an answer to its end.
+// analyze reads a complete answer.
 func (s *service) analyze(ctx context.Context, _ string) string {
-	_, said, wrong := s.ask(ctx, "POST", "/api/v1/analyze", "", `{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{},{}]}","unheard_of":1}`)
+	_, said, wrong := s.call(ctx, "POST", "/api/v1/analyze", "", `{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{},{}]}","unheard_of":1}`)
 	if wrong != "" {
 		return wrong
 	}

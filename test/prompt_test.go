@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// leaveOnce asks, and leaves as soon as the channel closes.
-func (c *client) leaveOnce(t testing.TB, body string, now <-chan struct{}) {
+// disconnectOn sends a request and disconnects when the channel is closed.
+func (c *client) disconnectOn(t testing.TB, body string, now <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -25,20 +25,21 @@ func (c *client) leaveOnce(t testing.TB, body string, now <-chan struct{}) {
 	}
 }
 
-// told is what the model was told before the question of the script.
-func (c *client) told(t testing.TB, context string, more ...string) []utterance {
+// modelMessages returns the messages that the model received, up to the script's
+// question.
+func (c *client) modelMessages(t testing.TB, context string, more ...string) []chatMessage {
 	t.Helper()
-	var list []utterance
-	for _, m := range value(t, said(t, c.analyze(t, question(text(script{Tell: true}), context, more...)))).([]any) {
+	var list []chatMessage
+	for _, m := range value(t, textOf(t, c.analyze(t, question(text(script{Tell: true}), context, more...)))).([]any) {
 		m := m.(map[string]any)
-		list = append(list, utterance{m["role"].(string), m["content"].(string)})
+		list = append(list, chatMessage{m["role"].(string), m["content"].(string)})
 	}
 	return list
 }
 
 func TestModes(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		prompt := func(more ...string) string { return c.told(t, estate, more...)[0].Content }
+		prompt := func(more ...string) string { return c.modelMessages(t, estate, more...)[0].Content }
 		standard, broad := prompt(`"mode":"standard"`), prompt(`"mode":"broad"`)
 		if !strings.Contains(broad, "no recommendations") || !strings.Contains(standard, "findings or recommendations") || standard == broad {
 			t.Errorf("standard:\n%s\nbroad:\n%s", standard, broad)
@@ -47,11 +48,11 @@ func TestModes(t *testing.T) {
 			t.Error("without a mode the prompt is not the standard one")
 		}
 		legacy := strings.Replace(question(text(script{Tell: true}), estate), `"target":"H"`, `"target":"br"`, 1)
-		if got := said(t, c.analyze(t, legacy)); !strings.Contains(got, "no recommendations") {
+		if got := textOf(t, c.analyze(t, legacy)); !strings.Contains(got, "no recommendations") {
 			t.Errorf("the target br is not broad: %s", got)
 		}
 		both := strings.Replace(legacy, `"target"`, `"mode":"standard","target"`, 1)
-		if got := said(t, c.analyze(t, both)); !strings.Contains(got, "no recommendations") {
+		if got := textOf(t, c.analyze(t, both)); !strings.Contains(got, "no recommendations") {
 			t.Errorf("the target br with mode standard is not broad: %s", got)
 		}
 	})
@@ -60,7 +61,7 @@ func TestModes(t *testing.T) {
 func TestModelSeesMetadataOnly(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		var told strings.Builder
-		for _, m := range c.told(t, `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-`+c.word+`","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`) {
+		for _, m := range c.modelMessages(t, `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-`+c.word+`","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`) {
 			told.WriteString(m.Content)
 		}
 		for _, name := range []string{"hosts", "network.vlans", "name", "site"} {
@@ -71,7 +72,7 @@ func TestModelSeesMetadataOnly(t *testing.T) {
 		if strings.Contains(told.String(), "SECRET") {
 			t.Errorf("the model is told a record:\n%s", told.String())
 		}
-		for _, m := range c.told(t, "["+strings.Repeat(`{"`+strings.Repeat("f", 100)+`":"v","x":[1,2,3]},`, 5000)+`{}]`) {
+		for _, m := range c.modelMessages(t, "["+strings.Repeat(`{"`+strings.Repeat("f", 100)+`":"v","x":[1,2,3]},`, 5000)+`{}]`) {
 			if len(m.Content) > 32<<10 {
 				t.Errorf("the model is told %d bytes of a large estate", len(m.Content))
 			}
@@ -84,12 +85,12 @@ func TestHistory(t *testing.T) {
 		tell := text(text(script{Tell: true}))
 		history := `{"m":{"10":{"r":0,"c":` + tell + `},"2":{"r":1,"c":"second"},"1":{"r":0,"c":"first"}},"t":"2026-01-01T00:00:00Z"}`
 		events := c.analyze(t, `{"query":"","context":"{}","target":"H","prompt":`+history+`}`)
-		got := value(t, said(t, events))
+		got := value(t, textOf(t, events))
 		want := `[{"role":"system"},{"role":"user","content":"first"},{"role":"assistant","content":"second"},{"role":"user"}]`
 		if diff := contains(got, value(t, want)); diff != "" {
 			t.Errorf("%s: the latest user message is the query, the others come before it in the order of their numbers: %v", diff, got)
 		}
-		followed := c.told(t, estate, `"prompt":{"m":{"0":{"r":0,"c":"first"},"1":{"r":1,"c":"second"}}}`)
+		followed := c.modelMessages(t, estate, `"prompt":{"m":{"0":{"r":0,"c":"first"},"1":{"r":1,"c":"second"}}}`)
 		if len(followed) != 4 || followed[1].Content != "first" || followed[2].Content != "second" {
 			t.Errorf("the model is told %v, want the history before the query", followed)
 		}
@@ -116,16 +117,16 @@ func TestModelFails(t *testing.T) {
 	})
 }
 
-func TestAnalysisTakesTooLong(t *testing.T) {
+func TestAnalysisTimeout(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		hasty := c.at(c.impatient)
-		hasty.plain().ask(t, analyze, question(text(script{Await: c.word + "a"}), estate)).expect(t, 504, "AN-504", "")
-		events := hasty.analyze(t, question(text(script{Say: "some words ", Await: c.word + "b"}), estate))
+		second := c.at(c.secondEdge)
+		second.plain().call(t, analyze, question(text(script{Await: c.word + "a"}), estate)).expect(t, 504, "AN-504", "")
+		events := second.analyze(t, question(text(script{Say: "some words ", Await: c.word + "b"}), estate))
 		if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-504") {
 			t.Errorf("%v, want an error AN-504", events)
 		}
 		for _, await := range []string{"a", "b"} {
-			theModel.left.within(t, 5*time.Second, c.word+await, "the model's call is cancelled")
+			theModel.canceled.await(t, 5*time.Second, c.word+await, "the model's call is cancelled")
 		}
 	})
 }

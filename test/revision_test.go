@@ -9,8 +9,8 @@ import (
 	"cairn/bus"
 )
 
-// made are words that nobody has, each unlike the others.
-func made(t testing.TB, n int) []string {
+// uniqueWords returns n random words.
+func uniqueWords(t testing.TB, n int) []string {
 	t.Helper()
 	words := make([]string, n)
 	for i := range words {
@@ -19,17 +19,17 @@ func made(t testing.TB, n int) []string {
 	return words
 }
 
-func TestReadsSeeWrites(t *testing.T) {
+func TestReadYourWrites(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		byID, bySearch := 0, 0
-		words := made(t, 100)
+		words := uniqueWords(t, 100)
 		for i, w := range words {
 			id := fmt.Sprintf("$.n%d", i)
 			c.put(t, [2]string{"skill", `{"skill_id":"` + id + `","tenant_id":"$","purpose":"` + w + `"}`})
-			if a := c.ask(t, "POST /resolve/skill", `{"skill_id":"`+id+`","tenant_id":"$"}`); a.status == 200 {
+			if a := c.call(t, "POST /resolve/skill", `{"skill_id":"`+id+`","tenant_id":"$"}`); a.status == 200 {
 				byID++
 			}
-			a := c.ask(t, "POST /resolve/skill", `{"query":"`+w+`","tenant_id":"$","top_k":1}`)
+			a := c.call(t, "POST /resolve/skill", `{"query":"`+w+`","tenant_id":"$","top_k":1}`)
 			if a.status == 200 && strings.Contains(a.body, c.named(`"`+id+`"`)) {
 				bySearch++
 			}
@@ -39,28 +39,28 @@ func TestReadsSeeWrites(t *testing.T) {
 		}
 		for i := range words {
 			c.do(t, fmt.Sprintf("DELETE /register/skill/$.n%d?tenant_id=$", i), "")
-			c.ask(t, "POST /resolve/skill", fmt.Sprintf(`{"skill_id":"$.n%d","tenant_id":"$"}`, i)).expect(t, 404, "CE-031", "")
+			c.call(t, "POST /resolve/skill", fmt.Sprintf(`{"skill_id":"$.n%d","tenant_id":"$"}`, i)).expect(t, 404, "CE-031", "")
 		}
 	})
 }
 
 func TestRevisions(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		other := c.at(c.impatient) // another edge, which has not seen the write
-		for i, w := range made(t, 20) {
+		other := c.at(c.secondEdge) // another edge, without the revision of the write
+		for i, w := range uniqueWords(t, 20) {
 			a := c.do(t, "POST /register/skill", fmt.Sprintf(`{"record":{"skill_id":"$.n%d","purpose":%q}}`, i, w))
 			revision := a.header.Get(bus.HeaderRevision)
 			if n, err := strconv.ParseUint(revision, 10, 64); err != nil || n == 0 {
 				t.Fatalf("revision %q, want a number above 0", revision)
 			}
-			other.ask(t, "POST /resolve/skill", `{"query":"`+w+`","top_k":1}`, bus.HeaderMinRevision+": "+revision).
+			other.call(t, "POST /resolve/skill", `{"query":"`+w+`","top_k":1}`, bus.HeaderMinRevision+": "+revision).
 				expect(t, 200, "", fmt.Sprintf(`{"skills":[{"skill_id":"$.n%d"}]}`, i))
 		}
 		if c.do(t, "DELETE /register/skill/$.n0", "").header.Get(bus.HeaderRevision) == "" {
 			t.Error("a removal names no revision")
 		}
-		c.ask(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
-		c.ask(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000").
+		c.call(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
+		c.call(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000").
 			expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 var long = strings.Repeat("x", 257)
 
-// refusals are registrations that break the schema, and the fields they break.
+// refusals are registrations that violate the schema, with the error fields.
 var refusals = []row{
 	{"a body is required", "POST /register/skill", ``, 400, "CE-061", ""},
 	{"of JSON", "POST /register/skill", `{"record":`, 400, "CE-061", ""},
@@ -46,7 +46,7 @@ var refusals = []row{
 	{"a template's id is required", "POST /register/template", `{"template_data":{"skill_ids":[]}}`, 400, "CE-061 template_data.template_id", ""},
 }
 
-func TestRefusedRegistrations(t *testing.T) {
+func TestInvalidRegistrations(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.rows(t, refusals)
 		c.rows(t, []row{
@@ -56,7 +56,7 @@ func TestRefusedRegistrations(t *testing.T) {
 	})
 }
 
-func TestRecordsThatAreTaken(t *testing.T) {
+func TestValidRegistrations(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const register, resolve = "POST /register/skill", "POST /resolve/skill"
 		c.rows(t, []row{

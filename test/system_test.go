@@ -20,23 +20,23 @@ import (
 	"cairn/test/cairntest"
 )
 
-// system is a Cairn that runs.
+// system is a running Cairn.
 type system struct {
-	edge      string // URL
-	impatient string // URL of the edge that cuts analyses off; empty: there is none
-	nats      string // URL
-	data      string
-	key       string // of an admin for all tenants, where callers are asked who they are
-	server    *bus.Server
-	workers   []*cairntest.Process // where they are processes
-	edges     []*cairntest.Process
+	edge       string // URL
+	secondEdge string // URL of the edge with a short timeout; empty: none
+	nats       string // URL
+	data       string
+	key        string // of an admin for all tenants, if keys are required
+	server     *bus.Server
+	workers    []*cairntest.Process // empty in one process
+	edges      []*cairntest.Process
 
 	once    sync.Once
 	halt    func() error
 	stopped error
 }
 
-// stop ends the system in order; a second call answers as the first.
+// stop stops the system in order. Further calls return the first result.
 func (s *system) stop() error {
 	s.once.Do(func() {
 		s.stopped = s.halt()
@@ -45,10 +45,10 @@ func (s *system) stop() error {
 	return s.stopped
 }
 
-// crash ends the NATS server under the system.
+// crash stops the NATS server under the system.
 func (s *system) crash() { s.server.Stop() }
 
-// revive starts the NATS server again where it was.
+// revive restarts the NATS server at the same address.
 func (s *system) revive() error {
 	server, err := bus.StartServer(s.data, s.nats[len("nats://"):])
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *system) revive() error {
 	return s.setup()
 }
 
-// serverOf starts the NATS server of a system.
+// serverOf starts the NATS server of a system and creates its streams.
 func serverOf(c setup) (*system, error) {
 	server, err := bus.StartServer(c.data, "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,7 @@ func serverOf(c setup) (*system, error) {
 		return nil, err
 	}
 	if c.keys {
-		if s.key, err = s.mint(schemas.RoleAdmin); err != nil {
+		if s.key, err = s.createKey(schemas.RoleAdmin); err != nil {
 			server.Stop()
 			return nil, err
 		}
@@ -85,14 +85,14 @@ func (s *system) setup() error {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	ctx, cancel := context.WithTimeout(context.Background(), recoveryTimeout)
 	defer cancel()
 	c := services.Defaults()
 	c.Log = slog.New(slog.DiscardHandler)
 	return services.Setup(ctx, conn, conn, c)
 }
 
-// connect is from inside this process, as cairn up does, or over TCP.
+// connect connects in-process, as "cairn up" does, or over TCP.
 func (s *system) connect(tcp bool) (*bus.Conn, error) {
 	if tcp {
 		return bus.Open(s.nats, "test-up")
@@ -100,8 +100,8 @@ func (s *system) connect(tcp bool) (*bus.Conn, error) {
 	return s.server.Open("test-up")
 }
 
-// together runs everything in this process, as cairn up does.
-func together(c setup) (*system, error) {
+// inProcess runs everything in this process, as "cairn up" does.
+func inProcess(c setup) (*system, error) {
 	s, err := serverOf(c)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func together(c setup) (*system, error) {
 	if err := awaitServices(working, conn, c, &work); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
-	if s.edge, err = serve(serving, &edges, conn, c, 0); err == nil && c.patience > 0 {
-		s.impatient, err = serve(serving, &edges, conn, c, c.patience)
+	if s.edge, err = serve(serving, &edges, conn, c, 0); err == nil && c.analyzeTimeout > 0 {
+		s.secondEdge, err = serve(serving, &edges, conn, c, c.analyzeTimeout)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.stop())
@@ -167,8 +167,8 @@ func awaitServices(ctx context.Context, conn *bus.Conn, c setup, g *errgroup.Gro
 	}
 }
 
-// serve runs an edge in g and answers with its URL.
-func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, patience time.Duration) (string, error) {
+// serve runs an edge in g and returns its URL.
+func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, analyzeTimeout time.Duration) (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -176,7 +176,7 @@ func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, pati
 	g.Go(func() error {
 		return edge.Serve(ctx, edge.Config{
 			Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler),
-			Drain: services.Defaults().Drain, AnalyzeTimeout: patience, Access: access.Config{Keys: c.keys, Limits: c.limits},
+			Drain: services.Defaults().Drain, AnalyzeTimeout: analyzeTimeout, Access: access.Config{Keys: c.keys, Limits: c.limits},
 		})
 	})
 	return "http://" + listener.Addr().String(), nil

@@ -12,20 +12,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Tools, many more than there are skills and in their words, change nothing of
-// what searches for skills find: neither ids nor scores.
-func TestToolsLeaveSkillsAlone(t *testing.T) {
+// TestToolsDoNotAffectSkillSearch compares ids and scores of skill searches before
+// and after 10,000 tools with similar words are registered.
+func TestToolsDoNotAffectSkillSearch(t *testing.T) {
 	t.Parallel()
-	testToolsLeaveSkillsAlone(t)
+	testToolsDoNotAffectSkillSearch(t)
 }
 
-// It runs alone: others wait for a busy index no longer than their callers do.
-func TestRealToolsLeaveSkillsAlone(t *testing.T) {
+// TestRealToolsDoNotAffectSkillSearch is not parallel: it overloads the index,
+// which makes requests of other tests time out.
+func TestRealToolsDoNotAffectSkillSearch(t *testing.T) {
 	needServers(t)
-	testToolsLeaveSkillsAlone(t)
+	testToolsDoNotAffectSkillSearch(t)
 }
 
-func testToolsLeaveSkillsAlone(t *testing.T) {
+func testToolsDoNotAffectSkillSearch(t *testing.T) {
 	skills, queries := toolE(t, "corpus.jsonl"), toolE(t, "queries-dev.jsonl")[:200]
 	c := newClient(t, start(t, systems(t)[0], setup{embed: "lexical:"}))
 	c.registerAll(t, "skill", len(skills), func(i int) string { return `{"record":` + skills[i] + `}` })
@@ -39,7 +40,7 @@ func testToolsLeaveSkillsAlone(t *testing.T) {
 	}
 }
 
-// toolE is the lines of a file of the evaluation data; of queries, their texts.
+// toolE returns the lines of a file of the evaluation data; of queries, the texts.
 func toolE(t testing.TB, name string) []string {
 	t.Helper()
 	folder := os.Getenv("CAIRN_EVAL")
@@ -63,7 +64,7 @@ func toolE(t testing.TB, name string) []string {
 	return lines
 }
 
-// registerAll registers n records, many at once, and waits until all are found.
+// registerAll registers n records concurrently and waits until all are indexed.
 func (c *client) registerAll(t testing.TB, kind string, n int, body func(i int) string) {
 	t.Helper()
 	var all errgroup.Group
@@ -80,19 +81,19 @@ func (c *client) registerAll(t testing.TB, kind string, n int, body func(i int) 
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "all is indexed", 5*patient, func() bool {
+	waitFor(t, "all is indexed", 5*recoveryTimeout, func() bool {
 		h := c.health(t)
-		return h.Status == "ok" && (!onReal(t) || h.level() && h.index().Documents[kind] == n)
+		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && h.index().Documents[kind] == n)
 	})
 }
 
-// searchAll is what each query finds, with the scores.
+// searchAll returns the hits of each query.
 func (c *client) searchAll(t testing.TB, queries []string) (found [][]hit) {
 	t.Helper()
 	some := 0
 	for _, q := range queries {
 		var list struct{ Skills []hit }
-		a := c.ask(t, "POST /resolve/skill", fmt.Sprintf(`{"query":%q,"top_k":10}`, q))
+		a := c.call(t, "POST /resolve/skill", fmt.Sprintf(`{"query":%q,"top_k":10}`, q))
 		if err := json.Unmarshal([]byte(a.body), &list); err != nil || a.status != 200 && a.status != 404 {
 			t.Fatalf("search for %q: %v %d %s", q, err, a.status, a.body)
 		}

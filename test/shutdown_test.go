@@ -10,22 +10,23 @@ import (
 	"cairn/test/cairntest"
 )
 
-// A system that is told to stop takes no more requests and answers those in flight.
-func TestStopAnswersWhatIsInFlight(t *testing.T) {
+// TestGracefulShutdown stops a system during an analysis: it accepts no more
+// connections and completes the answer.
+func TestGracefulShutdown(t *testing.T) {
 	alone(t, setup{model: "scripted"}, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-		theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+		theModel.received.await(t, 10*time.Second, c.word, "the model is asked")
 		stopped := make(chan error, 1)
 		go func() { stopped <- c.stop() }()
-		soon(t, "no more connections are taken", 10*time.Second, func() bool {
+		waitFor(t, "no more connections are taken", 10*time.Second, func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(c.edge, "http://"))
 			if err == nil {
 				_ = conn.Close()
 			}
 			return err != nil
 		})
-		theModel.released.give(c.word)
-		if got := said(t, s.rest(t)); got != "some words released" {
+		theModel.released.set(c.word)
+		if got := textOf(t, s.rest(t)); got != "some words released" {
 			t.Errorf("the answer in flight is %q", got)
 		}
 		c.http.CloseIdleConnections()
@@ -35,20 +36,21 @@ func TestStopAnswersWhatIsInFlight(t *testing.T) {
 	})
 }
 
-// A worker that is told to stop finishes what it does; the others go on.
-func TestWorkerStops(t *testing.T) {
+// TestWorkerDrains stops a worker during an analysis: it completes the answer, and
+// other workers serve on.
+func TestWorkerDrains(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-	theModel.heard.within(t, 10*time.Second, c.word, "the model is asked")
+	theModel.received.await(t, 10*time.Second, c.word, "the model is asked")
 	c.workers[0].Terminate()
-	soon(t, "the worker takes no more", 10*time.Second, func() bool {
+	waitFor(t, "the worker takes no more", 10*time.Second, func() bool {
 		a, err := c.try(context.Background(), analyze, question(text(script{Say: "x"}), "{}"))
 		return err == nil && a.status == 503
 	})
 	c.do(t, "POST /register/skill", `{"record":{"skill_id":"$.a"}}`)
-	theModel.released.give(c.word)
-	if got := said(t, s.rest(t)); got != "some words released" {
+	theModel.released.set(c.word)
+	if got := textOf(t, s.rest(t)); got != "some words released" {
 		t.Errorf("the answer in flight is %q", got)
 	}
 	if err := c.workers[0].Wait(); err != nil {
@@ -56,9 +58,9 @@ func TestWorkerStops(t *testing.T) {
 	}
 }
 
-// A worker that dies without a word leaves no stream without an end, and
-// another takes its place.
-func TestWorkerDies(t *testing.T) {
+// TestWorkerKilled kills a worker during an analysis: the stream ends with an
+// error, and a new worker takes over.
+func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
@@ -66,10 +68,10 @@ func TestWorkerDies(t *testing.T) {
 	dead := c.workers[0]
 	dead.Kill()
 	events := s.rest(t)
-	if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") || said(t, events) != "" {
+	if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") || textOf(t, events) != "" {
 		t.Errorf("%v, want an error AN-503 and done", events)
 	}
-	c.ask(t, analyze, question("q", "{}")).expect(t, 503, "AN-503", "")
+	c.call(t, analyze, question("q", "{}")).expect(t, 503, "AN-503", "")
 	c.workers[0] = launch(dead.Cmd.Path, dead.Cmd.Args[1:]...)
 	if err := c.workers[0].AwaitReady(); err != nil {
 		t.Fatal(err)
@@ -77,9 +79,9 @@ func TestWorkerDies(t *testing.T) {
 	inOrder(t, kindsOf(c.analyze(t, question(text(script{Say: "as before"}), estate))))
 }
 
-// Addresses that other machines reach need a word of consent, for nobody is
-// asked who they are.
-func TestListeningElsewhere(t *testing.T) {
+// TestNonLoopbackNeedsInsecure refuses to listen without authentication on an
+// address that other machines reach, unless --insecure is set.
+func TestNonLoopbackNeedsInsecure(t *testing.T) {
 	t.Parallel()
 	program := cairntest.Program(t)
 	for _, args := range [][]string{

@@ -11,8 +11,8 @@ import (
 	"cairn/test/cairntest"
 )
 
-// later says more than this Cairn does, wherever parts of it speak to each
-// other or to those to come: in headers, fields, events, and in what is stored.
+// later are source changes that add unknown headers, fields and events to messages
+// and stored data, as a later version may.
 var later = []struct{ file, is, says string }{
 	{"bus/header.go", "\tmsg.Data = body\n", "\tmsg.Data = body\n\tmsg.Header.Set(\"Cairn-Later\", \"1\")\n"},
 	{"bus/endpoint.go", "\tbody, err := encode(res)\n", "\tbody, err := encode(res)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
@@ -25,7 +25,7 @@ var later = []struct{ file, is, says string }{
 	{"services/internal/catalog/catalog.go", "\trevision, err := c.commits.put(", "\trecord = append([]byte(`{\"later\":[1],`), record[1:]...)\n\trevision, err := c.commits.put("},
 }
 
-// buildLater makes the program as it may be one day, in a folder of the test's.
+// buildLater builds the program with these changes.
 func buildLater(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

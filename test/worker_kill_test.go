@@ -12,17 +12,17 @@ import (
 	"cairn/test/cairntest"
 )
 
-// Workers that are killed, some of registration and some that resolve, take
-// nothing with them. Meanwhile who reads what was registered gets it, or is told
-// within the time of a request that it cannot be had now.
+// TestWorkersKilledUnderLoad kills workers that register and resolve: no
+// acknowledged record is lost, and reads meanwhile return the record or a timely 503
+// or 504.
 func TestWorkersKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, systems(t)[1], setup{workers: [][]string{
 		{"register"}, {"register"}, {"register"}, {"resolve"}, {"resolve"}, {"resolve"}, {"tags", "analyze"}}}))
 	list := records(t, "n", 400)
-	var known registered
-	soon(t, "a record is registered and found", patient, func() bool {
-		c.insist(t, list[0], &known)
+	var known acknowledged
+	waitFor(t, "a record is registered and found", recoveryTimeout, func() bool {
+		c.registerUntilAcknowledged(t, list[0], &known)
 		return len(known.visible) > 0
 	})
 	reading, enough := context.WithCancel(t.Context())
@@ -41,19 +41,19 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 	if known.reads.Load() == 0 {
 		t.Error("nothing was read meanwhile")
 	}
-	c.workers = append(c.workers[2:3:3], c.workers[5:]...) // the dead cannot end well
-	c.kept(t, list)
+	c.workers = append(c.workers[2:3:3], c.workers[5:]...) // killed processes have no exit code 0
+	c.verifyAll(t, list)
 }
 
-// registered are records whose registration was answered.
-type registered struct {
+// acknowledged are the records whose registration was acknowledged.
+type acknowledged struct {
 	mu      sync.Mutex
 	records []record
-	visible []record // and said to be found by search
+	visible []record // acknowledged as searchable
 	reads   atomic.Int64
 }
 
-func (k *registered) add(r record, visible bool) {
+func (k *acknowledged) add(r record, visible bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.records = append(k.records, r)
@@ -62,16 +62,16 @@ func (k *registered) add(r record, visible bool) {
 	}
 }
 
-// any is one to be read by its id, and one to be searched for.
-func (k *registered) any() (byID, byQuery record) {
+// any returns one record to read by id, and one to search for.
+func (k *acknowledged) any() (byID, byQuery record) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.records[rand.IntN(len(k.records))], k.visible[rand.IntN(len(k.visible))]
 }
 
-// load registers records from several clients, each as often as it takes. It
-// calls at with how many there are whenever one is.
-func (c *client) load(t *testing.T, list []record, known *registered, at func(done int)) {
+// load registers records concurrently with retries, and calls at with the number
+// of acknowledged records after each.
+func (c *client) load(t *testing.T, list []record, known *acknowledged, at func(done int)) {
 	t.Helper()
 	next := make(chan record, len(list))
 	for _, r := range list {
@@ -83,7 +83,7 @@ func (c *client) load(t *testing.T, list []record, known *registered, at func(do
 	for range 8 {
 		clients.Go(func() {
 			for r := range next {
-				c.insist(t, r, known)
+				c.registerUntilAcknowledged(t, r, known)
 				at(int(done.Add(1)))
 			}
 		})
@@ -91,8 +91,8 @@ func (c *client) load(t *testing.T, list []record, known *registered, at func(do
 	clients.Wait()
 }
 
-// insist registers a record until that is confirmed.
-func (c *client) insist(t *testing.T, r record, known *registered) {
+// registerUntilAcknowledged retries a registration until it is acknowledged.
+func (c *client) registerUntilAcknowledged(t *testing.T, r record, known *acknowledged) {
 	for range 20 {
 		a, err := c.try(t.Context(), "POST /register/skill", r.body())
 		if err == nil && a.status == 200 {
@@ -103,8 +103,8 @@ func (c *client) insist(t *testing.T, r record, known *registered) {
 	t.Errorf("%s is not taken, however often it is registered", r.id)
 }
 
-// read reads what was registered, by ids and by searches, until ctx ends.
-func (c *client) read(ctx context.Context, t *testing.T, known *registered) {
+// read reads acknowledged records by id and by search until ctx ends.
+func (c *client) read(ctx context.Context, t *testing.T, known *acknowledged) {
 	for ctx.Err() == nil {
 		one, other := known.any()
 		for body, r := range map[string]record{`{"skill_id":"` + one.id + `","tenant_id":"$"}`: one, other.query(): other} {
@@ -123,16 +123,17 @@ func (c *client) read(ctx context.Context, t *testing.T, known *registered) {
 	}
 }
 
-// kept waits until all is well and nothing is left to do, and finds each record.
-func (c *client) kept(t *testing.T, list []record) {
+// verifyAll waits until the system is healthy and the index has caught up, and
+// finds each record.
+func (c *client) verifyAll(t *testing.T, list []record) {
 	t.Helper()
-	soon(t, "all is well and nothing is left to be indexed", patient, func() bool {
+	waitFor(t, "all is well and nothing is left to be indexed", recoveryTimeout, func() bool {
 		h := c.health(t)
 		i := h.index()
-		return h.Status == "ok" && (!onReal(t) || h.level() && i.Documents["skill"] == len(list))
+		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && i.Documents["skill"] == len(list))
 	})
 	for _, r := range list {
-		c.ask(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
-		c.ask(t, "POST /resolve/skill", r.query()).expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
+		c.call(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
+		c.call(t, "POST /resolve/skill", r.query()).expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"cairn/test/cairntest"
 )
 
-// apart runs the built program, a process for each part, around a NATS server.
-func apart(c setup) (*system, error) {
+// multiProcess runs the built program, one process per part, with one NATS server.
+func multiProcess(c setup) (*system, error) {
 	program, err := cairntest.Build()
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func apart(c setup) (*system, error) {
 	return s, nil
 }
 
-// launch starts all processes at once and returns when they serve.
+// launch starts all processes and returns when all serve.
 func (s *system) launch(program string, c setup) error {
 	workers := c.workers
 	if workers == nil {
@@ -58,8 +58,8 @@ func (s *system) launch(program string, c setup) error {
 		args = append(args, "--rate-limit", fmt.Sprint(c.limits.Rate), "--stream-limit", fmt.Sprint(c.limits.Streams))
 	}
 	s.edges = append(s.edges, launch(program, args...))
-	if c.patience > 0 {
-		s.edges = append(s.edges, launch(program, append(args, "--analyze-timeout", c.patience.String())...))
+	if c.analyzeTimeout > 0 {
+		s.edges = append(s.edges, launch(program, append(args, "--analyze-timeout", c.analyzeTimeout.String())...))
 	}
 	for _, p := range append(s.edges[:len(s.edges):len(s.edges)], s.workers...) {
 		if err := p.AwaitReady(); err != nil {
@@ -67,8 +67,8 @@ func (s *system) launch(program string, c setup) error {
 		}
 	}
 	s.edge = s.edges[0].URL()
-	if c.patience > 0 {
-		s.impatient = s.edges[1].URL()
+	if c.analyzeTimeout > 0 {
+		s.secondEdge = s.edges[1].URL()
 	}
 	return nil
 }
