@@ -76,13 +76,13 @@ func TestAuthenticationIsRequired(t *testing.T) {
 				a := caller.call(t, o.request(), `{}`)
 				a.expect(t, 401, want, "")
 				if a.header.Get("WWW-Authenticate") == "" {
-					t.Errorf("%s with %s: nothing says how to be known", o.request(), name)
+					t.Errorf("%s with %s: no WWW-Authenticate header", o.request(), name)
 				}
 			}
 		}
 		for _, open := range []string{"GET /health", "GET /openapi.json", "GET /docs"} {
 			if a := c.with("").call(t, open, ""); a.status != 200 {
-				t.Errorf("%s: %d, want it for everybody", open, a.status)
+				t.Errorf("%s without a key: %d, want 200", open, a.status)
 			}
 		}
 	})
@@ -117,25 +117,25 @@ func TestCredentialTenants(t *testing.T) {
 		const skill, own = `{"record":{"skill_id":"$.mine"}}`, `{"skill_id":"$.mine"}`
 		acme := c.withRole(t, schemas.RoleRegistrar, "$")
 		acme.rows(t, []row{
-			{"without a tenant, its own is meant", "POST /register/skill", skill, 200, "", own},
-			{"and found", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine","tenant_id":"$"}}`},
-			{"another one's is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":"$2"}}`, 403, "CE-007 record.tenant_id", ""},
-			{"and so is everybody's", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":null}}`, 403, "CE-007 record.tenant_id", ""},
-			{"it removes its own", "DELETE /register/skill/$.mine", "", 204, "", ""},
-			{"not another one's", "DELETE /register/skill/$.mine?tenant_id=$2", "", 403, "CE-007 tenant_id", ""},
-			{"and is gone", "POST /resolve/skill", own, 404, "CE-031", ""},
+			{"the default tenant is that of the key", "POST /register/skill", skill, 200, "", own},
+			{"the record is found", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine","tenant_id":"$"}}`},
+			{"another tenant is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":"$2"}}`, 403, "CE-007 record.tenant_id", ""},
+			{"the global scope is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":null}}`, 403, "CE-007 record.tenant_id", ""},
+			{"a tenant deletes its record", "DELETE /register/skill/$.mine", "", 204, "", ""},
+			{"another tenant's cannot be deleted", "DELETE /register/skill/$.mine?tenant_id=$2", "", 403, "CE-007 tenant_id", ""},
+			{"the deleted record is not found", "POST /resolve/skill", own, 404, "CE-031", ""},
 		})
 		c.rows(t, []row{
-			{"an admin for all tenants registers for everybody", "POST /register/skill", skill, 200, "", own},
-			{"and for one", "POST /register/skill", `{"record":{"skill_id":"$.one","tenant_id":"$"}}`, 200, "", `{"skill_id":"$.one"}`},
+			{"an admin for all tenants registers global records", "POST /register/skill", skill, 200, "", own},
+			{"and records of a tenant", "POST /register/skill", `{"record":{"skill_id":"$.one","tenant_id":"$"}}`, 200, "", `{"skill_id":"$.one"}`},
 		})
 		acme.rows(t, []row{
-			{"what is everybody's is the tenant's, too", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
-			{"what another made for it is its own", "POST /resolve/skill", `{"skill_id":"$.one"}`, 200, "", `{"manifest":{"tenant_id":"$"}}`},
+			{"a tenant reads global records", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
+			{"a tenant reads its record that an admin registered", "POST /resolve/skill", `{"skill_id":"$.one"}`, 200, "", `{"manifest":{"tenant_id":"$"}}`},
 		})
 		c.withRole(t, schemas.RoleReader, "$", "$2").rows(t, []row{
-			{"of several, one must be named", "POST /resolve/skill", own, 400, "CE-001 tenant_id", ""},
-			{"as this one", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$2"}`, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
+			{"a key of several tenants needs tenant_id", "POST /resolve/skill", own, 400, "CE-001 tenant_id", ""},
+			{"with tenant_id the record is found", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$2"}`, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
 		})
 	})
 }
@@ -181,7 +181,7 @@ func TestStreamOfAnEndedKey(t *testing.T) {
 		for name, s := range map[string]*stream{"revoked": revoked, "expired": expired} {
 			rest := s.rest(t)
 			if n := len(rest); n < 2 || rest[n-2].kind != "error" || !strings.Contains(rest[n-2].data, "AN-401") {
-				t.Errorf("the stream of a key that is %s ends with %v", name, rest)
+				t.Errorf("the stream of a %s key ends with %v, want AN-401", name, rest)
 			}
 		}
 		other := c.withRole(t, schemas.RoleAnalyst, "$").stream(t, "GET "+revoked.run(), "", after(0))
@@ -193,12 +193,12 @@ func TestStreamOfAnEndedKey(t *testing.T) {
 func TestCredentialLimits(t *testing.T) {
 	alone(t, setup{keys: true, model: "scripted", limits: access.Limits{Rate: 20, Streams: 1}}, func(t *testing.T, c *client) {
 		busy, other := c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$")
-		waitFor(t, "one caller asks too much is refused", recoveryTimeout, func() bool {
+		waitFor(t, "a client over its rate limit is refused", recoveryTimeout, func() bool {
 			a := busy.call(t, "GET /skills", "")
 			if a.status == 429 {
 				a.expect(t, 429, "CE-008", "")
 				if a.header.Get("Retry-After") == "" {
-					t.Error("nothing says when to come back")
+					t.Error("429 without Retry-After")
 				}
 			}
 			return a.status == 429
@@ -209,7 +209,7 @@ func TestCredentialLimits(t *testing.T) {
 		first.until(t, "some words ")
 		other.call(t, analyze, waits).expect(t, 429, "AN-429", "")
 		first.stop()
-		waitFor(t, "the next stream is let in", recoveryTimeout, func() bool {
+		waitFor(t, "the next stream is admitted", recoveryTimeout, func() bool {
 			s := other.follow(t, question(text(script{Say: "x"}), estate))
 			defer func() { _ = s.res.Body.Close() }()
 			return s.res.StatusCode == 200

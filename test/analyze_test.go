@@ -78,27 +78,27 @@ func TestInvalidAnalyses(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const head = `{"query":"q","context":"{}","target":"H"`
 		c.rows(t, []row{
-			{"no query and no history", analyze, `{"query":"","context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"a query or a history is required", analyze, `{"query":"","context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no query at all", analyze, `{"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"a history without a user", analyze, `{"query":"","prompt":{"m":{"0":{"r":1,"c":"hello"}}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"an empty history", analyze, `{"query":"","prompt":{"m":{}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no JSON", analyze, `{"query":`, 400, "AN-400", ""},
 			{"nothing", analyze, ``, 400, "AN-400", ""},
 			{"no object", analyze, `["q"]`, 400, "AN-400", ""},
-			{"something behind", analyze, head + `} x`, 400, "AN-400", ""},
-			{"a member twice", analyze, head + `,"query":"p"}`, 400, "AN-400 query", ""},
-			{"a query that is no text", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"data after the object", analyze, head + `} x`, 400, "AN-400", ""},
+			{"a duplicate member", analyze, head + `,"query":"p"}`, 400, "AN-400 query", ""},
+			{"a query that is no string", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no context", analyze, `{"query":"q","target":"H"}`, 400, "AN-400 context", ""},
 			{"an empty context", analyze, `{"query":"q","context":"","target":"H"}`, 400, "AN-400 context", ""},
-			{"a context that is no text", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400, "AN-400 context", ""},
+			{"a context that is no string", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400, "AN-400 context", ""},
 			{"no target", analyze, `{"query":"q","context":"{}"}`, 400, "AN-400 target", ""},
 			{"another agent's target", analyze, `{"query":"q","context":"{}","target":"K"}`, 400, "AN-400 target", ""},
 			{"an unknown mode", analyze, head + `,"mode":"wild"}`, 400, "AN-400 mode", ""},
 			{"an unknown extra", analyze, head + `,"include":["cost"]}`, 400, "AN-400 include", ""},
-			{"a history with a name for an index", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
+			{"a history index that is no number", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
 			{"a history with a third role", analyze, head + `,"prompt":{"m":{"0":{"r":2,"c":"x"}}}}`, 400, "AN-400 prompt.m.0.r", ""},
 			{"a context that is not JSON", analyze, `{"query":"q","context":"{","target":"H"}`, 500, "AN-500", ""},
-			{"a context that is text alone", analyze, `{"query":"q","context":"hosts","target":"H"}`, 500, "AN-500", ""},
+			{"a context that is plain text", analyze, `{"query":"q","context":"hosts","target":"H"}`, 500, "AN-500", ""},
 		})
 	})
 }
@@ -154,11 +154,11 @@ func TestProvenance(t *testing.T) {
 			for _, s := range sources {
 				source := s.(map[string]any)
 				if _, ok := at(results[source["tool_call_id"].(string)], source["pointer"].(string)).(float64); !ok {
-					t.Errorf("%v: there is no number", f)
+					t.Errorf("%v: its source is no number", f)
 				}
 			}
 			if len(sources) == 0 {
-				t.Errorf("%v came from nowhere", f)
+				t.Errorf("%v has no source", f)
 			}
 		}
 	})
@@ -177,7 +177,7 @@ func TestUsage(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		without := c.analyze(t, question("How many hosts per site?", estate))
 		if len(all(without, "usage")) != 0 {
-			t.Errorf("usage that nobody asked for: %v", without)
+			t.Errorf("unrequested usage: %v", without)
 		}
 		with := c.analyze(t, question("How many hosts per site?", estate, `"include":["usage"]`))
 		inOrder(t, kindsOf(with))
@@ -199,9 +199,9 @@ func TestEventsAreStreamed(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "first words ", Await: c.word}), estate))
 		if first, ok := s.next(); !ok || first.kind != "text_delta" {
-			t.Fatalf("%v, want the first words while the model still thinks", first)
+			t.Fatalf("%v, want the first words while the model is still running", first)
 		}
-		theModel.received.await(t, 5*time.Second, c.word, "the model is asked")
+		theModel.received.await(t, 5*time.Second, c.word, "the model receives the request")
 		theModel.released.set(c.word)
 		if got := textOf(t, s.rest(t)); !strings.HasSuffix(got, "released") {
 			t.Errorf("the rest is %q", got)
@@ -216,7 +216,7 @@ func TestClientDisconnects(t *testing.T) {
 			left := make(chan struct{})
 			go func() {
 				defer close(left)
-				theModel.received.await(t, 10*time.Second, await, "the model is asked")
+				theModel.received.await(t, 10*time.Second, await, "the model receives the request")
 			}()
 			if words != "" {
 				s := c.follow(t, question(text(script{Say: words, Await: await}), estate))
@@ -225,7 +225,7 @@ func TestClientDisconnects(t *testing.T) {
 			} else {
 				c.disconnectOn(t, question(text(script{Await: await}), estate), left)
 			}
-			theModel.canceled.await(t, 3*time.Second, await, "the model's call is cancelled when the client leaves")
+			theModel.canceled.await(t, 3*time.Second, await, "the model call is canceled when the client disconnects")
 		}
 	})
 }

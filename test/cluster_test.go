@@ -91,7 +91,7 @@ func (c *client) awaitHealth(t testing.TB, status int, has string) {
 // awaitClusterMetrics waits for these values of the cluster metrics.
 func (c *client) awaitClusterMetrics(t testing.TB, nodes, quorum int) {
 	t.Helper()
-	waitFor(t, "the metrics tell of the cluster", recoveryTimeout, func() bool {
+	waitFor(t, "the metrics report the cluster", recoveryTimeout, func() bool {
 		all := c.call(t, "GET /metrics", "").body
 		is := func(name string, value int) bool {
 			return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value))
@@ -120,7 +120,7 @@ func TestCluster(t *testing.T) {
 	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 	sees := func(c *client) {
 		t.Helper()
-		waitFor(t, "the tag is read", recoveryTimeout, func() bool { return c.call(t, "GET /tags/$", "").status == 200 })
+		waitFor(t, "the tag is found", recoveryTimeout, func() bool { return c.call(t, "GET /tags/$", "").status == 200 })
 		c.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`).expect(t, 200, "", `{"skills":[{"skill_id":"$.a"}]}`)
 	}
 	sees(c[1])
@@ -129,10 +129,10 @@ func TestCluster(t *testing.T) {
 	m.kill(0)
 	c[1].awaitHealth(t, 200, "2 of 3 nodes of the cluster are connected")
 	c[1].awaitClusterMetrics(t, 2, 1)
-	waitFor(t, "a record is taken without the first machine", recoveryTimeout, func() bool {
+	waitFor(t, "a record is registered without the first node", recoveryTimeout, func() bool {
 		return c[1].call(t, "POST /register/skill", `{"record":{"skill_id":"$.b"}}`).status == 200
 	})
-	waitFor(t, "a tag is taken without the first machine", recoveryTimeout, func() bool {
+	waitFor(t, "a tag is written without the first node", recoveryTimeout, func() bool {
 		return c[2].call(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).status == 201
 	})
 	sees(c[2])
@@ -194,7 +194,7 @@ func TestClusterMigratesStandaloneNode(t *testing.T) {
 	}
 	m.kill(1)
 	for _, i := range []int{0, 2} {
-		waitFor(t, "the tag is there without the machine that had it", recoveryTimeout, func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
+		waitFor(t, "the tag is found without its first node", recoveryTimeout, func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
 		// Health was reported by workers of the killed node; this node's may be starting.
 		waitFor(t, "the skill is found without it", recoveryTimeout, func() bool {
 			a := c[i].call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
@@ -203,6 +203,6 @@ func TestClusterMigratesStandaloneNode(t *testing.T) {
 	}
 	alone := m.up(1)
 	if err := alone.Wait(); err == nil || !strings.Contains(err.Error(), "cluster") {
-		t.Errorf("a node that is started alone: %v, want it refused", err)
+		t.Errorf("a cluster node started without its cluster: %v, want an error", err)
 	}
 }

@@ -25,15 +25,15 @@ type computation struct {
 var computations = []computation{
 	{"inspect_schema gives fields, count and one sample", "inspect_schema", `{"data_key":"network.vlans"}`, `{"fields":["id"],"count":2,"sample":{"id":10}}`},
 	{"an array whose name has a dot", "inspect_schema", `{"data_key":"a.b"}`, `{"fields":["x"],"count":1,"sample":{"x":1}}`},
-	{"an unknown data_key names those there are", "inspect_schema", `{"data_key":"servers"}`, `{"available":["hosts","network.vlans","a.b"]}`},
-	{"also of compute_stats", "compute_stats", `{"data_key":"vlan"}`, `{"available":["hosts","network.vlans","a.b"]}`},
-	{"an unknown tool names those there are", "drop_table", `{}`, `{"available":["inspect_schema","compute_stats"]}`},
+	{"an unknown data_key lists the available ones", "inspect_schema", `{"data_key":"servers"}`, `{"available":["hosts","network.vlans","a.b"]}`},
+	{"also for compute_stats", "compute_stats", `{"data_key":"vlan"}`, `{"available":["hosts","network.vlans","a.b"]}`},
+	{"an unknown tool lists the available ones", "drop_table", `{}`, `{"available":["inspect_schema","compute_stats"]}`},
 	{"count is the default metric", "compute_stats", `{"data_key":"hosts","group_by":"site"}`, `{"groups":{"Oslo":2,"Bergen":1,"null":2},"total":5}`},
 	{"an empty group_by asks for the total only", "compute_stats", `{"data_key":"hosts","group_by":"","metrics":["count"]}`, `{"groups":{},"total":5}`},
 	{"fields may be dotted, missing and null values group under null", "compute_stats", `{"data_key":"hosts","group_by":"rack.row"}`, `{"groups":{"x":2,"y":1,"null":2},"total":5}`},
 	{"filters are equality", "compute_stats", `{"data_key":"hosts","filter":{"site":"Oslo","up":true}}`, `{"total":1}`},
 	{"strict in type", "compute_stats", `{"data_key":"hosts","filter":{"cpus":"8"}}`, `{"total":1}`},
-	{"a number is a number however written", "compute_stats", `{"data_key":"hosts","filter":{"cpus":8.0}}`, `{"total":1}`},
+	{"numbers are compared by value", "compute_stats", `{"data_key":"hosts","filter":{"cpus":8.0}}`, `{"total":1}`},
 	{"null matches an explicit null", "compute_stats", `{"data_key":"hosts","filter":{"retired":null}}`, `{"total":1}`},
 	{"dotted too", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":"x"}}`, `{"total":2}`},
 	{"ne", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":{"ne":"x"},"site":"Oslo"}}`, `{"total":1}`},
@@ -120,7 +120,7 @@ func TestSeveralToolCalls(t *testing.T) {
 		}}
 		events := c.analyze(t, question(text(ask), fleet, `"include":["usage"]`))
 		if got := strings.Join(kindsOf(events), " "); !strings.HasPrefix(got, "tool_use tool_result tool_use tool_result tool_use tool_result text_delta") {
-			t.Errorf("%s: want each result behind its call", got)
+			t.Errorf("%s: want each result after its call", got)
 		}
 		inOrder(t, kindsOf(events))
 		if diff := contains(value(t, all(events, "usage")[0]), value(t, `{"tool_calls":3}`)); diff != "" {

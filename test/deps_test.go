@@ -17,27 +17,27 @@ const module = "cairn/"
 // packageRules lists which packages of this module a package may import. The
 // first rule whose folder contains the package applies. Test files are exempt.
 var packageRules = []binding{
-	{"schemas import nothing of ours", "schemas", nil},
-	{"a bus for tests imports the bus", "bus/bustest", []string{"bus"}},
-	{"backups are made by means of the bus", "bus/backup", []string{"schemas", "bus"}},
-	{"keys are kept by means of the bus", "bus/keys", []string{"schemas", "bus"}},
-	{"telemetry is used by all and uses nothing", "bus/telemetry", nil},
-	{"certificates are read by means of nothing", "bus/certificate", nil},
+	{"schemas import no package of this module", "schemas", nil},
+	{"bus/bustest imports bus only", "bus/bustest", []string{"bus"}},
+	{"bus/backup imports schemas and bus only", "bus/backup", []string{"schemas", "bus"}},
+	{"bus/keys imports schemas and bus only", "bus/keys", []string{"schemas", "bus"}},
+	{"bus/telemetry imports no package of this module", "bus/telemetry", nil},
+	{"bus/certificate imports no package of this module", "bus/certificate", nil},
 	{"bus/overload imports bus/admission only", "bus/overload", []string{"bus/admission"}},
 	{"bus/admission imports no other package of this module", "bus/admission", nil},
-	{"buckets know what is said", "bus/bucket", []string{"schemas"}},
-	{"the bus knows what is said", "bus", []string{"schemas", "bus/telemetry", "bus/certificate", "bus/bucket", "bus/overload", "bus/admission"}},
-	{"the edge knows no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
-	{"what services share knows no service", "services/internal", []string{"schemas", "bus", "services/internal"}},
-	{"a service knows no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},
-	{"a service knows no other service", "services/register", []string{"schemas", "bus", "services/internal"}},
-	{"a service knows no other service", "services/resolve", []string{"schemas", "bus", "services/internal"}},
-	{"a service knows no other service", "services/analyze", []string{"schemas", "bus", "services/internal"}},
-	{"a service knows no other service", "services/render", []string{"schemas", "bus", "services/internal"}},
-	{"services are wired in one place", "services", []string{"schemas", "bus", "services"}},
-	{"load knows nothing of what it is put on", "deploy/load", nil},
-	{"the command line may use all that is public", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
-	{"tests of the whole may use all that is public", "test", []string{"schemas", "bus", "edge", "services"}},
+	{"bus/bucket imports schemas only", "bus/bucket", []string{"schemas"}},
+	{"bus imports schemas and its subpackages only", "bus", []string{"schemas", "bus/telemetry", "bus/certificate", "bus/bucket", "bus/overload", "bus/admission"}},
+	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
+	{"services/internal imports no service", "services/internal", []string{"schemas", "bus", "services/internal"}},
+	{"a service imports no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},
+	{"a service imports no other service", "services/register", []string{"schemas", "bus", "services/internal"}},
+	{"a service imports no other service", "services/resolve", []string{"schemas", "bus", "services/internal"}},
+	{"a service imports no other service", "services/analyze", []string{"schemas", "bus", "services/internal"}},
+	{"a service imports no other service", "services/render", []string{"schemas", "bus", "services/internal"}},
+	{"only services imports all services", "services", []string{"schemas", "bus", "services"}},
+	{"deploy/load imports no package of this module", "deploy/load", nil},
+	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
+	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }
 
 // binding permits the packages at or below a folder to import those in may.
@@ -53,18 +53,18 @@ var libraryRules = []struct {
 	library string
 	only    []string
 }{
-	{"the graph's store is an affair of the graph", "github.com/cayleygraph/", []string{"services/internal/graph"}},
-	{"words are an affair of the index and its embedder", "github.com/blevesearch/bleve/", []string{"services/internal/index", "services/internal/embed"}},
-	{"Ollama is an affair of models and embedders", "github.com/ollama/", []string{"services/internal/model/ollama", "services/internal/model/ollamatest", "services/internal/embed", "services/internal/ollamahost"}},
+	{"only the graph imports its store", "github.com/cayleygraph/", []string{"services/internal/graph"}},
+	{"only the index and the embedder import bleve", "github.com/blevesearch/bleve/", []string{"services/internal/index", "services/internal/embed"}},
+	{"only models and embedders import Ollama", "github.com/ollama/", []string{"services/internal/model/ollama", "services/internal/model/ollamatest", "services/internal/embed", "services/internal/ollamahost"}},
 	{"only clients of event streams import go-sse", "github.com/tmaxmax/go-sse", []string{"services/internal/model/openai", "deploy/cairn"}},
-	{"Elasticsearch is an affair of the index", "github.com/elastic/", []string{"services/internal/index"}},
+	{"only the index imports Elasticsearch", "github.com/elastic/", []string{"services/internal/index"}},
 	{"the edge and the command line use NATS through the bus", "github.com/nats-io/nats.go", []string{"bus", "services"}},
-	{"the embedded server is an affair of the bus", "github.com/nats-io/nats-server/", []string{"bus"}},
-	{"commands are an affair of the command line", "github.com/spf13/", []string{"deploy/cairn"}},
-	{"services know no HTTP, but for their backends", "net/http", []string{"edge", "deploy/cairn", "deploy/faults", "services/internal", "test"}},
-	{"routes are an affair of the edge", "github.com/gorilla/", []string{"edge"}},
-	{"how traces are told is an affair of telemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
-	{"how metrics are told is an affair of telemetry, and the edge serves them", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},
+	{"only the bus imports the embedded server", "github.com/nats-io/nats-server/", []string{"bus"}},
+	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn"}},
+	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/faults", "services/internal", "test"}},
+	{"only the edge imports the router", "github.com/gorilla/", []string{"edge"}},
+	{"only telemetry imports OpenTelemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
+	{"only telemetry and the edge import Prometheus", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},
 }
 
 // forbidden lists libraries that no package and no test may import.
@@ -82,7 +82,7 @@ func TestPackageImports(t *testing.T) {
 	for _, p := range packages(t) {
 		at := slices.IndexFunc(packageRules, func(b binding) bool { return below(p.ImportPath, b.from) })
 		if at < 0 {
-			t.Errorf("%s is bound by no rule; give it one", p.ImportPath)
+			t.Errorf("no rule for package %s", p.ImportPath)
 			continue
 		}
 		used[at] = true
@@ -94,7 +94,7 @@ func TestPackageImports(t *testing.T) {
 	}
 	for i, u := range used {
 		if !u && packageRules[i].from != "test" { // has only test files
-			t.Errorf("rule %q binds no package: there is no %s", packageRules[i].rule, packageRules[i].from)
+			t.Errorf("rule %q matches no package: %s does not exist", packageRules[i].rule, packageRules[i].from)
 		}
 	}
 }
@@ -114,13 +114,13 @@ func TestLibraryImports(t *testing.T) {
 			}
 		}
 		if users == 0 {
-			t.Errorf("rule %q binds nobody: nothing imports %s", r.rule, r.library)
+			t.Errorf("rule %q is unused: no package imports %s", r.rule, r.library)
 		}
 	}
 	for _, p := range list {
 		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
 			if slices.ContainsFunc(forbidden, func(l string) bool { return strings.HasPrefix(imported, l) }) {
-				t.Errorf("%s imports %s, which nothing does", p.ImportPath, imported)
+				t.Errorf("%s imports %s, which is forbidden", p.ImportPath, imported)
 			}
 		}
 	}

@@ -85,16 +85,16 @@ func TestPromisesHaveTests(t *testing.T) {
 		rows++
 		names := testName.FindAllString(cells[2], -1)
 		if len(names) == 0 {
-			t.Errorf("no test: %s", line)
+			t.Errorf("no test named: %s", line)
 		}
 		for _, name := range names {
 			if !defined[name] {
-				t.Errorf("there is no %s, by which%s", name, cells[1])
+				t.Errorf("no test %s, which proves%s", name, cells[1])
 			}
 		}
 	}
 	if rows < 10 {
-		t.Errorf("%d promises are read, want the whole table", rows)
+		t.Errorf("read %d promises, want at least 10", rows)
 	}
 }
 

@@ -14,18 +14,18 @@ func TestErrorResponses(t *testing.T) {
 		for _, path := range []string{"/search/playbooks", "/answer/knowledge", "/resolve/domain_knowledge"} {
 			c.rows(t, []row{
 				{path + " is not implemented", "POST " + path, `{"query":"x"}`, 501, "CE-005", ""},
-				{path + " is not implemented, whatever it is asked", "POST " + path, `{`, 501, "CE-005", ""},
+				{path + " is not implemented, whatever the body", "POST " + path, `{`, 501, "CE-005", ""},
 			})
 		}
 		c.rows(t, []row{
 			{"an unknown path", "GET /unknown", "", 404, "CE-004", ""},
 			{"the root", "GET /", "", 404, "CE-004", ""},
 			{"a path below a known one", "POST /resolve/skill/more", "{}", 404, "CE-004", ""},
-			{"a path with another end", "POST /resolve/skill/", "{}", 404, "CE-004", ""},
-			{"a designed path that is not here", "POST /resolve/playbook", "{}", 404, "CE-004", ""},
-			{"another designed path", "POST /answer/rag", "{}", 404, "CE-004", ""},
+			{"a path with a trailing slash", "POST /resolve/skill/", "{}", 404, "CE-004", ""},
+			{"a planned path", "POST /resolve/playbook", "{}", 404, "CE-004", ""},
+			{"another planned path", "POST /answer/rag", "{}", 404, "CE-004", ""},
 			{"a tag without a name", "GET /tags/", "", 404, "CE-004", ""},
-			{"an odd path", "GET /%E2%82%AC%2F", "", 404, "CE-004", ""},
+			{"an escaped path", "GET /%E2%82%AC%2F", "", 404, "CE-004", ""},
 		})
 		for request, allow := range map[string]string{
 			"GET /resolve/skill": "POST", "POST /health": "GET", "PUT /tags/$": "DELETE", "PATCH /api/v1/analyze": "POST",
@@ -80,11 +80,11 @@ func TestRequestIDs(t *testing.T) {
 		}
 		first, second := c.call(t, "GET /health", "").header.Get(header), c.call(t, "GET /health", "").header.Get(header)
 		if first == "" || first == second {
-			t.Errorf("made request ids %q and %q, want two", first, second)
+			t.Errorf("generated request ids %q and %q, want distinct ones", first, second)
 		}
 		for _, odd := range []string{strings.Repeat("x", 4000), "two words", "é"} {
 			if got := c.call(t, "GET /health", "", header+": "+odd).header.Get(header); got == odd || got == "" {
-				t.Errorf("request id %q for %q, want one that is made", got, brief(odd))
+				t.Errorf("request id %q for %q, want a generated one", got, brief(odd))
 			}
 		}
 	})
@@ -104,14 +104,14 @@ func TestJSONBodies(t *testing.T) {
 		c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"a > b & \"c\" < é  "}`})
 		a := c.do(t, "POST /resolve/skill", `{"skill_id":"$.a"}`)
 		if !strings.Contains(a.body, `a > b & \"c\" < é`) {
-			t.Errorf("text comes back escaped: %s", a.body)
+			t.Errorf("text is returned escaped: %s", a.body)
 		}
 		if !json.Valid([]byte(a.body)) {
 			t.Errorf("no JSON: %s", a.body)
 		}
 		c.rows(t, []row{
 			{"a body that is not UTF-8 is refused", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400, "CE-061", ""},
-			{"in a question too", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001", ""},
+			{"in a query too", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001", ""},
 		})
 	})
 }

@@ -83,6 +83,6 @@ func (a answer) proper(t *testing.T, asked, secret string) {
 		t.Errorf("%s: %d with %d bytes, %v: %s", asked, a.status, len(a.body), a.header, brief(a.body))
 	}
 	if strings.Contains(a.body, secret) {
-		t.Errorf("%s: is told %s", asked, brief(a.body))
+		t.Errorf("%s: shows the secret: %s", asked, brief(a.body))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func TestHealth(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		c.rows(t, []row{{"all is well, and each service says so", "GET /health", "", 200, "",
+		c.rows(t, []row{{"all services report ok", "GET /health", "", 200, "",
 			`{"service":"cairn","status":"ok","services":[{"service":"tags","status":"ok"},{"service":"register","status":"ok"},
 			{"service":"resolve","status":"ok","backends":{"index":"embedded:","embed":"lexical:"}},{"service":"analyze","status":"ok","backends":{"model":"offline:"}}]}`}})
 	})
@@ -23,14 +23,14 @@ func TestHealth(t *testing.T) {
 func TestWithoutWorkers(t *testing.T) {
 	everywhere(t, workerless, func(t *testing.T, c *client) {
 		c.rows(t, []row{
-			{"the health says what is missing", "GET /health", "", 200, "", `{"status":"degraded","degraded":["tags: no worker answers cairn.health.tags",
+			{"health lists the missing services", "GET /health", "", 200, "", `{"status":"degraded","degraded":["tags: no worker answers cairn.health.tags",
 				"register: no worker answers cairn.health.register","resolve: no worker answers cairn.health.resolve","analyze: no worker answers cairn.health.analyze"]}`},
 			{"tags are unavailable", "POST /tags/write", `{"request_id":"$"}`, 503, "CE-011", ""},
 			{"registration too", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 503, "CE-011", ""},
 			{"and resolution", "POST /resolve/skill", `{"skill_id":"$.a"}`, 503, "CE-011", ""},
 			{"and listings", "GET /skills", "", 503, "CE-011", ""},
-			{"and analyses, in their own words", "POST /api/v1/analyze", question("q", "{}"), 503, "AN-503", ""},
-			{"what needs no worker is answered", "POST /search/playbooks", "{}", 501, "CE-005", ""},
+			{"and analyses, with their own codes", "POST /api/v1/analyze", question("q", "{}"), 503, "AN-503", ""},
+			{"routes without a worker are served", "POST /search/playbooks", "{}", 501, "CE-005", ""},
 			{"an unknown path too", "GET /x", "", 404, "CE-004", ""},
 		})
 		if a := c.call(t, "GET /skills", ""); a.header.Get("Retry-After") == "" {
@@ -43,9 +43,9 @@ func TestModelUnavailable(t *testing.T) {
 	alone(t, setup{model: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
 		c.awaitHealthText(t, `"service":"analyze","status":"degraded"`)
 		c.rows(t, []row{
-			{"a model that is away is no reason for another's answer", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
-			{"the health says so", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
-			{"and all else works", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
+			{"an unavailable model is not replaced", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
+			{"health reports it", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
+			{"other services work", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
 		})
 	})
 }
@@ -66,7 +66,7 @@ func TestSilentWorker(t *testing.T) {
 			t.Errorf("answered after %v, want 2.5 seconds", waited)
 		}
 		if msg, err := sub.NextMsg(time.Second); err != nil || msg.Header.Get("X-Request-Id") == "" {
-			t.Errorf("the worker was asked: %v %v, want a request id", msg, err)
+			t.Errorf("the worker received %v %v, want a request id", msg, err)
 		}
 	})
 }
@@ -109,13 +109,13 @@ func TestInvalidWorkerResponse(t *testing.T) {
 func TestEmbedderUnavailable(t *testing.T) {
 	alone(t, setup{embed: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
 		c.rows(t, []row{
-			{"a record is durable, and searchable later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200, `{"skill_id":"$.a","indexed":false}`, ""},
-			{"by id it is found at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
-			{"and listed", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+			{"the record is stored, and indexed later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200, `{"skill_id":"$.a","indexed":false}`, ""},
+			{"it is found by id at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
+			{"and in listings", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
 		})
 		c.awaitHealthText(t, `"service":"register","status":"degraded"`)
 		c.rows(t, []row{
-			{"the health says that search is behind", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
+			{"health reports the lag of search", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
 		})
 	})
 }

@@ -105,7 +105,7 @@ func TestTenantIsolation(t *testing.T) {
 		analyst := owner.withRole(t, schemas.RoleAnalyst, "$2")
 		for _, r := range routesOf(t, c) {
 			if probes[r.String()] == nil {
-				t.Errorf("%s has no probe of what it shows of another tenant", r)
+				t.Errorf("%s has no isolation probe", r)
 			}
 			caller := other
 			if strings.HasPrefix(r.path, "/api/") {
@@ -241,7 +241,7 @@ func (o *owner) unchanged(t *testing.T, p probe) {
 	}
 	a := o.mine.call(t, o.fill(p.request), o.fill(p.body))
 	if a.status != 200 || !strings.Contains(a.body, o.secret) {
-		t.Errorf("%s %s: its owner gets %d %s", p.request, p.body, a.status, brief(a.body))
+		t.Errorf("%s %s: the owner gets %d %s", p.request, p.body, a.status, brief(a.body))
 	}
 }
 
@@ -266,7 +266,7 @@ func (o *owner) indistinguishable(t *testing.T, caller *client, p probe) {
 	one := plain(there, run, "~", o.word, "$", o.secret, "#")
 	two := plain(absent, id+"-"+o.word, "~", id, "$", o.word, "$", secret, "#")
 	if there.status != absent.status || one != two {
-		t.Errorf("%s %s: what is another's is told from what is nobody's:\n%d %s\n%d %s", p.request, p.body, there.status, one, absent.status, two)
+		t.Errorf("%s %s: existing and absent data are distinguishable:\n%d %s\n%d %s", p.request, p.body, there.status, one, absent.status, two)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestExistenceTiming(t *testing.T) {
 		}
 		if told {
 			request, _ := ask("…")
-			t.Errorf("%s: the time tells what is there", request)
+			t.Errorf("%s: the latency reveals whether the record exists", request)
 		}
 	}
 }

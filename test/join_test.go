@@ -20,7 +20,7 @@ func TestWorkerJoins(t *testing.T) {
 	nc := c.dial(t)
 	c.publish(t, nc, 2000) // enough to observe the catch-up
 	if onReal(t) {
-		waitFor(t, "all records are in the index", recoveryTimeout, func() bool {
+		waitFor(t, "all records are indexed", recoveryTimeout, func() bool {
 			lag := c.health(t).index().Lag
 			return lag != nil && *lag == 0
 		})

@@ -15,7 +15,7 @@ func TestRootFiles(t *testing.T) {
 	for _, file := range tracked(t) {
 		name, _, _ := strings.Cut(file, "/")
 		if !strings.HasPrefix(name, ".") && !slices.Contains(top, name) {
-			t.Errorf("%s stands at the top; want only %v", name, top)
+			t.Errorf("unexpected %s at the root, want only %v", name, top)
 		}
 	}
 }
@@ -27,7 +27,7 @@ func tracked(t *testing.T) []string {
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skip("needs git and a repository, which knows the files of the tree: " + err.Error())
+		t.Skip("needs git and a repository:  " + err.Error())
 	}
 	return strings.Fields(string(out))
 }

@@ -66,15 +66,15 @@ func TestModelSeesMetadataOnly(t *testing.T) {
 		}
 		for _, name := range []string{"hosts", "network.vlans", "name", "site"} {
 			if !strings.Contains(told.String(), name) {
-				t.Errorf("the model is not told of %s:\n%s", name, told.String())
+				t.Errorf("the model does not receive the key %s:\n%s", name, told.String())
 			}
 		}
 		if strings.Contains(told.String(), "SECRET") {
-			t.Errorf("the model is told a record:\n%s", told.String())
+			t.Errorf("the model receives a record:\n%s", told.String())
 		}
 		for _, m := range c.modelMessages(t, "["+strings.Repeat(`{"`+strings.Repeat("f", 100)+`":"v","x":[1,2,3]},`, 5000)+`{}]`) {
 			if len(m.Content) > 32<<10 {
-				t.Errorf("the model is told %d bytes of a large estate", len(m.Content))
+				t.Errorf("the model receives %d bytes of a large estate", len(m.Content))
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func TestHistory(t *testing.T) {
 		}
 		followed := c.modelMessages(t, estate, `"prompt":{"m":{"0":{"r":0,"c":"first"},"1":{"r":1,"c":"second"}}}`)
 		if len(followed) != 4 || followed[1].Content != "first" || followed[2].Content != "second" {
-			t.Errorf("the model is told %v, want the history before the query", followed)
+			t.Errorf("the model receives %v, want the history before the query", followed)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestHistory(t *testing.T) {
 func TestModelFails(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		c.plain().rows(t, []row{
-			{"before the first event it is a status", analyze, question(text(script{Fail: "boom"}), estate), 500, "AN-500", ""},
+			{"an error before the first event is a status", analyze, question(text(script{Fail: "boom"}), estate), 500, "AN-500", ""},
 		})
 		events := c.analyze(t, question(text(script{Say: "some words ", Fail: "boom"}), estate))
 		if got := strings.Join(kindsOf(events), " "); !strings.HasSuffix(got, "text_delta error done") {
@@ -112,7 +112,7 @@ func TestModelFails(t *testing.T) {
 		}
 		lost := c.analyze(t, question(text(script{Repeat: "inspect_schema"}), estate))
 		if e := all(lost, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-500") {
-			t.Errorf("a model that only calls tools: %v, want an error in the end", e)
+			t.Errorf("a model that only calls tools: %v, want an error at the end", e)
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestAnalysisTimeout(t *testing.T) {
 			t.Errorf("%v, want an error AN-504", events)
 		}
 		for _, await := range []string{"a", "b"} {
-			theModel.canceled.await(t, 5*time.Second, c.word+await, "the model's call is cancelled")
+			theModel.canceled.await(t, 5*time.Second, c.word+await, "the model call is canceled")
 		}
 	})
 }

@@ -167,7 +167,7 @@ func (f *faulty) indexed(t testing.TB, list []record) {
 // awaitIndexed waits until the system is healthy and the index has caught up.
 func (f *faulty) awaitIndexed(t testing.TB) {
 	t.Helper()
-	waitFor(t, "all is well and nothing is left to be indexed", recoveryTimeout, func() bool {
+	waitFor(t, "healthy, and the index has caught up", recoveryTimeout, func() bool {
 		h := f.health(t)
 		return h.Status == "ok" && h.caughtUp()
 	})

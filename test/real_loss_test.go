@@ -53,7 +53,7 @@ func TestRealQuarantine(t *testing.T) {
 			both.Go(func() { f.registerAtOnce(t, []record{bad}, notYet) })
 			both.Go(func() { f.registerAtOnce(t, good, "") })
 			both.Wait()
-			waitFor(t, "nothing is left to be indexed", recoveryTimeout, func() bool { return f.health(t).caughtUp() })
+			waitFor(t, "the index has caught up", recoveryTimeout, func() bool { return f.health(t).caughtUp() })
 			f.resolved(t, []record{bad})
 			for _, r := range good {
 				f.finds(t, r)

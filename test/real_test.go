@@ -99,7 +99,7 @@ func testScriptedAnalysis(t *testing.T) {
 func testRealHealth(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [2]string{"skill", `{"skill_id":"$.a"}`})
-		waitFor(t, "nothing is left to be indexed", recoveryTimeout, func() bool {
+		waitFor(t, "the index has caught up", recoveryTimeout, func() bool {
 			h := c.health(t)
 			return h.Status == "ok" && h.caughtUp() && h.index().Documents["skill"] > 0
 		})
@@ -114,7 +114,7 @@ func testRealHealth(t *testing.T) {
 func ready(t testing.TB, c *client) *client {
 	t.Helper()
 	if onReal(t) {
-		waitFor(t, "the indices are made", recoveryTimeout, func() bool { return c.health(t).index().Live != "" })
+		waitFor(t, "the indices exist", recoveryTimeout, func() bool { return c.health(t).index().Live != "" })
 	}
 	return c
 }

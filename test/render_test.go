@@ -93,23 +93,23 @@ func TestRendering(t *testing.T) {
 		}
 		if diff := contains(value(t, told), value(t, c.named(`{"query":"How many hosts per site?","mode":"broad","tool_results":[{"count":3},{"groups":{"Oslo":2,"Bergen":1}}],
 			"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"},"profile":{"do":"speak","who":"$"}}`))); diff != "" {
-			t.Errorf("%s: the agent is told %s", diff, told)
+			t.Errorf("%s: the agent received %s", diff, told)
 		}
 		direct(t, c.as(t, "refuse"))
 		direct(t, c.as(t, "hush"))
 		broken := c.as(t, "break")
 		if got := textOf(t, broken); got != "half a " || len(all(broken, "error")) != 1 || len(all(broken, "direct_response")) != 0 {
-			t.Errorf("an agent that fails after its first word: %v, want its words, error, done", broken)
+			t.Errorf("an agent that fails after its first text: %v, want its words, error, done", broken)
 		}
 		s := c.follow(t, question("How many hosts per site?", estate, `"profile":`+text(profile{"hang", c.word})))
-		agents.received.await(t, 10*time.Second, c.word, "the agent is asked")
+		agents.received.await(t, 10*time.Second, c.word, "the agent receives the request")
 		c.do(t, "DELETE "+s.run(), "")
-		agents.canceled.await(t, 2*time.Second, c.word, "the agent is told that the analysis was stopped")
+		agents.canceled.await(t, 2*time.Second, c.word, "the rendering is canceled with the run")
 		s.stop()
 		second := c.at(c.secondEdge)
 		second.word = word()
 		direct(t, second.as(t, "hang")) // before the edge's timeout
-		agents.canceled.await(t, 2*time.Second, second.word, "the agent is told that nobody waits any more")
+		agents.canceled.await(t, 2*time.Second, second.word, "the rendering is canceled after the timeout")
 	})
 }
 
@@ -117,7 +117,7 @@ func TestRendering(t *testing.T) {
 func direct(t testing.TB, events []event) {
 	t.Helper()
 	if got := strings.Join(kindsOf(events), " "); !strings.HasSuffix(got, "tool_result direct_response done") {
-		t.Fatalf("%s: want direct_response, done behind the tools", got)
+		t.Fatalf("%s: want direct_response and done after the tools", got)
 	}
 	d := value(t, all(events, "direct_response")[0]).(map[string]any)
 	if answer, _ := d["text"].(string); !strings.Contains(answer, "Oslo") || d["code"] != "AN-503" || d["reason"] == "" || len(d) != 3 {

@@ -33,14 +33,14 @@ func TestRestart(t *testing.T) {
 			}
 			c.rows(t, append(rows, []row{
 				{"search", "POST /resolve/skill", `{"query":"audit","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$.audit"}]}`},
-				{"a tenant's own", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$"}`, 200, "", `{"manifest":{"purpose":"mine"}}`},
-				{"what was removed stays so", "POST /resolve/skill", `{"skill_id":"$.removed"}`, 404, "CE-031", ""},
+				{"a tenant's record", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$"}`, 200, "", `{"manifest":{"purpose":"mine"}}`},
+				{"a deleted record stays deleted", "POST /resolve/skill", `{"skill_id":"$.removed"}`, 404, "CE-031", ""},
 				{"and is not found", "POST /resolve/skill", `{"query":"$removed"}`, 404, "CE-031", ""},
 				{"a tag", "GET /tags/$", "", 200, `{"tags":{"request_id":"$","flow":"f","tags":{"x":1}}}`, ""},
-				{"is still written once", "POST /tags/write", `{"request_id":"$"}`, 409, "CE-021", ""},
-				{"new records are taken", "POST /register/skill", `{"record":{"skill_id":"$.new"}}`, 200, "", `{"skill_id":"$.new"}`},
+				{"is still immutable", "POST /tags/write", `{"request_id":"$"}`, 409, "CE-021", ""},
+				{"new records are accepted", "POST /register/skill", `{"record":{"skill_id":"$.new"}}`, 200, "", `{"skill_id":"$.new"}`},
 			}...))
-			waitFor(t, "a tag expires that was written before", 3*time.Second, func() bool { return c.call(t, "GET /tags/$short", "").status == 404 })
+			waitFor(t, "an older tag expires", 3*time.Second, func() bool { return c.call(t, "GET /tags/$short", "").status == 404 })
 		})
 	}
 }
@@ -55,7 +55,7 @@ func TestNATSRestart(t *testing.T) {
 			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 			c.do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 			asked := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-			theModel.received.await(t, 10*time.Second, c.word, "the model is asked")
+			theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 
 			c.crash()
 			for _, request := range []row{
@@ -78,15 +78,15 @@ func TestNATSRestart(t *testing.T) {
 			if err := c.revive(); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "all is well again", 20*time.Second, func() bool {
+			waitFor(t, "the system is healthy again", 20*time.Second, func() bool {
 				a := c.call(t, "GET /health", "")
 				return a.status == 200 && strings.Contains(a.body, `"service":"cairn","status":"ok"`)
 			})
 			c.rows(t, []row{
-				{"what was registered is there", "POST /resolve/skill", `{"query":"$"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
-				{"new records are taken", "POST /register/skill", `{"record":{"skill_id":"$.b"}}`, 200, "", `{"skill_id":"$.b"}`},
+				{"earlier records are found", "POST /resolve/skill", `{"query":"$"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+				{"new records are accepted", "POST /register/skill", `{"record":{"skill_id":"$.b"}}`, 200, "", `{"skill_id":"$.b"}`},
 				{"and found", "POST /resolve/skill", `{"skill_id":"$.b"}`, 200, "", `{"skill_id":"$.b"}`},
-				{"tags are kept", "POST /tags/write", `{"request_id":"$new"}`, 201, `{"request_id":"$new","flow":""}`, ""},
+				{"tags are accepted", "POST /tags/write", `{"request_id":"$new"}`, 201, `{"request_id":"$new","flow":""}`, ""},
 			})
 			inOrder(t, kindsOf(c.analyze(t, question(text(script{Say: "again"}), estate))))
 		})

@@ -26,10 +26,10 @@ func TestResume(t *testing.T) {
 		beside.until(t, "some words ")
 		theModel.released.set(c.word)
 		if got := textOf(t, back.rest(t)); got != "released" {
-			t.Errorf("after %d events: %q, want what the model said then", len(begun), got)
+			t.Errorf("after %d events: %q, want the remaining text", len(begun), got)
 		}
 		if got := textOf(t, beside.rest(t)); got != "released" {
-			t.Errorf("a second listener: %q after the first words", got)
+			t.Errorf("a second client: %q after the first words", got)
 		}
 	})
 }
@@ -59,11 +59,11 @@ func TestReplayFinishedRun(t *testing.T) {
 		}
 		c.do(t, "DELETE "+s.run(), "")
 		c.rows(t, []row{
-			{"a run that never was", "GET /api/v1/analyze/$", "", 404, "AN-404", ""},
-			{"a name that no run has", "GET /api/v1/analyze/a.*.%3E", "", 404, "AN-404", ""},
-			{"stopping one that never was", "DELETE /api/v1/analyze/$", "", 204, "", ""},
-			{"stopping what no run is called", "DELETE /api/v1/analyze/%3E", "", 204, "", ""},
-			{"a parameter that there is not", "GET /api/v1/analyze/$?after=1", "", 400, "AN-400 after", ""},
+			{"an unknown run", "GET /api/v1/analyze/$", "", 404, "AN-404", ""},
+			{"an invalid run name", "GET /api/v1/analyze/a.*.%3E", "", 404, "AN-404", ""},
+			{"canceling an unknown run", "DELETE /api/v1/analyze/$", "", 204, "", ""},
+			{"canceling an invalid run name", "DELETE /api/v1/analyze/%3E", "", 204, "", ""},
+			{"an unknown parameter", "GET /api/v1/analyze/$?after=1", "", 400, "AN-400 after", ""},
 		})
 	})
 }
@@ -74,7 +74,7 @@ func TestCancelRun(t *testing.T) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`))
 		s.until(t, "some words ")
 		c.at(c.secondEdge).do(t, "DELETE "+s.run(), "")
-		theModel.canceled.await(t, 2*time.Second, c.word, "the model's call is cancelled")
+		theModel.canceled.await(t, 2*time.Second, c.word, "the model call is canceled")
 		for _, end := range [][]event{s.rest(t), c.stream(t, "GET "+s.run(), "").rest(t)} {
 			if e := all(end, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-410") {
 				t.Errorf("%v, want an error AN-410", end)
@@ -95,12 +95,12 @@ func TestOnDisconnect(t *testing.T) {
 		}
 		stays := ask(c.word+"stays", `"on_disconnect":"continue"`)
 		goes := ask(c.word + "goes")
-		theModel.canceled.await(t, 5*time.Second, c.word+"goes", "the call of the one that is to be cancelled")
+		theModel.canceled.await(t, 5*time.Second, c.word+"goes", "the model call of the abandoned run is canceled")
 		theModel.released.set(c.word + "stays")
 		if got := textOf(t, c.stream(t, "GET "+stays.run(), "").rest(t)); got != "some words released" {
-			t.Errorf("the one that goes on said %q", got)
+			t.Errorf("the run that continues: %q", got)
 		}
-		waitFor(t, "the end is kept", 5*time.Second, func() bool {
+		waitFor(t, "the end is replayed", 5*time.Second, func() bool {
 			a := c.call(t, "GET "+goes.run(), "")
 			return a.status == 200 && strings.Contains(a.body, "AN-410") && strings.Contains(a.body, "no client was connected")
 		})

@@ -57,7 +57,7 @@ func TestRevisions(t *testing.T) {
 				expect(t, 200, "", fmt.Sprintf(`{"skills":[{"skill_id":"$.n%d"}]}`, i))
 		}
 		if c.do(t, "DELETE /register/skill/$.n0", "").header.Get(bus.HeaderRevision) == "" {
-			t.Error("a removal names no revision")
+			t.Error("a deletion returns no revision")
 		}
 		c.call(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
 		c.call(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000").

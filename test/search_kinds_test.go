@@ -81,7 +81,7 @@ func (c *client) registerAll(t testing.TB, kind string, n int, body func(i int) 
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "all is indexed", 5*recoveryTimeout, func() bool {
+	waitFor(t, "all records are indexed", 5*recoveryTimeout, func() bool {
 		h := c.health(t)
 		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && h.index().Documents[kind] == n)
 	})

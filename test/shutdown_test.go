@@ -15,10 +15,10 @@ import (
 func TestGracefulShutdown(t *testing.T) {
 	alone(t, setup{model: "scripted"}, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-		theModel.received.await(t, 10*time.Second, c.word, "the model is asked")
+		theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 		stopped := make(chan error, 1)
 		go func() { stopped <- c.stop() }()
-		waitFor(t, "no more connections are taken", 10*time.Second, func() bool {
+		waitFor(t, "no more connections are accepted", 10*time.Second, func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(c.edge, "http://"))
 			if err == nil {
 				_ = conn.Close()
@@ -42,9 +42,9 @@ func TestWorkerDrains(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-	theModel.received.await(t, 10*time.Second, c.word, "the model is asked")
+	theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 	c.workers[0].Terminate()
-	waitFor(t, "the worker takes no more", 10*time.Second, func() bool {
+	waitFor(t, "the worker accepts no more requests", 10*time.Second, func() bool {
 		a, err := c.try(context.Background(), analyze, question(text(script{Say: "x"}), "{}"))
 		return err == nil && a.status == 503
 	})
@@ -95,7 +95,7 @@ func TestNonLoopbackNeedsInsecure(t *testing.T) {
 			p.Kill()
 		}
 		if err := p.Wait(); err == nil || !strings.Contains(p.Stderr.String(), "--insecure") {
-			t.Errorf("cairn %q: %v, want it refused with a word on --insecure", args, err)
+			t.Errorf("cairn %q: %v, want an error that names --insecure", args, err)
 		}
 	}
 }

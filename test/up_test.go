@@ -22,18 +22,18 @@ func TestUp(t *testing.T) {
 		if err := p.AwaitReady(); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "it says where", 10*time.Second, func() bool { return p.URL() != "" })
+		waitFor(t, "the address is printed", 10*time.Second, func() bool { return p.URL() != "" })
 		transport := &http.Transport{}
 		c := &client{word: word, http: &http.Client{Transport: transport, Timeout: time.Minute}, base: p.URL()}
 		if !again {
 			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"count hosts"}`})
 			other := launch(program, args...)
 			if err := other.Wait(); err == nil || !strings.Contains(other.Stderr.String(), data) {
-				t.Errorf("a second cairn up on the same data: %v, want it refused", err)
+				t.Errorf("a second cairn up on the same data: %v, want an error", err)
 			}
 		}
 		c.rows(t, []row{
-			{"all is well", "GET /health", "", 200, "", `{"service":"cairn","status":"ok"}`},
+			{"health is ok", "GET /health", "", 200, "", `{"service":"cairn","status":"ok"}`},
 			{"a skill is found", "POST /resolve/skill", `{"query":"count the hosts"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
 		})
 		if got := textOf(t, c.analyze(t, question("How many hosts are there?", estate))); !strings.Contains(got, "3") {
@@ -54,7 +54,7 @@ func TestLogNamesTheRequest(t *testing.T) {
 	c := newClient(t, open(t, topologies[1], scripted))
 	c.call(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
 	for _, p := range []*cairntest.Process{c.edges[0], c.workers[0]} {
-		waitFor(t, "the request's id is logged by "+strings.Join(p.Cmd.Args[1:2], ""), 5*time.Second, func() bool {
+		waitFor(t, "the request id is logged by  "+strings.Join(p.Cmd.Args[1:2], ""), 5*time.Second, func() bool {
 			return strings.Contains(p.Stderr.String(), "request_id=log-"+c.word)
 		})
 	}

@@ -21,7 +21,7 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 		{"register"}, {"register"}, {"register"}, {"resolve"}, {"resolve"}, {"resolve"}, {"tags", "analyze"}}}))
 	list := records(t, "n", 400)
 	var known acknowledged
-	waitFor(t, "a record is registered and found", recoveryTimeout, func() bool {
+	waitFor(t, "a record is registered and searchable", recoveryTimeout, func() bool {
 		c.registerUntilAcknowledged(t, list[0], &known)
 		return len(known.visible) > 0
 	})
@@ -39,7 +39,7 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 	enough()
 	readers.Wait()
 	if known.reads.Load() == 0 {
-		t.Error("nothing was read meanwhile")
+		t.Error("no reads during the kills")
 	}
 	c.workers = append(c.workers[2:3:3], c.workers[5:]...) // killed processes have no exit code 0
 	c.verifyAll(t, list)
@@ -100,7 +100,7 @@ func (c *client) registerUntilAcknowledged(t *testing.T, r record, known *acknow
 			return
 		}
 	}
-	t.Errorf("%s is not taken, however often it is registered", r.id)
+	t.Errorf("%s: no registration was acknowledged", r.id)
 }
 
 // read reads acknowledged records by id and by search until ctx ends.
@@ -127,7 +127,7 @@ func (c *client) read(ctx context.Context, t *testing.T, known *acknowledged) {
 // finds each record.
 func (c *client) verifyAll(t *testing.T, list []record) {
 	t.Helper()
-	waitFor(t, "all is well and nothing is left to be indexed", recoveryTimeout, func() bool {
+	waitFor(t, "healthy, and the index has caught up", recoveryTimeout, func() bool {
 		h := c.health(t)
 		i := h.index()
 		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && i.Documents["skill"] == len(list))
