@@ -1,12 +1,10 @@
-// Package backup writes what Cairn knows for good to a file, and brings it back
-// to a cluster that knows nothing: the catalog of records, what its index has
-// set aside, and the API keys. Tags, analyses and cached vectors are left out:
-// they end by themselves, or are made anew.
+// Package backup saves the durable state of Cairn to a file and restores it to an
+// empty cluster: the catalog, the quarantine of its index, and the API keys. Tags,
+// analyses and cached vectors are not included: they expire, or are computed again.
 //
-// The file is gzip, and inside a JSON value a line: a Header, an entry for each
-// value of a bucket in the order of their revisions, and an end with counts. So
-// "zcat FILE | jq" reads it. The end is a gzip member of its own, which holds the
-// SHA-256 of all bytes before it.
+// The file is gzip-compressed NDJSON: a Header, one entry for each value of a bucket
+// in the order of revisions, and an End with counts. "zcat FILE | jq" prints it. The
+// End is a separate gzip member that contains the SHA-256 of all preceding bytes.
 package backup
 
 import (
@@ -21,14 +19,14 @@ import (
 	"cairn/bus/bucket"
 )
 
-// Version is the format that is written, and the newest that is read.
+// Version is the format that Save writes, and the highest that Check accepts.
 const Version = 1
 
-// buckets are what is kept, in the order of the file: what is set aside speaks
-// of revisions of the catalog.
+// buckets lists the saved buckets in the order of the file. The quarantine follows
+// the catalog because it refers to revisions of the catalog.
 var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys}
 
-// What a file or a cluster is refused for.
+// Reasons to reject a file or a cluster.
 var (
 	ErrForeign  = errors.New("not a backup of Cairn")
 	ErrLater    = errors.New("made by a later Cairn")
@@ -37,41 +35,41 @@ var (
 	ErrNothing  = errors.New("no catalog of Cairn")
 )
 
-// Header begins a backup.
+// Header is the first line of a backup.
 type Header struct {
 	Version int       `json:"cairn_backup"`
 	Created time.Time `json:"created"`
-	Cairn   string    `json:"cairn"` // version that made it
+	Cairn   string    `json:"cairn"` // version that wrote the backup
 	Buckets []Bucket  `json:"buckets"`
 }
 
-// Bucket is a bucket, with the settings of its stream.
+// Bucket is the name of a bucket and the configuration of its stream.
 type Bucket struct {
 	Name   string         `json:"name"`
-	Config jsontext.Value `json:"config"` // as NATS has it
+	Config jsontext.Value `json:"config"` // jetstream.StreamConfig
 }
 
-// Summary says what a backup holds.
+// Summary describes the contents of a backup.
 type Summary struct {
 	Header
 	End
 }
 
-// End ends a backup.
+// End is the last line of a backup.
 type End struct {
-	Entries  map[string]int `json:"entries"`  // by bucket, removed ones included
-	Revision uint64         `json:"revision"` // of the catalog, up to which it is whole
+	Entries  map[string]int `json:"entries"`  // by bucket, including deleted ones
+	Revision uint64         `json:"revision"` // last revision of the catalog in the backup
 	SHA256   string         `json:"sha256"`   // of all bytes before the last member
 }
 
-// entry is a value of a bucket, or that it was removed.
+// entry is a value of a bucket, or the deletion of one.
 type entry struct {
 	Bucket   string         `json:"bucket"`
 	Key      string         `json:"key"`
 	Revision uint64         `json:"revision"`
 	Removed  bool           `json:"removed,omitzero"`
 	Value    jsontext.Value `json:"value,omitzero"`  // byte for byte
-	Base64   []byte         `json:"base64,omitzero"` // what is no JSON on one line
+	Base64   []byte         `json:"base64,omitzero"` // instead of Value: not JSON, or not on one line
 }
 
 func (e entry) data() []byte {
@@ -83,7 +81,7 @@ func (e entry) data() []byte {
 
 func stream(name string) string { return bucket.StreamPrefix + name }
 
-// jetStream returns the JetStream of the account that holds the bucket.
+// jetStream returns the JetStream context of the account that holds the bucket.
 func jetStream(name string, conn, keys *bus.Conn) jetstream.JetStream {
 	if name == bucket.Keys {
 		return keys.JetStream()

@@ -26,7 +26,7 @@ import (
 	"cairn/bus/bustest"
 )
 
-// open makes a bucket as the parts of Cairn do.
+// open creates a bucket with its production configuration.
 func open(t *testing.T, conn *bus.Conn, name string) jetstream.Stream {
 	t.Helper()
 	s, err := bucket.Setup(t.Context(), conn.JetStream(), name, bucket.Copies{}, func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
@@ -54,7 +54,7 @@ func remove(t *testing.T, conn *bus.Conn, key string) {
 	}
 }
 
-// held is what a bucket holds, in the order of its revisions: a line a message.
+// held returns the messages of a bucket in the order of revisions, one line each.
 func held(t *testing.T, conn *bus.Conn, name string) (lines []string, first, last uint64) {
 	t.Helper()
 	s := open(t, conn, name)
@@ -75,7 +75,7 @@ func held(t *testing.T, conn *bus.Conn, name string) (lines []string, first, las
 	return lines, info.State.FirstSeq, info.State.LastSeq
 }
 
-// filled is a server with something in all buckets.
+// filled starts a server with entries in all buckets.
 func filled(t *testing.T) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
@@ -110,7 +110,7 @@ func saved(t *testing.T, conn *bus.Conn) []byte {
 	return file.Bytes()
 }
 
-// restored has conn's server hold what is in the file.
+// restored restores the file to the server of conn.
 func restored(t *testing.T, conn *bus.Conn, file []byte) (backup.Summary, error) {
 	t.Helper()
 	c, err := backup.Check(bytes.NewReader(file))
@@ -124,7 +124,7 @@ func TestRestore(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
 	file := saved(t, from)
-	for _, made := range []bool{false, true} { // the buckets, by workers who were faster
+	for _, made := range []bool{false, true} { // whether a worker has already created the buckets
 		to := bustest.Open(t)
 		if made {
 			for _, name := range []string{"catalog", "aside", "keys"} {
@@ -148,7 +148,7 @@ func TestRestore(t *testing.T) {
 		if first != 7 || last != 10 {
 			t.Errorf("the revisions are %d to %d; want 7 to 10, after those of the backup", first, last)
 		}
-		// What was replaced since is not aside any more; the rest is at its new revision.
+		// A replaced record is no longer in quarantine; the other one has its new revision.
 		if got, _, _ := held(t, to, "aside"); len(got) != 1 || !strings.Contains(got[0], `"revision":10`) {
 			t.Errorf("aside is %q", got)
 		}
@@ -158,7 +158,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// What holds anything is left alone, whichever bucket it is in.
+// A bucket with any message prevents a restore.
 func TestRestoreRefusesWhatIsNotEmpty(t *testing.T) {
 	t.Parallel()
 	file := saved(t, filled(t))
@@ -176,8 +176,7 @@ func TestRestoreRefusesWhatIsNotEmpty(t *testing.T) {
 	}
 }
 
-// While many write, a backup holds all that was written up to a revision, and
-// nothing after it.
+// Under concurrent writes, a backup holds every write up to a revision and none after it.
 func TestSaveIsAPrefix(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
@@ -188,7 +187,7 @@ func TestSaveIsAPrefix(t *testing.T) {
 	written := map[uint64][2]string{} // key and value, by revision
 	for w := range 4 {
 		writing.Go(func() {
-			pace := time.NewTicker(40 * time.Millisecond) // a burst that never ends has no moment to save
+			pace := time.NewTicker(40 * time.Millisecond) // Save needs a pause between writes
 			defer pace.Stop()
 			for n := 0; ctx.Err() == nil; n++ {
 				<-pace.C
@@ -229,7 +228,7 @@ func TestSaveIsAPrefix(t *testing.T) {
 		}
 		want := map[string]string{}
 		for n := uint64(1); n <= s.Revision; n++ {
-			if w, known := written[n]; known { // of one that was cut off at the end, nobody knows
+			if w, known := written[n]; known { // the result of an interrupted write is unknown
 				want["$KV.catalog."+w[0]] = w[1]
 			}
 		}
@@ -245,7 +244,7 @@ func TestSaveIsAPrefix(t *testing.T) {
 	}
 }
 
-// No bit of a backup can be another, and no byte be missing or too many.
+// Check rejects every flipped bit, truncation and appended byte.
 func TestDamageIsRefused(t *testing.T) {
 	t.Parallel()
 	file := saved(t, filled(t))
@@ -261,7 +260,7 @@ func TestDamageIsRefused(t *testing.T) {
 		refused(fmt.Sprint("cut after ", at), file[:at])
 		for bit := range 8 {
 			if at > 32 && at < len(file)-32 && bit != at%8 {
-				continue // of what is inside, a bit of each byte
+				continue // one bit of each byte, all bits at both ends
 			}
 			flipped := bytes.Clone(file)
 			flipped[at] ^= 1 << bit
@@ -278,7 +277,7 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
-// What becomes another backup between the check and the restoring is not taken for whole.
+// A file that changes between Check and Restore is rejected.
 func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
@@ -341,7 +340,7 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 	}
 }
 
-// Where there is no catalog it is no Cairn that is saved, or restored.
+// Save and Restore require a catalog.
 func TestWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
@@ -355,7 +354,7 @@ func TestWithoutACatalog(t *testing.T) {
 	}
 }
 
-// Others read it, too: gzip, and a JSON value a line.
+// The format is gzip with a JSON value on each line.
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	zip, err := gzip.NewReader(bytes.NewReader(saved(t, filled(t))))

@@ -14,7 +14,7 @@ import (
 	"cairn/bus/bustest"
 )
 
-// startCluster starts three servers that are one cluster, and connects to one.
+// startCluster starts a cluster of three servers and connects to one of them.
 func startCluster(t *testing.T) *bus.Conn {
 	t.Helper()
 	var routes []string
@@ -33,15 +33,15 @@ func startCluster(t *testing.T) *bus.Conn {
 	return bustest.Dial(t, server)
 }
 
-// TestRestoreKeepsAsManyCopies restores what three servers kept: to three, and
-// to one, where nobody says by how many it is kept.
+// TestRestoreKeepsAsManyCopies restores buckets with three replicas without an explicit
+// number of replicas: to three servers, and to one.
 func TestRestoreKeepsAsManyCopies(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conn := startCluster(t)
 	for attempt := error(context.Canceled); attempt != nil; {
-		brief, done := context.WithTimeout(ctx, 2*time.Second) // nobody answers before there is a leader
+		brief, done := context.WithTimeout(ctx, 2*time.Second) // the cluster does not respond before it has a leader
 		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Copies{Replicas: 3}, func(*jetstream.StreamConfig) {})
 		done()
 		if ctx.Err() != nil {

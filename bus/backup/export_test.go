@@ -5,13 +5,13 @@ import (
 	"compress/gzip"
 )
 
-// Sealed is a file of the lines with the end that belongs to them.
+// Sealed returns a backup of the lines with a valid End.
 func Sealed(lines []byte) []byte {
 	var file bytes.Buffer
 	zip := gzip.NewWriter(&file)
-	_, _ = zip.Write(lines) // a buffer takes all
+	_, _ = zip.Write(lines) // a buffer returns no errors
 	_ = zip.Close()
-	s, _ := read(bytes.NewReader(file.Bytes()), func(entry) error { return nil }) // that the end is missing is known
-	end, _ := s.member()                                                          // texts of our own
+	s, _ := read(bytes.NewReader(file.Bytes()), func(entry) error { return nil }) // the error is the missing End
+	end, _ := s.member()                                                          // strings and numbers can be encoded
 	return append(file.Bytes(), end...)
 }

@@ -14,8 +14,8 @@ import (
 
 const header = `{"cairn_backup":1,"buckets":[{"name":"catalog","config":{}},{"name":"aside","config":{}},{"name":"keys","config":{}}]}` + "\n"
 
-// FuzzBackup reads any bytes as a file, and any lines as those of a file whose
-// checksums are right: both are refused as what they are, or restored as a whole.
+// FuzzBackup reads arbitrary bytes as a file, and arbitrary lines in a file with valid
+// checksums: each is rejected with an expected error or restored completely.
 func FuzzBackup(f *testing.F) {
 	for _, seed := range [][2]string{
 		{header, `{"bucket":"catalog","key":"skill._global.a","revision":3,"value":{"skill_id":"a"}}` + "\n"},
@@ -39,7 +39,7 @@ func FuzzBackup(f *testing.F) {
 	})
 }
 
-// restore brings the file to an empty server, and makes a backup of that.
+// restore restores the file to an empty server and saves a backup of the result.
 func restore(t *testing.T, conn *bus.Conn, file []byte) {
 	t.Helper()
 	s, err := backup.Check(bytes.NewReader(file))
@@ -49,7 +49,7 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 	for _, name := range []string{"KV_catalog", "KV_aside", "KV_keys"} {
 		stream, err := conn.JetStream().Stream(t.Context(), name)
 		if err == nil {
-			err = stream.Purge(t.Context()) // what is removed altogether may come back when it is made anew at once
+			err = stream.Purge(t.Context()) // a deleted stream may reappear when it is recreated immediately
 		}
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			t.Fatal(err)

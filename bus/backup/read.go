@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// longestLine is longer than any entry: NATS takes messages of 8 MB.
+	// longestLine is longer than any entry: messages of NATS are limited to 8 MB.
 	longestLine = 64 << 20
 	// longestHeader is longer than any header.
 	longestHeader = 1 << 20
@@ -24,21 +24,22 @@ const (
 	longestEnd = 64 << 10
 	// longestKey is longer than any key, and short enough for a protocol line of NATS.
 	longestKey = 3 << 10
-	// lastRevision leaves room for all that are to follow.
+	// lastRevision leaves room for the revisions of later writes.
 	lastRevision = 1 << 62
 )
 
-// keys are those that a bucket may have (NATS, ADR-8).
+// keys matches valid keys of a bucket (NATS, ADR-8).
 var keys = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
-// Checked is a backup without a fault.
+// Checked is a backup that has passed Check.
 type Checked struct {
 	Summary
 	from io.ReadSeeker
 }
 
-// Check reads a whole backup, which begins where from does. Only one without
-// a fault is no error. The caller keeps from open until it is restored.
+// Check verifies a whole backup, which starts at the current position of from. It returns
+// an error that wraps ErrForeign, ErrLater, ErrDamaged or ErrNothing for an invalid one.
+// The caller closes from after Restore.
 func Check(from io.ReadSeeker) (c Checked, err error) {
 	c.from = from
 	c.Summary, err = read(from, func(entry) error { return nil })
@@ -48,8 +49,8 @@ func Check(from io.ReadSeeker) (c Checked, err error) {
 	return c, err
 }
 
-// read checks a whole backup, and calls each with each entry as it comes; that
-// all is well is known at the end.
+// read verifies a whole backup and calls each for every entry while it reads. The entries
+// are verified only when it returns without an error.
 func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 	in := &hashed{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
 	zip, err := gzip.NewReader(in)
@@ -107,12 +108,11 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 		len(e.Key) > longestKey || !keys.MatchString(e.Key) {
 		return e, damaged("an entry of bucket %.100q, key %.100q, revision %d", e.Bucket, e.Key, e.Revision)
 	}
-	e.Value = slices.Clone(e.Value) // the line is overwritten by the next
+	e.Value = slices.Clone(e.Value) // the scanner reuses the line
 	return e, nil
 }
 
-// check compares what was counted with the end that follows, and with nothing
-// after it.
+// check returns an error unless rest is exactly the encoding of e.
 func (e End) check(rest io.Reader) error {
 	is, err := io.ReadAll(io.LimitReader(rest, longestEnd))
 	if err != nil {
@@ -131,22 +131,22 @@ func (e End) check(rest io.Reader) error {
 	return nil
 }
 
-// hashed is a reader that sums what is taken from it, and no more.
+// hashed is a reader that hashes exactly the bytes that were read from it.
 type hashed struct {
 	from    *bufio.Reader
 	sum     hash.Hash
-	pending []byte // taken byte by byte, not summed yet
+	pending []byte // returned by ReadByte, not hashed yet
 }
 
 // Read implements io.Reader.
 func (h *hashed) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	h.flush()
-	_, _ = h.sum.Write(p[:n]) // a hash takes all
+	_, _ = h.sum.Write(p[:n]) // a hash returns no errors
 	return n, err
 }
 
-// ReadByte implements io.ByteReader: so who decompresses takes no byte too many.
+// ReadByte implements io.ByteReader, so that gzip does not read past the end of a member.
 func (h *hashed) ReadByte() (byte, error) {
 	b, err := h.from.ReadByte()
 	if err == nil {
@@ -158,7 +158,7 @@ func (h *hashed) ReadByte() (byte, error) {
 }
 
 func (h *hashed) flush() {
-	_, _ = h.sum.Write(h.pending) // a hash takes all
+	_, _ = h.sum.Write(h.pending) // a hash returns no errors
 	h.pending = h.pending[:0]
 }
 

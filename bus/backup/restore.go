@@ -17,16 +17,16 @@ import (
 	"cairn/schemas"
 )
 
-// ahead is how many messages are sent before the first is acknowledged.
+// ahead is the maximum number of messages that are not yet acknowledged.
 const ahead = 512
 
-// Restore writes the backup to the account of conn, and its API keys to that of keys,
-// with the given replicas (0: those of existing buckets, or of the backup, or as many as
-// there are servers, with a warning). It changes nothing unless all buckets of the backup
-// are empty or absent.
+// Restore writes the backup to the account of conn, and its API keys to that of keys.
+// New buckets have the given number of replicas; 0 means that of the backup, reduced with
+// a warning to what the cluster supports. Existing buckets keep theirs. Nothing is changed
+// unless all buckets of the backup are empty or absent.
 //
-// Records keep the order of their revisions, and get new ones, all larger than
-// those of the backup. Workers take them as they take registrations.
+// Records keep their order and get new revisions, all higher than those of the backup.
+// Workers process them like registrations.
 func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int) error {
 	if _, err := c.from.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -55,21 +55,21 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 	return nil
 }
 
-// restoring is a backup that is being brought back.
+// restoring is the state of a Restore.
 type restoring struct {
 	conn  *bus.Conn
 	keys  *bus.Conn
-	last  map[string]uint64 // sequence of each bucket's stream
+	last  map[string]uint64 // last sequence of the stream, by bucket
 	sent  []jetstream.PubAckFuture
-	moved map[string]revisions // of the catalog's keys
+	moved map[string]revisions // by key of the catalog
 }
 
-// revisions are those of a record, in the backup and now.
+// revisions are the revision of a record in the backup and the restored one.
 type revisions struct{ was, is uint64 }
 
 func (r *restoring) js(name string) jetstream.JetStream { return jetStream(name, r.conn, r.keys) }
 
-// empty says whether there is nothing in the bucket, or no bucket.
+// empty returns an error that wraps ErrNotEmpty if the bucket contains messages.
 func (r *restoring) empty(ctx context.Context, name string) error {
 	s, err := r.js(name).Stream(ctx, stream(name))
 	switch {
@@ -83,9 +83,9 @@ func (r *restoring) empty(ctx context.Context, name string) error {
 	return nil
 }
 
-// make makes the bucket as it was, where it is absent, and has the catalog go on
-// after the revisions of the backup: readers who have seen those wait for no
-// revision that never comes.
+// make creates the bucket with its saved configuration if it is absent. The catalog
+// continues after the last revision of the backup, so that a request with a minimum
+// revision from before the restore can be satisfied.
 func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision uint64) error {
 	s, err := r.js(b.Name).Stream(ctx, stream(b.Name))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -94,7 +94,7 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 			return damaged("settings of bucket %s: %v", b.Name, err)
 		}
 		c.Name, c.Subjects, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, nil
-		bucket.Identify(&c) // it is another one
+		bucket.Identify(&c) // a restored bucket is a new one
 		s, err = create(ctx, r.js(b.Name), c, replicas)
 	}
 	if err != nil {
@@ -111,8 +111,8 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 	return nil
 }
 
-// create makes the stream, on so many servers; 0: on as many as c says, or as
-// there are.
+// create creates the stream with the given number of replicas; 0 means that of c, or
+// fewer if the cluster has fewer servers.
 func create(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
 	was := max(1, c.Replicas)
 	if c.Replicas = was; replicas > 0 {
@@ -130,7 +130,7 @@ func create(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfi
 	}
 }
 
-// put sends an entry. It is refused when anyone else writes.
+// put publishes an entry. The server rejects it if another client has written to the bucket.
 func (r *restoring) put(ctx context.Context, e entry) error {
 	msg := nats.NewMsg(subject(e.Bucket, e.Key))
 	switch msg.Data = e.data(); {
@@ -153,19 +153,19 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 	return r.settle(ctx, ahead)
 }
 
-// moveAside is a record that is set aside, at its new revision; nil when it was
-// replaced since.
+// moveAside returns a quarantined record with its new revision, or nil if a later
+// registration replaced it.
 func (r *restoring) moveAside(data []byte) []byte {
 	var record schemas.QuarantinedRecord
 	if json.Unmarshal(data, &record) != nil || r.moved[record.Key].was != record.Revision {
 		return nil
 	}
 	record.Revision = r.moved[record.Key].is
-	moved, _ := json.Marshal(record) // what could be read can be written
+	moved, _ := json.Marshal(record) // a decoded record can be encoded
 	return moved
 }
 
-// settle waits until at most so many messages are not acknowledged.
+// settle waits until at most the given number of messages are not yet acknowledged.
 func (r *restoring) settle(ctx context.Context, most int) error {
 	for len(r.sent) > most {
 		select {

@@ -2,7 +2,7 @@ package backup
 
 import (
 	"context"
-	"encoding/json" // settings of NATS have durations, which are numbers there
+	"encoding/json" // encodes the durations of a stream configuration as numbers
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +16,11 @@ import (
 	"cairn/bus/bucket"
 )
 
-// quiet is how long nothing may come before it is asked whether there is more.
+// quiet is the time without a message after which save compares its position with the stream.
 const quiet = 2 * time.Second
 
-// lull is how long a moment is waited for in which nothing is written. It takes
-// a few milliseconds.
+// lull is the maximum time to wait for a pause between writes after most of the stream was
+// read. A pause of a few milliseconds suffices.
 const lull = time.Minute
 
 // Save writes a backup of the account of conn, and of the API keys in that of keys, to w,
@@ -62,9 +62,8 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, erro
 	return Summary{h, out.end}, nil
 }
 
-// save writes the messages of a stream, until there was a moment at which it
-// held no more. A value that is replaced before it is read is missing, but what
-// replaced it came before that moment.
+// save writes the messages of a stream until it has reached the last sequence. A value that
+// is replaced before save reads it is missing, but its replacement precedes the last sequence.
 func save(ctx context.Context, s jetstream.Stream, name string, out *writer) error {
 	if s.CachedInfo().State.Msgs == 0 {
 		return nil
@@ -79,7 +78,7 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 	}
 	defer messages.Stop()
 	defer context.AfterFunc(ctx, messages.Stop)()
-	var atEnd time.Time // when the end was nearly reached
+	var atEnd time.Time // when save first came close to the last sequence
 	for reached := uint64(0); ; {
 		msg, err := messages.Next(jetstream.NextMaxWait(quiet))
 		last := errors.Is(err, nats.ErrTimeout)
@@ -93,7 +92,7 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 				return err
 			}
 		}
-		if last { // or so it seems: what was stored just now may not be counted yet
+		if last { // the pending count may not include the newest messages
 			info, err := s.Info(ctx)
 			if err != nil || info.State.Msgs == 0 || info.State.LastSeq == reached {
 				return err
@@ -107,8 +106,7 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 	}
 }
 
-// take writes a message, and says where it stands, and whether none seems to
-// follow.
+// take writes a message and returns its sequence, and whether no further message is pending.
 func take(msg jetstream.Msg, name string, out *writer) (at uint64, last bool, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {

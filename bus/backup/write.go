@@ -16,7 +16,7 @@ import (
 	"cairn/bus/bucket"
 )
 
-// writer writes a backup: the lines as they come, then the end.
+// writer writes the lines of a backup, and its End on close.
 type writer struct {
 	to  io.Writer
 	sum hash.Hash
@@ -52,7 +52,7 @@ func (w *writer) add(e entry, data []byte) error {
 		e.Value, e.Base64 = nil, data
 		return w.line(e)
 	}
-	// Marshalled, the value might be spelled in another way.
+	// Marshalling would reformat the value.
 	e.Value = nil
 	text, err := json.Marshal(e, json.Deterministic(true))
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *writer) add(e entry, data []byte) error {
 	return err
 }
 
-// close ends the backup.
+// close writes the End. It does not close the underlying writer.
 func (w *writer) close() error {
 	if err := w.zip.Close(); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (w *writer) close() error {
 	return err
 }
 
-// member is e as a gzip member that is always the same for the same e: of one
-// block that is stored as it is (RFC 1951, 3.2.4; RFC 1952).
+// member returns e as a gzip member with a single stored block (RFC 1951, 3.2.4;
+// RFC 1952), so that equal values are encoded to equal bytes.
 func (e End) member() ([]byte, error) {
 	text, err := json.Marshal(e, json.Deterministic(true))
 	if err != nil {
@@ -92,7 +92,7 @@ func (e End) member() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, uint32(len(text))), nil
 }
 
-// decode reads a line.
+// decode unmarshals a line.
 func decode(text []byte, v any) error {
 	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
 }

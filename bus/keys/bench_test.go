@@ -9,7 +9,7 @@ import (
 	"cairn/schemas"
 )
 
-// BenchmarkIdentify is what each request with a key costs.
+// BenchmarkIdentify measures the authentication of one request.
 func BenchmarkIdentify(b *testing.B) {
 	conn := bustest.Open(b)
 	ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))

@@ -20,10 +20,10 @@ type Key struct {
 	ID      string       `json:"id"`
 	Role    schemas.Role `json:"role"`
 	Tenants []string     `json:"tenants,omitempty"` // none: all
-	Note    string       `json:"note,omitzero"`     // for whom or what it is
+	Note    string       `json:"note,omitzero"`     // free text, such as the owner
 	Created time.Time    `json:"created"`
 	Expires time.Time    `json:"expires,omitzero"` // zero: never
-	Revoked time.Time    `json:"revoked,omitzero"` // zero: not
+	Revoked time.Time    `json:"revoked,omitzero"` // zero: not revoked
 	Hash    string       `json:"hash"`             // SHA-256 of the secret, in hex
 }
 
@@ -74,7 +74,7 @@ func (k *Key) State(at time.Time) string {
 // prefix begins every key, so that scanners of leaked secrets know one.
 const prefix = "cairn_"
 
-// IsKey reports whether text looks like an API key at all.
+// IsKey reports whether text has the prefix of an API key.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 
 // mint generates id and secret of k and returns the text of the key. The secret has 130

@@ -82,8 +82,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestInvalidKeyRecordsAreIgnored stores records that no operator created: each
-// authenticates nobody and leaves one line in the log.
+// TestInvalidKeyRecordsAreIgnored stores records that no operator created: each is
+// logged once and authenticates no caller.
 func TestInvalidKeyRecordsAreIgnored(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
@@ -129,7 +129,7 @@ func TestInvalidKeyRecordsAreIgnored(t *testing.T) {
 	}
 }
 
-// A record under a subject of several tokens is no key, whatever it says.
+// A record under a subject with several tokens is not a key, whatever its content.
 func TestKeyRecordOfAnotherSubject(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
@@ -150,8 +150,7 @@ func TestKeyRecordOfAnotherSubject(t *testing.T) {
 	}
 }
 
-// What is known stays known while NATS is away, and what was forgotten there is
-// forgotten here.
+// The ring keeps its keys while NATS is unavailable, and drops those of a deleted bucket.
 func TestRingOfABucketThatIsAway(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
@@ -187,7 +186,7 @@ func TestRingOfABucketThatIsAway(t *testing.T) {
 	}
 }
 
-// More keys than one look has time for are read by several.
+// A ring whose read times out resumes it with the next one.
 func TestRingOfManyKeysFarAway(t *testing.T) {
 	t.Parallel()
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
@@ -217,7 +216,7 @@ func TestRingOfManyKeysFarAway(t *testing.T) {
 	}
 }
 
-// distant is an address of the server at which each answer comes late.
+// distant returns the address of a proxy that delays each response of the server.
 func distant(t *testing.T, url string, late time.Duration) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,7 +27,7 @@ const (
 	every = 400 * time.Millisecond
 	// spacing is the minimum interval between reads, so that unknown keys cause few.
 	spacing = 25 * time.Millisecond
-	// lookTime bounds one look.
+	// lookTime is the timeout of one read of the bucket.
 	lookTime = 3 * time.Second
 )
 
@@ -40,13 +40,13 @@ type Ring struct {
 	conn    *bus.Conn
 	log     *slog.Logger
 	looking singleflight.Group
-	looked  time.Time // last; only who looks has it
+	looked  time.Time // start of the last read; guarded by looking
 
 	mu   sync.RWMutex
 	of   string // ID of the bucket
-	next uint64 // sequence of what was not yet read
+	next uint64 // first sequence that was not read
 	keys map[string]*known
-	read bool // all of them, once at least
+	read bool // whether all keys were read at least once
 }
 
 // NewRing returns an empty ring. Run fills it.
@@ -77,7 +77,7 @@ func (r *Ring) Run(ctx context.Context) {
 // Look reads the changes of the bucket. Concurrent calls share one read.
 func (r *Ring) Look(ctx context.Context) error {
 	_, err, _ := r.looking.Do("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // concurrent callers share the result
 		defer cancel()
 		time.Sleep(time.Until(r.looked.Add(spacing)))
 		r.looked = time.Now()
@@ -92,7 +92,7 @@ func (r *Ring) look(ctx context.Context) error {
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		r.note("", 1, nil, true) // nobody has made a key yet
+		r.note("", 1, nil, true) // no key was ever created
 		return nil
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *Ring) look(ctx context.Context) error {
 		}
 		if err != nil {
 			if len(changed) > 0 {
-				r.note(id, next, changed, false) // the next look goes on from there
+				r.note(id, next, changed, false) // the next read resumes there
 			}
 			return fmt.Errorf("read keys: %w", err)
 		}
@@ -138,7 +138,7 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 	return k
 }
 
-// from is where to read on in the bucket of the ID.
+// from returns the sequence at which to resume reading the bucket with the ID.
 func (r *Ring) from(id string) uint64 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -148,7 +148,7 @@ func (r *Ring) from(id string) uint64 {
 	return r.next
 }
 
-// note keeps what has changed before next; all: there is no more.
+// note applies the changes before next; all reports that there are no others.
 func (r *Ring) note(id string, next uint64, changed map[string]*Key, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +174,7 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 		return nil, fmt.Errorf("%w: want cairn_ID_SECRET", ErrUnknown)
 	}
 	k, found, _ := r.find(id)
-	for looks := 0; looks < 2 && !found; looks++ { // it may be new; and a look that is shared may have begun before it was
+	for looks := 0; looks < 2 && !found; looks++ { // the key may be new, and a shared read may have started before its creation
 		var read bool
 		err := r.Look(ctx)
 		if k, found, read = r.find(id); err != nil && !found && !read {
@@ -190,7 +190,7 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	return k.by, nil
 }
 
-// known is a key as each request needs it.
+// known is a key, decoded for authentication.
 type known struct {
 	*Key
 	by  *schemas.Identity
@@ -202,7 +202,7 @@ func newKnown(k *Key) *known {
 	return &known{k, k.Identity(), sum}
 }
 
-// opens reports, in constant time, whether secret is that of k.
+// opens compares secret with that of k in constant time.
 func (k *known) opens(secret string) bool {
 	sum := sha256.Sum256([]byte(secret))
 	return subtle.ConstantTimeCompare(sum[:], k.sum) == 1

@@ -22,7 +22,7 @@ const (
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )
 
-// ErrNotFound says that there is no key of the id.
+// ErrNotFound is the error for an id without a key.
 var ErrNotFound = errors.New("no such key")
 
 // Store creates and revokes keys. It may be used concurrently and needs no closing.
