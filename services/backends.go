@@ -17,7 +17,7 @@ import (
 	"cairn/services/internal/model/openai"
 )
 
-// openModel is the model that url names: offline:, ollama://… or openai://….
+// openModel opens the model at url: offline:, ollama://… or openai://….
 func openModel(ctx context.Context, url string) (model.Model, error) {
 	switch {
 	case url == "offline:":
@@ -31,11 +31,11 @@ func openModel(ctx context.Context, url string) (model.Model, error) {
 	}
 }
 
-// shared reports whether the index is one that all workers share, and outlives
-// them; else each resolve worker has its own.
+// shared reports whether all workers share the index, which outlives them. Otherwise
+// each resolve worker has its own.
 func shared(index string) bool { return index != "embedded:" }
 
-// redacted is a backend without its password.
+// redacted returns the URL of a backend without its password.
 func redacted(backend string) string {
 	u, err := url.Parse(backend)
 	if err != nil {
@@ -44,7 +44,7 @@ func redacted(backend string) string {
 	return u.Redacted()
 }
 
-// warmTime is how long a start waits for the embedding model to be loaded.
+// warmTime is the maximum time that a start waits for the embedding model to load.
 const warmTime = 30 * time.Second
 
 // search is the index and the embedder that the roles of a process share.
@@ -53,8 +53,8 @@ type search struct {
 	embedder embed.Embedder
 }
 
-// openSearch opens the index and the embedder that the settings name. Their
-// servers need not be there. The embedder is looked after until ctx ends.
+// openSearch opens the configured index and embedder. Their servers may be
+// unavailable. The embedder is watched until the process stops.
 func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	w.atEnd(end)
@@ -73,7 +73,7 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if err != nil {
 		return search{}, err
 	}
-	w.atEnd(func() { _ = ix.Close() }) // a view: nothing in it can be lost
+	w.atEnd(func() { _ = ix.Close() }) // the index is a projection: no data is lost
 	var watching sync.WaitGroup
 	watching.Go(func() { embed.Watch(living, e) })
 	w.atEnd(func() { end(); watching.Wait() })
@@ -81,7 +81,7 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	return search{ix, e}, nil
 }
 
-// vectors is the cache of the embedder; nil when there is no room for one.
+// vectors opens the cache of the embedder, or returns nil and logs the reason.
 func (w *wiring) vectors(ctx context.Context) *embed.Cache {
 	cache, err := embed.OpenCache(ctx, w.conn.JetStream())
 	if err != nil {
@@ -91,8 +91,8 @@ func (w *wiring) vectors(ctx context.Context) *embed.Cache {
 	return cache
 }
 
-// warm has the first texts not wait for the model. Without it work begins as
-// well.
+// warm waits until the embedding model is loaded, so that the first requests need not.
+// A failure is logged.
 func (w *wiring) warm(ctx context.Context, e embed.Embedder) {
 	ctx, cancel := context.WithTimeout(ctx, warmTime)
 	defer cancel()
@@ -101,9 +101,8 @@ func (w *wiring) warm(ctx context.Context, e embed.Embedder) {
 	}
 }
 
-// FindModel is the URL of a model that the Ollama of this machine
-// (OLLAMA_HOST, or its usual port) has and that can call tools; false when
-// there is none.
+// FindModel returns the URL of a model with support for tool calls on the local Ollama
+// server (OLLAMA_HOST, or the default port), or false if there is none.
 func FindModel(ctx context.Context) (string, bool) {
 	return ollama.Find(ctx, os.Getenv("OLLAMA_HOST"))
 }

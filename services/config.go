@@ -10,41 +10,41 @@ import (
 	"cairn/services/internal/quota"
 )
 
-// Config says which services run and with which backends. Every backend is a
-// URL, decided here and nowhere below.
+// Config configures the services of a process and their backends. Each backend is given
+// as a URL.
 type Config struct {
 	Roles  []string      // the services to run; none: all
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
 	Embed  string        // lexical: (no server) | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
-	Render string        // subject of the rendering agent, cairn.render for the one that comes with Cairn; empty: none
-	TagTTL time.Duration // how long a tag lives
+	Render string        // subject of the rendering agent, cairn.render for the built-in one; empty: none
+	TagTTL time.Duration // TTL of a tag
 
-	// TagMemory keeps tags off the disk: they end with the NATS server.
+	// TagMemory stores tags in memory: they are lost when the NATS server stops.
 	TagMemory bool
-	// TagSync has each tag on disk before it is acknowledged.
+	// TagSync syncs each tag to disk before it is acknowledged.
 	TagSync bool
-	// TenantTags and TenantRecords are the most that each tenant may store, the
-	// global scope being one; 0: any number.
+	// TenantTags and TenantRecords are the quotas of each tenant, and of the global scope;
+	// 0: unlimited.
 	TenantTags    quota.Use
 	TenantRecords quota.Use
-	Copies        bucket.Copies // which NATS servers keep each record and tag; without Storage, the limit of the NATS account applies
-	Slots         int           // requests at a time, per service
-	Grace         time.Duration // how long an analysis goes on when nobody listens
-	StreamLimit   int           // analyses in progress that one credential may have at a worker; 0: any number
-	// AnalysisMemory bounds the bytes that all analyses of a worker hold, and
-	// EstateMemory those of estates cached for the next question, in memory that
-	// no analysis has reserved.
+	Copies        bucket.Copies // replication and placement of records and tags; without Storage, the limit of the NATS account applies
+	Slots         int           // concurrency limit of each service
+	Grace         time.Duration // how long an analysis continues after its client has disconnected
+	StreamLimit   int           // concurrent analyses of one credential at a worker; 0: unlimited
+	// AnalysisMemory limits the bytes that all analyses of a worker hold. EstateMemory
+	// limits the estates that it caches for further questions, in memory that no
+	// analysis has reserved.
 	AnalysisMemory int64
 	EstateMemory   int64
-	Drain          time.Duration // how long requests in flight may take at the end
-	// Cutoff ends the drain before Drain has passed, when it ends; nil: never. Parts
-	// of a process that stop one after the other so share one deadline.
+	Drain          time.Duration // timeout of the graceful shutdown
+	// Cutoff ends the drain early when it is done; nil: never. Components of a process
+	// that stop in sequence share one deadline through it.
 	Cutoff context.Context
 	Log    *slog.Logger
 }
 
-// Defaults is what runs without any server beside it.
+// Defaults returns a configuration that needs no external backend.
 func Defaults() Config {
 	return Config{
 		Index:          "embedded:",

@@ -1,6 +1,5 @@
-// Package services runs the work behind the edge: tags, register, resolve,
-// analyze and render, each in a folder of its own. Run is the one place that
-// wires them to their backends.
+// Package services runs the services behind the edge: tags, register, resolve, analyze
+// and render, each in a package of its own. Run connects them to their backends.
 package services
 
 import (
@@ -26,17 +25,16 @@ import (
 	"cairn/services/tags"
 )
 
-// Roles are the services that run when none is named, and the rendering agent
-// beside them where it is the one that answers are handed to.
+// Roles returns the services that run by default. The rendering agent runs in addition
+// if it is the configured one.
 func Roles() []string { return bus.Services() }
 
-// Known are the services there are, in the order in which they stop.
+// Known returns the names of all services in the order in which they stop.
 func Known() []string { return append(Roles(), "render") }
 
-// Run does the work of c.Roles on conn until ctx ends, then answers what is in
-// flight and returns nil; bus.ErrCutOff when that took too long. It waits for a
-// NATS server that is away, and for the streams that Setup creates. ready is called
-// once, when all roles serve.
+// Run runs the services of c.Roles on conn until ctx ends. It then drains them and
+// returns nil, or bus.ErrCutOff if that exceeds c.Drain. It waits for the NATS server and
+// for the streams that Setup creates. ready is called once, when all services are ready.
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error) {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
 	if len(w.Roles) == 0 {
@@ -63,10 +61,10 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error
 	}
 }
 
-// watchEvery is how often the catalog is looked at.
+// watchEvery is the interval at which the catalog is checked for replacement.
 const watchEvery = 5 * time.Second
 
-// wiring is what the roles of one process share, and how they end.
+// wiring holds what the services of a process share, and closes it.
 type wiring struct {
 	Config
 	conn *bus.Conn
@@ -83,10 +81,10 @@ type wiring struct {
 	services map[string]*bus.Service // by role
 	closers  []func()
 
-	failed chan error // why the process cannot go on
+	failed chan error // a fatal error
 }
 
-// start brings up all roles at once.
+// start starts all services concurrently.
 func (w *wiring) start(ctx context.Context) error {
 	for _, role := range w.Roles {
 		if !slices.Contains(Known(), role) {
@@ -111,8 +109,8 @@ func (w *wiring) start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// serve brings up one role. What it asks for is taken in before the service is
-// known on the bus: no request comes to a worker that is not ready.
+// serve starts one service. Its dependencies are opened before it subscribes, so that a
+// worker receives no request before it is ready.
 func (w *wiring) serve(ctx context.Context, role string) error {
 	switch role {
 	case "tags":
@@ -161,13 +159,13 @@ func (w *wiring) register(ctx context.Context) error {
 	return w.run("register", w.Slots, func(s *bus.Service) error { return register.Serve(s, deps) })
 }
 
-// pressure describes the buckets of the registration, and the storage as a whole,
-// that are nearly full.
+// pressure describes the buckets that a registration writes, and the storage as a whole,
+// if they are nearly full.
 func (w *wiring) pressure(ctx context.Context) ([]string, error) {
 	return bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Copies(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
 }
 
-// projector brings the log into the index that all workers share.
+// projector starts the projection of the catalog into the shared index.
 func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projection.Projector, error) {
 	s, err := w.search(ctx)
 	if err != nil {
@@ -220,7 +218,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 	})
 }
 
-// log is the catalog, opened once for all roles of the process.
+// log returns the catalog, which is opened once per process.
 func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
 	w.once.Do(func() {
 		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream()); w.opened == nil {
@@ -230,8 +228,8 @@ func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
 	return w.catalog, w.opened
 }
 
-// watch ends the process when the catalog is replaced: it would go on to serve
-// records that are gone. Who starts it again has it read the new one.
+// watch ends the process when the catalog is replaced: otherwise it would continue to serve
+// records of the old one. After a restart it reads the new catalog.
 func (w *wiring) watch(ctx context.Context) {
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
@@ -243,13 +241,13 @@ func (w *wiring) watch(ctx context.Context) {
 	w.atEnd(func() { end(); watching.Wait() })
 }
 
-// search is the index and its embedder, opened once for all roles of the process.
+// search returns the index and its embedder, which are opened once per process.
 func (w *wiring) search(ctx context.Context) (search, error) {
 	w.searchOnce.Do(func() { w.searched, w.searchOpened = w.openSearch(ctx) })
 	return w.searched, w.searchOpened
 }
 
-// run starts a service with at most slots requests at a time.
+// run starts a service that handles at most slots requests concurrently.
 func (w *wiring) run(name string, slots int, serve func(*bus.Service) error) error {
 	s, err := bus.Start(w.conn, name, slots, w.Log)
 	if err != nil {
@@ -267,9 +265,9 @@ func (w *wiring) atEnd(f func()) {
 	w.closers = append(w.closers, f)
 }
 
-// stop drains the services in the order of Known, so that a registration in
-// flight is still confirmed, then closes what they used, last opened first. One
-// deadline applies to all; past it the rest stop side by side.
+// stop drains the services in the order of Known, so that pending registrations are still
+// confirmed, then closes their dependencies in reverse order. All share one deadline;
+// after it the remaining services stop concurrently.
 func (w *wiring) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
 	defer cancel()

@@ -15,14 +15,14 @@ import (
 	"cairn/services/tags"
 )
 
-// Setup creates every stream of Cairn, or upgrades the configuration of those that
-// exist, as c says. Run needs them all and creates none, so that the NATS user of
-// a worker need not be permitted to. The user of conn may set up the streams of the
-// services, and that of keyConn the one of the API keys; on a server without
-// accounts both are the same connection. While the servers of a cluster are too few,
-// Setup waits, until ctx ends. It may run at any time, and several times at once.
+// Setup creates all streams of Cairn, or upgrades the configuration of existing ones.
+// Run requires them and creates none, so that the NATS user of a worker needs no
+// permission to. The user of conn sets up the streams of the services, and that of keyConn
+// the stream of the API keys; on a server without accounts both are the same connection.
+// While the cluster has too few servers, Setup waits until ctx ends. It is idempotent and
+// may run concurrently.
 //
-// The catalog comes last: once it exists, so does what its readers use beside it.
+// The catalog is last: when it exists, so do the streams that its readers need.
 func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 	js := conn.JetStream()
 	keyCopies := c.Copies
@@ -56,7 +56,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Copies) }},
 		{embed.Bucket, func() error {
 			if err := embed.Setup(ctx, js, c.Copies); err != nil && ctx.Err() == nil {
-				c.Log.Warn("no cache of vectors", "err", err) // it reserves 1 GiB; everything works without
+				c.Log.Warn("no cache of vectors", "err", err) // it reserves 1 GiB and is optional
 			}
 			return ctx.Err()
 		}},

@@ -9,25 +9,25 @@ import (
 	"sync"
 )
 
-// threshold is how many times the free capacity one tenant may hold. A tenant
-// that is alone gets threshold/(1+threshold) = 80 % of the capacity; N tenants
-// that all want more than their share get threshold/(1+N*threshold) each. The
-// rest stays free, so a tenant that holds nothing is admitted at once. This is
-// the dynamic threshold of Choudhury and Hahne, "Dynamic Queue Length Thresholds
-// for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998.
+// threshold is the maximum ratio of the units of one tenant to the free capacity. A
+// single tenant gets threshold/(1+threshold) = 80 % of the capacity; N tenants whose
+// demand exceeds their share get threshold/(1+N*threshold) each. The rest stays free,
+// so a tenant that holds nothing is admitted at once. This is the dynamic threshold of
+// Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet
+// Switches", IEEE/ACM Transactions on Networking 6(2), 1998.
 const threshold = 4
 
-// Pool is a weighted semaphore that is divided among tenants. The unit is the
-// caller's: requests, runs or bytes. It may be used concurrently.
+// Pool is a weighted semaphore that is divided among tenants. The caller chooses the
+// unit: requests, runs or bytes. It may be used concurrently.
 type Pool struct {
 	mu       sync.Mutex
 	capacity int64
 	held     int64
-	tenants  map[string]int64   // what each tenant holds; absent: nothing
-	queues   map[string][]*wait // of the tenants that wait, first come first
+	tenants  map[string]int64   // units held; absent: 0
+	queues   map[string][]*wait // pending calls of Wait, FIFO per tenant
 }
 
-// wait is a call of Wait that was not granted yet.
+// wait is a pending call of Wait.
 type wait struct {
 	n       int64
 	granted chan struct{} // closed with mu held
@@ -92,7 +92,7 @@ func (p *Pool) abandon(ctx context.Context, tenant string, w *wait) error {
 	for i, other := range p.queues[tenant] {
 		if other == w {
 			p.dequeue(tenant, i)
-			p.grant() // the next one may want less
+			p.grant() // the next call may need fewer units
 			return ctx.Err()
 		}
 	}
@@ -108,7 +108,7 @@ func (p *Pool) dequeue(tenant string, i int) {
 	}
 }
 
-// grant gives what is free to those that wait.
+// grant grants free units to pending calls.
 func (p *Pool) grant() {
 	for len(p.queues) > 0 {
 		least, found := "", false
@@ -157,8 +157,8 @@ func (p *Pool) Move(from, to string, n int64) bool {
 	return true
 }
 
-// Resize changes the capacity. Units that are held stay held, and no more are
-// granted until they fit.
+// Resize changes the capacity. Held units stay held, and no more are granted until
+// they fit.
 func (p *Pool) Resize(capacity int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *Pool) Resize(capacity int64) {
 	p.grant()
 }
 
-// Used returns the units that are held in all.
+// Used returns the number of units that all tenants hold.
 func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +183,7 @@ func (p *Pool) Queued() (n int) {
 	return n
 }
 
-// Held returns the units that are held, in all and by tenant.
+// Held returns the number of held units, in total and by tenant.
 func (p *Pool) Held() (total int64, tenants map[string]int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"cairn/bus/admission"
 )
 
-// acquireAll takes units of n for the tenant until the pool refuses, and
-// returns how many units the tenant got.
+// acquireAll acquires n units at a time for the tenant until the pool refuses, and
+// returns the total.
 func acquireAll(p *admission.Pool, tenant string, n int64) (total int64) {
 	for p.Acquire(tenant, n) {
 		total += n

@@ -16,18 +16,18 @@ import (
 const (
 	// pause is the interval of retries while a cluster is not ready.
 	pause = 250 * time.Millisecond
-	// saidEvery is the interval of the log line that reports the wait.
+	// saidEvery is the interval of the log line that reports the retries.
 	saidEvery = 10 * time.Second
 )
 
-// Copies say how many servers keep a bucket, which, and how large it may grow. The
-// zero value leaves an existing bucket as it is; a new one is kept once, anywhere,
-// without a limit.
+// Copies configures the replication, placement and size limit of a bucket. The zero
+// value leaves an existing bucket unchanged; a new one gets one replica without
+// placement or limit.
 type Copies struct {
-	Replicas int      // servers; 0: as it is, and 1 at first
-	Cluster  string   // of the servers; empty: any
-	Tags     []string // that the servers have, all of them; none: any
-	Storage  Storage  // of all buckets together, on each server
+	Replicas int      // number of replicas; 0: unchanged, 1 for a new bucket
+	Cluster  string   // cluster to place the replicas in; empty: any
+	Tags     []string // tags that a server must have to hold a replica; none: any server
+	Storage  Storage  // limit of all buckets together, on each server
 }
 
 // ErrNoStream is the error for a stream that no operator has created yet.
@@ -39,7 +39,7 @@ func Bind(ctx context.Context, js jetstream.JetStream, name string) (jetstream.S
 	return BindStream(ctx, js, stream(name))
 }
 
-// BindStream is Bind for a stream that is no bucket.
+// BindStream is Bind for a stream that is not a bucket.
 func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jetstream.Stream, err error) {
 	err = Await(ctx, js, "open stream "+name, func() error {
 		s, err = js.Stream(ctx, name)
@@ -52,9 +52,8 @@ func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jet
 }
 
 // Setup creates the bucket's stream, or upgrades the configuration of one that
-// exists. shape adds what this bucket has of its own to the stream of a KV bucket
-// (ADR-8). While the servers of a cluster are too few to answer, or to keep so
-// many copies, it waits, until ctx ends.
+// exists. shape changes the default configuration of a KV bucket (ADR-8). While the
+// cluster has no quorum, or fewer servers than replicas, Setup waits until ctx ends.
 func Setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
 	err = Await(ctx, js, "set up bucket "+name, func() error {
 		s, err = setup(ctx, js, name, copies, shape)
@@ -75,8 +74,8 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	return kv, nil
 }
 
-// Await retries do while a cluster is not ready for it or a stream is missing,
-// until ctx ends, and logs the reason.
+// Await retries do while the cluster is not ready or a stream is missing, until ctx
+// ends, and logs the reason.
 func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
 	for said := (time.Time{}); ; {
 		err := do()
@@ -105,7 +104,7 @@ func clustered(js jetstream.JetStream) bool {
 	return js.Conn().ConnectedClusterName() != "" || !js.Conn().IsConnected()
 }
 
-// unready reports whether err is of a cluster that may yet come to work.
+// unready reports whether err is temporary: the cluster may become ready.
 func unready(js jetstream.JetStream, err error) bool {
 	if !clustered(js) {
 		return false
@@ -118,16 +117,15 @@ func unready(js jetstream.JetStream, err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// What the server says of fewer servers than there are to be replicas: of a
-// cluster (nats-server, JSClusterNoPeersErrF), and of one that is alone
-// (JSStreamReplicasNotSupportedErr).
+// Error descriptions for fewer servers than replicas: of a cluster (nats-server,
+// JSClusterNoPeersErrF), and of a stand-alone server (JSStreamReplicasNotSupportedErr).
 const (
 	noPeers = 10005
 	alone   = 10074
 )
 
-// TooFew reports whether a stream was refused because there are fewer servers
-// than it is to have copies.
+// TooFew reports whether a stream was rejected because there are fewer servers than
+// replicas.
 func TooFew(err error) bool {
 	var refused *jetstream.APIError
 	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
@@ -157,7 +155,7 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return s, tooSmall(err, c)
 		}
-		return setup(ctx, js, name, copies, shape) // another has just made it, with an ID of its own
+		return setup(ctx, js, name, copies, shape) // created concurrently with another ID
 	case err != nil:
 		return nil, err
 	default:
@@ -176,7 +174,7 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 
 func stream(name string) string { return StreamPrefix + name }
 
-// settle sets replicas and placement of c, given the existing configuration; nil: none.
+// settle sets replicas and placement of c, given the existing configuration or nil.
 func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 	c.Replicas = max(1, k.Replicas)
 	if before != nil && k.Replicas == 0 {
@@ -187,8 +185,8 @@ func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 	}
 	if before == nil {
 		Identify(c)
-		// A server does not change the mode of a stream, and takes "async" for one
-		// replica only: a bucket that may grow does without.
+		// A server does not change the persist mode of a stream, and accepts "async" only for
+		// one replica: a bucket that may get replicas later does not use it.
 		if clustered {
 			c.PersistMode = jetstream.DefaultPersistMode
 		}
@@ -200,8 +198,8 @@ func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
 	c.PersistMode, c.Metadata = before.PersistMode, before.Metadata
 }
 
-// Outdated reports whether a write was refused because its subject has moved
-// on. A replicated stream says so with a code of its own.
+// Outdated reports whether a write was rejected because of its expected sequence. A
+// replicated stream returns a different error code.
 func Outdated(err error) bool {
 	var refused *jetstream.APIError
 	return errors.As(err, &refused) &&

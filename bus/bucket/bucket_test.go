@@ -10,7 +10,7 @@ import (
 	"cairn/bus/bustest"
 )
 
-// TestMadeAtOnce has several make one bucket at the same time: all get the same.
+// TestMadeAtOnce creates one bucket concurrently: all callers get the same one.
 func TestMadeAtOnce(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// flushTTL is how long a marker of a Flusher that has ended stays.
+// flushTTL is the TTL of a marker, for a Flusher that does not purge it.
 const flushTTL = "60s"
 
 // Flusher makes the server hand acknowledged messages of a stream to the
@@ -25,14 +25,13 @@ const flushTTL = "60s"
 // purges a marker, which was published for that. Concurrent writers share a flush.
 type Flusher struct {
 	js     jetstream.JetStream
-	name   string // of the stream
-	marker string // subject
+	name   string // name of the stream
+	marker string // subject of the marker
 	flush  *round
 }
 
-// NewFlusher returns a Flusher of the bucket of the name, which Open opened as
-// s, or nil where acknowledged messages have been written: outside of async
-// persist mode.
+// NewFlusher returns a Flusher of the named bucket with the stream s, or nil if the
+// stream is not in async persist mode, in which acknowledged messages may be unwritten.
 func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jetstream.Stream) (*Flusher, error) {
 	if s.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// identity is where a stream's settings have the ID of its bucket.
+// identity is the metadata key of a stream with the ID of its bucket.
 const identity = "cairn-id"
 
 // Identify gives a new bucket a unique ID.

@@ -5,23 +5,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The buckets.
+// Names of the buckets.
 const (
 	Catalog    = "catalog"
 	Tags       = "tags"
-	Embeddings = "embeddings" // a cache: the oldest messages make room
+	Embeddings = "embeddings" // a cache: the oldest messages are discarded
 	Quarantine = "aside"
 	Keys       = "keys"
 )
 
-// What ADR-8 calls the parts of a bucket.
+// Naming scheme of KV buckets (ADR-8).
 const (
-	// StreamPrefix is before the name of a bucket in that of its stream.
+	// StreamPrefix precedes the name of a bucket in the name of its stream.
 	StreamPrefix = "KV_"
-	// SubjectPrefix is before the name of a bucket, a dot and a key in the subject
-	// of the key.
+	// SubjectPrefix precedes the name of a bucket, a dot and a key in the subject of the key.
 	SubjectPrefix = "$KV."
-	// operation is the header that marks what is not a value.
+	// operation is the header of a delete or purge marker.
 	operation = "KV-Operation"
 )
 
@@ -32,8 +31,8 @@ func Marker(subject string) *nats.Msg {
 	return msg
 }
 
-// Removes reports whether a message with the header is a marker: ours, or one
-// of a purge by hand or by the server.
+// Removes reports whether the header is that of a delete marker: from Marker, a manual
+// purge or the server.
 func Removes(h nats.Header) bool {
 	op := h.Get(operation)
 	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""

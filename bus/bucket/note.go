@@ -8,20 +8,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Note is in a cluster while one of its nodes brings what it kept when it was
-// alone: until then what the cluster has is not whole, whether the node is there
-// or not.
+// Note marks a migration: one node copies the data that it stored while it was
+// stand-alone to the cluster. Until the note is removed, the data of the cluster is
+// incomplete, even while that node is down.
 type Note struct {
-	Node string // that brings; empty: there is no note
-	ID   string // of this note, unlike all others
+	Node string // the migrating node; empty: there is no note
+	ID   string // unique ID of the note
 }
 
-// NoteStream is an empty stream, whose settings are the note.
+// NoteStream is the name of an empty stream whose metadata contains the note.
 const NoteStream = "CAIRN_BRINGING"
 
 const noteNode, noteID = "cairn-node", "cairn-note"
 
-// ReadNote is the note of the cluster that js is connected to.
+// ReadNote returns the note of the cluster, or the zero value if there is none.
 func ReadNote(ctx context.Context, js jetstream.JetStream) (Note, error) {
 	s, err := js.Stream(ctx, NoteStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -34,7 +34,7 @@ func ReadNote(ctx context.Context, js jetstream.JetStream) (Note, error) {
 	return Note{m[noteNode], m[noteID]}, nil
 }
 
-// Write puts the note where there is none, on so many servers.
+// Write creates the note with the given number of replicas.
 func (n Note) Write(ctx context.Context, js jetstream.JetStream, copies int) error {
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: NoteStream, Description: "node " + n.Node + " brings its data; without it, the cluster is not whole",
@@ -46,7 +46,7 @@ func (n Note) Write(ctx context.Context, js jetstream.JetStream, copies int) err
 	return nil
 }
 
-// Remove takes the note away, if it is there.
+// Remove deletes the note if it exists.
 func (n Note) Remove(ctx context.Context, js jetstream.JetStream) error {
 	if err := js.DeleteStream(ctx, NoteStream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("tell the cluster that node %s has brought its data: %w", n.Node, err)
@@ -54,7 +54,7 @@ func (n Note) Remove(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// Mark says in the settings of a stream that it is one of those the note is about.
+// Mark adds the ID of the note to the metadata of a stream that the migration creates.
 func (n Note) Mark(c *jetstream.StreamConfig) {
 	if c.Metadata == nil {
 		c.Metadata = map[string]string{}
@@ -62,5 +62,5 @@ func (n Note) Mark(c *jetstream.StreamConfig) {
 	c.Metadata[noteID] = n.ID
 }
 
-// Marks reports whether the stream has the mark.
+// Marks reports whether the stream has the ID of the note in its metadata.
 func (n Note) Marks(s *jetstream.StreamInfo) bool { return s.Config.Metadata[noteID] == n.ID }

@@ -11,19 +11,19 @@ import (
 	"cairn/schemas"
 )
 
-// patience bounds an operation on a bucket. A healthy cluster replies in milliseconds;
-// one without a leader or quorum does not reply for seconds.
+// patience is the timeout of an operation on a bucket. A healthy cluster replies in
+// milliseconds; one without a leader or quorum does not reply for seconds.
 const patience = 2500 * time.Millisecond
 
-// Bounded returns the result of do on the store of the name, such as "tag store",
-// or schemas.ErrUnavailable when it takes longer than a bucket is waited for, after
-// which a write may have been done, or when the store is full.
+// Bounded returns the result of do on the named store, such as "tag store". It returns
+// schemas.ErrUnavailable if the store is full or the operation times out; a write may
+// have been applied in that case.
 func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := do(limited)
-	// A fence that was begun for somebody else, and an attempt to publish, have
-	// times of their own, which may be over first.
+	// A shared fence and a publish attempt have timeouts of their own, which may expire
+	// before this one.
 	late := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 	if err != nil && late && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS does not say in time that it is kept, or what is: its cluster may have no quorum, or elect a leader"), err)

@@ -22,13 +22,13 @@ import (
 type Reader struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
-	name   string // of the stream
+	name   string // name of the stream
 	fences string // subject of the fence
-	copies bool   // more than one when the bucket was opened
+	copies bool   // more than one replica when the bucket was opened
 	fence  *round
 }
 
-// NewReader reads from the bucket of the name, whose stream is s.
+// NewReader returns a Reader of the named bucket with the stream s.
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
 	return &Reader{
 		js: js, stream: s, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
@@ -39,7 +39,7 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 // fenceKey is a key that no writer uses: neither base64 nor several tokens.
 const fenceKey = "=fence"
 
-// Last is the newest message of the subject, or [jetstream.ErrMsgNotFound].
+// Last returns the newest message of the subject, or [jetstream.ErrMsgNotFound].
 func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	if r.alone() {
 		return r.Leader(ctx, subject)
@@ -59,7 +59,7 @@ func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStream
 		if seen >= least {
 			return msg, nil
 		}
-		select { // this copy has not applied the fence yet, another may have
+		select { // this replica has not applied the fence yet, another may have
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(time.Millisecond):
@@ -67,7 +67,7 @@ func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStream
 	}
 }
 
-// alone reports whether the stream has one copy, on a server in no cluster.
+// alone reports whether the stream has one replica, on a stand-alone server.
 func (r *Reader) alone() bool { return !r.copies && !clustered(r.js) }
 
 // Fence returns a sequence of the stream that is not before any write that was
@@ -120,7 +120,7 @@ func (r *Reader) copy(ctx context.Context, subject string) (msg *jetstream.RawSt
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // of a connection that is closed, it is gone
+	defer func() { _ = sub.Unsubscribe() }() // fails on a closed connection, which has no subscriptions
 	if err := r.js.Conn().PublishRequest("$JS.API.DIRECT.GET."+r.name, inbox, request); err != nil {
 		return nil, 0, err
 	}
@@ -140,7 +140,7 @@ func (r *Reader) copy(ctx context.Context, subject string) (msg *jetstream.RawSt
 		case "204":
 			seen, err = strconv.ParseUint(part.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return msg, seen, err
-		case "404": // not even the fence
+		case "404": // this replica has no message, not even the fence
 			return nil, 0, nil
 		default:
 			return nil, 0, fmt.Errorf("read %s: %s %s", subject, status, part.Header.Get("Description"))

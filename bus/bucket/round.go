@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// roundTimeout bounds an operation that callers share and none of them may cut
-// short.
+// roundTimeout is the timeout of an operation that callers share and none of them may
+// cancel.
 const roundTimeout = patience
 
-// round runs an operation once for all callers that joined before it began. No
-// caller gets the result of an operation that was under way when it called.
+// round coalesces operations: it runs one for all callers that joined before it
+// started. No caller gets the result of an operation that started before its call.
 type round struct {
 	turn chan struct{} // held while an operation runs
 
 	mu   sync.Mutex
-	next *result // that callers may still join
+	next *result // open to further callers
 }
 
-// result is that of an operation.
+// result is the result of an operation.
 type result struct {
 	done chan struct{} // closed when the fields below are set
 	seq  uint64
@@ -27,7 +27,7 @@ type result struct {
 
 func newRound() *round { return &round{turn: make(chan struct{}, 1)} }
 
-// do returns the result of an operation that began after the call.
+// do returns the result of an operation that started after the call.
 func (r *round) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
 	r.mu.Lock()
 	if r.next == nil {

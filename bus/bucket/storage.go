@@ -11,29 +11,29 @@ import (
 	"cairn/schemas"
 )
 
-// shares are the percentages of the storage that buckets may take. The rest is
-// for other streams.
+// shares are the percentages of the storage that buckets may use. The rest is for other
+// streams.
 var shares = map[string]int64{Catalog: 50, Tags: 25, Embeddings: 10, Quarantine: 4, Keys: 1}
 
 const (
 	// DefaultStorage is used where neither a setting nor the NATS account limits
 	// the storage.
 	DefaultStorage = 4 << 30
-	// memoryBytes limits a bucket in memory, of which servers have less.
+	// memoryBytes limits a bucket in memory, which is smaller than disks.
 	memoryBytes = 128 << 20
 	// pressureAt is the percentage from which a bucket or the store is reported.
 	pressureAt = 80
 )
 
-// Storage is how many bytes all buckets together may take on each server.
+// Storage is the storage limit in bytes of all buckets together, on each server.
 type Storage struct {
 	Bytes int64 // 0: unlimited
-	// Initial sets the limits of buckets that have none, and no others.
+	// Initial sets limits only on buckets without one.
 	Initial bool
 }
 
-// FindStorage returns what the NATS account may store on each server, where each
-// bucket has so many replicas.
+// FindStorage returns the storage limit of the NATS account for each server, given the
+// number of replicas.
 func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Storage, error) {
 	account, err := js.AccountInfo(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Sto
 	return Storage{Bytes: DefaultStorage, Initial: true}, nil
 }
 
-// CopiesOf returns the replicas of the bucket, and the storage of which its limit
-// is a share.
+// CopiesOf returns the replicas of the bucket, and the storage of which its limit is a
+// share.
 func CopiesOf(info *jetstream.StreamInfo) Copies {
 	copies := Copies{Replicas: info.Config.Replicas}
 	if share := shares[strings.TrimPrefix(info.Config.Name, StreamPrefix)]; share > 0 && info.Config.MaxBytes > 0 {
@@ -59,7 +59,7 @@ func CopiesOf(info *jetstream.StreamInfo) Copies {
 	return copies
 }
 
-// limit sets MaxBytes of the bucket of the name, which is at before; -1: none.
+// limit sets MaxBytes of the named bucket, given the existing limit; -1: none.
 func (s Storage) limit(c *jetstream.StreamConfig, name string, before int64) {
 	c.MaxBytes = before
 	if s.Bytes == 0 || s.Initial && before > 0 || shares[name] == 0 {
@@ -71,7 +71,7 @@ func (s Storage) limit(c *jetstream.StreamConfig, name string, before int64) {
 	}
 }
 
-// Codes of errors that say that there is no room (nats-server, errors.json).
+// Error codes for exhausted storage (nats-server, errors.json).
 const (
 	accountExceeded = 10002
 	insufficient    = 10023 // the server's limit
@@ -80,7 +80,7 @@ const (
 	storeFailed     = 10077 // the limits of the stream, or the disk
 )
 
-// Full reports whether the server refused a message or a stream for lack of room.
+// Full reports whether the server rejected a message or a stream for lack of storage.
 func Full(err error) bool {
 	var refused *jetstream.APIError
 	if !errors.As(err, &refused) {
@@ -93,7 +93,7 @@ func Full(err error) bool {
 	return false
 }
 
-// tooSmall adds the remedy if the server has no room for the stream.
+// tooSmall adds the remedy to err if the server has too little storage for the stream.
 func tooSmall(err error, c jetstream.StreamConfig) error {
 	if !Full(err) {
 		return err
@@ -101,7 +101,7 @@ func tooSmall(err error, c jetstream.StreamConfig) error {
 	return fmt.Errorf("the NATS server has less than %d bytes for stream %s; lower --storage-limit, or raise the limit of the server: %w", c.MaxBytes, c.Name, err)
 }
 
-// refused returns err as a caller sees it if the store of the name has no room.
+// refused returns schemas.ErrUnavailable if err reports that the named store is full.
 func refused(err error, store string) error {
 	var api *jetstream.APIError
 	if !Full(err) || !errors.As(err, &api) {
@@ -109,14 +109,14 @@ func refused(err error, store string) error {
 	}
 	problem := "is full"
 	if api.ErrorCode == storeFailed && !strings.HasPrefix(api.Description, "maximum ") {
-		problem = "cannot be written" // an error of the disk
+		problem = "cannot be written" // a disk error
 	}
 	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
 }
 
-// Pressures describes each bucket of the names that uses at least 80 % of its
-// limit, and the storage if the account does. A bucket may be absent; a cache is
-// no concern, for it is meant to be full.
+// Pressures describes each of the named buckets that uses at least 80 % of its limit,
+// and the storage if the account does. A bucket may be absent. Callers leave out caches,
+// which are meant to be full.
 func Pressures(ctx context.Context, js jetstream.JetStream, k Copies, names ...string) ([]string, error) {
 	var list []string
 	for _, name := range names {

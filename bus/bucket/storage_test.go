@@ -62,8 +62,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 	}
 }
 
-// TestFull fills a bucket up to each limit there is: the caller learns at once
-// that the store is full.
+// TestFull fills a bucket up to each of its limits: the error is returned without delay.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -1,4 +1,4 @@
-// Package bustest gives tests a real NATS server in their own process.
+// Package bustest runs a real NATS server inside tests.
 package bustest
 
 import (
@@ -11,14 +11,14 @@ import (
 	"cairn/bus"
 )
 
-// Open starts a server with JetStream for the test alone, and connects to it.
+// Open starts a server with JetStream for the test and connects to it.
 func Open(t testing.TB) *bus.Conn {
 	t.Helper()
 	_, conn := Start(t)
 	return conn
 }
 
-// Start is Open for a test that also handles the server.
+// Start is Open for a test that also needs the server.
 func Start(t testing.TB) (*bus.Server, *bus.Conn) {
 	t.Helper()
 	server, err := bus.StartServer(t.TempDir(), "")
@@ -46,8 +46,8 @@ func Service(t testing.TB, conn *bus.Conn, name string) *bus.Service {
 	return start(t, conn, name, slog.DiscardHandler)
 }
 
-// Fragile is Service for a fuzz target: a handler that panics, or answers with
-// what is no JSON, ends the process.
+// Fragile is Service for a fuzz target: a handler that panics, or returns a value that
+// cannot be encoded, ends the process.
 func Fragile(f *testing.F, conn *bus.Conn, name string) *bus.Service {
 	f.Helper()
 	return start(f, conn, name, slog.NewTextHandler(fragile{}, nil))
@@ -55,7 +55,7 @@ func Fragile(f *testing.F, conn *bus.Conn, name string) *bus.Service {
 
 type fragile struct{}
 
-// Write implements io.Writer for a log.
+// Write implements io.Writer for a logger.
 func (fragile) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte(`err="panic: `)) || bytes.Contains(line, []byte(`err="encode `)) {
 		panic(string(line))

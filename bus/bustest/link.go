@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Link forwards connections to the address from one of its own, until cut: then
-// it is silent, as a machine is that stands still, and goes on with mend.
+// Link starts a proxy to the address and returns the address of the proxy. From cut until
+// mend it forwards nothing and closes no connection, like a suspended host.
 func Link(t testing.TB, to string) (at string, cut, mend func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func Link(t testing.TB, to string) (at string, cut, mend func()) {
 		if silent {
 			mend()
 		}
-		_ = listener.Close() // nobody asks it any more
+		_ = listener.Close() // the test is over
 		close(l.ended)
 		l.running.Wait()
 	})
@@ -37,14 +37,14 @@ func Link(t testing.TB, to string) (at string, cut, mend func()) {
 }
 
 type link struct {
-	whole   sync.RWMutex // locked while it is cut
+	whole   sync.RWMutex // write-locked while the link is cut
 	running sync.WaitGroup
 	ended   chan struct{}
 }
 
-// join forwards what comes on a connection, and back.
+// join forwards in both directions between from and a new connection to address.
 func (l *link) join(from net.Conn, address string) {
-	defer func() { _ = from.Close() }() // nothing comes any more
+	defer func() { _ = from.Close() }() // may already be closed
 	to, err := net.Dial("tcp", address)
 	if err != nil {
 		return
@@ -57,7 +57,7 @@ func (l *link) join(from net.Conn, address string) {
 }
 
 func (l *link) copy(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }() // one side ended
+	defer func() { _, _ = to.Close(), from.Close() }() // the end of either connection ends both
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// FreeAddress is one of this machine, host:port, that nobody listens on now.
+// FreeAddress returns a loopback address, host:port, whose port was free just now.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer func() { _ = l.Close() }() // it was only to know the port
+	defer func() { _ = l.Close() }() // only its port is used
 	return l.Addr().String()
 }
 
-// Certificate writes a certificate of 127.0.0.1 that is its own authority, with
-// the serial number, and its key to the folder, in PEM, and gives their paths.
+// Certificate writes a self-signed CA certificate for 127.0.0.1 with the serial number,
+// and its private key, to dir in PEM and returns the paths.
 func Certificate(t testing.TB, dir string, serial int64) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
