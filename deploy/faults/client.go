@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// patience is how long a client waits for an answer.
+	// patience is the timeout of a request.
 	patience = 6 * time.Second
-	// pause is what a client leaves between operations.
+	// pause is the time between two operations of a client.
 	pause = 10 * time.Millisecond
-	// rest is what it leaves after one that failed: the fewer outcomes are
-	// unknown, the more a history says.
+	// rest is the pause after a failed request: the fewer outcomes are unknown, the more
+	// violations the history can reveal.
 	rest = 300 * time.Millisecond
-	// resolvePause is between the beginnings of a client's resolves.
+	// resolvePause is the interval at which a client sends resolve requests.
 	resolvePause = 100 * time.Millisecond
-	// keysFor is how long a key is used: histories of a key stay short.
+	// keysFor is how long a key is used, so that its history stays short.
 	keysFor = 2 * time.Second
-	// keysAtOnce are used by all clients together.
+	// keysAtOnce is the number of keys that all clients share at a time.
 	keysAtOnce = 6
 )
 
-// workload are clients of all nodes, and what they were told.
+// workload is a set of clients of all nodes, with the outcomes of their requests.
 type workload struct {
 	began   time.Time
 	prefix  string
@@ -41,7 +41,7 @@ type workload struct {
 	history History
 
 	mu       sync.Mutex
-	records  map[string]bool // that were registered, and acknowledged
+	records  map[string]bool // acknowledged registrations
 	samples  map[string][]Sample
 	revision uint64
 }
@@ -54,7 +54,7 @@ func newWorkload(https [nodes]string) *workload {
 	}
 }
 
-// tags has a client create, read and delete tags until ctx ends.
+// tags creates, reads and deletes tags until ctx ends.
 func (w *workload) tags(ctx context.Context, client int) {
 	base := "http://" + w.https[client%nodes]
 	for n := 0; ctx.Err() == nil; n++ {
@@ -84,8 +84,8 @@ func (w *workload) tags(ctx context.Context, client int) {
 	}
 }
 
-// do asks an edge, and notes in o what it said. It reports whether the request
-// was sent: to a node that does not listen it was not, and was not done.
+// do performs the operation and stores its outcome in o. It reports whether the request
+// was sent: if the connection is refused, the operation was not applied.
 func (w *workload) do(base string, o *Operation) (sent bool) {
 	var status int
 	var body []byte
@@ -116,8 +116,8 @@ func (w *workload) do(base string, o *Operation) (sent bool) {
 // unsent is the status of a request that did not reach a server.
 const unsent = -1
 
-// ask is the status and body of an answer; 0: none came. What an edge knows has to
-// be as new as the revision least.
+// ask returns the status and body of a response; status 0 means that there was none. least
+// is the minimum revision that the response must include.
 func (w *workload) ask(method, url string, body []byte, least uint64) (int, []byte) {
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
 	if err != nil {
@@ -146,7 +146,7 @@ func (w *workload) ask(method, url string, body []byte, least uint64) (int, []by
 	return res.StatusCode, b.Bytes()
 }
 
-// note counts a request of the kind that was asked at the time.
+// note adds a sample of the kind for a request that was sent at the given time.
 func (w *workload) note(kind string, client int, at time.Duration, failed bool) {
 	took := time.Since(w.began) - at
 	w.mu.Lock()
@@ -154,7 +154,7 @@ func (w *workload) note(kind string, client int, at time.Duration, failed bool) 
 	w.samples[kind] = append(w.samples[kind], Sample{Node: client % nodes, Call: at, Took: took, Failed: failed})
 }
 
-// register has a client register records until ctx ends.
+// register registers records until ctx ends.
 func (w *workload) register(ctx context.Context, client int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		w.registerOne(client, fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n))
@@ -178,8 +178,8 @@ func (w *workload) registerOne(client int, id string) bool {
 	return true
 }
 
-// resolve has a client resolve a record by its id until ctx ends, every so often,
-// whether it was answered before or not.
+// resolve resolves one record by its id until ctx ends, at a constant rate, whether earlier
+// requests have completed or not.
 func (w *workload) resolve(ctx context.Context, client int) {
 	id := fmt.Sprintf("faults%s.r%d", w.prefix, client)
 	for !w.registerOne(client, id) && ctx.Err() == nil {
@@ -198,8 +198,8 @@ func (w *workload) resolve(ctx context.Context, client int) {
 	}
 }
 
-// lost are the registrations that were acknowledged and that an edge does not
-// know, which has to be as new as the newest.
+// lost returns the acknowledged registrations that an edge does not return for a request with
+// the newest revision as the minimum.
 func (w *workload) lost() (lost []string) {
 	for id := range w.records {
 		for _, at := range w.https {

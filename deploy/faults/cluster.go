@@ -21,20 +21,20 @@ import (
 	"cairn/schemas"
 )
 
-// nodes is how many there are.
+// nodes is the size of the cluster.
 const nodes = 3
 
-// cluster are processes of "cairn up", each reached by the others over links.
+// cluster is a set of "cairn up" processes whose routes go through links.
 type cluster struct {
 	program, dir        string
 	https, natss, routs [nodes]string
 	links               [nodes][nodes]*link // from, to
 	procs               [nodes]*exec.Cmd
 	logs                [nodes]*os.File
-	mounted             []string // disks of the nodes; none: they share that of dir
+	mounted             []string // mounted disks of the nodes; none: all use the disk of dir
 }
 
-// newCluster starts the nodes, with their data and logs below dir.
+// newCluster allocates addresses and links for the nodes. It starts none of them.
 func newCluster(ctx context.Context, program, dir string) (*cluster, error) {
 	c := &cluster{program: program, dir: dir}
 	for i := range nodes {
@@ -44,7 +44,7 @@ func newCluster(ctx context.Context, program, dir string) (*cluster, error) {
 				return nil, err
 			}
 			*at = l.Addr().String()
-			defer func() { _ = l.Close() }() // taken until all have one
+			defer func() { _ = l.Close() }() // keeps the port until all addresses are allocated
 		}
 	}
 	for i := range nodes {
@@ -73,7 +73,7 @@ func (c *cluster) run(i int) error {
 	if err != nil {
 		return err
 	}
-	// What the nodes tell each other leads nowhere, so that all goes over links.
+	// Gossiped routes are unreachable, so that all traffic goes through links.
 	cmd := exec.Command(c.program, "up", "--http", c.https[i], "--nats-listen", c.natss[i], "--data", filepath.Join(c.folder(i), "data"),
 		"--model", "offline:", "--cluster", "faults", "--node", name(i), "--cluster-listen", c.routs[i], "--cluster-advertise", "127.0.0.1:1",
 		"--routes", strings.Join(routes, ","), "--log-level", "warn") // #nosec G204 -- the program is this one
@@ -87,22 +87,22 @@ func (c *cluster) run(i int) error {
 
 func name(i int) string { return "node" + strconv.Itoa(i) }
 
-// kill ends the node at once.
+// kill sends SIGKILL to the node and waits for its end.
 func (c *cluster) kill(i int) {
 	if c.procs[i] == nil {
 		return
 	}
-	_ = c.procs[i].Process.Kill() // one that is over needs none
-	_ = c.procs[i].Wait()         // it was killed
+	_ = c.procs[i].Process.Kill() // fails if it has already exited
+	_ = c.procs[i].Wait()         // reports the signal
 	_ = c.logs[i].Close()
 	c.procs[i] = nil
 }
 
-// stop has the node stand still, until cont.
+// stop suspends the node until cont.
 func (c *cluster) stop(i int) error { return c.procs[i].Process.Signal(syscall.SIGSTOP) }
 func (c *cluster) cont(i int) error { return c.procs[i].Process.Signal(syscall.SIGCONT) }
 
-// isolate cuts the node off, until mend.
+// isolate partitions the node from the others until mend.
 func (c *cluster) isolate(i int) {
 	for j := range nodes {
 		if i != j {
@@ -122,7 +122,7 @@ func (c *cluster) mend() {
 	}
 }
 
-// well waits until all nodes say that all is well, with every service.
+// well waits until all nodes are healthy.
 func (c *cluster) well(ctx context.Context) error {
 	for i := 0; i < nodes; {
 		if c.healthy(ctx, i) {
@@ -138,7 +138,7 @@ func (c *cluster) well(ctx context.Context) error {
 	return nil
 }
 
-// healthy reports whether the node says that it lacks nothing.
+// healthy reports whether the health status of the node is ok.
 func (c *cluster) healthy(ctx context.Context, i int) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.https[i]+"/health", nil)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *cluster) healthy(ctx context.Context, i int) bool {
 	return json.UnmarshalRead(res.Body, &h) == nil && h.Status == schemas.StatusOK
 }
 
-// leader is the node that leads the bucket; 0 when nobody says.
+// leader returns the node that leads the bucket, or 0 if the leader is unknown.
 func (c *cluster) leader(ctx context.Context, of string) int {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -166,7 +166,7 @@ func (c *cluster) leader(ctx context.Context, of string) int {
 	if err != nil || s.CachedInfo().Cluster == nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(strings.TrimPrefix(s.CachedInfo().Cluster.Leader, "node")) // 0 for nobody
+	n, _ := strconv.Atoi(strings.TrimPrefix(s.CachedInfo().Cluster.Leader, "node")) // 0 without a leader
 	return n
 }
 

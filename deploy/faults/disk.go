@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// diskSize is how much a node's disk holds, in MiB.
+	// diskSize is the capacity of a node's disk in MiB.
 	diskSize = 192
 	filler   = "filler"
 )
 
-// disks gives each node a small disk of its own. Only root on Linux may; who may
-// not has none that are full, and no power that fails.
+// disks mounts a small disk for each node, which requires root on Linux. Without disks,
+// Run injects no full disks and no power failures.
 func (c *cluster) disks() error {
 	for i := range nodes {
 		if err := os.MkdirAll(c.folder(i), 0o700); err != nil {
@@ -42,13 +42,13 @@ func (c *cluster) undisk() error {
 	return errors.Join(errs...)
 }
 
-// fill leaves no room on the node's disk.
+// fill fills the node's disk.
 func (c *cluster) fill(i int) error {
 	f, err := os.Create(filepath.Join(c.folder(i), filler))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // what counts is that it is full
+	defer func() { _ = f.Close() }() // the error is irrelevant once the disk is full
 	for block := make([]byte, 1<<20); len(block) > 0; {
 		_, err := f.Write(block)
 		switch {
@@ -61,8 +61,8 @@ func (c *cluster) fill(i int) error {
 	return nil
 }
 
-// diskFull fills the node's disk, makes room again, and starts the node again as
-// its keeper has to: nats-server gives up JetStream when it cannot write.
+// diskFull fills the node's disk, frees it again, and restarts the node, which is
+// necessary because nats-server disables JetStream after a failed write.
 func diskFull(ctx context.Context, c *cluster, node int) error {
 	if err := c.fill(node); err != nil {
 		return err
@@ -75,11 +75,11 @@ func diskFull(ctx context.Context, c *cluster, node int) error {
 	return c.run(node)
 }
 
-// powerFails takes the power from the nodes at once: what their disks had not
-// synced is gone. Then they are started again.
+// powerFails simulates a simultaneous power failure of the nodes: their disks lose all
+// data that was not synced. Then it restarts the nodes.
 func (c *cluster) powerFails(ctx context.Context, list ...int) error {
 	for _, i := range list {
-		if err := c.stop(i); err != nil { // it does not see its disk fail
+		if err := c.stop(i); err != nil { // the process must not see its disk fail
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What clients do, as Result counts it. Resolved are by id, and asked at a rate
-// whether the ones before were answered or not.
+// Kinds of requests. Records are resolved by id at a constant rate, whether earlier
+// requests have completed or not.
 const (
 	Written    = "tag written"
 	Reading    = "tag read"
@@ -14,26 +14,26 @@ const (
 	Resolved   = "record resolved"
 )
 
-// Kinds are what clients do.
+// Kinds returns all kinds of requests.
 func Kinds() []string { return []string{Written, Reading, Registered, Resolved} }
 
-// Sample is a request that reached a node, and when, since the beginning.
+// Sample is a request that reached a node. Call is the time since the start of the workload.
 type Sample struct {
 	Node   int
 	Call   time.Duration
 	Took   time.Duration
-	Failed bool // to be answered as it should be
+	Failed bool // an error, or no response
 }
 
-// Effect is what a fault did to requests of one kind at the nodes that it was not of.
+// Effect is the effect of a fault on requests of one kind at the other nodes.
 type Effect struct {
 	Asked, Failed int
 	P99           time.Duration
-	None          time.Duration // longest time in which none was answered
+	None          time.Duration // longest time without a successful response
 }
 
-// EffectOf is the effect on the requests between from and until at all nodes but
-// the one; -1: at all.
+// EffectOf returns the effect on the requests between from and until at all nodes except
+// but; -1 excludes none.
 func EffectOf(list []Sample, but int, from, until time.Duration) (e Effect) {
 	var times, answered []time.Duration
 	for _, s := range list {
@@ -55,7 +55,7 @@ func EffectOf(list []Sample, but int, from, until time.Duration) (e Effect) {
 	return e
 }
 
-// gap is the longest time between from and until in which nothing is.
+// gap returns the longest time between from and until without an element of list.
 func gap(list []time.Duration, from, until time.Duration) (longest time.Duration) {
 	slices.Sort(list)
 	last := from

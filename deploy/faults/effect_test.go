@@ -7,8 +7,8 @@ import (
 	"cairn/deploy/faults"
 )
 
-// A third of the requests at healthy nodes hang, and there is hardly a moment
-// without an answer.
+// A third of the requests at healthy nodes time out, while the longest time without a
+// response stays short.
 func TestEffectShowsAThirdThatHangs(t *testing.T) {
 	t.Parallel()
 	var list []faults.Sample

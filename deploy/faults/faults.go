@@ -1,6 +1,7 @@
-// Package faults runs three "cairn up" that are one cluster, lets nodes die, stand
-// still and be cut off while clients of all of them work, and checks that what the
-// clients were told is linearizable, and that nothing acknowledged is lost.
+// Package faults runs a cluster of three "cairn up" processes and injects faults (killed,
+// suspended and partitioned nodes, full disks, power failures) while clients use all nodes.
+// It then checks that the history of the clients is linearizable and that no acknowledged
+// write is lost.
 package faults
 
 import (
@@ -15,48 +16,48 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Options say what is run.
+// Options configures a run.
 type Options struct {
-	Program string        // cairn
-	Dir     string        // an empty folder for data, logs, and the page of a violation
-	For     time.Duration // how long faults are made
-	Clients int           // of the tags, all nodes together; as many as nodes register records, and resolve one
-	Without bool          // faults: to know what is so without them
-	Log     func(string)  // is told what is done
+	Program string        // path of the cairn executable
+	Dir     string        // empty directory for data, logs and the page of a violation
+	For     time.Duration // duration of the fault injection
+	Clients int           // number of tag clients in total; each node also has one client that registers records and one that resolves one
+	Without bool          // without faults, as a baseline
+	Log     func(string)  // receives progress messages; nil: none
 }
 
-// Fault is one that was made.
+// Fault is an injected fault.
 type Fault struct {
 	What    string
-	Node    int               // that it was of; -1: all
-	At      time.Duration     // since the beginning
-	Effects map[string]Effect // by kind of request, from the fault until the next
+	Node    int               // the faulty node; -1: all
+	At      time.Duration     // since the start of the workload
+	Effects map[string]Effect // by kind of request, until the next fault
 }
 
-// Result is what became of it.
+// Result is the result of a run.
 type Result struct {
 	Took                              time.Duration
 	Operations, Unknown               int
-	Writes, Reads, Refused, Registers int // that were answered
+	Writes, Reads, Refused, Registers int // completed operations
 	Faults                            []Fault
-	Lost                              []string // registrations that were acknowledged, and are not there
+	Lost                              []string // ids of acknowledged registrations that are missing
 	Verdict                           porcupine.CheckResult
-	Page                              string // HTML of what was not linearizable; empty: all was
+	Page                              string // path of the HTML page of a violation; empty: none
 }
 
-// OK reports whether everything was as promised.
+// OK reports whether the history is linearizable and no registration is lost.
 func (r Result) OK() bool { return r.Verdict == porcupine.Ok && len(r.Lost) == 0 }
 
 const (
-	// up is how long the nodes may take until all is well.
+	// upTime is the maximum time until all nodes are healthy.
 	upTime = 2 * time.Minute
-	// calm is between the end of a fault and the next.
+	// calm is the time between the end of a fault and the next one.
 	calm = 4 * time.Second
-	// checkTime bounds the check of the history.
+	// checkTime is the timeout of the linearizability check.
 	checkTime = 2 * time.Minute
 )
 
-// Run makes faults for as long as o says, and checks what came of them.
+// Run injects faults as configured by o and checks the history.
 func Run(ctx context.Context, o Options) (r Result, err error) {
 	c, err := newCluster(ctx, o.Program, o.Dir)
 	if err != nil {
@@ -109,7 +110,7 @@ func ready(ctx context.Context, c *cluster) error {
 	return c.well(ctx)
 }
 
-// make makes one fault after the other, each once before any again.
+// make injects faults of all kinds in turn.
 func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Fault, err error) {
 	sleep(ctx, calm)
 	kinds := kinds
@@ -141,24 +142,24 @@ func (o Options) make(ctx context.Context, c *cluster, w *workload) (made []Faul
 	return made, ctx.Err()
 }
 
-// kind is a kind of faults.
+// kind is a kind of fault.
 type kind struct {
-	what  string // with the node, unless it is of all
+	what  string // description, formatted with the node's name unless it affects all
 	which which
-	disk  bool // needs disks of their own for the nodes
+	disk  bool // requires a disk for each node
 	make  func(ctx context.Context, c *cluster, node int) error
 }
 
-// which nodes a fault is of.
+// which selects the nodes that a fault affects.
 type which int
 
 const (
-	leader which = iota // of the tags
+	leader which = iota // of the tag bucket
 	anyone
 	everyone
 )
 
-// kinds are the faults there are, in order.
+// kinds lists all faults in order.
 var kinds = []kind{
 	{"kill -9 of %s, the leader; started again after 8 s", leader, false, func(ctx context.Context, c *cluster, node int) error {
 		c.kill(node)
@@ -190,7 +191,7 @@ func cutOff(ctx context.Context, c *cluster, node int) error {
 	return nil
 }
 
-// judge counts and checks.
+// judge counts the operations and checks the history.
 func (r *Result) judge(w *workload, made []Fault, dir string) error {
 	list := w.history.Operations()
 	for _, o := range list {

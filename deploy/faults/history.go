@@ -8,52 +8,52 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Action is what a client does to a key.
+// Action is an operation of a client on a key.
 type Action string
 
 // The actions of a history.
 const (
-	Create Action = "create" // once only
+	Create Action = "create" // fails if the key exists
 	Read   Action = "read"
-	Delete Action = "delete" // absent is no error
+	Delete Action = "delete" // succeeds if the key is absent
 )
 
-// Operation is what a client did, and was told.
+// Operation is an operation of a client with its outcome.
 type Operation struct {
 	Client   int
 	Action   Action
 	Key      string
-	Value    string // that is created, or was read; empty: nothing is there
-	Refused  bool   // of a create: something is there
-	Unknown  bool   // whether it was done: it was answered with an error, or not at all
+	Value    string // value that was created or read; empty: the key is absent
+	Refused  bool   // a create failed because the key exists
+	Unknown  bool   // error or no response: it may have been applied
 	Call     time.Duration
-	Returned time.Duration // since the beginning
+	Returned time.Duration // like Call, since the start of the workload
 }
 
-// History is what clients did. It may be used concurrently.
+// History is a list of operations. It may be used concurrently.
 type History struct {
 	mu   sync.Mutex
 	list []Operation
 }
 
-// Add notes an operation.
+// Add appends an operation.
 func (h *History) Add(o Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.list = append(h.list, o)
 }
 
-// Operations are those noted so far.
+// Operations returns a copy of the list.
 func (h *History) Operations() []Operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.list)
 }
 
-// Check says whether the operations can be put in an order in which each was
-// done at one moment between its call and its return. An operation of unknown
-// outcome may have been done at any time after its call, or never; an unknown
-// read says nothing. page writes what was looked at, as a page of HTML.
+// Check reports whether the operations are linearizable: whether each can have taken effect
+// at one moment between its call and its return. An operation of unknown outcome may have
+// taken effect at any time after its call, or never; unknown reads are ignored. patience is
+// the timeout of the check. page writes a visualization of the history as HTML.
 func Check(list []Operation, patience time.Duration) (verdict porcupine.CheckResult, page func(path string) error) {
 	var last time.Duration
 	for _, o := range list {
@@ -75,7 +75,7 @@ func Check(list []Operation, patience time.Duration) (verdict porcupine.CheckRes
 	return verdict, func(path string) error { return porcupine.VisualizePath(model, info, path) }
 }
 
-// register is a key: nothing is there, or the value that was created.
+// register models a key: absent (the empty string), or the value that was created.
 var register = porcupine.NondeterministicModel{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}
@@ -104,7 +104,7 @@ var register = porcupine.NondeterministicModel{
 	},
 }
 
-// step is what may be there after the operation, if it may follow the state.
+// step returns the possible states after the operation; none if state does not permit it.
 func step(state string, o Operation) []any {
 	var after []any
 	switch {

@@ -9,7 +9,7 @@ import (
 	"cairn/deploy/faults"
 )
 
-// op is an operation on one key, from second call to second returned.
+// op returns an operation on one key; call and returned are in seconds.
 func op(action faults.Action, value string, call, returned time.Duration) faults.Operation {
 	return faults.Operation{Action: action, Key: "k", Value: value, Call: call * time.Second, Returned: returned * time.Second}
 }
@@ -17,7 +17,7 @@ func op(action faults.Action, value string, call, returned time.Duration) faults
 func unknown(o faults.Operation) faults.Operation { o.Unknown = true; return o }
 func refused(o faults.Operation) faults.Operation { o.Refused = true; return o }
 
-// The checker takes what may be, and refuses what may not.
+// Linearizable histories are accepted, and others rejected.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	const create, read, remove = faults.Create, faults.Read, faults.Delete

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// link forwards connections to a node, as long as it is not cut. A cut link is
-// silent, as a network is: nothing is refused, and nothing comes.
+// link is a proxy to a node. While it is cut it forwards nothing and closes no
+// connection, like a partitioned network.
 type link struct {
 	listener net.Listener
 	target   string
 	running  sync.WaitGroup
 
 	mu    sync.Mutex
-	whole chan struct{} // closed while nothing is cut
+	whole chan struct{} // closed unless the link is cut
 	conns map[net.Conn]bool
 }
 
@@ -38,7 +38,7 @@ func (l *link) accept() {
 	}
 }
 
-// join forwards what comes on a connection, and back.
+// join forwards in both directions between from and a new connection to the target.
 func (l *link) join(from net.Conn) {
 	defer l.drop(from)
 	if !l.hold(from) {
@@ -58,9 +58,9 @@ func (l *link) join(from net.Conn) {
 	back.Wait()
 }
 
-// copy forwards until either side ends, and then ends both.
+// copy forwards until either connection ends, and then closes both.
 func (l *link) copy(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }() // they end either way
+	defer func() { _, _ = to.Close(), from.Close() }() // may already be closed
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -93,18 +93,18 @@ func (l *link) hold(c net.Conn) bool {
 func (l *link) drop(c net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = c.Close() // nobody reads it any more
+	_ = c.Close() // may already be closed
 	delete(l.conns, c)
 }
 
-// cut stops what comes and goes.
+// cut stops forwarding in both directions.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.whole = make(chan struct{})
 }
 
-// mend lets everything through again, what was held back first.
+// mend resumes forwarding, beginning with the data that was held back.
 func (l *link) mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *link) close() error {
 	err := l.listener.Close()
 	l.mu.Lock()
 	for c := range l.conns {
-		_ = c.Close() // both ends go on their own
+		_ = c.Close() // unblocks join
 	}
 	l.conns = nil
 	l.mu.Unlock()

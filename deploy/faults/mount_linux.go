@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount has a disk of so many MiB at the folder, in the file beside it, which is
-// made unless it is there. It is ext4, which loses what was not synced, and no
-// more, when its power fails.
+// mount mounts a disk with size MiB at the directory. Its image is the file beside it with
+// the extension .img, which is created if it does not exist. It is ext4, which on a power failure loses
+// exactly the data that was not synced.
 func mount(at string, size int64) error {
 	image := at + ".img"
 	if _, err := os.Stat(image); err != nil {
@@ -40,19 +40,19 @@ func unmount(at string) error { return syscall.Unmount(at, 0) }
 
 const (
 	// shutdown is FS_IOC_SHUTDOWN, and noFlush FS_SHUTDOWN_FLAGS_NOLOGFLUSH: the
-	// filesystem stops as it is, and does not write what it has in memory (Linux,
+	// filesystem stops immediately and discards data in memory (Linux,
 	// uapi/linux/fs.h, ext4_force_shutdown).
 	shutdown = 0x8004587d
 	noFlush  = 2
 )
 
-// cutPower has the disk at the folder forget what was not synced. It takes
-// nothing more until it is mounted anew.
+// cutPower makes the filesystem at the directory discard data that was not synced. It rejects
+// further writes until it is mounted again.
 func cutPower(at string) error {
 	f, err := os.Open(at)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened read-only
 	return unix.IoctlSetPointerInt(int(f.Fd()), shutdown, noFlush)
 }
