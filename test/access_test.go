@@ -184,9 +184,13 @@ func TestStreamOfAnEndedKey(t *testing.T) {
 				t.Errorf("the stream of a %s key ends with %v, want AN-401", name, rest)
 			}
 		}
-		other := c.withRole(t, schemas.RoleAnalyst, "$").stream(t, "GET "+revoked.run(), "", after(0))
+		analyst := c.withRole(t, schemas.RoleAnalyst, "$")
+		other := analyst.stream(t, "GET "+revoked.run(), "", after(0))
 		other.until(t, "some words ")
 		other.stop()
+		for _, s := range []*stream{revoked, expired} {
+			analyst.do(t, "DELETE "+s.run(), "")
+		}
 	})
 }
 

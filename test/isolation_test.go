@@ -1,6 +1,7 @@
 package test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -160,6 +161,11 @@ func newOwner(t *testing.T, c *client) *owner {
 	}
 	o.run = mine.follow(t, question(text(script{Say: o.secret + " ", Await: o.secret}), `[{"a":"`+o.secret+`"}]`, `"on_disconnect":"continue"`))
 	o.run.until(t, o.secret+" ")
+	t.Cleanup(func() {
+		if _, err := mine.try(context.Background(), "DELETE "+o.run.run(), ""); err != nil {
+			t.Errorf("cancel the run: %v", err)
+		}
+	})
 	return o
 }
 

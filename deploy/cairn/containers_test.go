@@ -46,7 +46,7 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 // setup creates the streams as the service of the compose file does.
 func (n node) setup(t *testing.T, replicas string) {
 	t.Helper()
-	p := n.container(t, "setup", "All streams are set up", map[string]string{"CAIRN_REPLICAS": replicas})
+	p := n.container(t, "setup", "Created or updated all streams", map[string]string{"CAIRN_REPLICAS": replicas})
 	if code := p.ends(t); code != 0 {
 		t.Fatalf("cairn setup ends with %d:\n%s", code, p.out)
 	}
