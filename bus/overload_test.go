@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/bus/overload"
 	"cairn/schemas"
 )
 
@@ -24,13 +23,11 @@ func TestOverloadIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	service, err := Start(conn, "overload", 1000, slog.New(slog.DiscardHandler))
+	service, err := Start(conn, "overload", 1, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = service.Stop(t.Context()) }()
-	service.gate.Close()
-	service.gate = overload.New(1)
 	held := service.gate.Admit("")
 	err = DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) { return schemas.Nothing{}, nil })
 	if err != nil {
