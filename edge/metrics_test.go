@@ -55,7 +55,7 @@ func TestProbes(t *testing.T) {
 	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
 		t.Errorf("live: %d %s", a.status, a.body)
 	}
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker responds") {
+	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
 		t.Errorf("ready without workers: %d %s, want 503", a.status, a.body)
 	}
 	for _, name := range []string{"tags", "register", "resolve"} {

@@ -188,9 +188,9 @@ func TestHealth(t *testing.T) {
 	}
 	status, h := ask()
 	want := schemas.Health{Service: "cairn", Status: "degraded", Version: bus.Version,
-		Degraded: []string{"analyze: no worker responds cairn.health.analyze"},
+		Degraded: []string{"analyze: no worker answers cairn.health.analyze"},
 		Services: []schemas.Health{state["tags"], state["register"], state["resolve"],
-			{Service: "analyze", Status: "down", Degraded: []string{"no worker responds cairn.health.analyze"}}}}
+			{Service: "analyze", Status: "down", Degraded: []string{"no worker answers cairn.health.analyze"}}}}
 	if diff := cmp.Diff(want, h); diff != "" || status != 200 {
 		t.Errorf("without a service: %d, -want +got\n%s", status, diff)
 	}

@@ -38,7 +38,7 @@ func TestKeyCommands(t *testing.T) {
 	if got := do(t, "", "resolve", "--query", "x", "--url", p.http); got.code != 1 || !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without: %+v", got)
 	}
-	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out, "an admin for all tenants, without an end") {
+	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out, "role admin, tenants all, no expiry") {
 		t.Errorf("create: %+v", got)
 	}
 	if got := key("list"); strings.Count(got.out, "active") != 2 || strings.Count(got.out, "  the importer\n") != 1 || !strings.Contains(got.out, "acme") {
@@ -51,13 +51,13 @@ func TestKeyCommands(t *testing.T) {
 		t.Errorf("list: %+v", got)
 	}
 	for says, args := range map[string][]string{
-		"want --tenant, or --all-tenants": {"create", "--role", "reader"},
-		"--role: want one of":             {"create", "--tenant", "a"},
-		"tenants[0]":                      {"create", "--tenant", "a b", "--role", "reader"},
-		"role: want one of":               {"create", "--tenant", "a", "--role", "king"},
-		"want a time such as 90d":         {"create", "--tenant", "a", "--role", "reader", "--expires", "-1d"},
-		"one line":                        {"create", "--tenant", "acme", "--role", "reader", "--note", "a\nb"},
-		"no such key: nobody":             {"revoke", "nobody"},
+		"want exactly one of --tenant and": {"create", "--role", "reader"},
+		"--role: want one of":              {"create", "--tenant", "a"},
+		"tenants[0]":                       {"create", "--tenant", "a b", "--role", "reader"},
+		"role: want one of":                {"create", "--tenant", "a", "--role", "king"},
+		"want a duration such as 90d":      {"create", "--tenant", "a", "--role", "reader", "--expires", "-1d"},
+		"one line":                         {"create", "--tenant", "acme", "--role", "reader", "--note", "a\nb"},
+		"no such key: nobody":              {"revoke", "nobody"},
 	} {
 		if got := key(args...); got.code != 1 || !strings.Contains(got.err, says) {
 			t.Errorf("%v: %+v, want %q", args, got, says)

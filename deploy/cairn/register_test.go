@@ -106,7 +106,7 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the later of two did not win: %+v", found)
 	}
 	people := do(t, `{"skill_id": "flat"}`, "register", "--url", s.http, "-")
-	if people.code != 1 || !strings.Contains(people.out, "rejected 1:\n  stdin:1  skill  flat  CE-061  record.skill_id: want at least 2 segments") {
+	if people.code != 1 || !strings.Contains(people.out, "rejected 1:\n  stdin:1  skill  flat  CE-061  record.skill_id: want at least 2 dot-separated segments") {
 		t.Errorf("for people: %+v", people)
 	}
 	dry := do(t, `[{"skill_id": "flat"}, {"skill_id": "a.b"}]`, "register", "--url", "http://127.0.0.1:1", "--dry-run", "-")

@@ -38,7 +38,7 @@ func TestResolve(t *testing.T) {
 		{"where parts came from", []string{"storage.volume_capacity", "--tenant", "acme", "--explain"}, 0, "[global, via builds_domain]"},
 		{"an id that is unknown", []string{"cook.bread"}, 1, "cairn: CE-031 skill not found: no skill \"cook.bread\" in the global collection: \"cook.bread\" was interpreted as a skill id"},
 		{"an id that is a query", []string{"--query", "storage.volume"}, 0, "storage.volume_capacity"},
-		{"a query that is an id", []string{"--skill", "volumes"}, 1, "skill_id: want at least 2 segments"},
+		{"a query that is an id", []string{"--skill", "volumes"}, 1, "skill_id: want at least 2 dot-separated segments"},
 		{"an agent", []string{"--agent", "why is a connection blocked"}, 0, "ops.network_agent"},
 		{"a tool", []string{"--tool", "erp.costs.list", "--tenant", "acme"}, 0, "Monthly cost of Acme assets."},
 		{"a tool of another tenant", []string{"--tool", "erp.costs.list"}, 1, "CE-071"},
