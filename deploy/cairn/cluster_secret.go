@@ -94,21 +94,21 @@ func (s *clusterSecret) set(ctx context.Context, values map[string]string) error
 func (s *clusterSecret) do(ctx context.Context, method string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", s.name, err)
+		return nil, fmt.Errorf("secret %s: %w", s.name, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	req.Header.Set("Content-Type", "application/merge-patch+json")
 	res, err := s.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", s.name, err)
+		return nil, fmt.Errorf("secret %s: %w", s.name, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, clusterAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", s.name, err)
+		return nil, fmt.Errorf("secret %s: %w", s.name, err)
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("Secret %s: %s failed with %s; the Secret must exist and the service account needs the permissions get and patch", s.name, method, res.Status)
+		return nil, fmt.Errorf("secret %s: %s failed with %s; the Secret must exist and the service account needs the permissions get and patch", s.name, method, res.Status)
 	}
 	return answer, nil
 }

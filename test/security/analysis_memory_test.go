@@ -115,11 +115,11 @@ func TestManySmallAnalyses(t *testing.T) {
 	}
 }
 
-// largeAnalysis returns a body of about 8 MB with an estate of its own.
+// largeAnalysis returns a body of about 1.6 MB with an estate of its own.
 func largeAnalysis(n int) []byte {
 	var estate strings.Builder
 	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
-	for i := 0; estate.Len() < 7_000_000; i++ {
+	for i := 0; estate.Len() < 1_400_000; i++ {
 		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
 	}
 	estate.WriteString("]}")
@@ -127,13 +127,13 @@ func largeAnalysis(n int) []byte {
 	return body
 }
 
-// TestLargeAnalysesAreBounded holds as many of 32 analyses of 8 MB as the memory
+// TestLargeAnalysesAreBounded holds as many of 32 analyses of 1.6 MB as the memory
 // admits: the others are answered 503 with Retry-After, and a small one is served.
 func TestLargeAnalysesAreBounded(t *testing.T) {
 	t.Parallel()
 	const callers = 32
 	model := newSlowModel(t)
-	p := cairntest.Up(t, "--model", model.url, "--analysis-memory", "512", "--body-memory", "512")
+	p := cairntest.Up(t, "--model", model.url, "--analysis-memory", "96", "--body-memory", "96")
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()
 	var mu sync.Mutex
@@ -156,8 +156,8 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 		return model.waiting()+refused >= callers
 	})
 	held := model.waiting()
-	if heap := gauge(t, p, "", "go_memstats_heap_inuse_bytes"); heap > 1<<30 {
-		t.Errorf("%.0f MiB of heap are in use, want at most 1024", heap/(1<<20))
+	if heap := gauge(t, p, "", "go_memstats_heap_inuse_bytes"); heap > 400<<20 {
+		t.Errorf("%.0f MiB of heap are in use, want at most 400", heap/(1<<20))
 	} else {
 		t.Logf("%d of %d are in progress, with %.0f MiB of heap in use", held, callers, heap/(1<<20))
 	}

@@ -75,8 +75,8 @@ func TestDrainHasAnEnd(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != 124 {
 				t.Errorf("the process ended with %v, want exit code 124", err)
 			}
-			if log := p.Stderr.String(); !strings.Contains(log, "cut off") {
-				t.Errorf("the log does not say that work was cut off:\n%s", log)
+			if log := p.Stderr.String(); !strings.Contains(log, "drain timed out") {
+				t.Errorf("the log does not say that the drain timed out:\n%s", log)
 			}
 			p.Kill() // its exit code is as wanted: the cleanup has nothing to report
 		})
