@@ -57,8 +57,7 @@ printed to stderr. Ctrl-C cancels the analysis on the server too.`,
 	return cmd
 }
 
-// read is the text of the estate. The mark with which some editors begin a file
-// is none of it.
+// read returns the text of the estate without a leading byte order mark.
 func (a *ask) read(stdin io.Reader) ([]byte, error) {
 	text, err := a.readAll(stdin)
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
@@ -80,8 +79,8 @@ func (a *ask) readAll(stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(a.estate)
 }
 
-// run asks the question and hands the events to take. Where the answer is cut
-// off, it comes back for the rest.
+// run sends the question and passes each event to take. It resumes an interrupted
+// stream.
 func (a *ask) run(ctx context.Context, question schemas.Analysis, take func(event) error) error {
 	body, err := json.Marshal(question)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"cairn/bus"
 )
 
-// answering is a server that answers an analysis with status and text.
+// answering returns the URL of a server that replies to an analysis with status and text.
 func answering(t *testing.T, status int, text string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -81,7 +81,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// What nothing follows, and has no end, is no answer.
+// TestAskIsToldThatNothingFollows checks that a stream without an end event fails when
+// the replay has no further events.
 func TestAskIsToldThatNothingFollows(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
@@ -110,7 +111,7 @@ func TestAskWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is read on from where it was, until it ends.
+// TestAskComesBack checks that an interrupted stream is resumed after the last event ID.
 func TestAskComesBack(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -120,7 +121,7 @@ func TestAskComesBack(t *testing.T) {
 		_, _ = io.WriteString(w, answered)
 	})
 	mux.HandleFunc("GET /api/v1/analyze/r1", func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, strings.Join(r.Header["Last-Event-Id"], ",")) // one after the other
+		asked = append(asked, strings.Join(r.Header["Last-Event-Id"], ",")) // requests are sequential
 		switch len(asked) {
 		case 1:
 			_, _ = io.WriteString(w, "id: 5\nevent: text_delta\ndata: {\"text\":\" In all.\"}\n\n")
@@ -136,7 +137,7 @@ func TestAskComesBack(t *testing.T) {
 	}
 }
 
-// Who asks and presses Ctrl-C wants the model to stop too.
+// TestAskIsCancelled checks that SIGINT also cancels the analysis on the server.
 func TestAskIsCancelled(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan string, 1)
@@ -144,7 +145,7 @@ func TestAskIsCancelled(t *testing.T) {
 	mux.HandleFunc("DELETE /api/v1/analyze/{run}", func(_ http.ResponseWriter, r *http.Request) { stopped <- r.PathValue("run") })
 	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(bus.HeaderRun, "r1")
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see the client leave
+		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnect only after it has read the body
 		_, _ = io.WriteString(w, "event: text_delta\ndata: {\"text\":\"wait\"}\n\n")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()

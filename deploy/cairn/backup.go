@@ -98,7 +98,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	checked, err := backup.Check(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err) // before connecting to a server

@@ -12,15 +12,15 @@ import (
 
 var natsAddressed = regexp.MustCompile(`nats://[0-9.:]+`)
 
-// reached serves everything, with NATS for who asks there.
+// reached starts cairn up with a NATS listener and returns the URL of that listener.
 func reached(t *testing.T) (s *running, nats string) {
 	t.Helper()
 	s = serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
 	return s, natsAddressed.FindString(s.out.String())
 }
 
-// knows is what is known at url: listings, searches, and a skill with all that
-// serves it.
+// knows returns the responses at url to listings, searches and a query for the package
+// of a skill.
 func knows(t *testing.T, url string) (answers []string) {
 	t.Helper()
 	for _, q := range [][3]string{
@@ -34,7 +34,7 @@ func knows(t *testing.T, url string) (answers []string) {
 		if status != 200 {
 			t.Errorf("%v: %d %s", q, status, said)
 		}
-		// Weights of words depend on the records that were replaced, too.
+		// Term weights also depend on replaced records.
 		answers = append(answers, regexp.MustCompile(`"score":[0-9.e-]+`).ReplaceAllString(said, `"score":0`))
 	}
 	return answers
@@ -72,7 +72,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if rest == "" {
 		t.Fatal(saved.out)
 	}
-	// Who has seen the revisions from before waits for none, and sees all.
+	// A registration after the restore gets a new revision.
 	got := do(t, "", "register", "--url", to.http, "../examples/knowledge/global/shared.json", "--json")
 	if got.code != 0 || !regexp.MustCompile(`"revision": \d+`).MatchString(got.out) || strings.Contains(got.out, `"revision": `+seen+`,`) {
 		t.Errorf("after revision %s: %+v", seen, got)
@@ -89,7 +89,8 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// A NATS server without Cairn is none to be saved: the file would be worth nothing.
+// TestBackupOfNoCairn checks that the backup of a NATS server without Cairn's streams
+// fails and leaves no file.
 func TestBackupOfNoCairn(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	file := filepath.Join(t.TempDir(), "cairn.backup")
@@ -120,8 +121,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestBackupAsOperator saves and restores as the user of nats.conf for it, and
-// then starts what the compose file has on what was restored.
+// TestBackupAsOperator backs up and restores as the operator and keys users of
+// nats.conf, then starts the services of the compose file on the restored streams.
 func TestBackupAsOperator(t *testing.T) {
 	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off"}
 	start := func(n node) string {

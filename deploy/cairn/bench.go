@@ -31,18 +31,18 @@ type bench struct {
 	compare     bool
 	jsonFile    string
 	htmlFile    string
-	files       [2]*os.File // of these, once they are open; nil: none
+	files       [2]*os.File // open jsonFile and htmlFile; nil: not requested
 	operation   string
 	out, errOut io.Writer
 }
 
-// benchTenant begins the tenants under which load is put.
+// benchTenant is the prefix of the tenants of load tests.
 const benchTenant = "bench-"
 
-// highestRate is the --rate that is to be found.
+// highestRate is the value of --rate that searches for the highest sustained rate.
 const highestRate = "max"
 
-// leastRate and mostRate are a second; when less is due, no clock tells.
+// leastRate and mostRate bound --rate, in requests per second.
 const leastRate, mostRate = 0.001, 1e6
 
 const benchLong = `Bench is an open-loop load generator: it sends requests to a running Cairn on a fixed
@@ -117,7 +117,7 @@ func benchCommand() *cobra.Command {
 	return cmd
 }
 
-// settle checks the settings.
+// settle validates the settings.
 func (b *bench) settle(args []string) error {
 	b.operation = "mix"
 	if len(args) > 1 {
@@ -131,7 +131,7 @@ func (b *bench) settle(args []string) error {
 	}
 	if b.rate != highestRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
-		if err != nil || !(rate >= leastRate && rate <= mostRate) { // NaN is no rate
+		if err != nil || !(rate >= leastRate && rate <= mostRate) { // also rejects NaN
 			return fmt.Errorf("--rate: want requests a second, %g to %.0f, or %s; got %q", leastRate, mostRate, highestRate, b.rate)
 		}
 		b.plan.Rate = rate
@@ -150,7 +150,8 @@ func (b *bench) settle(args []string) error {
 	return errors.Join(atLeast("connections", b.plan.Connections, 1), atLeast("skills", b.skills, 1))
 }
 
-// run puts the load. An interruption ends the measurement, not what follows it.
+// run registers the records, measures, prints the result and removes the records. An
+// interrupt ends the measurement; the result is still printed and the records removed.
 func (b *bench) run(ctx context.Context) (err error) {
 	h, err := b.health(ctx)
 	if err != nil {
@@ -182,7 +183,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return cmp.Or(ctx.Err(), b.borne(r))
 }
 
-// borne is an error when more failed than may: of the operation with most.
+// borne returns an error when the highest error rate of an operation exceeds --max-errors.
 func (b *bench) borne(r *load.Result) error {
 	worst := slices.MaxFunc(r.Operations, func(a, b *load.Measured) int { return cmp.Compare(a.FailedShare(), b.FailedShare()) })
 	if worst.FailedShare() <= b.bounds.Errors {
@@ -191,7 +192,7 @@ func (b *bench) borne(r *load.Result) error {
 	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count, worst.Operation, b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
 }
 
-// measure puts the load as --rate says.
+// measure runs the load at --rate, or searches for the highest sustained rate.
 func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 	loadClient, err := newLoadClient(b.client, b.tenant, b.skills)
 	if err != nil {
@@ -206,19 +207,19 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 		if !s.Held {
 			verdict = "not sustained"
 		}
-		_, _ = fmt.Fprintf(b.errOut, "%.0f/s: p99 %s ms, errors %.2g%%: %s\n", s.Rate, short3(s.P99), 100*s.Errors, verdict) // only progress
+		_, _ = fmt.Fprintf(b.errOut, "%.0f/s: p99 %s ms, errors %.2g%%: %s\n", s.Rate, short3(s.P99), 100*s.Errors, verdict) // progress only
 	}), nil
 }
 
-// say prints r, and writes the files that were asked for.
+// say prints r and writes the files of --json and --html.
 func (b *bench) say(r *load.Result) error {
 	return errors.Join(printLoad(b.out, r),
 		written(b.files[0], func(w io.Writer) error { return writeJSON(w, r) }),
 		written(b.files[1], r.WriteHTML))
 }
 
-// openFiles opens the files to write to; what is in them stays for now. It says
-// before the load is put that a file cannot be written.
+// openFiles opens the output files without truncating them, so that a file that cannot
+// be written is reported before the load starts.
 func (b *bench) openFiles() error {
 	for i, name := range []string{b.jsonFile, b.htmlFile} {
 		if name == "" {
@@ -233,13 +234,14 @@ func (b *bench) openFiles() error {
 	return nil
 }
 
-// written puts what write writes in the place of what is in f; nil: nowhere.
+// written replaces the content of f with the output of write and closes f. A nil f is
+// ignored.
 func written(f *os.File, write func(io.Writer) error) error {
 	if f == nil {
 		return nil
 	}
 	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() { // a pipe has nothing to cut off
+	if err == nil && info.Mode().IsRegular() { // a pipe cannot be truncated
 		err = f.Truncate(0)
 	}
 	if err != nil {
@@ -248,7 +250,7 @@ func written(f *os.File, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// sideBySide prints the differences of two results.
+// sideBySide prints the comparison of two results.
 func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
 	if len(files) != 2 {
 		return usageError(cmd, fmt.Errorf("--compare: want two files, got %d", len(files)))

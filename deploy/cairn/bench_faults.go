@@ -13,7 +13,7 @@ import (
 	"cairn/deploy/faults"
 )
 
-// benchFaults lets nodes of a cluster fail, and checks what clients are told.
+// benchFaults injects faults into a cluster and checks the consistency of the responses.
 type benchFaults struct {
 	faults.Options
 	keep string
@@ -76,7 +76,7 @@ func (b *benchFaults) run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// printFaults prints what was done, and what became of it.
+// printFaults prints the injected faults and the results of the checks.
 func printFaults(out io.Writer, r faults.Result) error {
 	t := newTable(out)
 	t.row("FAULT", "AT", "OTHER NODES", "FAILED", "P99", "LONGEST OUTAGE")

@@ -19,7 +19,7 @@ import (
 	"cairn/schemas"
 )
 
-// benchShares are the operations of each load, with their shares.
+// benchShares maps each load to its operations and their shares.
 var benchShares = map[string]map[string]float64{
 	"tags":     {"tags-write": 1, "tags-read": 1},
 	"by-id":    {"by-id": 1},
@@ -30,9 +30,9 @@ var benchShares = map[string]map[string]float64{
 }
 
 const (
-	// tagTime is how long the tags live that are written.
+	// tagTime is the TTL of written tags.
 	tagTime = 2 * time.Minute
-	// recentTags is how many tags are read: those written last.
+	// recentTags is the number of most recently written tags that are read.
 	recentTags = 8
 )
 
@@ -60,7 +60,7 @@ func newLoadClient(c client, tenant string, skills int) (*loadClient, error) {
 	return a, err
 }
 
-// operations are those of a load.
+// operations returns the operations of the named load.
 func (a *loadClient) operations(name string) []load.Operation {
 	shares := benchShares[name]
 	var list []load.Operation
@@ -75,7 +75,7 @@ func (a *loadClient) operations(name string) []load.Operation {
 	return list
 }
 
-// exchange asks with v as JSON, and reads the whole answer.
+// exchange sends v as JSON and reads the response to its end.
 func (a *loadClient) exchange(ctx context.Context, method, path string, v any) load.Answer {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -100,7 +100,8 @@ func (a *loadClient) exchange(ctx context.Context, method, path string, v any) l
 	return load.Answer{}
 }
 
-// fault is why there was no answer, or no whole one.
+// fault returns the error class of a failed or incomplete response: timeout or
+// connection failure.
 func fault(ctx context.Context, err error) string {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return load.TimedOut
@@ -108,8 +109,8 @@ func fault(ctx context.Context, err error) string {
 	return "connection failed"
 }
 
-// codeOf is the status of a refusal, with Cairn's code where it is Cairn who
-// refuses.
+// codeOf returns the status code of an error response, followed by Cairn's error code
+// if the body contains one.
 func codeOf(res *http.Response) string {
 	text := strconv.Itoa(res.StatusCode)
 	var e schemas.Error
@@ -134,7 +135,7 @@ func (a *loadClient) writeTag(ctx context.Context, _ int) load.Answer {
 	return answer
 }
 
-// readTag reads a tag that was written of late; before there is one, it writes it.
+// readTag reads a recently written tag, or writes one if there is none yet.
 func (a *loadClient) readTag(ctx context.Context, n int) load.Answer {
 	for i := range recentTags {
 		if id := a.written[(n+i)%recentTags].Load(); id != nil {
@@ -154,7 +155,7 @@ func (a *loadClient) search(ctx context.Context, n int) load.Answer {
 
 func (a *loadClient) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }
 
-// register replaces a skill by one that says something else.
+// register replaces a skill with one that has a different description.
 func (a *loadClient) register(ctx context.Context, n int) load.Answer {
 	s := benchSkill(n % a.skills)
 	s.TenantID = &a.tenant
@@ -162,8 +163,8 @@ func (a *loadClient) register(ctx context.Context, n int) load.Answer {
 	return a.exchange(ctx, http.MethodPost, "/register/skill", map[string]schemas.Skill{"record": s})
 }
 
-// analyze asks about an estate, and reads all events of the answer; where that
-// is cut off, it comes back for the rest.
+// analyze sends a question about an estate and reads all events. It resumes an
+// interrupted stream.
 func (a *loadClient) analyze(ctx context.Context, _ int) (answer load.Answer) {
 	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
 	if err != nil {
@@ -179,7 +180,7 @@ func (a *loadClient) analyze(ctx context.Context, _ int) (answer load.Answer) {
 		}
 		if e.kind == schemas.EventError {
 			var said schemas.StreamError
-			_ = json.Unmarshal(e.data, &said) // what cannot be read is an error, too
+			_ = json.Unmarshal(e.data, &said) // a malformed event counts as an error, too
 			answer.Err = "event " + cmp.Or(said.Code, "error")
 		}
 		return nil

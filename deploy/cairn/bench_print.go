@@ -10,7 +10,7 @@ import (
 	"cairn/deploy/load"
 )
 
-// printLoad writes r for people.
+// printLoad writes r as text.
 func printLoad(out io.Writer, r *load.Result) error {
 	t := newTable(out)
 	t.row(summaryOf(r))
@@ -30,7 +30,7 @@ func printLoad(out io.Writer, r *load.Result) error {
 	return t.write()
 }
 
-// summaryOf is what load was put, on one line.
+// summaryOf returns the load of r on one line.
 func summaryOf(r *load.Result) string {
 	text := fmt.Sprintf("%s: %.4g requests per second for %.1f s, at most %d connections", r.Name, r.Rate, r.Seconds, r.Connections)
 	if r.Interrupted {
@@ -39,7 +39,7 @@ func summaryOf(r *load.Result) string {
 	return text
 }
 
-// placeOf is where it was measured, on one line.
+// placeOf returns the environment of the measurement on one line.
 func placeOf(e load.Environment) string {
 	text := strings.Join(append([]string{"Cairn " + e.Version + " at " + e.URL}, backendList(e.Backends)...), ", ")
 	text += fmt.Sprintf("; client on %s, %d CPUs", e.System, e.CPUs)
@@ -49,7 +49,7 @@ func placeOf(e load.Environment) string {
 	return text
 }
 
-// backendList are backends with what they are for, in its order.
+// backendList returns each backend with its purpose, sorted by purpose.
 func backendList(backends map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		list = append(list, name+" "+backends[name])
@@ -57,7 +57,7 @@ func backendList(backends map[string]string) (list []string) {
 	return list
 }
 
-// errorsOf are the errors of m by code, those that came most first.
+// errorsOf returns the errors of m by code, most frequent first.
 func errorsOf(m *load.Measured) string {
 	var list []string
 	for _, code := range m.Codes() {
@@ -69,7 +69,7 @@ func errorsOf(m *load.Measured) string {
 	return strings.Join(list, ", ")
 }
 
-// short3 is a figure with three digits.
+// short3 formats v with three significant digits.
 func short3(v float64) string {
 	if v >= 1000 {
 		return fmt.Sprintf("%.0f", v)
@@ -77,10 +77,10 @@ func short3(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// manyLate is the share of late requests that is worth a word.
+// manyLate is the share of late requests above which the notes mention them.
 const manyLate = 0.01
 
-// notes say what else was done, and what limited the load.
+// notes returns remarks on side effects of the measurement and on the limits of the load.
 func (b *bench) notes(r *load.Result, records int) []string {
 	notes := []string{fmt.Sprintf("%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.", records, b.tenant, tagTime)}
 	if r.Late > manyLate {
@@ -102,8 +102,8 @@ func (b *bench) notes(r *load.Result, records int) []string {
 	return notes
 }
 
-// printCompared writes two results side by side, and says how many figures are
-// worse.
+// printCompared writes two results side by side and returns the number of metrics that
+// are worse.
 func printCompared(out io.Writer, files []string, before, after *load.Result) (worse int, err error) {
 	list, err := load.Compare(before, after)
 	if err != nil {

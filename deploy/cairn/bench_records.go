@@ -11,7 +11,7 @@ import (
 	"cairn/schemas"
 )
 
-// What the records for a load are made of: each skill is a task on a thing.
+// The purpose of a benchmark skill combines a task, a thing and a place.
 var (
 	benchTasks = []string{"find unused", "list overloaded", "count unpatched", "audit the cost of", "forecast the growth of",
 		"explain alerts about", "compare the latency of", "plan the migration of", "check the backups of", "rank the risk of"}
@@ -20,7 +20,7 @@ var (
 	benchPlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region", "during the night", "over a quarter"}
 )
 
-// benchPhrase is what skill n is for.
+// benchPhrase returns the purpose of skill n.
 func benchPhrase(n int) string {
 	tasks, things := len(benchTasks), len(benchThings)
 	text := benchTasks[n%tasks] + " " + benchThings[n/tasks%things] + " " + benchPlaces[n/tasks/things%len(benchPlaces)]
@@ -30,7 +30,7 @@ func benchPhrase(n int) string {
 	return text
 }
 
-// benchSkill is skill n, which names what serves it.
+// benchSkill returns skill n, which refers to a context builder and a tool.
 func benchSkill(n int) schemas.Skill {
 	domain := fmt.Sprintf("bench%d", n%8)
 	return schemas.Skill{
@@ -44,8 +44,8 @@ func benchSkill(n int) schemas.Skill {
 
 func benchID(n int) string { return fmt.Sprintf("bench%d.s%d", n%8, n) }
 
-// benchRecords are so many skills of the tenant, with tools, context builders
-// and a guardrail that serve them; these come first.
+// benchRecords returns the tools, context builders and the guardrail of the benchmark,
+// followed by the given number of skills of the tenant.
 func benchRecords(tenant string, skills int) ([]record, error) {
 	var all []any
 	for n := range 24 {
@@ -73,7 +73,8 @@ func benchRecords(tenant string, skills int) ([]record, error) {
 	return records, nil
 }
 
-// unregister removes the records, also where they were not registered.
+// unregister removes the records, including those whose registration failed. It
+// retries failed removals.
 func (b *bench) unregister(ctx context.Context, records []record) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()

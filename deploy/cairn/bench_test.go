@@ -20,7 +20,7 @@ import (
 	"cairn/deploy/load"
 )
 
-// benched reads what bench has written.
+// benched reads the result that bench wrote to file.
 func benched(t *testing.T, file string) (r load.Result) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -33,7 +33,7 @@ func benched(t *testing.T, file string) (r load.Result) {
 	return r
 }
 
-// nothingLeft checks that the tenants of all loads are gone.
+// nothingLeft checks that the tenant of the load has no skills left.
 func nothingLeft(t *testing.T, s *running, out string) {
 	t.Helper()
 	tenant := regexp.MustCompile(benchTenant + `\w{8}`).FindString(out)
@@ -134,8 +134,8 @@ func TestBenchIsInterrupted(t *testing.T) {
 	nothingLeft(t, s, p.out.String())
 }
 
-// What fails is told by its code, and by the exit code when it is more than may;
-// nothing of it is in the latency.
+// TestBenchOfACairnInTrouble checks that failed requests are counted by code, cause an
+// exit code above --max-errors, and are excluded from latency.
 func TestBenchOfACairnInTrouble(t *testing.T) {
 	t.Parallel()
 	for may, code := range map[string]int{"0.001": 1, "0.49": 1, "0.5": 0} {
@@ -166,8 +166,8 @@ func TestBenchOfACairnInTrouble(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is told before anything is registered; one that
-// has something is written anew.
+// TestBenchOpensItsFilesBefore checks that a file that cannot be written is reported
+// before the first registration, and that an existing file is replaced.
 func TestBenchOpensItsFilesBefore(t *testing.T) {
 	t.Parallel()
 	c := &trouble{answer: func(string, int32) (int, string) { return 200, soundAnswer }}

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request that is no stream.
+	// requestTimeout bounds a request without a stream.
 	requestTimeout = 30 * time.Second
-	// connections is how many requests the client has in flight, at most.
+	// connections is the maximum number of concurrent requests.
 	connections = 32
 )
 
@@ -73,8 +73,8 @@ func (c *client) read(res *http.Response) (answer, error) {
 	return answer{body, res.Header}, nil
 }
 
-// open sends a request, with headers given as name, value, and gives the
-// response as it begins. The caller closes it.
+// open sends a request, with headers as name-value pairs, and returns the response
+// before its body is read. The caller closes the body.
 func (c *client) open(ctx context.Context, method, path string, body []byte, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.url, "/")+path, bytes.NewReader(body))
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *client) open(ctx context.Context, method, path string, body []byte, hea
 	return res, nil
 }
 
-// refused is what the response says went wrong, as a row of the schemas table
-// where it is one.
+// refused returns the error of a response: the error body of Cairn if there is one,
+// otherwise the status.
 func refused(res *http.Response, body []byte) error {
 	var e schemas.Error
 	if json.Unmarshal(body, &e) == nil && e.Code != "" {

@@ -24,12 +24,12 @@ const (
 	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// clusterTimeout bounds one request to the API server.
 	clusterTimeout = 10 * time.Second
-	// clusterAnswer bounds an answer of the API server: a Secret has at most 1 MiB.
+	// clusterAnswer bounds a response of the API server, in bytes; a Secret has at most 1 MiB.
 	clusterAnswer = 2 << 20
 )
 
-// clusterSecret is a Secret of Kubernetes that exists and is written through the
-// API server, with the permissions get and patch on it.
+// clusterSecret is an existing Kubernetes Secret, which is read and written through the
+// API server. It requires the permissions get and patch.
 type clusterSecret struct {
 	name   string
 	url    string
@@ -45,7 +45,7 @@ func openClusterSecret(folder, name string, getenv func(string) string) (*cluste
 	}
 	files := map[string]string{}
 	for _, file := range []string{"token", "ca.crt", "namespace"} {
-		text, err := os.ReadFile(filepath.Join(folder, file)) // #nosec G304 -- the folder that the settings name
+		text, err := os.ReadFile(filepath.Join(folder, file)) // #nosec G304 -- a path from the configuration
 		if err != nil {
 			return nil, fmt.Errorf("--kubernetes-account: %w", err)
 		}
@@ -81,7 +81,7 @@ func (s *clusterSecret) has(ctx context.Context, key string) (bool, error) {
 	return secret.Data[key] != "", nil
 }
 
-// set adds values to the Secret; others in it stay.
+// set adds values to the Secret and keeps its other values.
 func (s *clusterSecret) set(ctx context.Context, values map[string]string) error {
 	body, err := json.Marshal(map[string]any{"stringData": values})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// composed is a compose file, as far as it is looked at here.
+// composed contains the fields of a compose file that the tests check.
 type composed struct {
 	Services map[string]composedService `yaml:"services"`
 	Networks map[string]any             `yaml:"networks"`
@@ -32,14 +32,13 @@ type composedService struct {
 	Deploy      struct{ Replicas int }
 }
 
-// password is one of the shape that a settings file would take for a number.
+// password is a password that a configuration parser could read as a number.
 const password = "12e4"
 
-// variable is a variable of the environment in a compose file.
+// variable matches an environment variable in a compose file.
 var variable = regexp.MustCompile(`\$\{(\w+)(?::([-?])([^}]*))?\}`)
 
-// compose reads the compose file, in an environment with a password for all
-// that has no default.
+// compose reads the compose file. Variables without a default are set to password.
 func compose(t *testing.T) composed {
 	t.Helper()
 	text, err := os.ReadFile("../compose.yaml")
@@ -110,7 +109,7 @@ func TestComposeIsWhole(t *testing.T) {
 	}
 }
 
-// cairn are the services that run this program.
+// cairn returns the services that run this program.
 func (c composed) cairn() map[string]composedService {
 	ours := map[string]composedService{}
 	for name, s := range c.Services {
@@ -126,7 +125,8 @@ func there(path string) bool {
 	return err == nil
 }
 
-// Each container runs a command that there is, with settings that it has.
+// TestComposeSpeaksOfThisProgram checks that every container runs an existing command
+// with valid settings.
 func TestComposeSpeaksOfThisProgram(t *testing.T) {
 	t.Parallel()
 	for name, s := range compose(t).cairn() {
@@ -148,7 +148,8 @@ func TestComposeSpeaksOfThisProgram(t *testing.T) {
 	}
 }
 
-// The nodes of NATS are told all that their settings ask for, and no more.
+// TestComposeTellsNATSWhatItAsks checks that the NATS servers get exactly the variables
+// that nats.conf contains.
 func TestComposeTellsNATSWhatItAsks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(natsConf)

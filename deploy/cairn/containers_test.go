@@ -19,8 +19,8 @@ import (
 	"cairn/schemas"
 )
 
-// container starts the service of the compose file as a process on the node,
-// with the backends given in place of its own, and returns when it says so.
+// container starts the service of the compose file as a process on the node, with its
+// backends replaced by the given ones, and returns when the process prints says.
 func (n node) container(t *testing.T, name, says string, backends map[string]string) *running {
 	t.Helper()
 	s := compose(t).Services[name]
@@ -43,7 +43,7 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 	return p
 }
 
-// setup creates the streams as the service of the compose file does.
+// setup creates the streams in the same way as the service setup of the compose file.
 func (n node) setup(t *testing.T, replicas string) {
 	t.Helper()
 	p := n.container(t, "setup", "Created or updated all streams", map[string]string{"CAIRN_REPLICAS": replicas})
@@ -52,8 +52,8 @@ func (n node) setup(t *testing.T, replicas string) {
 	}
 }
 
-// TestContainersOnTheirNode runs what the compose file runs, as the users of
-// nats.conf: they may do all that they have to do.
+// TestContainersOnTheirNode runs the services of the compose file as the users of
+// nats.conf and checks that their permissions suffice.
 func TestContainersOnTheirNode(t *testing.T) {
 	containers(t, map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": vectors(t)}, func(url string) {
 		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "nothing to reindex") {
@@ -62,8 +62,8 @@ func TestContainersOnTheirNode(t *testing.T) {
 	})
 }
 
-// TestRealContainersOnTheirNode is the same with the index in Elasticsearch,
-// which is filled anew, and which refuses a record.
+// TestRealContainersOnTheirNode is TestContainersOnTheirNode with an Elasticsearch
+// index, including a rebuild and a quarantined record.
 func TestRealContainersOnTheirNode(t *testing.T) {
 	server := strings.TrimSuffix(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
 	if server == "" {
@@ -86,8 +86,8 @@ func TestRealContainersOnTheirNode(t *testing.T) {
 	})
 }
 
-// healthy returns when no service is degraded: a service answers health checks of
-// the next 250 ms from one evaluation, which may be of before others have started.
+// healthy returns when no service is degraded. A service caches its health check for
+// 250 ms, so a result may predate the start of other services.
 func healthy(t *testing.T, url string) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -103,7 +103,7 @@ func healthy(t *testing.T, url string) {
 	}
 }
 
-// awaits returns when a record is set aside, or none is any more.
+// awaits returns when one record is quarantined or, if aside is false, none is.
 func awaits(t *testing.T, url string, aside bool) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -119,7 +119,7 @@ func awaits(t *testing.T, url string, aside bool) {
 	}
 }
 
-// removeIndices removes the indices whose names begin so.
+// removeIndices deletes the indices with the prefix.
 func removeIndices(t *testing.T, server, prefix string) {
 	t.Helper()
 	_, names := asks(t, "GET", server+"/_cat/indices/"+prefix+"-*?h=index", "")
@@ -130,7 +130,8 @@ func removeIndices(t *testing.T, server, prefix string) {
 	}
 }
 
-// containers runs all, and further with the URL of the edge.
+// containers runs the services of the compose file, checks them, and calls further with
+// the URL of the edge.
 func containers(t *testing.T, backends map[string]string, further func(url string)) {
 	t.Helper()
 	n := startNode(t, "nats-1", single)
@@ -171,8 +172,9 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	}
 }
 
-// An edge of the compose file asks who is there, unless it is told not to, and
-// the first key is made as the file says.
+// TestContainersAskForAKey checks that the edge of the compose file requires
+// authentication unless it is disabled, and that the documented command creates the
+// first key.
 func TestContainersAskForAKey(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
@@ -198,7 +200,7 @@ func TestContainersAskForAKey(t *testing.T) {
 	defer tick.Stop()
 	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
 		got := do(t, "", "resolve", "anything", "--url", url, "--key", made.Key)
-		if strings.Contains(got.err, "CE-011") { // there is no worker
+		if strings.Contains(got.err, "CE-011") { // authenticated, but no worker is running
 			break
 		}
 		if time.Now().After(until) {
@@ -215,10 +217,10 @@ func TestContainersAskForAKey(t *testing.T) {
 	}
 }
 
-// unspeakable is in texts for which the model has no vectors.
+// unspeakable marks texts that the embedding model rejects.
 const unspeakable = "unspeakable"
 
-// vectors is the URL of an Ollama server that embeds texts by their letters.
+// vectors returns the URL of an Ollama server that embeds texts by letter frequency.
 func vectors(t *testing.T) string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
@@ -226,7 +228,7 @@ func vectors(t *testing.T) string {
 	})
 	mux.HandleFunc("POST /api/embed", func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Input []string }
-		_ = json.NewDecoder(r.Body).Decode(&asked) // what is no request gets no vectors
+		_ = json.NewDecoder(r.Body).Decode(&asked) // a malformed request gets no vectors
 		made := make([][26]float32, len(asked.Input))
 		for i, text := range asked.Input {
 			if strings.Contains(text, unspeakable) {
@@ -240,7 +242,7 @@ func vectors(t *testing.T) string {
 				}
 			}
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": made}) // to one who left, in vain
+		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": made}) // fails if the client has disconnected
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -267,7 +269,7 @@ func tagged(t *testing.T, url string) {
 	}
 }
 
-// large asks about an estate that is more than one message of NATS takes.
+// large analyzes an estate that exceeds the maximum size of a NATS message.
 func large(t *testing.T, url string) {
 	t.Helper()
 	estate := `{"hosts":[` + strings.Repeat(`{"name":"h","site":"north"},`, 280_000) + `{"name":"last"}]}`
@@ -280,7 +282,7 @@ func large(t *testing.T, url string) {
 	}
 }
 
-// resumed reads an analysis once more.
+// resumed replays an analysis.
 func resumed(t *testing.T, url string) {
 	t.Helper()
 	res, err := http.Post(url+"/api/v1/analyze", "application/json", strings.NewReader(`{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{}]}"}`))

@@ -25,7 +25,7 @@ type eval struct {
 	json         bool
 }
 
-// evalTenant begins the tenants that are registered to be measured.
+// evalTenant is the prefix of the tenants of evaluations.
 const evalTenant = "eval-"
 
 func evalCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	return e.say(r, out)
 }
 
-// settle checks the settings, and chooses the tenant.
+// settle validates the settings and chooses the tenant.
 func (e *eval) settle() error {
 	switch {
 	case e.register && e.tenant == "":
@@ -124,7 +124,7 @@ func (e *eval) settle() error {
 	return atLeast("at-once", e.atOnce, 1)
 }
 
-// say prints r. Figures that lack answers are printed, and are a failure.
+// say prints r. It returns an error if queries failed.
 func (e *eval) say(r evaluation, out io.Writer) error {
 	var err error
 	if e.json {
@@ -140,7 +140,7 @@ func (e *eval) say(r evaluation, out io.Writer) error {
 	return err
 }
 
-// progress shows people how far something is.
+// progress returns a progress bar for n steps.
 func progress(errOut io.Writer, what string, n int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(unescaped(errOut)),

@@ -17,7 +17,7 @@ import (
 	"cairn/schemas"
 )
 
-// corpus reads the skills of a file or a folder, for the tenant.
+// corpus reads the skills of a file or folder and assigns them to the tenant.
 func (e *eval) corpus(file string) ([]record, error) {
 	all, err := readAll([]string{file}, nil)
 	if err != nil {
@@ -42,19 +42,19 @@ func (e *eval) corpus(file string) ([]record, error) {
 	return records, nil
 }
 
-// foreign is a record without the tenant that it belongs to elsewhere.
+// foreign returns the record without its tenant.
 func foreign(text jsontext.Value) jsontext.Value {
 	var o object
 	if json.Unmarshal(text, &o) != nil || o["tenant_id"] == nil {
-		return text // what is no object is refused by those who read it
+		return text // rejected by newRecord
 	}
 	delete(o, "tenant_id")
-	text, _ = json.Marshal(o, json.Deterministic(true)) // what could be read can be written
+	text, _ = json.Marshal(o, json.Deterministic(true)) // cannot fail: o was unmarshaled from JSON
 	return text
 }
 
-// teach registers the corpus, and returns when all of it can be found: what is
-// to be searchable later is registered again then.
+// teach registers the corpus and returns when all of its records are searchable. It
+// registers records that were not indexed at once again.
 func (e *eval) teach(ctx context.Context, corpus []record, errOut io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, e.searchable)
 	defer cancel()
@@ -86,7 +86,7 @@ func (e *eval) teach(ctx context.Context, corpus []record, errOut io.Writer) err
 	}
 }
 
-// await registers a record again until it is searchable at once.
+// await registers r repeatedly until it is indexed at once.
 func (e *eval) await(ctx context.Context, r record) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -103,13 +103,13 @@ func (e *eval) await(ctx context.Context, r record) error {
 }
 
 const (
-	// removeTimeout bounds the removal of a corpus, also of one that was interrupted.
+	// removeTimeout bounds the removal of a corpus, including after an interrupt.
 	removeTimeout = 2 * time.Minute
-	// removals is how often the removal of a record is tried.
+	// removals is the maximum number of attempts to remove a record.
 	removals = 3
 )
 
-// unregister removes the corpus, also where it was not registered.
+// unregister removes the corpus, including skills whose registration failed.
 func (e *eval) unregister(ctx context.Context, corpus []record) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
@@ -126,7 +126,7 @@ func (e *eval) unregister(ctx context.Context, corpus []record) error {
 	return fmt.Errorf("%d skills of tenant %s could not be removed: %w", len(ids), e.tenant, err)
 }
 
-// remove tries to unregister the skills, and gives those that are left and why.
+// remove unregisters the skills and returns those that failed, with the first error.
 func (e *eval) remove(ctx context.Context, ids []string) ([]string, error) {
 	errs := e.each(len(ids), connections, func(i int) error {
 		path := "/register/" + schemas.KindSkill + "/" + url.PathEscape(ids[i]) + "?tenant_id=" + url.QueryEscape(e.tenant)
@@ -151,7 +151,7 @@ func (e *eval) remove(ctx context.Context, ids []string) ([]string, error) {
 	return left, errs[at]
 }
 
-// each does 0 to n-1, so many at a time.
+// each calls do with 0 to n-1, at most atOnce concurrently, and returns the errors.
 func (e *eval) each(n, atOnce int, do func(int) error) []error {
 	errs := make([]error, n)
 	next := make(chan int)
@@ -171,7 +171,7 @@ func (e *eval) each(n, atOnce int, do func(int) error) []error {
 	return errs
 }
 
-// health is how Cairn says it is; an error when it is down, or does not say.
+// health returns the health of Cairn, or an error if it is down or unreachable.
 func (c *client) health(ctx context.Context) (h schemas.Health, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -186,7 +186,7 @@ func (c *client) health(ctx context.Context) (h schemas.Health, err error) {
 	return h, json.Unmarshal(a.body, &h)
 }
 
-// backendsOf are the backends of some services, by name.
+// backendsOf returns the backends of the services by name.
 func backendsOf(h schemas.Health, services ...string) map[string]string {
 	backends := map[string]string{}
 	for _, s := range h.Services {

@@ -8,10 +8,10 @@ import (
 // figures are means over queries, each in [0,1].
 type figures struct {
 	Queries int     `json:"queries"`
-	Recall1 float64 `json:"recall@1"` // share of the query's skills in the first place
+	Recall1 float64 `json:"recall@1"` // share of the relevant skills at rank 1
 	Recall5 float64 `json:"recall@5"`
-	NDCG10  float64 `json:"ndcg@10"` // with the same gain for each of the query's skills
-	All5    float64 `json:"all@5"`   // 1 when all of the query's skills are among the first 5
+	NDCG10  float64 `json:"ndcg@10"` // with binary relevance
+	All5    float64 `json:"all@5"`   // 1 if all relevant skills are in the top 5
 }
 
 // add adds the figures of one query to the sums.
@@ -30,7 +30,7 @@ func (f *figures) divide() {
 	f.Recall1, f.Recall5, f.NDCG10, f.All5 = f.Recall1/n, f.Recall5/n, f.NDCG10/n, f.All5/n
 }
 
-// recall is the share of gold among the first k.
+// recall returns the share of the relevant skills in the top k.
 func recall(gold map[string]bool, ids []string, k int) float64 {
 	found := 0
 	for _, id := range ids[:min(k, len(ids))] {
@@ -41,7 +41,7 @@ func recall(gold map[string]bool, ids []string, k int) float64 {
 	return float64(found) / float64(len(gold))
 }
 
-// ndcg is the gain of the first k, as a share of the most that is possible.
+// ndcg returns the normalized discounted cumulative gain of the top k.
 func ndcg(gold map[string]bool, ids []string, k int) float64 {
 	var gain, most float64
 	for i := range k {
@@ -56,7 +56,7 @@ func ndcg(gold map[string]bool, ids []string, k int) float64 {
 	return gain / most
 }
 
-// percentile is in milliseconds.
+// percentile returns a percentile in milliseconds.
 func percentile(sorted []time.Duration, share float64) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -11,9 +11,9 @@ import (
 	"cairn/schemas"
 )
 
-// evaluation is what eval has measured.
+// evaluation is the result of eval.
 type evaluation struct {
-	Corpus   int               `json:"corpus"` // skills in it
+	Corpus   int               `json:"corpus"` // number of skills
 	Queries  int               `json:"queries"`
 	Tenant   string            `json:"tenant,omitzero"`
 	Backends map[string]string `json:"backends,omitempty"`
@@ -25,28 +25,27 @@ type evaluation struct {
 	Seconds  float64           `json:"seconds"`
 }
 
-// firsts are of the hybrid searches by which the queries were asked first. The
-// times hold the embedding of what was not embedded before.
+// firsts describes the first hybrid search for each query. Its latencies include
+// embedding the query.
 type firsts struct {
 	P50   float64 `json:"p50_ms"`
 	P95   float64 `json:"p95_ms"`
 	Short int     `json:"short"`
 }
 
-// measured is what was measured of a method of search, of queries that were
-// asked before. The times are of the answers that lacked nothing at once; 0:
-// there were none.
+// measured contains the results of one search method for queries that are already
+// embedded. Latencies are those of complete first responses; 0 if there are none.
 type measured struct {
 	All      figures `json:"all"`
-	One      figures `json:"one_skill"`      // queries for one skill
-	Several  figures `json:"several_skills"` // and for more
+	One      figures `json:"one_skill"`      // queries with one relevant skill
+	Several  figures `json:"several_skills"` // queries with several
 	P50      float64 `json:"p50_ms"`
 	P95      float64 `json:"p95_ms"`
 	Missing  int     `json:"not_found"` // queries answered with 404
-	Short    int     `json:"short"`     // degraded, or unavailable, at the first asking
-	Degraded int     `json:"degraded"`  // and at the last one
+	Short    int     `json:"short"`     // degraded or unavailable at the first attempt
+	Degraded int     `json:"degraded"`  // degraded at the last attempt
 	Lacking  string  `json:"degraded_as,omitzero"`
-	Failed   int     `json:"failed"` // not answered; they count as nothing found
+	Failed   int     `json:"failed"` // failed queries count as queries without results
 	Failure  string  `json:"failure,omitzero"`
 }
 
@@ -89,7 +88,7 @@ func (m *measured) count(v verdict) {
 	}
 }
 
-// row is what was measured, with the name of its row.
+// row is one row of the printed results.
 type row struct {
 	name string
 	measured
@@ -99,7 +98,7 @@ func (r evaluation) rows() []row {
 	return []row{{"text", r.Text}, {"vector", r.Vector}, {"hybrid", r.Hybrid}}
 }
 
-// print writes r for people.
+// print writes r as text.
 func (r evaluation) print(out io.Writer) error {
 	t := newTable(out)
 	t.row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant), r.Seconds))
@@ -135,8 +134,7 @@ func milliseconds(n float64) string {
 	return fmt.Sprintf("%.1f", n)
 }
 
-// explain says what answers that are not what they should be mean, and what to
-// do about them.
+// explain adds the causes of degraded and failed responses, and their remedies.
 func (r evaluation) explain(t *table) {
 	for _, row := range r.rows() {
 		switch {
@@ -161,7 +159,7 @@ func (f figures) cells(name string) []string {
 	return cells
 }
 
-// suffixed is what follows the prefix, with it; nothing of nothing.
+// suffixed returns prefix and text, or an empty string if text is empty.
 func suffixed(prefix, text string) string {
 	if text == "" {
 		return ""

@@ -12,14 +12,14 @@ import (
 	"cairn/schemas"
 )
 
-// judged is a query, and the skills that are to be found for it.
+// judged is a query with its relevant skills.
 type judged struct {
 	Query    string   `json:"query"`
 	SkillIDs []string `json:"skill_ids"`
 	gold     map[string]bool
 }
 
-// readJudged reads the queries of a file, which ask for skills of the corpus.
+// readJudged reads the queries of a file and checks that their skills are in the corpus.
 func readJudged(file string, corpus []record) ([]judged, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -63,32 +63,32 @@ func newJudged(f found, known map[string]bool) (judged, error) {
 	return q, nil
 }
 
-// verdict is what was answered to a query.
+// verdict is the response to a query.
 type verdict struct {
 	ids      []string // best first
 	took     time.Duration
-	again    bool   // it is not the first answer
-	missing  bool   // 404: nothing was found
-	degraded string // what the answer lacks, such as text-only
+	again    bool   // a retry
+	missing  bool   // 404: no results
+	degraded string // degradation of the response, such as text-only
 	err      error
 }
 
-// short reports whether the answer may be better when it is asked for again.
+// short reports whether a retry may return a more complete response.
 func (v verdict) short() bool {
 	return v.degraded != "" || errors.Is(v.err, schemas.ErrUnavailable)
 }
 
 const (
-	// deepest is the last place that any figure looks at.
+	// deepest is the highest rank that any metric uses.
 	deepest = 10
-	// passes is how often each query is asked by measure.
+	// passes is the number of times that measure runs each query.
 	passes = 4
-	// pause is how long who answered too little is left alone.
+	// pause is the interval between retries.
 	pause = 500 * time.Millisecond
 )
 
-// measure asks all queries by each method. Before, they are asked once: then
-// all that is embedded is kept, and no method pays for what others find done.
+// measure runs all queries with each search method. A first pass fills the embedding
+// cache, so that the latencies of the methods are comparable.
 func (e *eval) measure(ctx context.Context, queries []judged, each func()) evaluation {
 	by := func(search string) measured {
 		return newMeasured(queries, e.ask(ctx, queries, search, each))
@@ -103,7 +103,7 @@ func (e *eval) measure(ctx context.Context, queries []judged, each func()) evalu
 	}
 }
 
-// ask asks all queries by a method of search.
+// ask runs all queries with a search method and retries incomplete responses.
 func (e *eval) ask(ctx context.Context, queries []judged, search string, each func()) []verdict {
 	verdicts := make([]verdict, len(queries))
 	e.each(len(queries), e.atOnce, func(i int) error {
@@ -117,9 +117,9 @@ func (e *eval) ask(ctx context.Context, queries []judged, search string, each fu
 	return verdicts
 }
 
-// again asks for what was answered with too little, one at a time: an embedder
-// that was too busy gets to it, and keeps what it makes. It gives up when
-// nothing has become better for a while.
+// again retries queries with incomplete responses one at a time, which gives an
+// overloaded embedding service time to fill its cache. It gives up after retryTimeout
+// without progress.
 func (e *eval) again(ctx context.Context, queries []judged, search string, verdicts []verdict) {
 	better := time.Now()
 	for left := short(verdicts); len(left) > 0; left = short(verdicts) {
@@ -141,7 +141,7 @@ func (e *eval) again(ctx context.Context, queries []judged, search string, verdi
 	}
 }
 
-// short are the places of the verdicts that may become better.
+// short returns the indexes of the verdicts that may improve with a retry.
 func short(verdicts []verdict) (left []int) {
 	for i, v := range verdicts {
 		if v.short() {

@@ -64,8 +64,8 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// judgements writes a corpus of three skills and three queries, one of them for
-// two skills and one for something else than it asks.
+// judgements writes a corpus of three skills and three queries: one with two relevant
+// skills, and one whose relevant skill does not match its text.
 func judgements(t *testing.T) (corpus, queries string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -164,8 +164,9 @@ func TestEvalRefuses(t *testing.T) {
 	}
 }
 
-// trouble is a Cairn that makes a corpus searchable late, and answers searches
-// with answer, which is told which search and how many there were before it.
+// trouble is a server that reports a corpus as indexed only after several registrations,
+// and replies to searches with answer. answer gets the search method and the number of
+// earlier searches.
 type trouble struct {
 	answer                        func(search string, before int32) (status int, body string)
 	registered, resolved, removed atomic.Int32
@@ -188,7 +189,7 @@ func (c *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `{"skill_id":"x"}`)
 		}
 	case c.registered.Load() < 5:
-		w.WriteHeader(http.StatusTeapot) // asked before the corpus is searchable
+		w.WriteHeader(http.StatusTeapot) // a search before the corpus is searchable
 	default:
 		var q struct{ Search string }
 		_ = json.NewDecoder(r.Body).Decode(&q)
@@ -210,9 +211,8 @@ const (
 	noVectors      = `{"code":"CE-011","status":503,"title":"dependency unavailable"}`
 )
 
-// A corpus that becomes searchable later is waited for; answers that fail, or
-// lack something, are told; what was registered is removed all the same, at the
-// second try.
+// TestEvalOfACairnInTrouble checks that eval waits until the corpus is searchable,
+// reports failed and degraded responses, and retries the removal of the corpus.
 func TestEvalOfACairnInTrouble(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
@@ -248,13 +248,13 @@ func TestEvalOfACairnInTrouble(t *testing.T) {
 	}
 }
 
-// What an embedder was too busy for is asked for again until it is there.
+// TestEvalAsksAgain checks that eval retries degraded responses until they are complete.
 func TestEvalAsksAgain(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
 	c := &trouble{answer: func(search string, before int32) (int, string) {
 		switch {
-		case before < 4: // the first answer to each query, and one that is again no better
+		case before < 4: // the first response to each query, and one failed retry
 			return 200, degradedAnswer
 		case search == "vector" && before == 10:
 			return 503, noVectors

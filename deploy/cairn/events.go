@@ -14,17 +14,17 @@ import (
 	"cairn/schemas"
 )
 
-// maxEvent is the longest event, in bytes: what one message on the bus holds.
+// maxEvent is the maximum size of an event, in bytes: that of a message on the bus.
 const maxEvent = 8 << 20
 
-// event is one event of an answer.
+// event is one server-sent event.
 type event struct {
 	id   string
 	kind string
 	data []byte
 }
 
-// events reads the events of an answer.
+// events reads an event stream.
 func events(r io.Reader) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		for e, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: maxEvent}) {
@@ -35,8 +35,8 @@ func events(r io.Reader) iter.Seq2[event, error] {
 	}
 }
 
-// printer takes the events of one answer: for programs a line each, for people
-// the text, with the tool calls beside it.
+// printer returns a function that prints events: as JSON lines with --json, otherwise as
+// text on out and tool calls on errOut.
 func (a *ask) printer(out, errOut io.Writer) func(event) error {
 	var failed error
 	if a.json {
@@ -60,7 +60,7 @@ func (a *ask) printer(out, errOut io.Writer) func(event) error {
 	}
 }
 
-// ended is how the answer went, once it is over.
+// ended returns failed if e is the last event, otherwise nil.
 func ended(e event, failed error) error {
 	if e.kind == schemas.EventDone {
 		return failed
@@ -68,10 +68,10 @@ func ended(e event, failed error) error {
 	return nil
 }
 
-// reader shows an answer to a person.
+// reader prints an answer as text.
 type reader struct {
 	out, errOut io.Writer
-	open        bool // the last line is not ended
+	open        bool // the last line has no line break yet
 	failed      error
 }
 
@@ -126,7 +126,7 @@ func (p *reader) result(r schemas.ToolResult) error {
 	return p.aside("  → " + brief(r.Result))
 }
 
-// aside says something that is not part of the answer.
+// aside prints a line on errOut.
 func (p *reader) aside(text string) error {
 	if err := p.endLine(); err != nil {
 		return err
@@ -143,10 +143,10 @@ func (p *reader) endLine() error {
 	return err
 }
 
-// briefLength is how much of a tool's result is shown, in bytes.
+// briefLength is the maximum number of bytes shown of a tool result.
 const briefLength = 160
 
-// brief is JSON, cut where it gets long.
+// brief returns v, truncated to briefLength.
 func brief(v jsontext.Value) string {
 	if len(v) <= briefLength {
 		return string(v)

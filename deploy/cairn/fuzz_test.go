@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzAnswer has anything for what a server answers: each command shows it, or
-// says what is wrong with it.
+// FuzzAnswer checks that every command handles any response of a server: it prints the
+// response or an error.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		answered + done, "id: \x00\nevent: text_delta\ndata: {\"text\":1}\n\n" + done, "event: error\ndata: {}\n\n" + done, "event: tool_result\r\ndata: {\"result\":\"\xff\"}\r\n\r\n", "data\n\n:",
@@ -32,7 +32,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Cleanup(server.Close)
 	f.Fuzz(func(t *testing.T, code int, text []byte) {
 		if code < 200 || code > 599 {
-			return // no status of an answer
+			return // not a valid response status
 		}
 		body.Store(&text)
 		status.Store(int64(code))

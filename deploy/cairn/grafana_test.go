@@ -16,7 +16,7 @@ import (
 	"cairn/bus/bustest"
 )
 
-// alerts are those of deploy/grafana.
+// alerts are the alert rules of deploy/grafana.
 type alerts struct {
 	Groups []struct {
 		Rules []struct {
@@ -28,7 +28,7 @@ type alerts struct {
 	}
 }
 
-// dashboard is that of deploy/grafana.
+// dashboard is the dashboard of deploy/grafana.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -36,7 +36,7 @@ type dashboard struct {
 	}
 }
 
-// read is a file of deploy/grafana.
+// read decodes a file of deploy/grafana.
 func read(t *testing.T, name string, decode func([]byte, any) error, into any) {
 	t.Helper()
 	text, err := os.ReadFile("../grafana/" + name)
@@ -48,7 +48,7 @@ func read(t *testing.T, name string, decode func([]byte, any) error, into any) {
 	}
 }
 
-// expressions are all of PromQL in deploy/grafana, by who has them.
+// expressions returns all PromQL expressions of deploy/grafana by panel or alert.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -82,14 +82,14 @@ var (
 	grouping = regexp.MustCompile(`\bby \(([^)]*)\)`)
 )
 
-// exposed are the labels of each metric in the scrapes.
+// exposed returns the labels of each metric in the scrapes.
 func exposed(scrapes ...string) map[string][]string {
 	all := map[string][]string{}
 	for _, m := range sample.FindAllStringSubmatch(strings.Join(scrapes, ""), -1) {
 		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
 			all[m[1]] = append(all[m[1]], l[1])
 		}
-		all[m[1]] = append(all[m[1]], "instance") // which Prometheus gives
+		all[m[1]] = append(all[m[1]], "instance") // added by Prometheus
 	}
 	return all
 }
@@ -108,7 +108,7 @@ func scrape(t *testing.T, url string) string {
 	return string(body)
 }
 
-// found is the group of the pattern in what the process has said.
+// found returns the submatch of the pattern in the output of the process.
 func (p *running) found(t *testing.T, pattern string) string {
 	t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(p.out.String())
@@ -118,7 +118,8 @@ func (p *running) found(t *testing.T, pattern string) string {
 	return m[1]
 }
 
-// Everything that dashboard and alerts ask for is told by a Cairn at work.
+// TestDashboardAndAlerts checks that a running Cairn exposes every metric and label that
+// the dashboard and the alerts use.
 func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)

@@ -9,7 +9,8 @@ import (
 	"cairn/bus/bustest"
 )
 
-// SSL_CERT_FILE names the authority of an edge's certificate.
+// TestCommandsKnowAnAuthorityByTheEnvironment checks that commands trust the CA in
+// SSL_CERT_FILE.
 func TestCommandsKnowAnAuthorityByTheEnvironment(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -16,10 +16,10 @@ import (
 	"cairn/schemas"
 )
 
-// keyTimeout bounds a command about keys, once NATS answers.
+// keyTimeout bounds a key command after the connection to NATS is established.
 const keyTimeout = 10 * time.Second
 
-// maxNote bounds the note of a key, in bytes.
+// maxNote is the maximum length of the note of a key, in bytes.
 const maxNote = 256
 
 // key is a command about API keys.
@@ -49,7 +49,7 @@ func (k *key) flags(cmd *cobra.Command) {
 	jsonFlag(cmd, &k.json)
 }
 
-// with does something with the store of keys.
+// with connects, calls do with the key store, and closes the connection.
 func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
 	client := &k.natsClient
 	if k.keys.url != "" {
@@ -69,15 +69,15 @@ func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) er
 	return do(ctx, store)
 }
 
-// keyCreate makes a key.
+// keyCreate creates a key.
 type keyCreate struct {
 	key
 	tenants []string
 	all     bool
 	role    string
 	note    string
-	secret  string // of Kubernetes
-	account string // folder with the credentials for it
+	secret  string // name of the Kubernetes Secret
+	account string // directory with the service account credentials
 	expires days
 }
 
@@ -147,7 +147,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 		}
 		if target != nil {
 			if err := target.set(ctx, map[string]string{"id": made.ID, "key": secret}); err != nil {
-				return errors.Join(err, s.Revoke(ctx, made.ID)) // the key would be lost, and valid
+				return errors.Join(err, s.Revoke(ctx, made.ID)) // otherwise the key would be lost, but valid
 			}
 			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role, tenantList(made), expiry(made), k.secret)
 			return err

@@ -73,7 +73,7 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 
 const day = 24 * time.Hour
 
-// days is a time that is given in days, or as Go writes it; 0: never.
+// days is a duration, given in days or in Go syntax; 0 means never.
 type days time.Duration
 
 // Set implements pflag.Value.
@@ -110,7 +110,7 @@ func (d *days) String() string {
 // Type implements pflag.Value.
 func (d *days) Type() string { return "time" }
 
-// from is when the time is over that begins at the moment; zero: never.
+// from returns the expiry of a duration that starts at start, or the zero time for never.
 func (d *days) from(start time.Time) time.Time {
 	if *d == 0 {
 		return time.Time{}

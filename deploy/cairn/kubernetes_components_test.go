@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// completed is production with the components that it names in a comment.
+// completed is production with the components of its commented-out list.
 const completed = "production, with all"
 
 func kustomizeCompleted() ([]runtime.Object, error) {
@@ -22,7 +22,7 @@ func kustomizeCompleted() ([]runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // a copy
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary copy
 	if err := os.CopyFS(dir, os.DirFS(manifests)); err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func kustomizeCompleted() ([]runtime.Object, error) {
 	return kustomizeAt(filepath.Join(dir, "production"))
 }
 
-// With the components, whoever needs a certificate has it where it is looked
-// for, and the edge and all traces have a way out.
+// TestKubernetesComponents checks that certificates are mounted at the configured paths,
+// and that network policies allow the egress of the OIDC and trace components.
 func TestKubernetesComponents(t *testing.T) {
 	t.Parallel()
 	list := kustomized(t, completed)
@@ -79,13 +79,13 @@ func TestKubernetesComponents(t *testing.T) {
 	}
 }
 
-// secretFiles are the files that a pod has of the secrets with certificates.
+// secretFiles returns the paths of the certificate files that a pod mounts from Secrets.
 func secretFiles(t *testing.T, name string, p core.PodSpec) (files []string) {
 	t.Helper()
 	for _, m := range p.Containers[0].VolumeMounts {
 		i := slices.IndexFunc(p.Volumes, func(v core.Volume) bool { return v.Name == m.Name })
 		if i < 0 {
-			if name != "nats" { // its data is claimed
+			if name != "nats" { // its data volume is a claim template
 				t.Errorf("%s: %s is mounted, and no volume", name, m.Name)
 			}
 			continue

@@ -21,12 +21,13 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 )
 
-// The Jobs create the streams and the first key, as the users of nats.conf that
-// may, in pods that the namespace and the policies admit.
+// TestKubernetesMakesTheFirstKey checks that the Jobs create the streams and the first
+// key with the permissions of their NATS users, and that the namespace and the policies
+// admit their pods.
 func TestKubernetesMakesTheFirstKey(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	args, env := n.job(t, "setup")
-	args[slices.Index(args, "--replicas")+1] = "1" // there is one server
+	args[slices.Index(args, "--replicas")+1] = "1" // one server
 	p := n.ran(t, args, env)
 	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "Created or updated all streams") {
 		t.Errorf("setup ends with %d:\n%s", code, p.out)
@@ -106,7 +107,7 @@ func secretAPI(t *testing.T, name string, written chan string) (at *url.URL, acc
 			return
 		}
 		if r.Method == http.MethodPatch {
-			body, _ := io.ReadAll(r.Body) // a short body fails the test
+			body, _ := io.ReadAll(r.Body) // a truncated body fails the test
 			stored = `{"data":{"key":"AAAA"}}`
 			written <- string(body)
 		}
@@ -154,13 +155,14 @@ func TestKubernetesKeyRole(t *testing.T) {
 	}
 }
 
-// secret is the URL in the secret cairn-nats under a key such as edge-url.
+// secret returns the URL that the Secret cairn-nats contains under a key such as edge-url.
 func (n node) secret(key string) string {
 	user, _ := strings.CutSuffix(key, "-url")
 	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String()
 }
 
-// The command of the manual creates every key of the secret that manifests use.
+// TestKubernetesSecretIsMade checks that the documented command creates every key of the
+// Secret that manifests use.
 func TestKubernetesSecretIsMade(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../edge/docs/clustering.md")
@@ -192,7 +194,7 @@ func TestKubernetesSecretIsMade(t *testing.T) {
 	}
 }
 
-// restricted checks that a namespace takes the pod that enforces that.
+// restricted checks the pod against the Pod Security Standard restricted.
 func restricted(t *testing.T, name string, p core.PodTemplateSpec) {
 	t.Helper()
 	s, own := p.Spec.SecurityContext, p.Spec.Containers[0].SecurityContext

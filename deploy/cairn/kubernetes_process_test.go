@@ -16,8 +16,8 @@ import (
 	"cairn/bus/bustest"
 )
 
-// pod starts the container of a Deployment as a process on the node, and
-// returns when it is ready, with the URL of its metrics.
+// pod starts the container of a Deployment as a process on the node. It returns when the
+// process is ready, with its metrics URL.
 func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p *running, metrics string) {
 	t.Helper()
 	c := d.Spec.Template.Spec.Containers[0]
@@ -37,8 +37,8 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 	return p, "http://" + metrics
 }
 
-// TestKubernetesPodsRun runs what the manifests run, as the users of nats.conf:
-// it becomes ready, tells what it is scaled by, and ends when it is told to.
+// TestKubernetesPodsRun runs the Deployments as the users of nats.conf and checks that
+// they become ready, expose the metrics for autoscaling, and shut down on a signal.
 func TestKubernetesPodsRun(t *testing.T) {
 	list := kustomized(t, "base")
 	config := maps.Clone(of[core.ConfigMap](list)[0].Data)
@@ -52,7 +52,7 @@ func TestKubernetesPodsRun(t *testing.T) {
 	}
 	told := map[string]string{}
 	deployments := slices.SortedFunc(slices.Values(of[apps.Deployment](list)), func(a, b *apps.Deployment) int {
-		return strings.Compare(b.Labels["cairn"], a.Labels["cairn"]) // workers first: an edge is ready when it can ask all
+		return strings.Compare(b.Labels["cairn"], a.Labels["cairn"]) // workers first: an edge is ready only when all services reply
 	})
 	for _, d := range deployments {
 		p, metrics := n.pod(t, d, config)
@@ -91,7 +91,7 @@ func TestKubernetesPodsRun(t *testing.T) {
 	}
 }
 
-// probed returns when the probe passes.
+// probed returns when the probe succeeds.
 func probed(t *testing.T, name, probe string) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -107,8 +107,8 @@ func probed(t *testing.T, name, probe string) {
 	}
 }
 
-// TestKubernetesEdgeFailsClosed starts the edge of each manifest with its settings
-// and an empty CAIRN_AUTH, as a ConfigMap with a missing value gives it.
+// TestKubernetesEdgeFailsClosed starts the edge of each manifest with an empty CAIRN_AUTH,
+// the result of a missing ConfigMap value.
 func TestKubernetesEdgeFailsClosed(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"small", "production", completed} {

@@ -26,7 +26,7 @@ import (
 
 const manifests = "../kubernetes/"
 
-// decode reads an object as a server would that takes no unknown field.
+// decode parses an object and rejects unknown fields.
 func decode(text []byte) (runtime.Object, error) {
 	known := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme, rbac.AddToScheme} {
@@ -39,7 +39,7 @@ func decode(text []byte) (runtime.Object, error) {
 	return o, err
 }
 
-// kustomized are the objects that a folder of manifests makes. They are shared.
+// kustomized returns the objects of a kustomization. Callers share them.
 func kustomized(t *testing.T, folder string) []runtime.Object {
 	t.Helper()
 	made, _ := kustomizations.LoadOrStore(folder, sync.OnceValues(func() ([]runtime.Object, error) { return kustomize(folder) }))
@@ -78,7 +78,7 @@ func kustomizeAt(dir string) (list []runtime.Object, _ error) {
 	return list, nil
 }
 
-// of are the objects of a type.
+// of returns the objects of type T.
 func of[T any](list []runtime.Object) (some []*T) {
 	for _, o := range list {
 		if is, ok := any(o).(*T); ok {
@@ -98,7 +98,7 @@ func TestKubernetesIsValid(t *testing.T) {
 	}
 }
 
-// What a server would not take, or would take without what is meant, is refused.
+// TestKubernetesRefusesMistakes checks that decode rejects invalid objects.
 func TestKubernetesRefusesMistakes(t *testing.T) {
 	t.Parallel()
 	sound := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}`
@@ -120,8 +120,8 @@ func TestKubernetesRefusesMistakes(t *testing.T) {
 	}
 }
 
-// Each container runs a command that there is, with settings that it has, and
-// with what it asks of others.
+// TestKubernetesSpeaksOfThisProgram checks that every container runs an existing command
+// with valid settings.
 func TestKubernetesSpeaksOfThisProgram(t *testing.T) {
 	t.Parallel()
 	for _, d := range of[apps.Deployment](kustomized(t, completed)) {
@@ -192,8 +192,8 @@ func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
 	}
 }
 
-// settings are the variables of a container. What fields and ConfigMaps say is
-// in known by the variable's name; secrets are a password.
+// settings returns the environment variables of a container. The values in known take
+// precedence; values from Secrets are password.
 func settings(t *testing.T, c core.Container, known map[string]string) map[string]string {
 	t.Helper()
 	told := map[string]string{}

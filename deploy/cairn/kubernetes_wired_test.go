@@ -19,7 +19,7 @@ import (
 	"cairn/services"
 )
 
-// pods are the templates of all pods, by the name of who makes them.
+// pods returns all pod templates by the name of their controller.
 func pods(t *testing.T, folder string) map[string]core.PodTemplateSpec {
 	t.Helper()
 	all := map[string]core.PodTemplateSpec{}
@@ -49,7 +49,7 @@ func selects(t *testing.T, s *meta.LabelSelector, p core.PodTemplateSpec) bool {
 	return selector.Matches(labels.Set(p.Labels))
 }
 
-// whom are the names of the pods that are selected, in their order.
+// whom returns the sorted names of the pods that s selects.
 func whom(t *testing.T, all map[string]core.PodTemplateSpec, s *meta.LabelSelector) (names []string) {
 	t.Helper()
 	for name, p := range all {
@@ -67,7 +67,7 @@ func hasPort(p core.PodTemplateSpec, port intstr.IntOrString) bool {
 	})
 }
 
-// Whatever names pods or ports names some that there are.
+// TestKubernetesIsWired checks that every reference to a pod or port has a target.
 func TestKubernetesIsWired(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"small", "production", completed} {
@@ -114,8 +114,8 @@ func TestKubernetesIsWired(t *testing.T) {
 	}
 }
 
-// Every role has pods, and each keeps the rules of restricted pods, is probed,
-// and has the time to end its work.
+// TestKubernetesPods checks that every role has pods which meet the Pod Security Standard
+// restricted, have probes, and have time to drain.
 func TestKubernetesPods(t *testing.T) {
 	t.Parallel()
 	all := pods(t, "production")
@@ -144,7 +144,8 @@ func TestKubernetesPods(t *testing.T) {
 	}
 }
 
-// ends checks that a pod of ours is not killed while it drains.
+// ends checks that the termination grace period exceeds the drain and that no
+// environment variable contains a URL with a password.
 func ends(t *testing.T, name string, p core.PodTemplateSpec) {
 	t.Helper()
 	var wait time.Duration
@@ -168,7 +169,7 @@ func ends(t *testing.T, name string, p core.PodTemplateSpec) {
 	}
 }
 
-// What is set by reference is no secret of the manifests.
+// TestKubernetesKeepsNoSecret checks that the manifests contain no Secret.
 func TestKubernetesKeepsNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"small", "production"} {
@@ -178,7 +179,8 @@ func TestKubernetesKeepsNoSecret(t *testing.T) {
 	}
 }
 
-// What checks the manifests is no part of the program.
+// TestKubernetesIsForTestsAlone checks that the program does not depend on the
+// Kubernetes libraries that validate the manifests.
 func TestKubernetesIsForTestsAlone(t *testing.T) {
 	t.Parallel()
 	said, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()

@@ -1,5 +1,5 @@
-// Command cairn is the server and the client of Cairn: the services and the HTTP
-// edge, in one process or in several, and commands that register, resolve and ask.
+// Command cairn is the server and the client of Cairn. It runs the services and the HTTP
+// edge, in one process or in several, and has commands to register, resolve and analyze.
 package main
 
 import (

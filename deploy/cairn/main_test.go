@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// asCairn in the environment makes the test binary the program itself.
+// asCairn is the environment variable that makes the test binary run the program.
 const asCairn = "CAIRN_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -25,20 +25,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is cairn with args. It sees nothing of this process's settings.
+// program returns a command that runs cairn with args, without the environment of
+// this process.
 func program(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = []string{asCairn + "=1", "OLLAMA_HOST=127.0.0.1:1", "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH")}
 	return cmd
 }
 
-// result is what a program said, and how it ended.
+// result contains the output and the exit code of a program.
 type result struct {
 	out, err string
 	code     int
 }
 
-// do runs cairn with args, in this process, with stdin to read.
+// do runs cairn with args and stdin in this process.
 func do(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -53,17 +54,17 @@ func do(t *testing.T, stdin string, args ...string) result {
 	return result{out.String(), errOut.String(), code}
 }
 
-// running is a cairn that was started.
+// running is a started cairn process.
 type running struct {
 	*exec.Cmd
-	http string // its URL, where it serves
+	http string // URL of the HTTP server; empty: none
 	out  *buffer
 	done chan error
 }
 
 var addressed = regexp.MustCompile(`http://[0-9.:]+`)
 
-// begin starts cmd, which ends with the test at the latest.
+// begin starts cmd and kills it at the end of the test.
 func begin(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
 	p := &running{Cmd: cmd, out: newBuffer(), done: make(chan error, 1)}
@@ -73,13 +74,13 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 	}
 	go func() { p.done <- p.Wait() }()
 	t.Cleanup(func() {
-		_ = p.Process.Kill() // it has ended, or is of no use any more
+		_ = p.Process.Kill() // fails if the process has exited
 		<-p.done
 	})
 	return p
 }
 
-// serve starts cairn with args and returns when it says where it is.
+// serve starts cairn with args and returns when it has printed its address.
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
 	p := begin(t, program(context.Background(), args...))
@@ -88,13 +89,13 @@ func serve(t *testing.T, args ...string) *running {
 	return p
 }
 
-// alone serves everything with settings that no other test meets.
+// alone starts cairn up with settings that do not interfere with other tests.
 func alone(t *testing.T, args ...string) *running {
 	t.Helper()
 	return serve(t, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}, args...)...)
 }
 
-// says waits until the process has said text.
+// says waits until the process has printed text.
 func (p *running) says(t *testing.T, text string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -110,7 +111,7 @@ func (p *running) says(t *testing.T, text string) {
 	}
 }
 
-// ends waits for the process, and gives its exit code; -1 is a signal.
+// ends waits for the process and returns its exit code, or -1 after a signal.
 func (p *running) ends(t *testing.T) int {
 	t.Helper()
 	select {
@@ -130,7 +131,7 @@ func (p *running) signal(t *testing.T) {
 	}
 }
 
-// buffer keeps what a process says, and tells when there is more.
+// buffer collects the output of a process and signals each write.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -16,7 +16,7 @@ import (
 
 var natsRequest = regexp.MustCompile(`(?m)^nats req (--replies 0 )?(\S+) '(.*)'$`)
 
-// natsCommands sends the requests of a page's nats commands.
+// natsCommands runs the nats request commands of a page.
 func natsCommands(t *testing.T, page string) {
 	s := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
 	if got := do(t, "", "register", "--url", s.http, "../examples/knowledge"); got.code != 0 {
@@ -39,7 +39,8 @@ func natsCommands(t *testing.T, page string) {
 	}
 }
 
-// asked asks as the nats command does, and gives the answer: of a stream the last.
+// asked sends a request like the nats command and returns the reply, for a stream the
+// last message.
 func asked(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats.Msg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

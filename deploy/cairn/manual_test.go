@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of README and manual")
 
-// manual is the folder of the manual; root is that of the repository.
+// manual is the directory of the documentation; root is that of the repository.
 const (
 	root   = "../../"
 	manual = root + "edge/docs/"
@@ -33,7 +33,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// compare compares a page with its generated form, or writes that with -update.
+// compare compares a page with its generated form, or writes it with -update.
 func compare(t *testing.T, path, got, want string) {
 	t.Helper()
 	if *update {
@@ -47,7 +47,7 @@ func compare(t *testing.T, path, got, want string) {
 	}
 }
 
-// vague are the parts of outputs that differ between runs.
+// vague lists the parts of outputs that differ between runs, with their placeholders.
 var vague = []struct{ pattern, instead string }{
 	{`\d+\.\d+ s\b`, "T s"},
 	{`\b0\.\d{3}\b`, "0.SCORE"},
@@ -65,7 +65,7 @@ func loose(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// TestManual checks everything that is generated in README and manual.
+// TestManual checks all generated content of README and documentation.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	t.Run("Flags", func(t *testing.T) { checkTable(t, manual+"configuration.md", "flags", flagTable()) })
@@ -74,7 +74,7 @@ func TestManual(t *testing.T) {
 	t.Run("NATS", func(t *testing.T) { natsCommands(t, readFile(t, manual+"nats-api.md")) })
 }
 
-// checkTable checks the part of a page between the markers of the name.
+// checkTable checks the section of a page between the markers of name.
 func checkTable(t *testing.T, path, name, want string) {
 	got := readFile(t, path)
 	begin, end := "<!-- "+name+": go test ./deploy/cairn -run Manual -update -->\n", "<!-- end of "+name+" -->"
@@ -86,7 +86,7 @@ func checkTable(t *testing.T, path, name, want string) {
 	compare(t, path, got, before+begin+want+end+after)
 }
 
-// commandTable has a row for each command.
+// commandTable returns a table with a row for each command.
 func commandTable() string {
 	table := "| command | purpose |\n|---|---|\n"
 	for cmd := range below(newRoot(os.Getenv)) {
@@ -97,7 +97,7 @@ func commandTable() string {
 	return table
 }
 
-// flagTable has a row for each flag of any command.
+// flagTable returns a table with a row for each flag.
 func flagTable() string {
 	var rows []*flagRow
 	for cmd := range below(newRoot(os.Getenv)) {
@@ -118,7 +118,7 @@ func flagTable() string {
 	return text
 }
 
-// flagRow is a flag with its commands.
+// flagRow is a flag with the commands that define it.
 type flagRow struct {
 	*pflag.Flag
 	commands, defaults []string
@@ -145,8 +145,8 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// checkOutputs runs the commands in the console blocks of README and manual, in
-// order, twice: examples work when they are run again.
+// checkOutputs runs the commands in the console blocks of README and documentation in
+// order, twice, which checks that the examples are repeatable.
 func checkOutputs(t *testing.T) {
 	s := alone(t, "--model", "offline:")
 	dir := clone(t)
@@ -174,7 +174,7 @@ func checkOutputs(t *testing.T) {
 	}
 }
 
-// clone is a folder like a clone of the repository after "make build".
+// clone returns a directory like a clone of the repository after "make build".
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -199,7 +199,7 @@ func clone(t *testing.T) string {
 	return dir
 }
 
-// shell runs a command of a page against s.
+// shell runs a command of a page against s and returns its output.
 func shell(t *testing.T, dir string, s *running, command string) string {
 	t.Helper()
 	name, _, _ := strings.Cut(command, " ")

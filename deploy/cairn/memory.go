@@ -23,7 +23,7 @@ func limitMemory(errOut io.Writer) {
 // neither the cgroup nor GOMEMLIMIT sets one.
 const assumedMemory = 4 << 30
 
-// minBudget is the least budget, in bytes: one body of the largest size fits.
+// minBudget is the minimum budget, in bytes: it fits one body of the maximum size.
 const minBudget = 64 << 20
 
 // memoryShare returns a budget in bytes: mib, or for 0 the memory limit divided by

@@ -43,7 +43,7 @@ func (n *natsClient) open(name string) (*bus.Conn, error) {
 // server with accounts is one of another account.
 type secondUser struct{ url, creds, nkey string }
 
-// flags adds the flags with names that begin with name; does says what the user does.
+// flags defines the flags with the prefix name; does describes the user in their help.
 func (u *secondUser) flags(f *pflag.FlagSet, name, does string) {
 	secretVar(f, &u.url, name, "", "`URL` of the NATS server with the user that "+does+"; empty: same as --nats")
 	f.StringVar(&u.creds, name+"-creds", "", "NATS credentials `FILE` for --"+name)
@@ -70,11 +70,11 @@ func (n *natsClient) connected(ctx context.Context, name string) (*bus.Conn, err
 	return conn, nil
 }
 
-// keysUser says in the help what the second user of an operator's command does.
+// keysUser describes the second user of operator commands in the help.
 const keysUser = "reads and writes API keys"
 
-// connectedBoth returns a connection, and the one of the keys' user; without such a
-// user it is a second one of n. The caller closes both.
+// connectedBoth returns a connection of n and one of the keys user, or a second one of n
+// if no such user is configured. The caller closes both.
 func (n *natsClient) connectedBoth(ctx context.Context, name string, keys secondUser) (conn, keyConn *bus.Conn, err error) {
 	if conn, err = n.connected(ctx, name); err != nil {
 		return nil, nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A platform service asks from an account of its own, on the same subjects; it
-// cannot ask in another's name. Keys are made by the operator.
+// TestAccounts checks that a service in the platform account can use the request
+// subjects, cannot set an identity, and that operators create the keys.
 func TestAccounts(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// stored is what the streams of an account are and hold.
+// stored maps stream names to message counts, sequences and configuration.
 type stored map[string]string
 
 // stored returns the streams of an account, by name.
@@ -33,14 +33,14 @@ func (n node) stored(t *testing.T, account string) stored {
 	return found
 }
 
-// attack is a message that a compromised process sends.
+// attack is a message from a compromised process.
 type attack struct {
 	name, user            string
 	subject, reply, value string
 }
 
-// injected lists requests of a user to JetStream with reply subjects that the user
-// may not publish to. JetStream replies to any subject, with its own permissions.
+// injected lists JetStream requests of a user with reply subjects on which the user has
+// no publish permission. JetStream replies to any subject with its own permissions.
 func injected(user string, requests ...[2]string) (list []attack) {
 	for _, reply := range []string{
 		"$KV.keys.attacker", "$KV.catalog.skill._global.a.b", "$KV.tags.r",
@@ -53,10 +53,9 @@ func injected(user string, requests ...[2]string) (list []attack) {
 	return list
 }
 
-// TestAttacksOnStreams has the users of workers, edges and the platform try to
-// create API keys, and to change what they may not. Nothing may change in the
-// account of the keys, whoever attacks; and nothing in the account of Cairn, when
-// an edge or the platform does.
+// TestAttacksOnStreams checks that the users of workers, edges and the platform cannot
+// create API keys or modify streams without permission. No attack may change the streams
+// of the account KEYS, and no attack of an edge or the platform those of CAIRN.
 func TestAttacksOnStreams(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
@@ -133,8 +132,8 @@ func TestAttacksOnStreams(t *testing.T) {
 	}
 }
 
-// settled returns when the server has handled what nc sent, and when the services
-// and JetStream have handled what was sent to them before.
+// settled returns when the server, the services and JetStream have processed all
+// messages of nc.
 func (n node) settled(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	if err := nc.Flush(); err != nil {
@@ -143,7 +142,7 @@ func (n node) settled(t *testing.T, nc *nats.Conn) {
 	worker, edge := n.dial(t, "worker"), n.dial(t, "edge")
 	defer worker.Close()
 	defer edge.Close()
-	for range 2 { // what the first round has caused is handled in the second
+	for range 2 { // the second round follows messages that the first one caused
 		if _, err := edge.Request("cairn.skills", []byte("{}"), 10*time.Second); err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +154,7 @@ func (n node) settled(t *testing.T, nc *nats.Conn) {
 	}
 }
 
-// TestInboxesArePrivate has each user receive a reply, while each other one tries
-// to subscribe to it.
+// TestInboxesArePrivate checks that no user can subscribe to the replies of another one.
 func TestInboxesArePrivate(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")

@@ -14,24 +14,23 @@ import (
 	"cairn/bus/bustest"
 )
 
-// natsConf is the configuration of NATS servers, of compose and of Kubernetes.
+// natsConf is the NATS server configuration of compose and Kubernetes.
 const natsConf = manifests + "nats/nats.conf"
 
-// node is a NATS server with the settings of nats.conf.
+// node is a NATS server with the configuration nats.conf.
 type node struct {
 	*server.Server
 	said *violations
 }
 
-// startNode starts a server with nats.conf and the environment that the compose
-// file has for the node, on ports of its own and without a cluster, unless
-// adapt has it otherwise.
+// startNode starts a server with nats.conf and the environment of the compose file, on
+// free ports. adapt changes its options, such as the cluster.
 func startNode(t *testing.T, name string, adapt func(*server.Options)) node {
 	t.Helper()
 	return startNodeWith(t, natsConf, name, adapt)
 }
 
-// startNodeWith is startNode with another file of settings.
+// startNodeWith is startNode with another configuration file.
 func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options)) node {
 	t.Helper()
 	for k, v := range compose(t).Services[name].Environment {
@@ -65,7 +64,7 @@ func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options))
 
 func single(o *server.Options) { o.Cluster, o.Routes = server.ClusterOpts{}, nil }
 
-// violations are what a server says of clients that overstep.
+// violations collects the permission violations that a server logs.
 type violations struct {
 	mu   sync.Mutex
 	list []string
@@ -100,8 +99,8 @@ func (n node) dial(t *testing.T, user string, more ...nats.Option) *nats.Conn {
 	return nc
 }
 
-// The nodes find each other by the routes of the compose file, keep a record
-// three times, and take none for a node who does not know the password.
+// TestNodesAreACluster checks that the nodes form a cluster with the routes of the
+// compose file, store three replicas, and reject a node with a wrong password.
 func TestNodesAreACluster(t *testing.T) {
 	at := map[string]netip.AddrPort{}
 	for _, name := range []string{"nats-1", "nats-2", "nats-3", "stranger"} {
@@ -149,7 +148,7 @@ func TestNodesAreACluster(t *testing.T) {
 	}
 }
 
-// healthy returns when the check of the compose file passes.
+// healthy returns when the health check of the compose file succeeds.
 func (n node) healthy(t *testing.T) {
 	t.Helper()
 	check := compose(t).Services[n.Name()].Healthcheck.Test

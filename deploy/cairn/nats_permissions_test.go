@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// permission is an operation on a subject, and the users who may do it. The table
-// in edge/docs/nats-permissions.md is made of them.
+// permission is an operation on a subject, with the users that are allowed to perform it.
+// edge/docs/nats-permissions.md contains the generated table.
 type permission struct {
 	subject string
 	users   string
@@ -84,8 +84,8 @@ var maySubscribe = []permission{
 	{"$JS.EVENT.>", "", "events of the server"},
 }
 
-// streamAPI lists who may send which JetStream API request, by stream. A request
-// that is not listed is refused to every user.
+// streamAPI lists the users with permission for each JetStream API request, by stream.
+// All other requests are denied to every user.
 var streamAPI = map[string]map[string]string{
 	"KV_catalog": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.PURGE.S": "operator",
@@ -120,7 +120,7 @@ var streamRequests = []string{
 	"CONSUMER.CREATE.S", "CONSUMER.CREATE.S.C", "CONSUMER.DURABLE.CREATE.S.C", "CONSUMER.INFO.S.C", "CONSUMER.DELETE.S.C", "CONSUMER.MSG.NEXT.S.C",
 }
 
-// publications returns mayPublish and a row for each request about each stream.
+// publications returns mayPublish and a row for each JetStream API request.
 func publications() []permission {
 	rows := slices.Clone(mayPublish)
 	for _, stream := range []string{"KV_catalog", "KV_tags", "KV_embeddings", "KV_aside", "analyze", "KV_keys"} {
@@ -141,7 +141,7 @@ var (
 	violation = regexp.MustCompile(`Permissions Violation for (?:Publish to|Subscription to) "([^"]*)"`)
 )
 
-// refusals collects the subjects that a server refuses to a connection.
+// refusals collects the subjects that a server denies to a connection.
 type refusals struct {
 	mu       sync.Mutex
 	subjects map[string]bool
@@ -161,7 +161,7 @@ func (r *refusals) has(subject string) bool {
 	return r.subjects[subject]
 }
 
-// await returns when the server has refused the last subject that was tried.
+// await returns when the server has denied the last subject.
 func (r *refusals) await(t *testing.T, last string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -173,8 +173,8 @@ func (r *refusals) await(t *testing.T, last string) {
 	}
 }
 
-// TestUsersOverstep tries every row of the permission table as every user. A
-// publication that is not refused has no reply subject and an invalid body.
+// TestUsersOverstep tries every row of the permission table as every user. Publications
+// have no reply subject and an invalid body, so allowed ones have no effect.
 func TestUsersOverstep(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	const last = "the.last.subject"

@@ -16,8 +16,8 @@ import (
 	"cairn/bus/bustest"
 )
 
-// confWithTLS is nats.conf with the files of the component tls, by the certificate
-// in a file of the test.
+// confWithTLS returns nats.conf with the TLS files of the component tls, and the path of
+// a test certificate.
 func confWithTLS(t *testing.T) (conf, cert string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,8 +35,8 @@ func confWithTLS(t *testing.T) (conf, cert string) {
 	return filepath.Join(dir, "nats.conf"), cert
 }
 
-// With its lines for TLS, nats.conf has all clients encrypt, and be sure whom
-// they speak to; so does the program.
+// TestClientsEncrypt checks that the server requires TLS and that clients verify its
+// certificate.
 func TestClientsEncrypt(t *testing.T) {
 	conf, cert := confWithTLS(t)
 	n := startNodeWith(t, conf, "nats-1", single)
@@ -61,7 +61,7 @@ func TestClientsEncrypt(t *testing.T) {
 	}
 }
 
-// Its nodes know each other by certificates: the password is not enough.
+// TestRoutesEncrypt checks that routes require a client certificate besides the password.
 func TestRoutesEncrypt(t *testing.T) {
 	conf, _ := confWithTLS(t)
 	at := map[string]netip.AddrPort{}

@@ -17,21 +17,21 @@ import (
 	"cairn/edge"
 )
 
-// flushTimeout is how long the last spans may take to be sent, at most.
+// flushTimeout bounds the export of the last spans at shutdown.
 const flushTimeout = 2 * time.Second
 
-// observed is where a process is watched.
+// observed holds the flags for metrics, profiles and host names.
 type observed struct {
 	metrics         string
-	metricsInsecure bool // --metrics may be an address that other machines reach
+	metricsInsecure bool // allow a non-loopback --metrics address
 	pprof           bool
 	hosts           words
 }
 
-// probes are what is told of a process.
+// probes describes a process to its traces and health endpoints.
 type probes struct {
-	name  string                         // in traces
-	ready func(context.Context) []string // what is missing for it to serve
+	name  string                         // service name in traces
+	ready func(context.Context) []string // reasons why the process is not ready
 }
 
 func (o *observed) flags(f *pflag.FlagSet) {
@@ -41,8 +41,8 @@ func (o *observed) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.pprof, "pprof", false, "serve /debug/pprof/ on --metrics: one profile of at most 30 s at a time")
 }
 
-// observe begins to tell of the process: traces, and with --metrics a listener.
-// end stops that, last of all.
+// observe starts tracing and, with --metrics, the metrics listener. The caller calls end
+// last, which flushes the spans and closes the listener.
 func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end func(), err error) {
 	telemetry.Build(bus.Version)
 	flush, err := telemetry.Trace(ctx, of.name, bus.Version, log)
@@ -61,8 +61,8 @@ func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end
 	}, nil
 }
 
-// listenMetrics serves metrics on --metrics until hide. A process that stops is
-// not ready.
+// listenMetrics serves metrics on --metrics until hide is called. A process that drains
+// is not ready.
 func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
 	if p.metrics == "" && p.pprof {
 		return nil, errors.New("--pprof requires a --metrics address")
@@ -95,7 +95,7 @@ func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes
 	return func() { stop(); served.Wait() }, nil
 }
 
-// checkHosts refuses a --http-host that no Host header can have as its name.
+// checkHosts rejects --http-host values that are not host names.
 func (o *observed) checkHosts() error {
 	for _, name := range o.hosts {
 		if strings.ContainsAny(name, ":/*@[]") {

@@ -54,7 +54,7 @@ func writeDimmed(w io.Writer, text string) error {
 	return err
 }
 
-// table formats text in columns.
+// table aligns text in columns.
 type table struct {
 	out  io.Writer
 	text bytes.Buffer
@@ -72,12 +72,12 @@ func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = escapedLine(cell)
 	}
-	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer takes all
+	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer write cannot fail
 }
 
 // write writes the table without trailing spaces.
 func (t *table) write() error {
-	_ = t.tabs.Flush() // a buffer takes all
+	_ = t.tabs.Flush() // a buffer write cannot fail
 	for line := range strings.Lines(t.text.String()) {
 		if _, err := io.WriteString(t.out, strings.TrimRight(line, " \n")+"\n"); err != nil {
 			return err

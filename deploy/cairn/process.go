@@ -135,7 +135,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	)
 }
 
-// mebibytes is the value of a flag in MiB that is kept in bytes.
+// mebibytes is a flag value in MiB, stored in bytes.
 type mebibytes struct{ bytes *int64 }
 
 // Set implements pflag.Value.
@@ -159,7 +159,7 @@ func (m mebibytes) String() string {
 // Type implements pflag.Value.
 func (m mebibytes) Type() string { return "int" }
 
-// checkStreams reports what is wrong with the values of streamFlags.
+// checkStreams validates the values of streamFlags.
 func checkStreams(c services.Config) error {
 	if c.TagMemory && c.TagSync {
 		return errors.New("--tag-memory and --tag-sync are mutually exclusive")

@@ -14,20 +14,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// found is a record as it stands in a file, or why there is none.
+// found is a record of a file, or the error of reading it.
 type found struct {
 	source string // file:line
 	text   jsontext.Value
 	err    error
 }
 
-// formats are how files are read, by how their names end.
+// formats maps file extensions to parsers.
 var formats = map[string]func(name string, data []byte) []found{
 	".json": readJSON, ".jsonl": readLines, ".ndjson": readLines, ".yaml": readYAML, ".yml": readYAML,
 }
 
-// readAll reads the records of files and folders, in their order; those of a
-// folder in the order of their names. "-" is stdin.
+// readAll reads the records of files and directories in order; files of a directory are
+// read in lexical order. "-" means stdin.
 func readAll(paths []string, stdin io.Reader) ([]found, error) {
 	var all []found
 	for _, path := range paths {
@@ -54,7 +54,7 @@ func readAll(paths []string, stdin io.Reader) ([]found, error) {
 	return all, nil
 }
 
-// sniffed is how data is read that has no name.
+// sniffed returns the parser for data without a file name.
 func sniffed(data []byte) func(string, []byte) []found {
 	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		return readJSON
@@ -62,8 +62,8 @@ func sniffed(data []byte) func(string, []byte) []found {
 	return readYAML
 }
 
-// filesOf are the files with records that path is, or has below it; what
-// begins with a dot is passed over.
+// filesOf returns path itself or the record files below it. It skips hidden files and
+// directories.
 func filesOf(path string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
@@ -85,7 +85,7 @@ func filesOf(path string) ([]string, error) {
 	return files, err
 }
 
-// readLines reads a record a line. A broken line spoils no other.
+// readLines reads one record per line. A malformed line does not affect the others.
 func readLines(name string, data []byte) []found {
 	var all []found
 	n := 0
@@ -103,7 +103,7 @@ func readLines(name string, data []byte) []found {
 	return all
 }
 
-// readJSON reads records that follow each other, or stand in arrays.
+// readJSON reads a sequence of records or arrays of records.
 func readJSON(name string, data []byte) []found {
 	d := jsontext.NewDecoder(bytes.NewReader(data), lenient)
 	var all []found
@@ -128,7 +128,7 @@ func readJSON(name string, data []byte) []found {
 	}
 }
 
-// counter tells the lines of offsets that only grow.
+// counter converts ascending offsets to line numbers.
 type counter struct {
 	data   []byte
 	seen   int

@@ -86,7 +86,7 @@ func (r *register) run(ctx context.Context, all []found, out, errOut io.Writer) 
 	return nil
 }
 
-// settle sends the records, or only checks them.
+// settle sends the records, or only validates them with --dry-run.
 func (r *register) settle(ctx context.Context, records []record, errOut io.Writer) ([]outcome, error) {
 	if r.dry {
 		outcomes := make([]outcome, len(records))
@@ -110,7 +110,7 @@ func (r *register) settle(ctx context.Context, records []record, errOut io.Write
 	return outcomes, bar.Close()
 }
 
-// fault is what is wrong with the record, as far as that is known without a server.
+// fault returns the validation error of the record, as far as no server is required.
 func (r record) fault() error {
 	if r.wrong != nil {
 		return r.wrong

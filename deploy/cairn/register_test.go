@@ -115,7 +115,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// A busy server is asked again; one that refuses for good is not.
+// TestRegisterRetries checks that only retryable errors are retried.
 func TestRegisterRetries(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

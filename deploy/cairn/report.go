@@ -13,7 +13,7 @@ import (
 	"cairn/services"
 )
 
-// healthTimeout is how long the start waits to hear how the services are.
+// healthTimeout bounds the health check at startup.
 const healthTimeout = 2 * time.Second
 
 // report prints addresses, backends and degraded services.
@@ -40,7 +40,7 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 	}
 	t.row()
 	t.row("Press Ctrl-C to shut down.")
-	_ = t.write() // a lost report changes nothing
+	_ = t.write() // a failed write does not stop the server
 }
 
 // degraded returns why services are degraded or unavailable, one sentence each.

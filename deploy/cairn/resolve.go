@@ -17,7 +17,7 @@ import (
 // resolve queries records.
 type resolve struct {
 	client
-	as      map[string]*bool // by what the argument is; at most one is true
+	as      map[string]*bool // type of the argument; at most one is true
 	tenant  string
 	topK    int
 	search  string
@@ -25,7 +25,7 @@ type resolve struct {
 	json    bool
 }
 
-// What the argument of resolve can be.
+// Types of the argument of resolve.
 const (
 	asSkill = "skill"
 	asQuery = "query"
@@ -83,7 +83,7 @@ func (r *resolve) flags(cmd *cobra.Command) {
 	jsonFlag(cmd, &r.json)
 }
 
-// kind is what the argument is, and whether that was guessed.
+// kind returns the type of the argument and whether it was guessed.
 func (r *resolve) kind(arg string) (as string, guessed bool) {
 	for name, chosen := range r.as {
 		if *chosen {
@@ -96,7 +96,7 @@ func (r *resolve) kind(arg string) (as string, guessed bool) {
 	return asQuery, true
 }
 
-// looksLikeID reports whether text is one word of several parts with dots between.
+// looksLikeID reports whether text is a single word with dot-separated parts.
 func looksLikeID(text string) bool {
 	return strings.Contains(text, ".") && !strings.ContainsFunc(text, unicode.IsSpace) &&
 		!strings.Contains("."+text+".", "..")
@@ -118,7 +118,8 @@ func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
 	}
 }
 
-// question is what to ask, where, and how to show the answer.
+// question returns the path and body of the request, and the function that prints the
+// response.
 func (r *resolve) question(as, arg string) (path string, question any, show func(io.Writer, []byte) error) {
 	who := schemas.QueryOptions{Explain: r.explain}
 	if r.tenant != "" {

@@ -85,7 +85,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// NATS refuses a service whose version is not semantic.
+// TestVersionOfTheBuild checks that the version is semantic, which NATS services require.
 func TestVersionOfTheBuild(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "make", "-s", "-C", "../..", "version")

@@ -12,29 +12,28 @@ import (
 )
 
 const (
-	// returns is how often an answer that was cut off is come back to: for about
-	// as long as the analysis waits for that.
+	// maxResumes is the maximum number of times that a stream is resumed. The attempts
+	// take about as long as the server keeps an abandoned analysis.
 	maxResumes = 5
-	// resumeInterval is before each time.
+	// resumeInterval is the delay before each attempt.
 	resumeInterval = time.Second
-	// cancelTimeout bounds the word that nobody waits for the answer.
+	// cancelTimeout bounds the request that cancels an analysis.
 	cancelTimeout = 2 * time.Second
 )
 
-// following is an answer that is read to its end, over several connections
-// when the first ones are interrupted.
+// eventStream is the event stream of an analysis. It is resumed after a lost connection.
 type eventStream struct {
 	client
 	take func(event) error
-	run  string // to resume; empty: it cannot be resumed
-	last string // id of the last event
+	run  string // run ID to resume; empty: not resumable
+	last string // ID of the last event
 	done bool
 }
 
 // errInterrupted is returned when the connection is lost before the last event.
 var errInterrupted = errors.New("the event stream was interrupted")
 
-// toEnd reads the answer that begins with res.
+// toEnd reads the stream that starts with res. It resumes the stream after interruptions.
 func (f *eventStream) toEnd(ctx context.Context, res *http.Response) error {
 	err := f.read(res)
 	for n := 0; n < maxResumes && errors.Is(err, errInterrupted) && f.run != ""; n++ {
@@ -60,7 +59,7 @@ func (f *eventStream) resume(ctx context.Context) (*http.Response, error) {
 
 func (f *eventStream) path() string { return "/api/v1/analyze/" + f.run }
 
-// read hands on the events of one response, and closes it.
+// read passes the events of one response to take and closes the response.
 func (f *eventStream) read(res *http.Response) error {
 	switch res.StatusCode {
 	case http.StatusOK:
@@ -84,7 +83,7 @@ func (f *eventStream) read(res *http.Response) error {
 	return fmt.Errorf("%w: %w", errInterrupted, f.requestError(io.ErrUnexpectedEOF))
 }
 
-// leave stops the analysis when the user has interrupted it.
+// cancel cancels the analysis if ctx has ended before the last event.
 func (f *eventStream) cancel(ctx context.Context) {
 	if ctx.Err() == nil || f.done || f.run == "" {
 		return
@@ -92,6 +91,6 @@ func (f *eventStream) cancel(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	if res, err := f.open(ctx, http.MethodDelete, f.path(), nil); err == nil {
-		_ = res.Body.Close() // it ends by itself soon, should this have failed
+		_ = res.Body.Close() // if the request fails, the server stops the abandoned analysis later
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// screen is the only writer of commands. It writes control and bidi characters as
-// escapes such as \u001b, so that texts of records, estates, models and servers
-// cannot move the cursor, write to the clipboard or reorder what is shown. In JSON
-// such an escape is the same character. Line breaks and tabs pass. It may be used
-// concurrently.
+// screen wraps the output of all commands. It writes control and bidi characters as
+// escapes such as \u001b, so that texts of records, estates, models and servers cannot
+// move the cursor, write to the clipboard or reorder the output. In JSON, such an escape
+// denotes the same character. Line breaks and tabs are unchanged. It is safe for
+// concurrent use.
 type screen struct {
 	io.Writer
 	mu   sync.Mutex
-	rest []byte // the beginning of a character that the last Write ended in
+	rest []byte // incomplete UTF-8 sequence at the end of the last Write
 }
 
 func screenOn(w io.Writer) *screen {
@@ -46,11 +46,11 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// escaped returns the text without control characters other than line breaks and
-// tabs, and without bidi characters.
+// escaped returns text with control characters other than line breaks and tabs, and with
+// bidi characters, escaped.
 func escaped(text string) string { return escape(text, false) }
 
-// escapedLine is escaped for a text that must stay on its line, and in its column.
+// escapedLine is escaped for single-line text: it also escapes line breaks and tabs.
 func escapedLine(text string) string { return escape(text, true) }
 
 func escape(text string, line bool) string {
@@ -67,7 +67,7 @@ func escape(text string, line bool) string {
 	var b strings.Builder
 	for _, r := range text {
 		if unsafe(r) {
-			_, _ = fmt.Fprintf(&b, `\u%04x`, r) // a builder takes all
+			_, _ = fmt.Fprintf(&b, `\u%04x`, r) // a builder write cannot fail
 		} else {
 			b.WriteRune(r)
 		}
@@ -75,7 +75,7 @@ func escape(text string, line bool) string {
 	return b.String()
 }
 
-// unescaped is the writer below, for sequences of the program itself.
+// unescaped returns the underlying writer, for escape sequences of the program itself.
 func unescaped(w io.Writer) io.Writer {
 	if s, ok := w.(*screen); ok {
 		return s.Writer

@@ -31,7 +31,7 @@ func TestScreen(t *testing.T) {
 		_, _ = screenOn(&whole).Write([]byte(c.text))
 		s := screenOn(&apart)
 		for i := range len(c.text) {
-			_, _ = s.Write([]byte(c.text[i : i+1])) // a buffer takes all
+			_, _ = s.Write([]byte(c.text[i : i+1])) // a buffer write cannot fail
 		}
 		if whole.String() != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, whole.String(), c.want)
@@ -45,15 +45,15 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// evil is a text that would clear the terminal, set its title, and reverse what
-// follows; evilJSON is it within JSON, where the C1 and bidi characters are raw.
+// evil is a text that clears the terminal, sets its title and reverses the text that
+// follows. evilJSON is evil within JSON, with unescaped C1 and bidi characters.
 const (
 	evil     = "\x1b[2J\x1b]0;owned\x07\r\u009b31m\u202eevil"
 	evilJSON = `\u001b[2J\u001b]0;owned\u0007\r` + "\u009b31m\u202eevil"
 )
 
-// TestCommandsEscapeTexts drives every command that prints texts against a server
-// whose every text is hostile.
+// TestCommandsEscapeTexts runs every command that prints texts against a server that
+// replies with hostile texts only.
 func TestCommandsEscapeTexts(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{

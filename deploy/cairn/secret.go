@@ -10,20 +10,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxSecret bounds a file with a secret, in bytes.
+// maxSecret is the maximum size of a file with a secret, in bytes.
 const maxSecret = 64 << 10
 
-// fileSuffix ends the name of the flag for a file with the value of another flag.
+// fileSuffix is the suffix of the flag for a file with the value of another flag.
 const fileSuffix = "-file"
 
-// secretVar defines a flag for a secret, and a second one for a file that holds
-// it: the values of flags are visible to other processes of the machine.
+// secretVar defines a flag for a secret and one for a file that contains it: flag values
+// are visible to other processes of the machine.
 func secretVar(f *pflag.FlagSet, p *string, name, value, usage string) {
 	f.StringVar(p, name, value, usage)
 	f.String(name+fileSuffix, "", "`FILE` that contains the value of --"+name+", which hides it from the process list")
 }
 
-// fromFiles sets each flag whose value is in a file.
+// fromFiles sets the flags whose values are in files.
 func fromFiles(flags *pflag.FlagSet) error {
 	var all []error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -47,13 +47,13 @@ func fromFiles(flags *pflag.FlagSet) error {
 	return errors.Join(all...)
 }
 
-// readSecret returns the text of a file without white space around it.
+// readSecret returns the content of a file without leading and trailing white space.
 func readSecret(path string) (string, error) {
-	file, err := os.Open(path) // #nosec G304 -- the file that the settings name
+	file, err := os.Open(path) // #nosec G304 -- a path from the configuration
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // opened for reading only
 	text, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
 	value := strings.TrimSpace(string(text))
 	switch {

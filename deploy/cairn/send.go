@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// retryTimeout is how long a record is sent again when the server is busy.
+	// retryTimeout bounds the retries of a record while the server is overloaded.
 	retryTimeout = time.Minute
-	// registrations is how many are in flight, at most: what comes together is
-	// synced and indexed together. It is half of what a worker takes by default.
+	// registrations is the maximum number of concurrent registrations. Concurrent ones are
+	// synced and indexed in batches. It is half of the default limit of a worker.
 	registrations = 512
 )
 
-// outcome is what became of a record.
+// outcome is the result of registering a record.
 type outcome struct {
 	err      error
-	later    bool // searchable later: a dependency is away
+	later    bool // not searchable yet: a dependency is unavailable
 	revision uint64
 }
 
-// reachable says early when there is no server at all. One that is not well is
-// reachable: it may be by the time it is asked.
+// reachable returns an error if no server responds. An unhealthy server is reachable: it
+// may recover before the first request.
 func (c *client) reachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -43,8 +43,8 @@ func (c *client) reachable(ctx context.Context) error {
 	return res.Body.Close()
 }
 
-// sendAll registers the records over many connections, those of one id in
-// their order, and calls each after each. It returns when all are done.
+// sendAll registers the records concurrently, records with the same ID in order, and
+// calls each after each record. It returns when all requests have completed.
 func (c *client) sendAll(ctx context.Context, records []record, each func()) []outcome {
 	outcomes := make([]outcome, len(records))
 	queue := make(chan []int)
@@ -67,7 +67,7 @@ func (c *client) sendAll(ctx context.Context, records []record, each func()) []o
 	return outcomes
 }
 
-// byID is the places of the records, those of one id together in their order.
+// byID groups the indexes of records with the same ID, in order.
 func byID(records []record) [][]int {
 	var all [][]int
 	first := map[[3]string]int{}
@@ -84,7 +84,7 @@ func byID(records []record) [][]int {
 	return all
 }
 
-// send registers one record, and again while the server is busy.
+// send registers one record. It retries while the server is overloaded.
 func (c *client) send(ctx context.Context, r record) outcome {
 	if r.wrong != nil {
 		return outcome{err: r.wrong}
@@ -105,7 +105,7 @@ func (c *client) send(ctx context.Context, r record) outcome {
 	}
 	var said schemas.Registered
 	err = json.Unmarshal(got.body, &said)
-	revision, _ := strconv.ParseUint(got.header.Get(bus.HeaderRevision), 10, 64) // absent: 0
+	revision, _ := strconv.ParseUint(got.header.Get(bus.HeaderRevision), 10, 64) // 0 if absent
 	return outcome{err: err, later: said.Indexed != nil && !*said.Indexed, revision: revision}
 }
 

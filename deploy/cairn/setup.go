@@ -11,8 +11,8 @@ import (
 	"cairn/services"
 )
 
-// setupTimeout bounds the setup of all streams, once NATS answers: a cluster may
-// elect leaders first.
+// setupTimeout bounds the setup of all streams after the connection is established,
+// which includes leader elections in a cluster.
 const setupTimeout = 2 * time.Minute
 
 // setup creates the streams that workers use.

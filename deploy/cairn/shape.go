@@ -13,11 +13,11 @@ import (
 	"cairn/schemas"
 )
 
-// shape is how records of a kind are registered.
+// shape describes the registration of a kind of records.
 type shape struct {
 	kind   string
-	member string             // of the request, that holds the record
-	check  func([]byte) error // says what is wrong with a request
+	member string             // request member that contains the record
+	check  func([]byte) error // validates a request body
 }
 
 var shapes = []shape{
@@ -34,28 +34,28 @@ func check[T any](body []byte) error {
 	return err
 }
 
-// id is the field that names a record of the shape.
+// id returns the name of the ID field.
 func (s shape) id() string { return s.kind + "_id" }
 
 // record is one record to register.
 type record struct {
-	Source string // where it was written: file:line
+	Source string // file:line
 	Kind   string
 	ID     string
 	tenant jsontext.Value
 	check  func([]byte) error
-	body   []byte // of the request
-	wrong  error  // why it cannot be sent
+	body   []byte // request body
+	wrong  error  // error that prevents the registration
 }
 
-// object is a JSON object whose members are not read yet.
+// object is a JSON object with unparsed members.
 type object map[string]jsontext.Value
 
-// lenient leaves it to the service to refuse a member that appears twice.
+// lenient accepts duplicate names, which the service rejects.
 var lenient = jsontext.AllowDuplicateNames(true)
 
-// newRecord reads a record, bare or as a registration's body. One that names no
-// tenant gets the given one, unless that is empty.
+// newRecord parses a record or the body of a registration. A record without a tenant gets
+// the given one, unless that is empty.
 func newRecord(source string, text jsontext.Value, tenant string) record {
 	r := record{Source: source}
 	r.wrong = r.read(text, tenant)
@@ -82,8 +82,8 @@ func (r *record) read(text jsontext.Value, tenant string) error {
 	return err
 }
 
-// shapeOf tells by its members what whole is, and whether it is the body of a
-// registration rather than a bare record. A skill may name its template.
+// shapeOf returns the shape of whole by its members, and whether it is the body of a
+// registration rather than a record. A skill may contain a template ID.
 func shapeOf(whole object) (s shape, wrapped bool, err error) {
 	bare := shapesWhere(func(s shape) bool { return whole[s.id()] != nil })
 	if len(bare) > 1 && bare[0].kind == schemas.KindSkill && bare[1].kind == schemas.KindTemplate {
@@ -107,21 +107,22 @@ func shapesWhere(holds func(shape) bool) []shape {
 	return slices.DeleteFunc(slices.Clone(shapes), func(s shape) bool { return !holds(s) })
 }
 
-// withTenant is the record with the tenant it has, or else the given one.
+// withTenant sets the tenant of a record that has none. It returns the record and its
+// tenant.
 func withTenant(inner jsontext.Value, tenant string) (text, has jsontext.Value) {
 	var o object
 	if json.Unmarshal(inner, &o, lenient) != nil || tenant == "" || o["tenant_id"] != nil {
 		return inner, o["tenant_id"]
 	}
 	o["tenant_id"], _ = jsontext.AppendQuote(nil, tenant)
-	text, _ = json.Marshal(o, json.Deterministic(true), lenient) // what could be read can be written
+	text, _ = json.Marshal(o, json.Deterministic(true), lenient) // cannot fail: o was unmarshaled from JSON
 	return text, o["tenant_id"]
 }
 
 func stringOf(o jsontext.Value, member string) string {
 	var m object
 	var s string
-	_ = json.Unmarshal(o, &m, lenient) // what is no string names nothing
+	_ = json.Unmarshal(o, &m, lenient) // a member that is not a string counts as empty
 	_ = json.Unmarshal(m[member], &s)
 	return s
 }

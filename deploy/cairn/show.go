@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// part is what is shown of a record of any kind.
+// part contains the printed fields of a record of any kind.
 type part struct {
 	SkillID          string   `json:"skill_id"`
 	ContextBuilderID string   `json:"context_builder_id"`
@@ -30,19 +30,19 @@ type part struct {
 	Score            float64  `json:"score"`
 }
 
-// id is the part's id: a skill's own comes before that of its template.
+// id returns the ID of the part; a skill's own ID precedes that of its template.
 func (p part) id() string {
 	return cmp.Or(p.SkillID, p.ContextBuilderID, p.GuardrailID, p.ToolID, p.TemplateID)
 }
 
-// about is one line about the part.
+// about returns a one-line description of the part.
 func (p part) about() string {
 	text := cmp.Or(p.Purpose, p.Description, p.Instructions, p.DisplayName)
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
 }
 
-// reasons are the explanations of an answer, by id.
+// reasons maps the kind and ID of a record to its explanation.
 type reasons map[string]schemas.Explanation
 
 func reasonsOf(e schemas.Explained) reasons {
@@ -53,7 +53,7 @@ func reasonsOf(e schemas.Explained) reasons {
 	return r
 }
 
-// of says where the part of the kind came from; empty when that was not asked.
+// of returns the explanation of a record, or an empty string without --explain.
 func (r reasons) of(kind, id string) string {
 	why, ok := r[kind+" "+id]
 	if !ok {
@@ -69,16 +69,16 @@ func (r reasons) of(kind, id string) string {
 	return "[" + text + "]"
 }
 
-// parts reads records; what is no record shows as an empty part.
+// parts parses records; a malformed record results in an empty part.
 func parts(values ...jsontext.Value) []part {
 	list := make([]part, len(values))
 	for i, v := range values {
-		_ = json.Unmarshal(v, &list[i]) // unknown fields may be of any type; what can be read is shown
+		_ = json.Unmarshal(v, &list[i]) // fields of another type are ignored
 	}
 	return list
 }
 
-// showHits shows what a search found.
+// showHits prints the hits of a search.
 func showHits(out io.Writer, body []byte) error {
 	var hits schemas.SkillHits
 	if err := json.Unmarshal(body, &hits); err != nil {
@@ -96,7 +96,7 @@ func showHits(out io.Writer, body []byte) error {
 	return t.write()
 }
 
-// showPackage shows a skill with all that serves it, as a tree.
+// showPackage prints the package of a skill as a tree.
 func showPackage(out io.Writer, body []byte) error {
 	var p schemas.SkillPackage
 	if err := json.Unmarshal(body, &p); err != nil {
@@ -117,7 +117,7 @@ func showPackage(out io.Writer, body []byte) error {
 	return t.write()
 }
 
-// showAgent shows the agent that was found.
+// showAgent prints an agent.
 func showAgent(out io.Writer, body []byte) error {
 	var a schemas.AgentAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
@@ -135,7 +135,7 @@ func showAgent(out io.Writer, body []byte) error {
 	return t.write()
 }
 
-// showTools shows tools.
+// showTools prints tools.
 func showTools(out io.Writer, body []byte) error {
 	var a schemas.ToolsAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
@@ -150,13 +150,13 @@ func showTools(out io.Writer, body []byte) error {
 	return t.write()
 }
 
-// tree is a table of a skill and its parts.
+// tree prints a skill and its parts as an indented table.
 type tree struct {
 	*table
 	why reasons
 }
 
-// branch writes the parts of a kind.
+// branch writes the records of a kind.
 func (t *tree) branch(title, kind string, list []part) {
 	t.row("  "+title, first(len(list), "none"))
 	for i, p := range list {
@@ -172,7 +172,7 @@ func (t *tree) branch(title, kind string, list []part) {
 	}
 }
 
-// first is text for the first of a list, and nothing for the others.
+// first returns text for index 0 and an empty string otherwise.
 func first(i int, text string) string {
 	if i == 0 {
 		return text
@@ -180,7 +180,7 @@ func first(i int, text string) string {
 	return ""
 }
 
-// joined puts the texts that there are beside each other.
+// joined joins the non-empty texts with two spaces.
 func joined(texts ...string) string { return strings.Join(nonEmpty(texts...), "  ") }
 
 func nonEmpty(texts ...string) []string {

@@ -54,7 +54,7 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 	}
 	var h schemas.Health
 	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
-		return refused(res, text) // also a 503 has the health as its body
+		return refused(res, text) // the body of a 503 is a health report, too
 	}
 	if s.json {
 		err = writeJSON(out, jsontext.Value(text))
@@ -88,7 +88,7 @@ func printHealth(out io.Writer, h schemas.Health) error {
 	return t.write()
 }
 
-// particulars are the backends of h, by name, and its revision.
+// particulars returns the backends, the revision and the index status of h on one line.
 func particulars(h schemas.Health) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(h.Backends)) {
@@ -100,7 +100,7 @@ func particulars(h schemas.Health) string {
 	return strings.Join(append(list, searchable(h.Index)...), ", ")
 }
 
-// searchable is what an index that workers share holds, and lacks.
+// searchable returns the status of a shared index, one item per property.
 func searchable(i *schemas.IndexStatus) (list []string) {
 	if i == nil {
 		return nil

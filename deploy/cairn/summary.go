@@ -11,18 +11,18 @@ import (
 	"cairn/schemas"
 )
 
-// summary is what became of the records of one call.
+// summary counts the results of one registration run.
 type summary struct {
 	Accepted map[string]int `json:"accepted"` // by kind
 	Later    int            `json:"searchable_later,omitempty"`
 	Refused  []refusal      `json:"refused"`
-	Unsent   int            `json:"unsent,omitempty"` // the call was interrupted
+	Unsent   int            `json:"unsent,omitempty"` // not sent because of an interrupt
 	Revision uint64         `json:"revision,omitempty"`
 	Seconds  float64        `json:"seconds"`
 	DryRun   bool           `json:"dry_run,omitempty"`
 }
 
-// refusal is a record that was not accepted.
+// refusal is a rejected record.
 type refusal struct {
 	Source  string               `json:"source"`
 	Kind    string               `json:"kind,omitempty"`
@@ -57,14 +57,14 @@ func newRefusal(r record, err error) refusal {
 	var e *schemas.Error
 	if errors.As(err, &e) {
 		f.Code, f.Fields = e.Code, e.Fields
-		if f.Message = e.Title; len(e.Fields) == 0 { // which say more than their number
+		if f.Message = e.Title; len(e.Fields) == 0 { // fields are more specific than the detail
 			f.Message = joined(e.Title, e.Detail)
 		}
 	}
 	return f
 }
 
-// print writes the summary for people.
+// print writes the summary as text.
 func (s summary) print(out io.Writer) error {
 	t := newTable(out)
 	accepted, verb := 0, "registered"
@@ -95,7 +95,7 @@ func (s summary) print(out io.Writer) error {
 	return t.write()
 }
 
-// String is the refused record and why, on one line.
+// String returns the record and the reason for its rejection on one line.
 func (f refusal) String() string {
 	var fields []string
 	for _, field := range f.Fields {

@@ -26,7 +26,7 @@ type up struct {
 	data     string
 	cluster  cluster
 	backends backends
-	chosen   string // why the model is the one it is; empty when it was named
+	chosen   string // reason for the detected model; empty with --model
 }
 
 func upCommand() *cobra.Command {
@@ -100,7 +100,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = e.Listener.Close() }() // the edge has closed it, if it ran
+	defer func() { _ = e.Listener.Close() }() // already closed if the edge has run
 	if e.Access.On() && u.nats != "" && u.security.Secret == "" {
 		log.Warn("NATS has no authentication: its clients have all permissions, including creating keys; set --nats-secret", "nats", u.nats)
 	}

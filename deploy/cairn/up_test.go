@@ -122,7 +122,7 @@ func TestDataFolder(t *testing.T) {
 	}
 }
 
-// slowModel is a server whose model never answers. It tells when it is asked.
+// slowModel starts a model server that never replies and signals each request on asked.
 func slowModel(t *testing.T) (url string, asked chan struct{}) {
 	t.Helper()
 	asked = make(chan struct{}, 1)
@@ -131,7 +131,7 @@ func slowModel(t *testing.T) (url string, asked chan struct{}) {
 			_, _ = w.Write([]byte(`{"capabilities": ["completion", "tools"]}`))
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see the client leave
+		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnect only after it has read the body
 		select {
 		case asked <- struct{}{}:
 		default:

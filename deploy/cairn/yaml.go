@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML reads records from the documents of a file, each a record or a list
-// of them.
+// readYAML reads the documents of a file; each is a record or a list of records.
 func readYAML(name string, data []byte) []found {
 	var all []found
 	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
@@ -27,7 +26,7 @@ func readYAML(name string, data []byte) []found {
 	}
 }
 
-// listed are the records of a node; nothing where there is nothing.
+// listed returns the records of a node, or nil for an empty node.
 func listed(name string, n *yaml.Node) []found {
 	switch {
 	case n.Kind == yaml.DocumentNode || n.Kind == yaml.SequenceNode:
@@ -48,7 +47,7 @@ func listed(name string, n *yaml.Node) []found {
 	return []found{one}
 }
 
-// plain makes dates strings, as they are written: JSON has no dates.
+// plain converts dates to strings: JSON has no dates.
 func plain(n *yaml.Node) {
 	if n.ShortTag() == "!!timestamp" {
 		n.SetString(n.Value)
