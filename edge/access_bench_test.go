@@ -20,10 +20,10 @@ import (
 	"cairn/schemas"
 )
 
-// BenchmarkAuthentication compares a request of a caller who is known by its key
-// with the same of one who is not asked. Both edges are of one process and have
-// one connection to NATS, and are asked in turns: processes of one kind differ by
-// more than a key costs.
+// BenchmarkAuthentication compares a request that is authenticated by an API key with one
+// that needs no authentication. Both edges run in one process, share one connection to NATS
+// and are measured alternately, because identical processes differ by more than
+// authentication costs.
 func BenchmarkAuthentication(b *testing.B) {
 	server, conn := onTCP(b)
 	stub(b, bustest.Service(b, bustest.Dial(b, server), "stub"))
@@ -34,7 +34,7 @@ func BenchmarkAuthentication(b *testing.B) {
 	asks := func(c *edge.Config) { c.Access = access.Config{Keys: true, Limits: access.Limits{Rate: 1e6}} }
 	known := newCaller(b, serve(b, conn, asks), "Authorization: Bearer "+key+"\r\n")
 	anyone := newCaller(b, serve(b, conn), "")
-	for range 1000 { // what is made once is made
+	for range 1000 { // warm-up
 		known.ask(b)
 		anyone.ask(b)
 	}
@@ -49,13 +49,13 @@ func BenchmarkAuthentication(b *testing.B) {
 		}
 	}
 	k, a := known.p50(), anyone.p50()
-	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(0, "ns/op") // meaningless here
 	b.ReportMetric(k, "keys-p50-µs")
 	b.ReportMetric(a, "off-p50-µs")
 	b.ReportMetric(k/a, "p50-ratio")
 }
 
-// caller has one connection to an edge.
+// caller is one connection to an edge with its latencies.
 type caller struct {
 	conn    net.Conn
 	in      *bufio.Reader
@@ -88,7 +88,7 @@ func (c *caller) ask(b *testing.B) {
 	c.took = append(c.took, time.Since(began))
 }
 
-// p50 is the median so far, in microseconds.
+// p50 returns the median latency so far, in microseconds.
 func (c *caller) p50() float64 {
 	sorted := slices.Sorted(slices.Values(c.took))
 	return float64(sorted[len(sorted)/2].Nanoseconds()) / 1000

@@ -40,7 +40,7 @@ func BenchmarkForward(b *testing.B) {
 	}
 }
 
-// onTCP is a server that is reached over TCP, as an edge of its own reaches it, and such a connection.
+// onTCP starts a server and connects to it over TCP, like an edge in a separate process.
 func onTCP(b *testing.B) (*bus.Server, *bus.Conn) {
 	b.Helper()
 	server, err := bus.StartServer(b.TempDir(), "127.0.0.1:0")
@@ -73,7 +73,7 @@ func stub(b *testing.B, s *bus.Service) {
 		}))
 }
 
-// bareHandler serves HTTP with nothing but a request on NATS, and is where it listens.
+// bareHandler starts an HTTP server that only sends a request over NATS, and returns its URL.
 func bareHandler(b *testing.B, natsURL string) string {
 	b.Helper()
 	caller, err := nats.Connect(natsURL)
@@ -106,7 +106,7 @@ func bareHandler(b *testing.B, natsURL string) string {
 	return server.URL
 }
 
-// load asks b.N times over so many connections, and reports the latencies.
+// load sends b.N requests over the given number of connections and reports the latencies.
 func load(b *testing.B, connections int, url, body string) {
 	transport := &http.Transport{MaxIdleConnsPerHost: connections}
 	defer transport.CloseIdleConnections()
@@ -147,7 +147,7 @@ func post(b *testing.B, client *http.Client, url, body string) {
 	}
 }
 
-// BenchmarkStream follows analyses of a thousand events each.
+// BenchmarkStream receives analyses of a thousand events each.
 func BenchmarkStream(b *testing.B) {
 	const events = 1000
 	f := open(b)

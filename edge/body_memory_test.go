@@ -20,8 +20,8 @@ import (
 	"cairn/schemas"
 )
 
-// unfinished sends the head of a request whose body of size bytes never comes to
-// an end, and as much of the body as is given.
+// unfinished sends the head of a request with a body of size bytes, and only part of the
+// body.
 func (f *front) unfinished(t testing.TB, head string, size int, part string) net.Conn {
 	t.Helper()
 	conn := f.dial(t)
@@ -30,7 +30,7 @@ func (f *front) unfinished(t testing.TB, head string, size int, part string) net
 	return conn
 }
 
-// response reads the answer on the connection.
+// response reads the response on the connection.
 func response(t testing.TB, conn net.Conn) *http.Response {
 	t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -39,7 +39,7 @@ func response(t testing.TB, conn net.Conn) *http.Response {
 	return res
 }
 
-// storeTags answers writes of tags.
+// storeTags serves tag writes.
 func storeTags(t testing.TB, f *front) {
 	t.Helper()
 	must(t, bus.WriteTag.Serve(f.service, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
@@ -129,15 +129,15 @@ func TestRefusedBodiesAreNotAwaited(t *testing.T) {
 			if res.StatusCode != c.want || !res.Close {
 				t.Errorf("got %d, closing %t; want %d on a connection that closes", res.StatusCode, res.Close, c.want)
 			}
-			if _, err := io.Copy(io.Discard, conn); err != nil { // the deadline of dial ends a wait
+			if _, err := io.Copy(io.Discard, conn); err != nil { // dial sets a deadline
 				t.Errorf("the connection was not closed: %v", err)
 			}
 		})
 	}
 }
 
-// TestRefusedBodiesAreRead covers clients that write all of a body before they
-// read the answer.
+// TestRefusedBodiesAreRead covers clients that write the whole body before they read the
+// response.
 func TestRefusedBodiesAreRead(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -176,8 +176,8 @@ func TestShortRefusedBodiesKeepTheConnection(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesAreNotInFlight has many clients that send no body, and one
-// request that may be in flight.
+// TestSlowBodiesAreNotInFlight opens many requests without a body at an edge with a
+// concurrency limit of one.
 func TestSlowBodiesAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	door := overload.New(1)

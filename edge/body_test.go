@@ -10,12 +10,12 @@ import (
 	"cairn/schemas"
 )
 
-// bodyOf is a JSON body of exactly size bytes: what stands around the filling, and it.
+// bodyOf returns a JSON body of exactly size bytes: before, padding and after.
 func bodyOf(size int, before, after string) string {
 	return before + strings.Repeat("x", size-len(before)-len(after)) + after
 }
 
-// unsized hides how long a reader is, so that the body is sent in chunks.
+// unsized hides the length of a reader, so that the body is sent with chunked encoding.
 type unsized struct{ io.Reader }
 
 func TestBodyLimits(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"cairn/schemas"
 )
 
-// described is what the edge says of its routes, and the document decoded.
+// described returns the description of the edge, and the decoded OpenAPI document.
 func described(t *testing.T) (description, map[string]any) {
 	t.Helper()
 	d, err := describe(routes(bus.Analyze))
@@ -100,7 +100,7 @@ func TestReferencesResolve(t *testing.T) {
 	follow(doc)
 }
 
-// at is what the reference points to.
+// at returns the value that the reference points to.
 func at(doc map[string]any, ref string) any {
 	var v any = doc
 	for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {

@@ -13,8 +13,8 @@ import (
 	"cairn/bus/bucket"
 )
 
-// FuzzEvents has anything for a worker, and anything kept of a run: a client is
-// told of no more events than there were, in their order, and of one end.
+// FuzzEvents uses arbitrary messages of a worker and an arbitrary replay stream: a client
+// receives no more events than were sent, in order, and exactly one final event.
 func FuzzEvents(f *testing.F) {
 	for _, seed := range [][5]string{
 		{"text_delta", "1", `{"text":"a"}`, "id: 2\nevent: text_delta\ndata: {}\n\n", "0"},
@@ -34,7 +34,7 @@ func FuzzEvents(f *testing.F) {
 	sub, err := nc.Subscribe(bus.Analyze.Subject, func(asked *nats.Msg) {
 		for _, msg := range <-worker {
 			msg.Subject = asked.Reply
-			_ = nc.PublishMsg(msg) // what NATS refuses, nobody hears
+			_ = nc.PublishMsg(msg) // NATS rejects some subjects and headers
 		}
 	})
 	must(f, err)
@@ -42,7 +42,7 @@ func FuzzEvents(f *testing.F) {
 	runs := 0
 	f.Fuzz(func(t *testing.T, kind, sequence string, data, frames []byte, last string) {
 		if len(data)+len(frames) > 1<<16 || len(last) > 1<<10 || !sane.MatchString(last) {
-			return // more, or other, than a message or a header may have
+			return // not a valid message or header
 		}
 		refused := nats.Header{micro.ErrorCodeHeader: {"400"}, micro.ErrorHeader: {kind}}
 		event := &nats.Msg{Header: nats.Header{bus.HeaderEvent: {kind}, bus.HeaderSequence: {sequence}}, Data: data}
@@ -63,7 +63,7 @@ var (
 	anEvent = regexp.MustCompile("^(id: [0-9]+\n)?event: [^\r\n]+\ndata: [^\r\n]*$")
 )
 
-// events checks an answer of at most so many events, beside those that end it.
+// events checks a response with at most the given number of events, excluding final ones.
 func (f *front) events(t *testing.T, got answer, most int) {
 	t.Helper()
 	if got.status != 200 {

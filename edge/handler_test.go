@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// TestPanics needs a route that panics, which the table has not.
+// TestPanics uses a route that panics, which the route table does not have.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		answer func(*exchange) error
-		status int // 0: the connection is cut
+		status int // 0: the connection is closed
 		logged string
 	}{
 		{"before the answer", func(*exchange) error { panic("oh") }, 500, "oh"},
@@ -35,7 +35,7 @@ func TestPanics(t *testing.T) {
 			e.table[e.mux.Path(r.path).Methods(r.method)] = &r
 			server := httptest.NewServer(e)
 			status, body := asked(t, server, "/panic")
-			server.Close() // and wait for the handler
+			server.Close() // waits for the handler
 			if status != c.status || status == 500 && !strings.Contains(body, "CE-010") || strings.Contains(body, "oh") {
 				t.Errorf("%d %q, want %d", status, body, c.status)
 			}
@@ -46,7 +46,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// asked is the answer to a GET; status 0 when it did not come whole.
+// asked returns the response to a GET request; status 0 if it is incomplete.
 func asked(t *testing.T, server *httptest.Server, path string) (int, string) {
 	t.Helper()
 	res, err := server.Client().Get(server.URL + path)

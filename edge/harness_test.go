@@ -23,15 +23,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// front is an edge that serves, with a stub service behind it.
+// front is a running edge with a stub service.
 type front struct {
 	url     string
 	conn    *bus.Conn
 	service *bus.Service
 	client  *http.Client
 	stop    context.CancelFunc
-	stopped chan struct{} // closed when Serve has returned
-	served  error         // of Serve, once stopped is closed
+	stopped chan struct{} // closed when Serve returns
+	served  error         // error of Serve, once stopped is closed
 }
 
 // open starts an edge on a server of its own.
@@ -74,7 +74,7 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
 	return f
 }
 
-// dial is a bare connection to the edge.
+// dial opens a TCP connection to the edge.
 func (f *front) dial(t testing.TB) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
@@ -86,7 +86,7 @@ func (f *front) dial(t testing.TB) net.Conn {
 	return conn
 }
 
-// lockedBuffer takes writes from several goroutines.
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -134,7 +134,7 @@ func (f *front) ask(t testing.TB, method, path string, body io.Reader, headers .
 	return answer{res.StatusCode, res.Header, string(said)}
 }
 
-// problem is the error body of the answer.
+// problem returns the error body of the response.
 func (a answer) problem(t testing.TB) schemas.Error {
 	t.Helper()
 	var e schemas.Error

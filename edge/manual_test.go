@@ -61,7 +61,7 @@ func subjectTable() string {
 		}
 		var codes []string
 		for _, e := range r.failures() {
-			if e.Status != http.StatusUnauthorized && e.Status != http.StatusMisdirectedRequest { // the edge's own
+			if e.Status != http.StatusUnauthorized && e.Status != http.StatusMisdirectedRequest { // sent by the edge itself
 				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
 			}
 		}

@@ -76,7 +76,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestNotReadyWhileStopping sends a probe on a connection that is open during the drain.
+// TestNotReadyWhileStopping sends a probe on an open connection during the drain.
 func TestNotReadyWhileStopping(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -42,8 +42,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestOverloadAdmitsProbes requests routes that report problems or end
-// running work.
+// TestOverloadAdmitsProbes requests routes that report problems or cancel work.
 func TestOverloadAdmitsProbes(t *testing.T) {
 	t.Parallel()
 	f := crowded(t)

@@ -63,7 +63,7 @@ func TestPprofOneAtATime(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for ctx.Err() == nil { // again when the request below came first
+		for ctx.Err() == nil { // retried when the request below was first
 			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/debug/pprof/trace?seconds=25", nil) // the URL is valid
 			if res, err := f.client.Do(req); err == nil {
 				_, _ = io.Copy(io.Discard, res.Body)

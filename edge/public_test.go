@@ -14,7 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// at is f for a client at another loopback address.
+// at returns f for a client with another loopback address.
 func (f *front) at(t *testing.T, address string) *front {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -25,7 +25,7 @@ func (f *front) at(t *testing.T, address string) *front {
 	return &other
 }
 
-// Many probes are one health check of each service.
+// Concurrent probes share one health check of each service.
 func TestProbesShareOneCheck(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -42,14 +42,14 @@ func TestProbesShareOneCheck(t *testing.T) {
 		}
 		probes.Wait()
 	}
-	// A check that is slow on a busy machine is hedged, as any read is.
+	// A check that is slow on a busy machine is hedged, like any read.
 	if most := 5 * (2 + 2*int32(time.Since(began)/(250*time.Millisecond))); checks.Load() > most {
 		t.Errorf("%d checks for 200 probes, want at most %d", checks.Load(), most)
 	}
 }
 
-// A client address that floods one route without a credential is refused there,
-// and no other address, and not on another route.
+// Unauthenticated requests of one client address to one route are rate-limited, without
+// effect on other addresses and other routes.
 func TestPublicRoutesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	f := open(t)

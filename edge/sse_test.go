@@ -23,7 +23,7 @@ import (
 
 const question = `{"query":"q","context":"{}","target":"H"}`
 
-// analyses answers analyses with handle.
+// analyses serves analyses with handle.
 func analyses(t testing.TB, f *front, handle func(context.Context, bus.Sender) error) {
 	t.Helper()
 	stream := bus.Analyze
@@ -70,7 +70,7 @@ func TestErrorsOfAnalyses(t *testing.T) {
 		body   string
 		handle func(context.Context, bus.Sender) error
 		status int
-		code   string // in the error body, or in the error event
+		code   string // in the error body or the error event
 	}{
 		{"no JSON", `{`, nil, 400, "AN-400"},
 		{"no query", `{"query":"","context":"{}","target":"H"}`, nil, 400, "AN-400"},
@@ -118,13 +118,13 @@ func TestErrorsOfAnalyses(t *testing.T) {
 	}
 }
 
-// reading is a stream as it arrives.
+// reading is a stream that is being read.
 type reading struct {
 	res   *http.Response
 	lines *bufio.Scanner
 }
 
-// stream asks for an analysis and reads the head of the answer.
+// stream requests an analysis and reads the header of the response.
 func (f *front) stream(t testing.TB, ctx context.Context) reading {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
@@ -135,7 +135,7 @@ func (f *front) stream(t testing.TB, ctx context.Context) reading {
 	return reading{res, bufio.NewScanner(res.Body)}
 }
 
-// until reads up to the line.
+// until reads up to and including the line.
 func (r reading) until(t testing.TB, line string) {
 	t.Helper()
 	for r.lines.Scan() {
@@ -146,7 +146,7 @@ func (r reading) until(t testing.TB, line string) {
 	t.Fatalf("the stream ended before %q: %v", line, r.lines.Err())
 }
 
-// withClient is a server, and a bare connection to it.
+// withClient starts a server and opens a plain NATS connection to it.
 func withClient(t *testing.T) (*bus.Server, *nats.Conn) {
 	t.Helper()
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
@@ -158,7 +158,7 @@ func withClient(t *testing.T) (*bus.Server, *nats.Conn) {
 	return server, nc
 }
 
-// A worker on a machine that stands still takes an analysis, and says nothing.
+// A worker on a suspended machine receives an analysis and does not reply.
 func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	server, nc := withClient(t)
@@ -177,8 +177,7 @@ func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
 	}
 }
 
-// Where all workers stand still, the last try is waited for as long as an answer
-// that fell silent.
+// With all workers suspended, the last attempt ends after the heartbeat timeout.
 func TestAnalysisThatNobodyEverHas(t *testing.T) {
 	t.Parallel()
 	server, nc := withClient(t)
@@ -253,7 +252,7 @@ func TestSilenceIsBrokenByComments(t *testing.T) {
 		<-next
 		return schemas.ErrUnavailable
 	})
-	r := f.stream(t, t.Context()) // the head comes without an event
+	r := f.stream(t, t.Context()) // the header is sent before the first event
 	r.until(t, ": alive")
 	r.until(t, ": alive")
 	next <- struct{}{}
@@ -277,7 +276,7 @@ func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 	close(next)
 	r.until(t, "event: error")
 	r.until(t, `data: {"code":"AN-503","message":"dependency unavailable: the model is away"}`)
-	r.until(t, "event: done") // the one after has no id either: they are not of the run
+	r.until(t, "event: done") // final events have no id, because they are not part of the run
 	r.until(t, "data: {}")
 }
 

@@ -14,14 +14,13 @@ import (
 
 var madeKey = regexp.MustCompile(`"key": "([^"]+)"`)
 
-// pairs is how many edges of each kind are compared. Two of one kind differ by
-// several per cent for as long as they run, which is more than a key costs.
+// pairs is the number of edges of each configuration. Two identical edges differ
+// permanently by several percent, which is more than authentication costs.
 const pairs = 5
 
-// BenchmarkAuthentication compares a skill resolved by its id through edges
-// that know their callers by API keys with the same through ones that do not
-// ask. All ask the same worker, for the same tenant. Under off, both sides do
-// not ask: what these differ by is chance.
+// BenchmarkAuthentication compares resolving a skill by id through edges with API keys
+// and through edges without authentication. All use the same worker and the same tenant.
+// In the case "off" neither side authenticates, which measures the noise.
 func BenchmarkAuthentication(b *testing.B) {
 	nats := bustest.FreeAddress(b)
 	behind := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:"))
@@ -60,7 +59,7 @@ func BenchmarkAuthentication(b *testing.B) {
 	}
 }
 
-// mean of what a turn is too short to measure well.
+// mean averages values for which single turns are too short to measure.
 func mean(list []float64) float64 {
 	sum := 0.0
 	for _, f := range list {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// questions are about the largest estate.
+// questions refer to the largest estate.
 var questions = []string{
 	"How many instance types come in 2xlarge?",
 	"Intel vs AMD, how many instance types each?",
@@ -20,14 +20,14 @@ var questions = []string{
 	"How many instance types are NUMA machines?",
 }
 
-// estateName is in the estate's text once; another of the same length makes it
-// another estate.
+// estateName occurs once in the estate's text; replacing it with a name of the same length
+// gives a different estate.
 const estateName = "multi-cloud reference estate"
 
-// BenchmarkAnalyzeFirstEvent compares the time to the first event of an
-// analysis, its body just under the limit, with the time that encoding/json
-// takes to read the estate alone. No two bodies are the same, so each estate is
-// parsed; the cached figures are those of a second question about it.
+// BenchmarkAnalyzeFirstEvent compares the time to the first event of an analysis whose
+// body is just below the limit with the time that encoding/json takes to decode the estate.
+// Each body is different, so each estate is parsed; the "cached" metrics are for a second
+// question about the same estate.
 func BenchmarkAnalyzeFirstEvent(b *testing.B) {
 	text := largestEstate(b)
 	c := dial(b, up(b).at)
@@ -41,7 +41,7 @@ func BenchmarkAnalyzeFirstEvent(b *testing.B) {
 		var v any
 		must(b, json.Unmarshal(text, &v))
 		if i == 0 {
-			continue // does not count
+			continue // warm-up
 		}
 		first, again = append(first, one), append(again, two)
 		read = append(read, milliseconds(time.Since(began)))
@@ -51,7 +51,7 @@ func BenchmarkAnalyzeFirstEvent(b *testing.B) {
 	b.ReportMetric(median(ratios(again, read)), "cached-ms-ratio")
 }
 
-// firstEvent asks and is how long the first event took, in milliseconds.
+// firstEvent sends a question and returns the time to the first event in milliseconds.
 func firstEvent(b *testing.B, c *client, question string, estate []byte) float64 {
 	b.Helper()
 	var body bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkResolveByIDWithoutElasticsearch compares a skill resolved by its id
-// while Elasticsearch is away with the same while it is there.
+// BenchmarkResolveByIDWithoutElasticsearch compares resolving a skill by id while
+// Elasticsearch is unavailable and while it is available.
 func BenchmarkResolveByIDWithoutElasticsearch(b *testing.B) {
 	elastic, prefix := elasticServer(b)
 	g := gateTo(b, elastic)
@@ -40,7 +40,7 @@ func BenchmarkResolveByIDWithoutElasticsearch(b *testing.B) {
 	}
 }
 
-// waitSearch returns when a search is answered as degraded; empty: as not.
+// waitSearch waits for a search response with the given value of degraded.
 func waitSearch(b *testing.B, at server, degraded string) {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {

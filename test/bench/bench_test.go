@@ -1,7 +1,7 @@
-// Package bench measures Cairn as its users meet it: the built binary, over
-// HTTP, each time beside what the same work costs without it. Both sides are
-// asked in turns by one load generator, so that a busy machine slows both; the
-// ratios are medians over the turns, and say more than the times.
+// Package bench measures the built binary over HTTP, side by side with a baseline for the
+// same work. One load generator alternates between both sides, so that other load on the
+// machine affects both. The ratios are medians over the turns and are more meaningful than
+// the absolute times.
 package bench
 
 import (
@@ -13,10 +13,10 @@ import (
 	"cairn/test/cairntest"
 )
 
-// leastTurns is how often each side is asked at least; odd, for the median.
+// leastTurns is the minimum number of turns; odd, for the median.
 const leastTurns = 9
 
-// turns is how often each side is asked: more with -benchtime 25x.
+// turns returns the number of turns; -benchtime 25x raises it.
 func turns(b *testing.B) int { return max(leastTurns, b.N) }
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cairntest.Main(m))
 }
 
-// evaluation is the path of a file of the evaluation data.
+// evaluation returns the path of a file of the evaluation data.
 func evaluation(b *testing.B, name ...string) string {
 	b.Helper()
 	folder := os.Getenv("CAIRN_EVAL")
@@ -36,7 +36,7 @@ func evaluation(b *testing.B, name ...string) string {
 	return filepath.Join(append([]string{folder}, name...)...)
 }
 
-// must ends the benchmark on an error of its own preparations.
+// must fails the benchmark on an error of its setup.
 func must(b *testing.B, err error) {
 	b.Helper()
 	if err != nil {
@@ -49,16 +49,16 @@ func median(list []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// report is the medians of both sides, and of their ratio turn by turn.
+// report reports the medians of both sides and the median of their ratios.
 func report(b *testing.B, unit string, cairn, rival []float64) {
 	b.Helper()
-	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(0, "ns/op") // meaningless here
 	b.ReportMetric(median(cairn), "cairn-"+unit)
 	b.ReportMetric(median(rival), "rival-"+unit)
 	b.ReportMetric(median(ratios(cairn, rival)), unit+"-ratio")
 }
 
-// ratios are those of the sides, turn by turn.
+// ratios returns the ratio of both sides for each turn.
 func ratios(one, other []float64) []float64 {
 	list := make([]float64, len(one))
 	for i := range one {

@@ -12,11 +12,11 @@ import (
 	"cairn/test/cairntest"
 )
 
-// registered is how many runs of the whole corpus are measured.
+// registered is the number of measured registrations of the whole corpus.
 const registered = 3
 
-// BenchmarkRegisterCorpus is the time that the command line takes to register
-// all skills of the corpus with a Cairn that has none.
+// BenchmarkRegisterCorpus measures how long the command line takes to register all skills
+// of the corpus with an empty Cairn.
 func BenchmarkRegisterCorpus(b *testing.B) {
 	corpus := evaluation(b, "retrieval", "corpus.jsonl")
 	for range registered {
@@ -37,8 +37,8 @@ func registerAll(b *testing.B, at, corpus string) float64 {
 	return time.Since(began).Seconds()
 }
 
-// BenchmarkSearch is how long the searches of the dev split take over the
-// whole corpus.
+// BenchmarkSearch measures the latency of the searches of the dev split over the whole
+// corpus.
 func BenchmarkSearch(b *testing.B) {
 	at := up(b)
 	registerAll(b, at.at, evaluation(b, "retrieval", "corpus.jsonl"))
@@ -60,7 +60,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// searches are the requests of the queries in the file.
+// searches returns the request bodies for the queries in the file.
 func searches(b *testing.B, path string) (list [][]byte) {
 	b.Helper()
 	for _, line := range linesOf(b, path) {

@@ -14,18 +14,17 @@ import (
 	"time"
 )
 
-// searched is how many queries are asked, in each turn all of them.
+// searched is the number of queries in each turn.
 const searched = 100
 
-// BenchmarkSearchElasticsearch compares a search through the edge with what it
-// sends to Elasticsearch, sent there directly; the edge takes so many microseconds
-// beyond 1.3 times as long.
+// BenchmarkSearchElasticsearch compares a search through the edge with the query that
+// Cairn sends to Elasticsearch for it, sent directly. It also reports by how many
+// microseconds the edge exceeds 1.3 times the direct latency.
 func BenchmarkSearchElasticsearch(b *testing.B) {
 	b.Run("embed=lexical", func(b *testing.B) {
 		searchElasticsearch(b, "lexical:", evaluation(b, "retrieval", "corpus.jsonl"))
 	})
-	// A model takes its time: there are fewer skills, and the vectors of the
-	// queries are in the cache.
+	// Embedding with a model is slow: this case has fewer skills and cached query vectors.
 	b.Run("embed=minilm", func(b *testing.B) {
 		server := os.Getenv("CAIRN_TEST_OLLAMA")
 		if server == "" {
@@ -66,16 +65,16 @@ func searchElasticsearch(b *testing.B, embed, corpus string) {
 	}
 }
 
-// asked is a query, and what Cairn sends to Elasticsearch for it.
+// asked is a query with the request that Cairn sends to Elasticsearch for it.
 type asked struct {
 	query []byte
 	search
 }
 
-// recorded registers the corpus with a Cairn that ends then, and asks it the
-// first queries of the dev split until each is answered with vectors, which a model
-// that has not got them yet may be too slow for. Those that find nothing are
-// left out.
+// recorded registers the corpus with a temporary Cairn and records its Elasticsearch
+// requests for the first queries of the dev split. It repeats each query until the
+// response is not degraded, because a model may time out before the vector is cached.
+// Queries without a result are left out.
 func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus string) (all []asked) {
 	b.Helper()
 	at := up(b, flags("http://"+g.at)...)
@@ -105,7 +104,7 @@ func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus s
 	return all
 }
 
-// waitIndexed returns when the shared index has as many skills, and all of the log.
+// waitIndexed waits until the shared index has the given number of skills and is caught up.
 func waitIndexed(b *testing.B, at server, skills int) {
 	b.Helper()
 	var text []byte
@@ -131,8 +130,8 @@ func waitIndexed(b *testing.B, at server, skills int) {
 	b.Fatalf("the index has not all: %s", text)
 }
 
-// elasticServer is the server to measure with, and the setting that gives a
-// Cairn indices of its own there, which are gone in the end.
+// elasticServer returns the address of the server, and the query string of an index URL
+// with a unique prefix, whose indices are deleted at the end.
 func elasticServer(b *testing.B) (at, prefix string) {
 	b.Helper()
 	at = strings.TrimRight(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")

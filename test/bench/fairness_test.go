@@ -24,26 +24,26 @@ import (
 )
 
 const (
-	// attackConnections is ten times the share of one of two tenants of the requests
-	// that a service has in flight (--slots 1024), and attackRuns that of the runs.
+	// attackConnections is ten times one tenant's share, of two, of the concurrency limit of
+	// a service (--slots 1024), and attackRuns ten times its share of the runs.
 	attackConnections = 4550
 	attackRuns        = 140
-	// warmUp is how long an attack lasts before latencies count.
+	// warmUp is the duration of an attack before latencies are measured.
 	warmUp = 2 * time.Second
-	// fairPeriod is how long latencies are measured, idle and under attack.
+	// fairPeriod is the duration of a measurement, idle and under attack.
 	fairPeriod = 8 * time.Second
-	// pause is the time from a response to the next request of a connection of the
-	// tenant that is measured.
+	// pause is the time between a response and the next request on a connection of the
+	// measured tenant.
 	pause = 5 * time.Millisecond
-	// slowest is the 99th percentile that is good enough, however fast an idle server
-	// is, and slower how many times that of an idle server it may be.
+	// slowest is a 99th percentile that always passes; above it, the percentile may be at
+	// most slower times that of an idle server.
 	slowest, slower = 50 * time.Millisecond, 3
 )
 
-// class is an endpoint class; of sends its nth request.
+// class is an endpoint class; of returns its nth request.
 type class struct {
 	name        string
-	connections int // of the attack
+	connections int // of the attacker
 	of          func(sender string, n int64) call
 }
 
@@ -78,7 +78,7 @@ var classes = []class{
 	}},
 }
 
-// records is how many skills each tenant has.
+// records is the number of skills of each tenant.
 const records = 500
 
 func skill(_ string, n int64) call {
@@ -87,12 +87,11 @@ func skill(_ string, n int64) call {
 		`"capabilities":["list vlans","filter by site %d"],"status":"active"}}`, n%records, n, n%records, n%records, n%records)
 }
 
-// BenchmarkFairness has one tenant send ten times its share of requests to one
-// endpoint class, without regard to Retry-After, and measures another tenant's
-// requests to the same class. It fails when one of these is refused, or when
-// their 99th percentile exceeds both 50 ms and three times that of an idle
-// server. The attack runs in a process of the lowest priority, since a real one
-// does not use the processors of the server.
+// BenchmarkFairness sends ten times one tenant's share of requests to one endpoint class,
+// ignoring Retry-After, and measures another tenant's requests to the same class. It fails
+// when one of these is refused, or when their 99th percentile exceeds both 50 ms and three
+// times that of an idle server. The attacker runs in a process of the lowest priority,
+// because a real one does not use the processors of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
 	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:", "--auth", "keys"))
@@ -146,7 +145,7 @@ func apiKey(b *testing.B, nats, tenant string) string {
 	return string(key[1])
 }
 
-// do sends a request and returns the status of the whole response.
+// do sends a request, reads the whole response and returns its status.
 func (c *client) do(r call) (int, error) {
 	c.out.Reset()
 	c.out.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + c.key +
@@ -162,11 +161,11 @@ func (c *client) do(r call) (int, error) {
 	return res.StatusCode, err
 }
 
-// tally is the outcome of many requests.
+// tally counts the outcomes of requests.
 type tally struct {
 	Answered, Refused, Failed int64
 	Seconds                   float64
-	took                      []time.Duration // of those that were answered, sorted
+	took                      []time.Duration // latencies of successful requests, sorted
 }
 
 func (t tally) at(share float64) time.Duration { return t.took[int(share*float64(len(t.took)-1))] }
@@ -185,9 +184,9 @@ func (t *tally) count(status int, err error) {
 	}
 }
 
-var measured atomic.Int64 // requests
+var measured atomic.Int64 // number of measured requests
 
-// measure sends requests of the class for fairPeriod.
+// measure sends requests of the class for the duration fairPeriod.
 func measure(b *testing.B, at, key string, of class) tally {
 	b.Helper()
 	const connections = 4
@@ -227,8 +226,8 @@ func measure(b *testing.B, at, key string, of class) tally {
 	return all
 }
 
-// attack sends requests of the class from a process of its own until stop, which
-// returns their outcome.
+// attack sends requests of the class from a separate process until stop, which returns
+// their outcomes.
 func attack(b *testing.B, at, key string, of class) (stop func() tally) {
 	b.Helper()
 	self, err := os.Executable()
@@ -252,7 +251,7 @@ func attack(b *testing.B, at, key string, of class) (stop func() tally) {
 
 type attackSpec struct{ At, Key, Class string }
 
-// runAttack is the process of an attack.
+// runAttack is the main function of the attacking process.
 func runAttack(ctx context.Context, spec string) error {
 	var s attackSpec
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
@@ -279,7 +278,7 @@ func runAttack(ctx context.Context, spec string) error {
 	return json.NewEncoder(os.Stdout).Encode(all)
 }
 
-// send sends requests on one connection until it fails or ctx ends.
+// send sends requests on one connection until an error or the end of ctx.
 func (t *tally) send(ctx context.Context, s attackSpec, of class, n *atomic.Int64) {
 	conn, err := net.Dial("tcp", s.At)
 	if err != nil {

@@ -14,24 +14,23 @@ import (
 	"testing"
 )
 
-// gate stands before a server: it can be shut, and remembers the searches that
-// pass.
+// gate is a reverse proxy that can be shut, and records the searches that it forwards.
 type gate struct {
 	at      string // host:port
 	through *httputil.ReverseProxy
-	server  *http.Server // nil while it is shut
+	server  *http.Server // nil while the gate is shut
 
 	mu       sync.Mutex
 	searches []search
 }
 
-// search is a request to the server.
+// search is a recorded search request.
 type search struct {
 	path string
 	body []byte
 }
 
-// gateTo is an open gate, which is shut in the end.
+// gateTo returns an open gate to the server. It is shut at the end of the benchmark.
 func gateTo(b *testing.B, to string) *gate {
 	b.Helper()
 	target, err := url.Parse(to)
@@ -52,13 +51,13 @@ func (g *gate) open(b *testing.B) {
 	l, err := net.Listen("tcp", g.at)
 	must(b, err)
 	g.at, g.server = l.Addr().String(), &http.Server{Handler: g}
-	go func(s *http.Server) { _ = s.Serve(l) }(g.server) // ends when it is closed
+	go func(s *http.Server) { _ = s.Serve(l) }(g.server) // returns after Close
 }
 
-// shut has connections broken, and new ones refused.
+// shut closes all connections and the listener.
 func (g *gate) shut() {
 	if g.server != nil {
-		_ = g.server.Close() // who asks sees it
+		_ = g.server.Close() // clients see the closed connections
 		g.server = nil
 	}
 }
@@ -78,7 +77,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.through.ServeHTTP(w, r)
 }
 
-// taken is the searches since it was last called.
+// taken returns the searches since its last call.
 func (g *gate) taken() []search {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,11 +25,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// BenchmarkRegisterElasticsearch compares "cairn register" of the whole corpus
-// with the bulk indexer of the client library for Go, which writes the documents
-// that Cairn wrote. Both begin with an empty index and end when all can be found.
-// The vectors are made before: Cairn has them in its cache, the rival in the
-// documents.
+// BenchmarkRegisterElasticsearch compares "cairn register" of the whole corpus with the
+// bulk indexer of the Elasticsearch client for Go, which writes the same documents. Both
+// start with an empty index and end when all documents can be found. The vectors are
+// computed before: Cairn has them in its cache, the rival in the documents.
 func BenchmarkRegisterElasticsearch(b *testing.B) {
 	elastic, setting := elasticServer(b)
 	corpus := evaluation(b, "retrieval", "corpus.jsonl")
@@ -48,7 +47,7 @@ func BenchmarkRegisterElasticsearch(b *testing.B) {
 		return float64(records) / writeInBulk(b, bulk, elastic, prefix+"-rival", layout, file, records)
 	}
 	cairn()
-	rival() // neither counts
+	rival() // warm-up
 	var c, r []float64
 	for i := range turns(b) {
 		if i%2 == 0 {
@@ -60,7 +59,7 @@ func BenchmarkRegisterElasticsearch(b *testing.B) {
 	report(b, "records/s", c, r)
 }
 
-// bulkIndexer is the path of the rival, which is built by itself.
+// bulkIndexer builds the rival, which is a module of its own, and returns its path.
 func bulkIndexer(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bulkindexer")
@@ -70,7 +69,7 @@ func bulkIndexer(b *testing.B) string {
 	return path
 }
 
-// writeInBulk is how long the rival takes, in seconds.
+// writeInBulk returns how long the rival takes, in seconds.
 func writeInBulk(b *testing.B, bulk, elastic, index string, layout []byte, file string, records int) float64 {
 	b.Helper()
 	tell(b, http.MethodPut, elastic+"/"+index, layout)
@@ -87,11 +86,11 @@ func writeInBulk(b *testing.B, bulk, elastic, index string, layout []byte, file 
 	return took
 }
 
-// librarian is a Cairn with a model of its own, whose folder keeps the vectors
-// while its records come and go.
+// librarian runs Cairn with a stub embedding model. Its data directory keeps the cached
+// vectors between runs.
 type librarian struct {
 	elastic, data, nats, model string
-	embedded                   *atomic.Int64 // texts
+	embedded                   *atomic.Int64 // number of embedded texts
 }
 
 func newLibrarian(b *testing.B, elastic string) librarian {
@@ -106,7 +105,7 @@ func newLibrarian(b *testing.B, elastic string) librarian {
 		strings.Replace(model.URL, "http", "ollama", 1) + "/bench", embedded}
 }
 
-// up starts Cairn. When it is done there are no records any more.
+// up starts Cairn. done deletes the catalog and stops it.
 func (l librarian) up(b *testing.B, index string) (at string, done func()) {
 	b.Helper()
 	s := up(b, "--nats-listen", l.nats, "--data", l.data, "--embed", l.model, "--index", index)
@@ -121,7 +120,8 @@ func (l librarian) up(b *testing.B, index string) (at string, done func()) {
 	}
 }
 
-// register is how long the command line takes until all is found, in seconds.
+// register registers the corpus and returns the time until all records can be found, in
+// seconds.
 func (l librarian) register(b *testing.B, prefix, corpus string, records int) float64 {
 	b.Helper()
 	at, done := l.up(b, l.elastic+"?prefix="+prefix)
@@ -135,23 +135,23 @@ func (l librarian) register(b *testing.B, prefix, corpus string, records int) fl
 		}
 	}
 	took := time.Since(began).Seconds()
-	if n := l.embedded.Load() - before; n > 10 { // some to see that the model is there
+	if n := l.embedded.Load() - before; n > 10 { // the health check of the model embeds some
 		b.Fatalf("%d texts were embedded, want them in the cache", n)
 	}
 	return took
 }
 
-// write is what Cairn sends to Elasticsearch for the corpus, and with what its
-// index is made.
+// write returns the documents that Cairn sends to Elasticsearch for the corpus, and the
+// body with which it creates the index.
 func (l librarian) write(b *testing.B, prefix, corpus string) (documents, layout []byte) {
 	b.Helper()
 	target, err := url.Parse(l.elastic)
 	must(b, err)
 	through := httputil.NewSingleHostReverseProxy(target)
-	through.ErrorLog = log.New(io.Discard, "", 0) // of requests that end with Cairn
+	through.ErrorLog = log.New(io.Discard, "", 0) // requests are cancelled when Cairn stops
 	var mu sync.Mutex
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what is cut off is not taken at the other side
+		body, _ := io.ReadAll(r.Body) // the server rejects a truncated body
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		mu.Lock()
 		switch {
@@ -176,8 +176,8 @@ func (l librarian) write(b *testing.B, prefix, corpus string) (documents, layout
 	return documents, layout
 }
 
-// embedder speaks as Ollama does for a model that adds up the words of a text,
-// each of which is a random vector. It counts the texts.
+// embedder implements the API of Ollama for a model that adds up a random vector for each
+// word of a text. It counts the texts.
 func embedder(texts *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req struct{ Input []string }
@@ -198,7 +198,7 @@ func embedder(texts *atomic.Int64) http.HandlerFunc {
 		for i, text := range req.Input {
 			for _, word := range strings.Fields(text) {
 				h := fnv.New64a()
-				_, _ = io.WriteString(h, word) // a hash takes everything
+				_, _ = io.WriteString(h, word) // a hash returns no errors
 				random := rand.New(rand.NewPCG(h.Sum64(), 0))
 				for d := range vectors[i] {
 					vectors[i][d] += random.NormFloat64()
@@ -209,7 +209,7 @@ func embedder(texts *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// found is how many documents searches of the index see.
+// found returns the number of searchable documents in the index.
 func found(b *testing.B, elastic, index string) int {
 	b.Helper()
 	var counted struct{ Count int }
@@ -224,7 +224,7 @@ func forget(b *testing.B, elastic, prefix string) {
 	tell(b, http.MethodDelete, elastic+"/"+strings.Join(names, ","), nil)
 }
 
-// tell is the answer of a server that does what it is told.
+// tell sends a request and returns the body of a successful response.
 func tell(b *testing.B, method, url string, body []byte) []byte {
 	b.Helper()
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))

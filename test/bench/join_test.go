@@ -20,20 +20,19 @@ import (
 const (
 	joinRecords = 100_000
 	joins       = 3
-	// joinTime is the most that a worker may take to join.
+	// joinTime is the maximum time that a worker may take to join.
 	joinTime = 5 * time.Minute
 )
 
-// BenchmarkJoin is the time from the start of the process of a resolve worker,
-// on a NATS server that has 100,000 records, to its first answer, and the
-// processor time that it took. A worker that keeps the index itself fills that,
-// too.
+// BenchmarkJoin measures the time from the start of a resolve worker, with a catalog of
+// 100,000 records, to its first response, and the processor time until then. With an
+// embedded index this includes building the index.
 func BenchmarkJoin(b *testing.B) {
 	nc := natsServer(b)
 	records := library(b, joinRecords)
 	fillCatalog(b, nc, records)
-	last := records[len(records)-2].id                                            // a skill: it is asked for until it is there
-	shared := cmp.Or(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "http://127.0.0.1:1") // by id nobody asks it
+	last := records[len(records)-2].id                                            // a skill: it is requested until it is found
+	shared := cmp.Or(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "http://127.0.0.1:1") // not used to resolve by id
 	for _, c := range []struct{ name, index string }{{"index=shared", shared}, {"index=embedded", "embedded:"}} {
 		b.Run(c.name, func(b *testing.B) {
 			var took, worked []float64
@@ -48,8 +47,8 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-// join starts a worker and asks it for the skill. It is how long the answer
-// took from the start, and the processor time until then, in seconds.
+// join starts a worker and requests the skill. It returns the time and the processor time
+// from the start to the response, in seconds.
 func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float64) {
 	b.Helper()
 	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index)
@@ -64,7 +63,7 @@ func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float6
 	return took, worked
 }
 
-// served starts a worker, asks it until it answers, and gives the answer.
+// served starts a worker, retries the request until it responds, and returns the response.
 func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, timeout time.Duration) (*cairntest.Process, *nats.Msg) {
 	b.Helper()
 	p := launch(b, cmd)
@@ -79,8 +78,8 @@ func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, ti
 	}
 }
 
-// natsServer is a connection to a server of the benchmark's own that has an
-// empty catalog.
+// natsServer starts a NATS server with an empty catalog for the benchmark and connects
+// to it.
 func natsServer(b *testing.B) *nats.Conn {
 	b.Helper()
 	ns, err := natsserver.NewServer(&natsserver.Options{
@@ -103,7 +102,7 @@ func natsServer(b *testing.B) *nats.Conn {
 	return nc
 }
 
-// fillCatalog writes records to the log, past all services.
+// fillCatalog writes records directly to the catalog.
 func fillCatalog(b *testing.B, nc *nats.Conn, records []record) {
 	b.Helper()
 	js, err := jetstream.New(nc)

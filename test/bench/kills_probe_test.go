@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// probers is how many ask at a time, of each kind.
+	// probers is the number of concurrent requests of each kind.
 	probers = 4
-	// probePause is what each leaves between requests.
+	// probePause is the pause between two requests.
 	probePause = 100 * time.Millisecond
 )
 
-// probe asks all the time, and knows what was acknowledged, and when.
+// probe sends requests continuously and records which of them were acknowledged, and when.
 type probe struct {
 	at      string
 	http    *http.Client
@@ -30,9 +30,9 @@ type probe struct {
 	ctx     context.Context
 	count   atomic.Int64
 	mu      sync.Mutex
-	well    map[string][]time.Time // when requests of a kind were answered as they should be
+	well    map[string][]time.Time // times of the expected responses, by kind
 	failed  map[string]int
-	written []string // tags
+	written []string // acknowledged tags
 	records []string
 	kills   []kill
 
@@ -44,8 +44,7 @@ type kill struct {
 	at   time.Time
 }
 
-// newProbe is one that asks at the address, once requests of each kind are
-// answered there as they should be.
+// newProbe returns a probe of the address after a request of each kind has succeeded.
 func newProbe(b *testing.B, at string) *probe {
 	p := &probe{at: "http://" + at, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, well: map[string][]time.Time{}, failed: map[string]int{}}
 	p.ctx, p.stop = context.WithCancel(b.Context())
@@ -64,7 +63,7 @@ func (p *probe) await(b *testing.B, kind string, ask func(id string) bool) {
 	}
 }
 
-// kinds are the kinds of requests.
+// kinds returns the kinds of requests.
 func (p *probe) kinds() map[string]func(id string) bool {
 	return map[string]func(id string) bool{"tags": p.tag, "register": p.register, "by-id": p.byID, "analyze": p.analyze}
 }
@@ -123,7 +122,7 @@ func (p *probe) keep(ok bool, list *[]string, id string) {
 	}
 }
 
-// tell posts, and reports whether the answer came whole, with the status.
+// tell posts a request and reports whether the response is complete and has the status.
 func (p *probe) tell(path, body string, status int) bool {
 	res, err := p.http.Post(p.at+path, "application/json", bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -140,17 +139,17 @@ func (p *probe) note(what string) {
 	p.kills = append(p.kills, kill{what, time.Now()})
 }
 
-// end ends the asking.
+// end stops the requests and waits for them.
 func (p *probe) end() {
 	p.ended = time.Now()
 	p.stop()
 	p.asking.Wait()
 }
 
-// report says how long there was no answer, and what is lost.
+// report reports the longest gap without a response for each kind, and the number of lost writes.
 func (p *probe) report(b *testing.B) {
 	for kind := range p.kinds() {
-		well := append(p.well[kind], p.began, p.ended) // who is never answered again has a gap, too
+		well := append(p.well[kind], p.began, p.ended) // gaps at the start and at the end count, too
 		slices.SortFunc(well, time.Time.Compare)
 		var longest time.Duration
 		for i, at := range well[1:] {
@@ -177,7 +176,7 @@ func (p *probe) report(b *testing.B) {
 	atMost(b, float64(lost), "lost", 0)
 }
 
-// after is which kill was the last before the end of a gap that began at the time.
+// after describes the last kill before a gap that began at the given time, or in its first second.
 func (p *probe) after(began time.Time) string {
 	for _, k := range slices.Backward(p.kills) {
 		if k.at.Before(began.Add(time.Second)) {
@@ -187,8 +186,8 @@ func (p *probe) after(began time.Time) string {
 	return "before the first kill"
 }
 
-// balance listens at an address, and passes connections to those of the list
-// that can be reached, in turn.
+// balance starts a TCP load balancer that distributes connections round-robin to the
+// reachable addresses of the list.
 func balance(b *testing.B, to []string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(b, err)
@@ -206,7 +205,7 @@ func balance(b *testing.B, to []string) string {
 	return l.Addr().String()
 }
 
-// pass passes a connection on to one of two.
+// pass forwards a connection to the first of two addresses that is reachable.
 func pass(from net.Conn, one, other string) {
 	defer func() { _ = from.Close() }()
 	to, err := net.Dial("tcp", one)

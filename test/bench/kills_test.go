@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// killsFor is how long processes are killed; CAIRN_BENCH_KILLS says otherwise.
+	// killsFor is the default duration of the kills; CAIRN_BENCH_KILLS overrides it.
 	killsFor = 10 * time.Minute
-	// killEvery is between two kills.
+	// killEvery is the interval between two kills.
 	killEvery = 20 * time.Second
-	// lookEvery is between two looks at what is under load.
+	// lookEvery is the sampling interval of a process under load.
 	lookEvery = 2 * time.Second
-	// startedAfter is when a process that was killed is started again.
+	// startedAfter is the delay before a killed process is restarted.
 	startedAfter = 2 * time.Second
 )
 
-// BenchmarkKills kills processes with -9, each role in turn, two of which there
-// are, and the leader of the tags among three NATS servers, while load is put of
-// 70% of what all of them bear. It reports the longest time in which no request
-// of a kind was answered as it should be, and fails past the targets: above all
-// where anything is lost that was acknowledged, or a stream has no end.
+// BenchmarkKills sends SIGKILL to one of the two processes of each role in turn, and to the
+// leader of the tag bucket among three NATS servers, under 70% of the maximum load. It
+// reports the longest time without an expected response for each kind of request, and
+// fails past the targets, in particular when an acknowledged write is lost or a stream has
+// no end.
 func BenchmarkKills(b *testing.B) {
 	length := killsFor
 	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_KILLS")); err == nil {
@@ -69,13 +69,13 @@ func BenchmarkKills(b *testing.B) {
 	p.report(b)
 }
 
-// benched is what "cairn bench" measures of the mixed load.
+// benched runs "cairn bench" with the mixed load and returns its result.
 func benched(b *testing.B, flags ...string) load.Result {
 	b.Helper()
 	return benchedWhile(b, func() {}, flags...)
 }
 
-// benchedWhile is benched, and calls look every now and then meanwhile.
+// benchedWhile is benched, and calls look periodically meanwhile.
 func benchedWhile(b *testing.B, look func(), flags ...string) (r load.Result) {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "result.json")
@@ -102,7 +102,7 @@ func benchedWhile(b *testing.B, look func(), flags ...string) (r load.Result) {
 	}
 }
 
-// part is a process that is started again when it is killed.
+// part is a process that is restarted when it is killed.
 type part struct {
 	name    string
 	command func() *exec.Cmd
@@ -114,13 +114,13 @@ func (p *part) start() error {
 	return p.cmd.Start()
 }
 
-// kill ends the process at once.
+// kill sends SIGKILL to the process and waits for its end.
 func (p *part) kill() {
-	_ = p.cmd.Process.Kill() // one that is over needs none
-	_ = p.cmd.Wait()         // it was killed
+	_ = p.cmd.Process.Kill() // fails if it has already exited
+	_ = p.cmd.Wait()         // reports the signal
 }
 
-// cluster is three NATS servers, and two processes of each role.
+// cluster is three NATS servers and two processes of each role.
 type cluster struct {
 	nodes, roles []*part
 	nats         []string
@@ -167,8 +167,8 @@ func newCluster(b *testing.B) *cluster {
 	return c
 }
 
-// serveNode is one of three NATS servers as "cairn up" has them, without what
-// else that has: where says its addresses, all routes, folder and name.
+// serveNode runs one of three NATS servers as configured by "cairn up", without services.
+// where contains its addresses, all routes, its directory and its name.
 func serveNode(ctx context.Context, where string) error {
 	f := strings.Fields(where)
 	s, err := bus.StartNode(f[3], f[0], bus.Cluster{Name: "kills", Listen: f[1], Routes: strings.Split(f[2], ","), Node: f[4]})
@@ -180,8 +180,8 @@ func serveNode(ctx context.Context, where string) error {
 	return nil
 }
 
-// killFor kills, every now and then, one process of each role in turn, and then
-// the NATS server that leads the tags, and reports how often.
+// killFor kills one process of each role in turn, and then the leader of the tag bucket, at
+// intervals, and returns the number of kills.
 func (c *cluster) killFor(b *testing.B, length time.Duration, p *probe) (kills int) {
 	turns := append([]*part{nil}, c.roles...)
 	for began := time.Now(); time.Since(began) < length-killEvery; kills++ {
@@ -201,7 +201,7 @@ func (c *cluster) killFor(b *testing.B, length time.Duration, p *probe) (kills i
 	return kills
 }
 
-// leader is the NATS server that leads the tags.
+// leader returns the NATS server that leads the tag bucket.
 func (c *cluster) leader(b *testing.B) *part {
 	nc, err := nats.Connect("nats://" + strings.Join(c.nats, ",nats://"))
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// record is one of the global collection, as it was registered.
+// record is a record of the global collection, as registered.
 type record struct {
 	kind, id string
 	text     []byte
 }
 
-// library is n records: the skills of the corpus again and again, with the
-// tools, context builders, templates and agents that they have to do with.
+// library returns n records: the skills of the corpus, repeated, with tools, context
+// builders, templates and agents that are linked with them.
 func library(b *testing.B, n int) (records []record) {
 	b.Helper()
 	var corpus []map[string]any

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// client is one keep-alive connection. It does as little as HTTP allows: what
-// is measured is the server.
+// client is one keep-alive connection. It implements as little of HTTP as possible, because
+// the server is what is measured.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
 	out  bytes.Buffer
-	key  string // by which it is known; empty: by none
+	key  string // API key; empty: none
 }
 
 func dial(b *testing.B, at string) *client {
@@ -45,7 +45,7 @@ func (c *client) send(path string, body []byte) error {
 	return err
 }
 
-// post sends a request and reads the whole answer.
+// post sends a request and reads the whole response.
 func (c *client) post(path string, body []byte, status int) error {
 	if err := c.send(path, body); err != nil {
 		return err
@@ -62,16 +62,16 @@ func (c *client) post(path string, body []byte, status int) error {
 	return err
 }
 
-// side is one of the two that are compared.
+// side is one side of a comparison.
 type side struct {
 	server
 	path    string
 	status  int
 	body    func(n int) []byte
-	key     string // of the clients
-	before  func() // a turn; nil: nothing
+	key     string // API key of the clients
+	before  func() // called before each turn; nil: nothing
 	clients []*client
-	asked   int // requests so far
+	asked   int // number of requests so far
 }
 
 func newSide(b *testing.B, at server, connections int, s side) *side {
@@ -85,11 +85,11 @@ func newSide(b *testing.B, at server, connections int, s side) *side {
 	return &s
 }
 
-// result is what a turn gave.
+// result is the result of a turn.
 type result struct {
 	took    []time.Duration // sorted
 	elapsed time.Duration
-	work    float64 // processor time of the server for one request, in microseconds
+	work    float64 // processor time of the server per request, in microseconds
 }
 
 func (r result) at(share float64) float64 {
@@ -98,7 +98,7 @@ func (r result) at(share float64) float64 {
 
 func (r result) rate() float64 { return float64(len(r.took)) / r.elapsed.Seconds() }
 
-// turn asks n requests over all connections.
+// turn sends n requests over all connections.
 func (s *side) turn(b *testing.B, n int) result {
 	b.Helper()
 	if s.before != nil {
@@ -136,8 +136,7 @@ func (s *side) turn(b *testing.B, n int) result {
 	return result{all, elapsed, (s.work(b) - worked) / float64(len(all))}
 }
 
-// compare asks both sides n requests a turn, in turns, after one that does not
-// count.
+// compare sends n requests to both sides in each turn, after a warm-up turn.
 func compare(b *testing.B, n int, cairn, rival *side) (c, r []result) {
 	b.Helper()
 	cairn.turn(b, n)

@@ -13,7 +13,7 @@ import (
 	"cairn/test/cairntest"
 )
 
-// startTime is how long a process may take until it serves.
+// startTime is the maximum time until a process is ready.
 const startTime = 20 * time.Second
 
 // server is an HTTP server under measurement.
@@ -38,10 +38,10 @@ func (s server) work(b *testing.B) float64 {
 			ticks += n
 		}
 	}
-	return float64(ticks) * 1e6 / 100 // Linux counts hundredths of a second
+	return float64(ticks) * 1e6 / 100 // Linux counts in units of 10 ms
 }
 
-// up starts "cairn up" on an empty folder, with more flags. It stops with the
+// up starts "cairn up" with an empty data directory and further flags. It stops with the
 // benchmark.
 func up(b *testing.B, flags ...string) server {
 	b.Helper()
@@ -67,6 +67,6 @@ func start(b *testing.B, cmd *exec.Cmd) server {
 func launch(b *testing.B, cmd *exec.Cmd) *cairntest.Process {
 	b.Helper()
 	p := cairntest.Launch(cmd)
-	b.Cleanup(func() { _ = p.Stop() }) // the exit code is not what is measured
+	b.Cleanup(func() { _ = p.Stop() }) // the exit code is irrelevant
 	return p
 }

@@ -21,23 +21,22 @@ import (
 	"cairn/test/cairntest"
 )
 
-// manyRecords is how many there are at most; CAIRN_BENCH_RECORDS says otherwise.
+// manyRecords is the default maximum number of records; CAIRN_BENCH_RECORDS overrides it.
 const manyRecords = 1_000_000
 
-// askedSkills is how many skills are asked for, at any size: first each of them
-// once, which has its package made, and then again and again.
+// askedSkills is the number of requested skills at any size: first each of them once, to
+// build its package, and then repeatedly.
 const askedSkills = 400
 
-// recordsTime is the most that a worker may take to join with them.
+// recordsTime is the maximum time that a worker may take to join with manyRecords.
 const recordsTime = 30 * time.Minute
 
-// loadTime is the most that a worker is kept busy for its memory to be measured.
+// loadTime is the maximum duration of the load under which memory is measured.
 const loadTime = 2 * time.Minute
 
-// BenchmarkRecords is what a resolve worker needs that holds many records, and
-// how fast it is then, beside one that holds a thousand: resident memory for a
-// record (once garbage is collected, and the most while it works), the time to
-// join, a skill by its id, and a search in the index that it keeps itself.
+// BenchmarkRecords compares a resolve worker with many records to one with a thousand:
+// resident memory per record (after garbage collection, and the maximum under load), the
+// time to join, and the latency of a skill by id and of a search in the embedded index.
 func BenchmarkRecords(b *testing.B) {
 	many := manyRecords
 	if n, err := strconv.Atoi(os.Getenv("CAIRN_BENCH_RECORDS")); err == nil {
@@ -49,11 +48,11 @@ func BenchmarkRecords(b *testing.B) {
 		fillCatalog(b, nc, records)
 		skills := slices.DeleteFunc(records, func(r record) bool { return r.kind != "skill" })
 		last := skills[len(skills)-1].id
-		var some []record // as many of them at any size
+		var some []record // the same number at any size
 		for i := range askedSkills {
 			some = append(some, skills[i*len(skills)/askedSkills])
 		}
-		records, skills = nil, nil // they are large
+		records, skills = nil, nil // frees their memory
 		for name, index := range map[string]string{"shared": "http://127.0.0.1:1", "embedded": "embedded:"} {
 			b.Run(fmt.Sprintf("records=%d/index=%s", n, name), func(b *testing.B) {
 				w := joined(b, nc, index, last)
@@ -78,7 +77,7 @@ func BenchmarkRecords(b *testing.B) {
 // member is a resolve worker that has joined.
 type member struct {
 	process *cairntest.Process
-	at      string // of its metrics
+	at      string // URL of its metrics
 	took    time.Duration
 }
 
@@ -93,8 +92,8 @@ func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	return m
 }
 
-// settle waits until the worker rests: the words of its records are its own, too,
-// for when a shared index is away, and it takes them in when nobody asks.
+// settle waits until the worker is idle: it indexes the words of its records in the
+// background, as a fallback for an unavailable shared index.
 func (m member) settle(b *testing.B) {
 	b.Helper()
 	s := server{pids: []int{m.process.Cmd.Process.Pid}}
@@ -108,16 +107,16 @@ func (m member) settle(b *testing.B) {
 	}
 }
 
-// rest is what is resident once garbage is collected, in bytes.
+// rest returns the RSS after a garbage collection, in bytes.
 func (m member) rest(b *testing.B) float64 {
 	b.Helper()
-	for range 2 { // the second returns what the first has found
+	for range 2 { // the second returns the memory that the first has freed
 		get(b, m.at+"/debug/pprof/heap?gc=1")
 	}
 	return m.resident(b)
 }
 
-// resident is what is resident now, in bytes.
+// resident returns the current RSS in bytes.
 func (m member) resident(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.Open(fmt.Sprintf("/proc/%d/status", m.process.Cmd.Process.Pid))
@@ -134,8 +133,8 @@ func (m member) resident(b *testing.B) float64 {
 	return 0
 }
 
-// loaded is the most that is resident, in bytes, while skills are asked for and
-// one in twenty is written anew, until the worker has twice collected garbage.
+// loaded returns the maximum RSS in bytes while skills are requested and registered again,
+// 20 requests for each registration, until the worker has completed two garbage collections.
 func (m member) loaded(b *testing.B, nc *nats.Conn, skills []record) (most float64) {
 	b.Helper()
 	before := m.collections(b)
@@ -151,7 +150,7 @@ func (m member) loaded(b *testing.B, nc *nats.Conn, skills []record) (most float
 
 var collected = regexp.MustCompile(`(?m)^go_gc_duration_seconds_count (\d+)$`)
 
-// collections is how often the worker has collected garbage.
+// collections returns the number of garbage collections of the worker.
 func (m member) collections(b *testing.B) int {
 	b.Helper()
 	found := collected.FindStringSubmatch(get(b, m.at+"/metrics"))
@@ -173,7 +172,7 @@ func get(b *testing.B, url string) string {
 	return string(body)
 }
 
-// answers is the median time of n answers, one after the other, in microseconds.
+// answers returns the median latency of n sequential requests, in microseconds.
 func answers(b *testing.B, nc *nats.Conn, n int, body func(i int) string) float64 {
 	b.Helper()
 	var took []float64

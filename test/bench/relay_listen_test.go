@@ -18,7 +18,7 @@ import (
 	"unsafe"
 )
 
-// monotonic is the clock that all processes of the machine share.
+// monotonic returns the time of a clock that all processes of the machine share.
 func monotonic() time.Duration {
 	const clock = 1 // CLOCK_MONOTONIC
 	var t syscall.Timespec
@@ -28,27 +28,27 @@ func monotonic() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// listeners are clients that hear all that a relay carries.
+// listeners are clients that receive all streams of a relay.
 type listeners struct {
 	server
 	path     string
-	resident float64 // the most while they listened, in bytes
+	resident float64 // maximum RSS of the server while they listened, in bytes
 }
 
-// heard is what came of one stream.
+// heard is the received part of one stream.
 type heard struct {
-	tokens []token // in the order in which they came
-	ended  bool    // as it should
+	tokens []token // in the order of arrival
+	ended  bool    // with the final event
 	err    error
 }
 
-// token says when it was due, by the monotonic clock, and when it came.
+// token is a received token with the times at which it was due and received.
 type token struct {
 	number    int
 	due, came time.Duration
 }
 
-// listen hears so many streams, until all have ended.
+// listen receives the given number of streams until all have ended.
 func (l *listeners) listen(b *testing.B, streams, tokens int) []heard {
 	b.Helper()
 	all := make([]heard, streams)
@@ -77,7 +77,7 @@ func (l *listeners) listen(b *testing.B, streams, tokens int) []heard {
 	}
 }
 
-// hear asks for a stream and reads it to its end.
+// hear requests a stream and reads it to its end.
 func (h *heard) hear(at, path string, tokens int) error {
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
@@ -113,7 +113,7 @@ func (h *heard) take(data string, now time.Duration) {
 	number, due, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(number)
 	if err != nil {
-		return // no token
+		return // not a token
 	}
 	d, err := strconv.ParseInt(due, 10, 64)
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *heard) take(data string, now time.Duration) {
 	h.tokens = append(h.tokens, token{n, time.Duration(d), now})
 }
 
-// faults is what is wrong with the streams; empty: nothing.
+// faults describes lost, duplicate and reordered tokens and truncated streams; "" if none.
 func faults(all []heard, tokens int) string {
 	var lost, doubled, unordered, cut int
 	var err error
@@ -155,7 +155,7 @@ func faults(all []heard, tokens int) string {
 	return fmt.Sprintf("%d tokens lost, %d doubled, %d out of order, %d streams cut: %v", lost, doubled, unordered, cut, err)
 }
 
-// steady is the delays of the tokens that were due while all streams ran, sorted.
+// steady returns the sorted delays of the tokens that were due while all streams ran.
 func steady(all []heard) []time.Duration {
 	var from, until time.Duration
 	for i, h := range all {
@@ -176,7 +176,7 @@ func steady(all []heard) []time.Duration {
 	return delays
 }
 
-// resident is the memory that the server has of the machine, in bytes.
+// resident returns the RSS of the server in bytes.
 func (s server) resident(b *testing.B) float64 {
 	b.Helper()
 	pages := 0
@@ -190,7 +190,7 @@ func (s server) resident(b *testing.B) float64 {
 	return float64(pages * os.Getpagesize())
 }
 
-// share is processor time of the machine since it started, in microseconds.
+// share is the processor time of the machine since boot, in microseconds.
 type share struct{ busy, all float64 }
 
 func machine(b *testing.B) share {
@@ -202,8 +202,8 @@ func machine(b *testing.B) share {
 	for i, field := range strings.Fields(line)[1:9] { // from user to steal
 		n, err := strconv.ParseFloat(field, 64)
 		must(b, err)
-		s.all += n * 1e4      // Linux counts hundredths of a second
-		if i != 3 && i != 4 { // idle, idle for the disk
+		s.all += n * 1e4      // Linux counts in units of 10 ms
+		if i != 3 && i != 4 { // idle and iowait
 			s.busy += n * 1e4
 		}
 	}

@@ -24,8 +24,8 @@ import (
 	"cairn/schemas"
 )
 
-// speak is a model that says as many tokens as the query asks for, each when
-// it is due, whatever became of the one before.
+// speak is a model that generates the number of tokens in the query, each when it is due,
+// independently of delays of the previous one.
 func speak(query string, say func(schemas.TextDelta) error) error {
 	tokens, err := strconv.Atoi(query)
 	if err != nil {
@@ -42,7 +42,7 @@ func speak(query string, say func(schemas.TextDelta) error) error {
 	return nil
 }
 
-// serveFloor is a reverse proxy before a model that serves HTTP itself.
+// serveFloor is a reverse proxy to a model that serves HTTP itself.
 func serveFloor(ctx context.Context, _ string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,11 +50,11 @@ func serveFloor(ctx context.Context, _ string) error {
 	}
 	model := &http.Server{Handler: http.HandlerFunc(speakHTTP), ReadHeaderTimeout: 10 * time.Second}
 	defer func() { _ = model.Close() }()
-	go func() { _ = model.Serve(l) }() // ends when it is closed
+	go func() { _ = model.Serve(l) }() // returns after Close
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: l.Addr().String()})
 	proxy.FlushInterval = -1
 	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
-		// An answer that begins while the question is still passed on else ends both.
+		// Otherwise a response that starts before the request was forwarded ends both.
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		proxy.ServeHTTP(w, r)
 	})
@@ -79,12 +79,12 @@ func speakHTTP(w http.ResponseWriter, r *http.Request) {
 		return out.Flush()
 	})
 	if err == nil {
-		_, _ = io.WriteString(w, "data: {}\n\n") // the client misses it
+		_, _ = io.WriteString(w, "data: {}\n\n") // a failure truncates the stream, which the client detects
 	}
 }
 
-// serveNATS is the least that an answer over NATS can be: the handler passes
-// the question on, and writes each message that comes back.
+// serveNATS is the minimal implementation of streaming over NATS: the handler publishes the
+// request and writes each message that it receives.
 func serveNATS(ctx context.Context, _ string) error {
 	ns, err := natsserver.NewServer(&natsserver.Options{DontListen: true, NoSigs: true, NoLog: true, MaxPayload: 8 << 20})
 	if err != nil {
@@ -105,7 +105,7 @@ func serveNATS(ctx context.Context, _ string) error {
 	}
 	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
 		if err := passOn(w, r, conn); err != nil {
-			panic(http.ErrAbortHandler) // the client sees a stream that was cut
+			panic(http.ErrAbortHandler) // the client sees a truncated stream
 		}
 	})
 }
@@ -113,7 +113,7 @@ func serveNATS(ctx context.Context, _ string) error {
 func speakNATS(conn *nats.Conn, m *nats.Msg) {
 	var ask schemas.Analysis
 	if err := json.Unmarshal(m.Data, &ask); err != nil {
-		return // the caller sees that nothing comes
+		return // the client times out
 	}
 	err := speak(ask.Query, func(t schemas.TextDelta) error {
 		data, err := json.Marshal(t)
@@ -123,7 +123,7 @@ func speakNATS(conn *nats.Conn, m *nats.Msg) {
 		return m.Respond(data)
 	})
 	if err == nil {
-		_ = m.Respond([]byte("{}")) // the client misses it
+		_ = m.Respond([]byte("{}")) // a failure truncates the stream, which the client detects
 	}
 }
 
@@ -157,10 +157,10 @@ func passOn(w http.ResponseWriter, r *http.Request, conn *nats.Conn) error {
 	}
 }
 
-// serveCairn is Cairn's edge, and a worker that has the model's tokens, on one
+// serveCairn is Cairn's edge and a worker that generates the model's tokens, on one
 // connection as in "cairn up".
 func serveCairn(ctx context.Context, _ string) error {
-	defer runtime.KeepAlive(make([]byte, 64<<20)) // as every cairn process has
+	defer runtime.KeepAlive(make([]byte, 64<<20)) // like every cairn process
 	server, err := bus.StartServer("", "")
 	if err != nil {
 		return err

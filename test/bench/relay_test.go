@@ -8,49 +8,48 @@ import (
 )
 
 const (
-	// pace is the time from one token of a stream to the next: 40 a second.
+	// pace is the interval between two tokens of a stream: 40 per second.
 	pace = 25 * time.Millisecond
-	// spoken is how many tokens each stream has.
+	// spoken is the number of tokens of each stream.
 	spoken = 200
-	// ramp is in how long the streams begin, one after the other. No two begin
-	// at the same time between two tokens.
+	// ramp is the period over which the starts of the streams are spread. No two start at the
+	// same offset between two tokens.
 	ramp = 1007 * time.Millisecond
-	// leastRounds is how often each relay is measured at least; odd, for the median.
+	// leastRounds is the minimum number of rounds for each relay; odd, for the median.
 	leastRounds = 5
 )
 
-// relays carry the tokens of a model to HTTP clients as server-sent events, in
-// the order in which they are explained below.
+// relays lists the compared relays, which forward the tokens of a model to HTTP clients
+// as server-sent events. BenchmarkRelay describes them in the same order.
 var relays = []relay{
 	{"floor", "/"},
 	{"nats", "/"},
 	{"cairn", "/api/v1/analyze"},
 }
 
-// relay is served by the rival of its name, each time in a fresh process.
+// relay is a rival of the same name, which runs in a new process for each round.
 type relay struct{ name, path string }
 
-// figures are what one round gave.
+// figures are the results of one round.
 type figures struct {
-	p50, p99 float64 // of the tokens' delays, in milliseconds
-	work     float64 // processor time of the process for one token, in microseconds
-	memory   float64 // of one stream, in KiB
-	others   float64 // what processes that do not belong here took of the machine, in percent
+	p50, p99 float64 // delays of the tokens, in milliseconds
+	work     float64 // processor time of the process per token, in microseconds
+	memory   float64 // per stream, in KiB
+	others   float64 // processor time of unrelated processes, in percent of the machine
 }
 
-// BenchmarkRelay compares how the tokens of many answers at once reach their
-// HTTP clients: through a reverse proxy alone (floor), through the least that
-// HTTP over NATS can be (nats), and through Cairn's bus and edge (cairn). A
-// token's delay is from the moment it is due, by the clock of a model that
-// waits for nobody, until the client has it. It ends at once when a token is
-// lost, doubled or out of order, or a stream is cut.
+// BenchmarkRelay compares how the tokens of many concurrent responses reach their HTTP
+// clients: through a reverse proxy alone (floor), through a minimal handler over NATS
+// (nats), and through Cairn's bus and edge (cairn). The delay of a token is the time from
+// the moment it is due, by the clock of a model that never blocks, until the client has
+// received it. The benchmark fails when a token is lost, duplicated or reordered, or a
+// stream is truncated.
 //
-// A process has all between the model's clock and the client: the HTTP server
-// with its connections, the NATS server (for the floor the proxy's connections
-// and the model's own HTTP server), the goroutine of each stream that plays the
-// model, and with Cairn the events that are kept so that a stream can be
-// resumed. What is resident in it is compared before the streams and while
-// they all run, garbage included, with Go's collector as it is by default.
+// A process contains everything between the model's clock and the client: the HTTP server
+// with its connections, the NATS server (for the floor, the proxy's connections and the
+// model's own HTTP server), the goroutine of each stream that simulates the model, and for
+// Cairn the replay buffers with which a stream can be resumed. Its RSS is compared before
+// the streams and while they all run, including garbage, with Go's default GC settings.
 func BenchmarkRelay(b *testing.B) {
 	for _, streams := range []int{100, 500} {
 		b.Run(fmt.Sprint(streams), func(b *testing.B) {
@@ -66,13 +65,13 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// round measures the relay in a process of its own.
+// round measures the relay in a new process.
 func (r relay) round(b *testing.B, streams int) figures {
 	b.Helper()
 	at := rival(b, r.name)
 	defer func() { _ = at.process.Stop() }()
 	l := listeners{server: at, path: r.path}
-	l.listen(b, 20, 20) // what is used for the first time does not count
+	l.listen(b, 20, 20) // warm-up
 	self := server{pids: []int{os.Getpid()}}
 	idle, worked, listened, before := at.resident(b), at.work(b), self.work(b), machine(b)
 	heard := l.listen(b, streams, spoken)
@@ -90,11 +89,11 @@ func (r relay) round(b *testing.B, streams int) figures {
 	}
 }
 
-// reportRelays is the medians of the rounds, and of Cairn's ratios to NATS
-// alone round by round.
+// reportRelays reports the medians of the rounds, and of the ratios of Cairn to NATS for
+// each round.
 func reportRelays(b *testing.B, all [][]figures) {
 	b.Helper()
-	b.ReportMetric(0, "ns/op") // says nothing here
+	b.ReportMetric(0, "ns/op") // meaningless here
 	units := []struct {
 		name string
 		of   func(figures) float64

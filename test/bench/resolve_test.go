@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// knowledge is a skill with what serves it, as bodies by path.
+// knowledge contains a skill with its linked records, as request bodies by path.
 var knowledge = [][2]string{
 	{"/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.list","tool_class":"inventory","provider":"netbox","description":"Lists the VLANs of a site"}}`},
 	{"/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.get","tool_class":"inventory","provider":"netbox","description":"One VLAN by number"}}`},
@@ -16,9 +16,8 @@ var knowledge = [][2]string{
 	{"/register/skill", `{"record":{"skill_id":"network.find_vlans","domain":"network","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","description":"Answers where a VLAN is and what it is for","capabilities":["list VLANs","locate a VLAN"],"context_descriptions":["site: where to look"],"output_type":"table","status":"active","template_id":"network.table"}}`},
 }
 
-// BenchmarkResolveByID compares a skill resolved by its id with the least that
-// HTTP over NATS can be. The rival's answer is the request: the package that
-// Cairn answers with is extra.
+// BenchmarkResolveByID compares resolving a skill by id with a minimal HTTP handler over
+// NATS. The rival echoes the request: the package in Cairn's response is extra work.
 func BenchmarkResolveByID(b *testing.B) {
 	at := up(b)
 	teacher := dial(b, at.at)

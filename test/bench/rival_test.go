@@ -21,11 +21,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// rivalVariable makes this test binary a rival: what it names is served, in a
-// process of its own as cairn is, until the process is told to end.
+// rivalVariable makes this test binary run the named rival, in a separate process like
+// cairn, until SIGTERM.
 const rivalVariable = "CAIRN_BENCH_RIVAL"
 
-// rival starts the rival of the name.
+// rival starts the named rival.
 func rival(b *testing.B, name string) server {
 	b.Helper()
 	return start(b, rivalCommand(b, name))
@@ -71,8 +71,8 @@ func serveHTTP(ctx context.Context, handler http.HandlerFunc) error {
 	return nil
 }
 
-// serveEcho is the least that HTTP over NATS can be: a handler that passes the
-// body to an embedded server and answers with what an echo on it says.
+// serveEcho is the minimal implementation of HTTP over NATS: a handler that sends the body
+// to an echo responder on an embedded server and returns the reply.
 func serveEcho(ctx context.Context, transport string) error {
 	ns, err := natsserver.NewServer(&natsserver.Options{
 		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
@@ -120,7 +120,7 @@ func serveEcho(ctx context.Context, transport string) error {
 	})
 }
 
-// serveRedis is the tag store as one would write it on Redis.
+// serveRedis is a straightforward tag store on Redis.
 func serveRedis(ctx context.Context, at string) error {
 	db := redis.NewClient(&redis.Options{Addr: at})
 	defer func() { _ = db.Close() }()

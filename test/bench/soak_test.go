@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	// soakFor is how long load is put; CAIRN_BENCH_SOAK says otherwise.
+	// soakFor is the default duration of the load; CAIRN_BENCH_SOAK overrides it.
 	soakFor = 10 * time.Minute
-	// overFor is how long too much load is put.
+	// overFor is the duration of the overload.
 	overFor = time.Minute
 )
 
-// BenchmarkSoak puts the mixed load for long on "cairn up" at 70% of what it
-// bears, and reports whether memory or goroutines grow; then half as much again
-// as it bears, and reports how soon that is refused, and how soon all is well
-// when it ends. It fails past the targets; p99/p50 has none, since it depends on
-// the machine that also asks.
+// BenchmarkSoak sends the mixed load to "cairn up" at 70% of the maximum rate and reports
+// the growth of memory and goroutines. It then sends 150% of the maximum rate and reports
+// the latency of refusals and the time to recover. It fails past the targets; p99/p50 has
+// none, because it depends on the machine, which also generates the load.
 func BenchmarkSoak(b *testing.B) {
 	length := soakFor
 	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_SOAK")); err == nil {
@@ -31,7 +30,7 @@ func BenchmarkSoak(b *testing.B) {
 	}
 	at := up(b)
 	url := "http://" + at.at
-	on := []string{"--url", url, "--connections", "512"} // the same in all parts, so that their rates bear comparison
+	on := []string{"--url", url, "--connections", "512"} // the same in all phases, so that their rates are comparable
 	highest := benched(b, append(on, "--rate", "max", "--for", "20s")...)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(highest.Rate, "highest/s")
@@ -59,12 +58,12 @@ func BenchmarkSoak(b *testing.B) {
 	b.ReportMetric(all.Latency.At(99), "over-p99-ms")
 }
 
-// watched is what a process was at, over time.
+// watched contains samples of a process over time.
 type watched struct{ resident, goroutines []float64 }
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
 
-// look notes what the process is at now.
+// look adds a sample of the process.
 func (w *watched) look(b *testing.B, s server) {
 	b.Helper()
 	w.resident = append(w.resident, s.resident(b))
@@ -77,7 +76,7 @@ func (w *watched) look(b *testing.B, s server) {
 	w.goroutines = append(w.goroutines, n)
 }
 
-// report says what the last quarter of the time was beside the quarter before.
+// report compares the last quarter of the samples with the quarter before.
 func (w *watched) report(b *testing.B) {
 	b.Helper()
 	for _, of := range []struct {
@@ -86,7 +85,7 @@ func (w *watched) report(b *testing.B) {
 		most float64 // growth, in percent
 	}{
 		{"resident", w.resident, 5},
-		{"goroutines", w.goroutines, 10}, // they vary with what is in flight
+		{"goroutines", w.goroutines, 10}, // depends on the number of requests in flight
 	} {
 		n := len(of.list)
 		third, last := median(of.list[n/2:3*n/4]), median(of.list[3*n/4:])
@@ -96,8 +95,8 @@ func (w *watched) report(b *testing.B) {
 	}
 }
 
-// p50Of is the median time of a few reads, one after the other, in seconds; a
-// refusal takes forever.
+// p50Of returns the median latency of sequential reads in seconds; refused requests count
+// as infinite.
 func p50Of(b *testing.B, url string) float64 {
 	var took []float64
 	for range 21 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkStart is the time from the start of the process, on an empty
-// folder, to a health of 200.
+// BenchmarkStart measures the time from the start of the process, with an empty data
+// directory, to status 200 of the health check.
 func BenchmarkStart(b *testing.B) {
 	var took []float64
 	for range turns(b) {
@@ -28,7 +28,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(median(took), "start-ms")
 }
 
-// healthy waits for a health of 200.
+// healthy waits for status 200 of the health check.
 func healthy(at string) (err error) {
 	for end := time.Now().Add(startTime); time.Now().Before(end); {
 		var res *http.Response

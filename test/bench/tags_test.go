@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BenchmarkTagWrite compares the tag store with one written on Redis that
-// syncs as often (append-only file, every second).
+// BenchmarkTagWrite compares the tag store with one on Redis with the same durability
+// (append-only file, fsync every second).
 func BenchmarkTagWrite(b *testing.B) {
 	db := redisServer(b)
 	stored := rival(b, "redis "+db.at)
@@ -31,7 +31,7 @@ func BenchmarkTagWrite(b *testing.B) {
 	report(b, "req/s", each(c, result.rate), each(r, result.rate))
 }
 
-// redisServer starts a Redis of the benchmark's own.
+// redisServer starts a Redis server for the benchmark.
 func redisServer(b *testing.B) server {
 	b.Helper()
 	path, err := exec.LookPath("redis-server")

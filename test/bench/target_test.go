@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// atMost reports a figure, and fails past its target; what is no number is past it.
+// atMost reports a metric and fails if it exceeds its target or is not a number.
 func atMost(b *testing.B, figure float64, unit string, target float64) {
 	b.Helper()
 	b.ReportMetric(figure, unit)
@@ -25,7 +25,7 @@ func TestTargets(t *testing.T) {
 		{"past the target", 2.01, true},
 		{"no number", math.NaN(), true},
 	} {
-		// A benchmark that fails has no result.
+		// A failed benchmark has an empty result.
 		r := testing.Benchmark(func(b *testing.B) { atMost(b, row.figure, "recovery-s", 2) })
 		if failed := r.N == 0; failed != row.fails {
 			t.Errorf("%s: failed is %t", row.name, failed)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// BenchmarkTracing compares a skill resolved by its id while one request of a
-// hundred is traced with the same without tracing, and CAIRN_BEFORE, where it
-// names another build of cairn, with both.
+// BenchmarkTracing compares resolving a skill by id with one percent of requests traced
+// and without tracing. If CAIRN_BEFORE is the path of another build of cairn, it also
+// compares that with the current one, both without tracing.
 func BenchmarkTracing(b *testing.B) {
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	b.Cleanup(collector.Close)
@@ -28,7 +28,7 @@ func BenchmarkTracing(b *testing.B) {
 	}
 }
 
-// taught starts a cairn that has the knowledge.
+// taught starts a cairn and registers the records of knowledge.
 func taught(b *testing.B, cmd *exec.Cmd) server {
 	b.Helper()
 	at := start(b, cmd)
@@ -39,7 +39,7 @@ func taught(b *testing.B, cmd *exec.Cmd) server {
 	return at
 }
 
-// byID compares two servers that resolve a skill by its id.
+// byID compares two servers that resolve a skill by id.
 func byID(b *testing.B, one, other server) {
 	b.Helper()
 	body := func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }

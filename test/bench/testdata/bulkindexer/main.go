@@ -1,7 +1,7 @@
-// Bulkindexer writes the documents of a file to an index with the bulk indexer
-// of the client library for Go, as it comes, and prints how many seconds it
-// takes until all can be found. It stands apart because the package that it
-// measures takes minutes to compile.
+// Bulkindexer writes the documents of a file to an index with the bulk indexer of the
+// Elasticsearch client for Go in its default configuration, and prints how many seconds it
+// takes until all can be found. It is a separate program because its dependency takes
+// minutes to compile.
 package main
 
 import (
@@ -55,7 +55,7 @@ func run(server, index, file string) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// read takes operations apart: what to do is on one line, the document on the next.
+// read parses operations: an action on one line, the document on the next.
 func read(text []byte) (items []esutil.BulkIndexerItem, err error) {
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	for i := 0; i+1 < len(lines); i += 2 {
