@@ -108,7 +108,7 @@ func (m *model) verify(ctx context.Context, id *identity) error {
 		case err != nil:
 			return err
 		case digest != id.digest:
-			return unavailable("it was replaced by another of its name since the start of this process; start anew to use that")
+			return unavailable("the model was replaced under its name since this process started; restart the process to use the new one")
 		}
 		m.verified.Store(time.Now().UnixNano())
 		return nil

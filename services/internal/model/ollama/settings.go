@@ -57,7 +57,7 @@ func (s *settings) set(name, value string) (err error) {
 	case "keep_alive":
 		d, err := time.ParseDuration(value)
 		if err != nil {
-			return fmt.Errorf("keep_alive=%s: want a duration such as 30m; below zero is for ever", value)
+			return fmt.Errorf("keep_alive=%s: want a duration such as 30m; negative: forever", value)
 		}
 		s.keepAlive = &api.Duration{Duration: d}
 	default:

@@ -26,7 +26,7 @@ func Bounded(ctx context.Context, store string, do func(context.Context) error) 
 	// before this one.
 	late := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 	if err != nil && late && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS does not say in time that it is kept, or what is: its cluster may have no quorum, or elect a leader"), err)
+		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)
 	}
 	return refused(err, store)
 }
