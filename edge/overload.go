@@ -18,12 +18,12 @@ const (
 	maxStreams  = 4096
 	// queueTimeout is how long a request waits for its turn to run.
 	queueTimeout = time.Second
-	// promptRefusals is how many requests per second are refused at once; a refusal
-	// takes about 50 µs of processor time. Those beyond are delayed by refusalDelay on
-	// average: clients that ignore Retry-After would otherwise use the processors with
-	// refusals.
-	promptRefusals = 3000
-	refusalDelay   = time.Second
+	// promptRefusals is how many requests per second are refused at once. Those beyond
+	// are delayed by refusalDelay on average, half of it at least: a refusal takes about
+	// 100 µs of processor time, and clients that ignore Retry-After would otherwise use
+	// the processors of other tenants with refusals (BenchmarkFairness).
+	promptRefusals = 500
+	refusalDelay   = 3 * time.Second
 )
 
 var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slot is free for a request of this tenant")
