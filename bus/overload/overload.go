@@ -16,13 +16,12 @@ import (
 const (
 	// tolerated is how late 99 % of the goroutines may be run. A request needs some
 	// ten of them, through an edge and a worker.
-	tolerated = 2 * time.Millisecond
+	tolerated = 4 * time.Millisecond
 	// interval is how often the limit is adjusted.
 	interval = 50 * time.Millisecond
-	// minRunning is the lowest limit, per processor. Requests that wait for a disk, NATS
-	// or a backend leave the processors idle at this limit; goroutines are then on time,
-	// and the limit rises.
-	minRunning = 2
+	// minRunning is the lowest limit, per processor. It is far above the processors'
+	// need, because requests that wait for a slow backend count as running.
+	minRunning = 16
 	// decrease and increase are the factors by which the limit changes.
 	decrease, increase = 0.5, 1.1
 	// calm is how many intervals without a queue end the limit.
