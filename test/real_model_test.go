@@ -48,14 +48,14 @@ func TestRealEmbeddingModelChange(t *testing.T) {
 		searches.Go(func() { m.searchUntil(searching, t) })
 		elastic.setMode(t, frozen)
 		m.replaceWorkers(t, ollamaURL(server, next))
-		waitFor(t, "the status tells of both indices", recoveryTimeout, func() bool {
+		waitFor(t, "the status names the live index and the new embedder", recoveryTimeout, func() bool {
 			said := m.status(t)
-			return strings.Contains(said, "searches read "+old) && strings.Contains(said, "embed ollama://")
+			return strings.Contains(said, "live index "+old) && strings.Contains(said, "embed ollama://")
 		})
 		m.found(t, "text-only")
 		elastic.setMode(t, well)
 		m.filled(t)
-		if said := m.status(t); strings.Contains(said, "searches read") {
+		if said := m.status(t); strings.Contains(said, "live index") {
 			t.Errorf("in the end the status is %s", said)
 		}
 		m.found(t, "")
