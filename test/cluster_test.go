@@ -57,6 +57,17 @@ func (m *machines) up(i int, more ...string) *cairntest.Process {
 	return launch(m.program, append(args, more...)...)
 }
 
+// awaitRunning waits until the services of these machines run. The health of a
+// cluster is ok before that, as soon as one machine's services do.
+func (m *machines) awaitRunning(which ...int) {
+	m.t.Helper()
+	for _, i := range which {
+		waitFor(m.t, fmt.Sprintf("machine %d runs", i), recoveryTimeout, func() bool {
+			return strings.Contains(m.list[i].Stdout.String(), "is running.")
+		})
+	}
+}
+
 // kill sends SIGKILL to the machines and waits for them.
 func (m *machines) kill(which ...int) {
 	for _, i := range which {
@@ -116,6 +127,7 @@ func TestCluster(t *testing.T) {
 		one.awaitHealth(t, 200, allWell)
 		one.awaitClusterMetrics(t, 3, 1)
 	}
+	m.awaitRunning(0, 1, 2)
 	c[0].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 	sees := func(c *client) {
@@ -192,10 +204,10 @@ func TestClusterMigratesStandaloneNode(t *testing.T) {
 	for _, one := range c {
 		one.awaitHealth(t, 200, allWell)
 	}
+	m.awaitRunning(0, 1, 2)
 	m.kill(1)
 	for _, i := range []int{0, 2} {
 		waitFor(t, "the tag is found without its first node", recoveryTimeout, func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
-		// Health was reported by workers of the killed node; this node's may be starting.
 		waitFor(t, "the skill is found without it", recoveryTimeout, func() bool {
 			a := c[i].call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
 			return a.status == 200 && strings.Contains(a.body, c[i].named("$.a"))
