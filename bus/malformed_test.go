@@ -25,7 +25,7 @@ func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()
 		}
 		return server
 	}
-	server = start("127.0.0.1:0")
+	server = start(bustest.FreeAddress(t))
 	url := server.URL()
 	conn, err := bus.Open(url, t.Name())
 	if err != nil {

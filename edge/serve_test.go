@@ -113,7 +113,7 @@ func TestDrainTimeout(t *testing.T) {
 func TestNATSGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, err := bus.StartServer(dir, "127.0.0.1:0")
+	server, err := bus.StartServer(dir, bustest.FreeAddress(t))
 	must(t, err)
 	address := strings.TrimPrefix(server.URL(), "nats://")
 	conn, err := bus.Open(server.URL(), "edge")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/edge"
 	"cairn/edge/access"
 	"cairn/schemas"
@@ -60,7 +61,11 @@ func (s *system) revive() error {
 
 // serverOf starts the NATS server of a system and creates its streams.
 func serverOf(c setup) (*system, error) {
-	server, err := bus.StartServer(c.data, "127.0.0.1:0")
+	address, err := bustest.UnusedAddress()
+	if err != nil {
+		return nil, err
+	}
+	server, err := bus.StartServer(c.data, address)
 	if err != nil {
 		return nil, err
 	}

@@ -6,21 +6,39 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
 
-// FreeAddress returns a loopback address, host:port, whose port was free just now.
+// FreeAddress returns a loopback address, host:port, as UnusedAddress does.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := UnusedAddress()
 	must(t, err)
-	defer func() { _ = l.Close() }() // only its port is used
-	return l.Addr().String()
+	return address
+}
+
+// UnusedAddress returns a loopback address, host:port, whose port was unused just
+// now. The port is below the ephemeral range of Linux (ip_local_port_range), so that
+// no outgoing connection takes it meanwhile.
+func UnusedAddress() (string, error) {
+	const first, last = 10_000, 22_000
+	var err error
+	for range 100 {
+		var l net.Listener
+		l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+mathrand.N(last-first))))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+	}
+	return "", fmt.Errorf("no unused port from %d to %d: %w", first, last, err)
 }
 
 // Certificate writes a self-signed CA certificate for 127.0.0.1 with the serial number,
