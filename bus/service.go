@@ -105,7 +105,7 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 			cancel()
 			return
 		}
-		ctx = context.WithValue(ctx, leaseKey{}, &lease{s, slot, e.subject})
+		ctx = context.WithValue(overload.WithSlot(ctx, slot), leaseKey{}, &lease{s, slot, e.subject})
 		s.used.Take()
 		s.workers.do(s.ctx, func() {
 			defer s.used.Free()

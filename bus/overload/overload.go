@@ -8,6 +8,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"sync"
 	"time"
 
 	"cairn/bus/admission"
@@ -16,12 +17,12 @@ import (
 const (
 	// tolerated is how late 99 % of the goroutines may be run. A request needs some
 	// ten of them, through an edge and a worker.
-	tolerated = 4 * time.Millisecond
+	tolerated = 2 * time.Millisecond
 	// interval is how often the limit is adjusted.
 	interval = 50 * time.Millisecond
-	// minRunning is the lowest limit, per processor. It is far above the processors'
-	// need, because requests that wait for a slow backend count as running.
-	minRunning = 16
+	// minRunning is the lowest limit, per processor. Requests that wait for a backend do
+	// not count; see Transport.
+	minRunning = 2
 	// decrease and increase are the factors by which the limit changes.
 	decrease, increase = 0.5, 1.1
 	// calm is how many intervals without a queue end the limit.
@@ -98,17 +99,26 @@ func (g *Gate) Close() { g.admitted.Resize(0) }
 // Used returns how many slots are open.
 func (g *Gate) Used() int64 { return g.admitted.Used() }
 
-// Slot is the admission of one request. It must not be used concurrently.
+// Running returns how many requests run.
+func (g *Gate) Running() int64 { return g.running.Used() }
+
+// Slot is the admission of one request. It may be used concurrently.
 type Slot struct {
-	gate    *Gate
+	gate *Gate
+
+	mu      sync.Mutex
 	tenant  string
 	open    bool
 	running bool
+	waits   int  // calls of pause without resume
+	paused  bool // resume starts the request again
 }
 
 // Account makes the slot one of the tenant, and reports whether its share allows
 // that. It is called before Start.
 func (s *Slot) Account(tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.gate.admitted.Move(s.tenant, tenant, 1) {
 		return false
 	}
@@ -119,21 +129,64 @@ func (s *Slot) Account(tenant string) bool {
 // Start waits until the request may run, and reports whether it may: not when
 // ctx has ended. Stop ends it.
 func (s *Slot) Start(ctx context.Context) bool {
-	s.running = s.gate.running.Wait(ctx, s.tenant, 1) == nil
-	return s.running
+	s.mu.Lock()
+	tenant := s.tenant
+	s.mu.Unlock()
+	if s.gate.running.Wait(ctx, tenant, 1) != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open || s.running { // closed, or started by another goroutine meanwhile
+		s.gate.running.Release(tenant, 1)
+		return s.running
+	}
+	s.running = true
+	return true
 }
 
 // Stop ends what Start began, if it did.
 func (s *Slot) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+}
+
+func (s *Slot) stop() {
 	if s.running {
 		s.running = false
 		s.gate.running.Release(s.tenant, 1)
 	}
 }
 
+// pause stops a running request while it waits for a backend. Each call is followed
+// by one of resume.
+func (s *Slot) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waits++
+	s.paused = s.paused || s.running
+	s.stop()
+}
+
+// resume starts the request again when it waits for no backend, and reports whether
+// it may run: not when ctx has ended.
+func (s *Slot) resume(ctx context.Context) bool {
+	s.mu.Lock()
+	s.waits--
+	again := s.waits == 0 && s.paused && s.open
+	if again {
+		s.paused = false
+	}
+	s.mu.Unlock()
+	return !again || s.Start(ctx)
+}
+
 // Close gives the slot back. Closing it again has no effect.
 func (s *Slot) Close() {
-	s.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
 	if s.open {
 		s.open = false
 		s.gate.admitted.Release(s.tenant, 1)
@@ -143,6 +196,9 @@ func (s *Slot) Close() {
 // Reopen admits and starts a request whose slot was closed meanwhile, and reports
 // whether that was possible.
 func (s *Slot) Reopen(ctx context.Context) bool {
+	s.mu.Lock()
 	s.open = s.gate.admitted.Acquire(s.tenant, 1)
-	return s.open && s.Start(ctx)
+	open := s.open
+	s.mu.Unlock()
+	return open && s.Start(ctx)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/sony/gobreaker/v2"
 
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 )
 
@@ -48,7 +49,7 @@ func newLink(server *url.URL) (*link, error) {
 	transport.ResponseHeaderTimeout = 2 * writeTime // beyond every request timeout
 	client, err := elastictransport.NewClient(
 		elastictransport.WithURLs(server),
-		elastictransport.WithTransport(transport),
+		elastictransport.WithTransport(overload.Transport(transport)),
 		elastictransport.WithDisableRetry(), // callers decide which requests are idempotent
 	)
 	if err != nil {
