@@ -115,11 +115,11 @@ func TestManySmallAnalyses(t *testing.T) {
 	}
 }
 
-// largeAnalysis returns a body of about 1.2 MB with an estate of its own.
+// largeAnalysis returns a body of about 2.4 MB with an estate of its own.
 func largeAnalysis(n int) []byte {
 	var estate strings.Builder
 	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
-	for i := 0; estate.Len() < 1_000_000; i++ {
+	for i := 0; estate.Len() < 2_000_000; i++ {
 		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
 	}
 	estate.WriteString("]}")
@@ -127,11 +127,11 @@ func largeAnalysis(n int) []byte {
 	return body
 }
 
-// TestLargeAnalysesAreBounded holds as many of 12 analyses of 1.2 MB as the memory
+// TestLargeAnalysesAreBounded holds as many of 16 analyses of 2.4 MB as the memory
 // admits: the others are answered 503 with Retry-After, and a small one is served. It
 // does not run in parallel, because it keeps the processors busy.
 func TestLargeAnalysesAreBounded(t *testing.T) {
-	const callers = 12
+	const callers = 16
 	model := newSlowModel(t)
 	p := cairntest.Up(t, "--model", model.url, "--analysis-memory", "64", "--body-memory", "64")
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
@@ -150,7 +150,7 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, "each of 12 analyses is in progress or refused", func() bool {
+	waitUntil(t, "each of 16 analyses is in progress or refused", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return model.waiting()+refused >= callers
