@@ -2,8 +2,9 @@ package overload_test
 
 import (
 	"context"
-	"net/http"
+	"errors"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -162,63 +163,69 @@ func TestBusyProcessIsLimited(t *testing.T) {
 	}
 }
 
-// TestRequestThatWaitsForABackendDoesNotRun has two concurrent requests to a backend.
-func TestRequestThatWaitsForABackendDoesNotRun(t *testing.T) {
+// TestIdleRequestDoesNotRun has a request that waits for two backends.
+func TestIdleRequestDoesNotRun(t *testing.T) {
 	t.Parallel()
 	g := overload.New(1)
-	received, respond := make(chan struct{}), make(chan struct{})
-	client := &http.Client{Transport: overload.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
-		received <- struct{}{}
-		<-respond
-		return &http.Response{Body: http.NoBody, Request: r}, nil
-	}))}
-	waiting := g.Admit("a")
-	if !waiting.Start(t.Context()) {
+	s := g.Admit("a")
+	if !s.Start(t.Context()) {
 		t.Fatal("the only request may not run")
 	}
-	ctx, cancel := context.WithCancel(overload.WithSlot(t.Context(), waiting))
-	errs := make(chan error, 2)
-	send := func() {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://backend", http.NoBody)
-		if err != nil {
-			errs <- err
-			return
-		}
-		response, err := client.Do(r)
-		if err == nil {
-			_ = response.Body.Close()
-		}
-		errs <- err
+	ctx, cancel := context.WithCancel(overload.WithSlot(t.Context(), s))
+	waits, end, errs := make(chan struct{}), make(chan struct{}), make(chan error)
+	idle := func() {
+		errs <- overload.Idle(ctx, func() error { waits <- struct{}{}; <-end; return nil })
 	}
-	go send()
-	go send()
-	<-received
-	<-received
+	go idle()
+	go idle()
+	<-waits
+	<-waits
 	if g.Running() != 0 {
-		t.Fatalf("%d requests run while the only one waits for a backend, want 0", g.Running())
+		t.Errorf("%d requests run while the only one waits, want 0", g.Running())
 	}
-	respond <- struct{}{}
-	if err := <-errs; err != nil || g.Running() != 0 {
-		t.Errorf("first response: %v, %d requests run, want 0 until the second", err, g.Running())
+	for i, want := range []int64{0, 1} {
+		end <- struct{}{}
+		if err := <-errs; err != nil || g.Running() != want {
+			t.Errorf("after response %d: %v, %d requests run, want %d", i+1, err, g.Running(), want)
+		}
 	}
-	respond <- struct{}{}
-	if err := <-errs; err != nil || g.Running() != 1 {
-		t.Errorf("second response: %v, %d requests run, want 1", err, g.Running())
-	}
-	go send()
-	<-received
+	go idle()
+	<-waits
 	cancel()
-	waiting.Close()
-	respond <- struct{}{}
+	s.Close()
+	end <- struct{}{}
 	<-errs
 	if g.Used() != 0 || g.Running() != 0 {
-		t.Errorf("%d slots, %d requests run after Close, want 0", g.Used(), g.Running())
+		t.Errorf("%d slots are open and %d requests run after Close, want 0", g.Used(), g.Running())
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func TestIdleEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	g := overload.New(1024)
+	g.Adjust(late)
+	s := g.Admit("a")
+	if !s.Start(t.Context()) {
+		t.Fatal("the only request may not run")
+	}
+	ctx, cancel := context.WithCancel(overload.WithSlot(t.Context(), s))
+	err := overload.Idle(ctx, func() error {
+		for i := 0; started(t, g.Admit(strconv.Itoa(i))); i++ { // until no further request may run
+		}
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	failed := errors.New("the backend failed")
+	if err := overload.Idle(ctx, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v, want the error of the backend", err)
+	}
+	if err := overload.Idle(t.Context(), func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("outside of a request: got %v, want the error of the backend", err)
+	}
+}
 
 func canceled(t *testing.T) context.Context {
 	t.Helper()

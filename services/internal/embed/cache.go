@@ -10,6 +10,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
+
+	"cairn/bus/overload"
 )
 
 const (
@@ -120,11 +122,24 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 	return found
 }
 
-// make embeds the texts of w in one call, which equal queries share.
-func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) ([][]float32, error) {
+// make embeds the texts of w in one call, which equal queries share. Each of their
+// requests is idle and waits for its own turn afterwards, so that none waits for the
+// turn of another tenant.
+func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) (vectors [][]float32, err error) {
 	if len(w.keys) == 0 {
 		return nil, nil
 	}
+	err = overload.Idle(ctx, func() (err error) {
+		vectors, err = c.request(ctx, purpose, w)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return vectors, nil
+}
+
+func (c *cached) request(ctx context.Context, purpose Purpose, w wanted) ([][]float32, error) {
 	if purpose != Query {
 		return c.ask(ctx, purpose, w)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/bus/overload"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
@@ -275,6 +276,45 @@ func TestEqualQueriesShareOneCall(t *testing.T) {
 		if got := asked(s); len(slices.DeleteFunc(got, func(texts []string) bool { return texts[0] != name })) != 1 {
 			t.Errorf("asked for %q, want %s once", asked(s), name)
 		}
+	}
+}
+
+// TestSharedCallIsNoRunningRequest has two requests that wait for the same call.
+func TestSharedCallIsNoRunningRequest(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	e := warmed(t, s, nil)
+	reached, gate := make(chan struct{}, 2), make(chan struct{})
+	s.SetEmbedding(func([]string) ollamatest.Embedding {
+		reached <- struct{}{}
+		return ollamatest.Embedding{Gate: gate}
+	})
+	g := overload.New(64)
+	var all sync.WaitGroup
+	embedOnce := func(tenant string) {
+		slot := g.Admit(tenant)
+		if !slot.Start(t.Context()) {
+			t.Error("a request may not run in an idle process")
+		}
+		all.Go(func() {
+			if _, err := e.Embed(overload.WithSlot(t.Context(), slot), embed.Query, []string{"red"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	embedOnce("a")
+	<-reached
+	embedOnce("b")
+	for deadline := time.Now().Add(20 * time.Second); g.Running() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%d requests run while both wait for the server, want 0", g.Running())
+			break
+		}
+	}
+	close(gate)
+	all.Wait()
+	if g.Running() != 2 {
+		t.Errorf("%d requests run afterwards, want 2", g.Running())
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ollama/ollama/api"
 
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/ollamahost"
 )
@@ -40,7 +39,7 @@ func openOllama(ctx context.Context, rawURL string) (*model, error) {
 	context.AfterFunc(ctx, transport.CloseIdleConnections)
 	return &model{
 		settings: s,
-		client:   api.NewClient(s.base, &http.Client{Transport: overload.Transport(transport)}),
+		client:   api.NewClient(s.base, &http.Client{Transport: transport}),
 		guards:   [2]*guard[[][]float32]{newGuard[[][]float32](), newGuard[[][]float32]()},
 	}, nil
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"cairn/bus/overload"
 	"cairn/services/internal/index"
 )
 
@@ -58,6 +60,49 @@ func TestElasticIgnoresCanceledRequests(t *testing.T) {
 	}
 	if err := ix.Check(t.Context()); err != nil {
 		t.Errorf("check after callers left: %v", err)
+	}
+}
+
+// TestOverloadOpensNoCircuitBreaker searches while this process is overloaded: the
+// request waits for its turn after the response, which is no fault of the server.
+func TestOverloadOpensNoCircuitBreaker(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	ix := openAt(t, s.URL+"?timeout=200ms", lexical(t))
+	if _, err := ix.Search(t.Context(), vlans); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 { // more than failuresToOpen
+		gate := overload.New(1024)
+		search := gate.Admit("a")
+		if !search.Start(t.Context()) {
+			t.Fatal("a request may not run in an idle process")
+		}
+		s.onSearch(func(w http.ResponseWriter, r *http.Request) {
+			occupy(gate)
+			answerSearches(w, r)
+		})
+		ctx, cancel := context.WithTimeout(overload.WithSlot(t.Context(), search), 400*time.Millisecond)
+		_, err := ix.Search(ctx, vlans)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, index.ErrUnavailable) {
+			t.Fatalf("search: got %v, want %v alone", err, context.DeadlineExceeded)
+		}
+	}
+	if err := ix.Check(t.Context()); err != nil {
+		t.Errorf("check of a server that answers: %v", err)
+	}
+}
+
+// occupy lets requests of other tenants run until none more may.
+func occupy(g *overload.Gate) {
+	g.Adjust(time.Second) // late: the lowest limit
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i := range 1024 {
+		if s := g.Admit(strconv.Itoa(i)); s == nil || !s.Start(ended) {
+			return
+		}
 	}
 }
 

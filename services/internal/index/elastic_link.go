@@ -49,7 +49,7 @@ func newLink(server *url.URL) (*link, error) {
 	transport.ResponseHeaderTimeout = 2 * writeTime // beyond every request timeout
 	client, err := elastictransport.NewClient(
 		elastictransport.WithURLs(server),
-		elastictransport.WithTransport(overload.Transport(transport)),
+		elastictransport.WithTransport(transport),
 		elastictransport.WithDisableRetry(), // callers decide which requests are idempotent
 	)
 	if err != nil {
@@ -75,6 +75,10 @@ var (
 // call sends req and decodes the response into answer. ErrUnavailable is transient;
 // a *statusError means that the request is invalid.
 func (l *link) call(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
+	return overload.Idle(ctx, func() error { return l.try(ctx, limit, req, answer) })
+}
+
+func (l *link) try(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
 	within, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	_, err := l.breaker.Execute(func() (struct{}, error) {
