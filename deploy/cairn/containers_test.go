@@ -67,7 +67,7 @@ func TestContainersOnTheirNode(t *testing.T) {
 func TestRealContainersOnTheirNode(t *testing.T) {
 	server := strings.TrimSuffix(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
 	if server == "" {
-		t.Skip("CAIRN_TEST_ELASTICSEARCH does not name an Elasticsearch")
+		t.Skip("needs CAIRN_TEST_ELASTICSEARCH, the URL of an Elasticsearch server")
 	}
 	prefix := "test-" + strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() { removeIndices(t, server, prefix) })

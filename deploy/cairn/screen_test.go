@@ -106,7 +106,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		{"status"}, {"resolve", "a query"}, {"resolve", "a.b"}, {"resolve", "--agent", "q"}, {"resolve", "--tool", "a.b.c"}, {"resolve", "--tool-class", "c"},
 		{"reindex"}, {"register", records}, {"register", unknown}, {"register", broken}, {"register", "--dry-run", records, unknown},
 		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"resolve", "--explain", "q"},
-		{"eval", records, judged, "--retryTimeout", "1ms"}, {"eval", records, broken},
+		{"eval", records, judged, "--retry-timeout", "1ms"}, {"eval", records, broken},
 	}
 	check := func(args ...string) {
 		got := do(t, "", args...)

@@ -197,7 +197,7 @@ func server(t testing.TB) string {
 	t.Helper()
 	url := os.Getenv("CAIRN_TEST_ELASTICSEARCH")
 	if url == "" {
-		t.Skip("CAIRN_TEST_ELASTICSEARCH does not name an Elasticsearch")
+		t.Skip("needs CAIRN_TEST_ELASTICSEARCH, the URL of an Elasticsearch server")
 	}
 	return strings.TrimSuffix(url, "/")
 }

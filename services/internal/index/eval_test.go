@@ -141,7 +141,7 @@ func evaluation(t testing.TB, folder string) string {
 	t.Helper()
 	root := os.Getenv("CAIRN_EVAL")
 	if root == "" {
-		t.Skip("CAIRN_EVAL does not name the folder of the evaluation data")
+		t.Skip("needs CAIRN_EVAL, the folder of the evaluation data")
 	}
 	return filepath.Join(root, folder)
 }
