@@ -22,8 +22,9 @@ type Usage struct {
 	mu       sync.Mutex
 	seed     maphash.Seed
 	tenants  map[string]*holding
-	revision uint64        // the watermark
-	advanced chan struct{} // closed and replaced when revision grows
+	revision uint64                 // the watermark
+	ahead    map[catalog.Key]uint64 // revisions of own writes above the watermark, already counted
+	advanced chan struct{}          // closed and replaced when revision grows
 }
 
 // holding is the usage of a tenant.
@@ -35,7 +36,7 @@ type holding struct {
 
 // OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
-	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*holding{}, advanced: make(chan struct{})}
+	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*holding{}, ahead: map[catalog.Key]uint64{}, advanced: make(chan struct{})}
 	newest, err := c.Revision(ctx)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,8 @@ func (u *Usage) Close() { u.stop() }
 func (u *Usage) apply(s catalog.Size) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if s.Key != (catalog.Key{}) {
+	if s.Key != (catalog.Key{}) && s.Revision >= u.ahead[s.Key] {
+		delete(u.ahead, s.Key)
 		u.set(s.Key, s.Bytes)
 	}
 	u.revision = s.Revision
@@ -150,7 +152,8 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 		defer u.mu.Unlock()
 		h := u.holding(key.Tenant)
 		h.pending = quota.Use{Count: h.pending.Count - more.Count, Bytes: h.pending.Bytes - more.Bytes}
-		if revision > u.revision { // not applied yet
+		if revision > max(u.revision, u.ahead[key]) {
+			u.ahead[key] = revision
 			u.set(key, bytes)
 		}
 		u.forget(key.Tenant, h)
