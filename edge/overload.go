@@ -18,6 +18,10 @@ const (
 	maxStreams  = 4096
 	// queueTimeout is how long a request waits for its turn to run.
 	queueTimeout = time.Second
+	// idleDelay is how long a request waits for a worker before it no longer counts as
+	// running. Under CPU load alone workers answer sooner; a longer wait is one for a
+	// backend, and must not refuse other requests.
+	idleDelay = 50 * time.Millisecond
 	// promptRefusals is how many requests per second are refused at once. Those beyond
 	// are delayed by refusalDelay on average, half of it at least: a refusal takes about
 	// 100 µs of processor time, and clients that ignore Retry-After would otherwise use

@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"cairn/bus"
 	"cairn/bus/overload"
@@ -55,4 +57,29 @@ func TestOverloadAdmitsProbes(t *testing.T) {
 			t.Errorf("%s: refused: %d %s", asked, a.status, a.body)
 		}
 	}
+}
+
+// TestSlowWorkersDoNotOccupyTheEdge has more requests wait for a backend than may run.
+func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
+	t.Parallel()
+	const requests = 16
+	gate := overload.New(1024)
+	gate.Adjust(time.Second)
+	f := open(t, func(c *edge.Config) { c.Overload = gate })
+	var all sync.WaitGroup
+	all.Add(requests)
+	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
+		all.Done()
+		all.Wait()
+		return schemas.Nothing{}, nil
+	}))
+	var clients sync.WaitGroup
+	for range requests {
+		clients.Go(func() {
+			if a := f.ask(t, http.MethodDelete, "/tags/a", nil); a.status != http.StatusNoContent {
+				t.Errorf("got %d %s, want 204", a.status, a.body)
+			}
+		})
+	}
+	clients.Wait()
 }

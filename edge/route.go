@@ -142,7 +142,11 @@ func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) err
 		return err
 	}
 	defer slot.Close()
-	reply, err := e.Forward(x.ctx, x.edge.conn, body)
+	var reply bus.Reply
+	err = slot.IdleAfter(x.ctx, idleDelay, func() (err error) {
+		reply, err = e.Forward(x.ctx, x.edge.conn, body)
+		return err
+	})
 	if err != nil {
 		return err
 	}

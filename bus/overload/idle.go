@@ -1,6 +1,9 @@
 package overload
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 type slotKey struct{}
 
@@ -20,9 +23,29 @@ func Idle(ctx context.Context, wait func() error) error {
 		return wait()
 	}
 	s.pause()
+	return s.resumeAfter(ctx, wait())
+}
+
+// IdleAfter is Idle for a wait that is usually short: the request counts as running
+// until it has waited for delay.
+func (s *Slot) IdleAfter(ctx context.Context, delay time.Duration, wait func() error) error {
+	paused := make(chan struct{})
+	timer := time.AfterFunc(delay, func() {
+		s.pause()
+		close(paused)
+	})
 	err := wait()
+	if timer.Stop() {
+		return err
+	}
+	<-paused
+	return s.resumeAfter(ctx, err)
+}
+
+// resumeAfter resumes the request after a wait that returned err.
+func (s *Slot) resumeAfter(ctx context.Context, err error) error {
 	if !s.resume(ctx) && err == nil {
-		err = ctx.Err()
+		return ctx.Err()
 	}
 	return err
 }

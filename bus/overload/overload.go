@@ -20,8 +20,8 @@ const (
 	tolerated = 2 * time.Millisecond
 	// interval is how often the limit is adjusted.
 	interval = 50 * time.Millisecond
-	// minRunning is the lowest limit, per processor. Requests of a worker that wait for a
-	// backend do not count (Idle); those of an edge that wait for a worker do.
+	// minRunning is the lowest limit, per processor. Requests that wait for a backend do
+	// not count (Idle, IdleAfter).
 	minRunning = 2
 	// decrease and increase are the factors by which the limit changes.
 	decrease, increase = 0.5, 1.1

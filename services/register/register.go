@@ -10,6 +10,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/projection"
@@ -107,10 +108,13 @@ func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas
 
 // registered waits until a durable change is searchable and returns the response.
 func (r registry) registered(ctx context.Context, revision uint64) schemas.Registered {
-	ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
-	defer cancel()
 	registered := schemas.Registered{Revision: revision}
-	if err := r.visible(ctx, revision); err != nil {
+	err := overload.Idle(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
+		defer cancel()
+		return r.visible(ctx, revision)
+	})
+	if err != nil {
 		registered.Indexed = new(bool)
 	}
 	return registered
