@@ -40,9 +40,6 @@ func (f *flow) wake() {
 
 // admit waits until the window has room for another event after those sent.
 func (f *flow) admit(ctx context.Context, sent uint64) error {
-	if f.open(sent) {
-		return nil // the common case allocates no timer
-	}
 	timer := time.NewTimer(stallTimeout)
 	defer timer.Stop()
 	for !f.open(sent) {

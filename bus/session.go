@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -74,7 +75,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 			err = w.open()
 		}
 		if err == nil {
-			err = w.work(ctx, handle)
+			err = w.work(ctx, r.slot, handle)
 		}
 		if errors.Is(context.Cause(ctx), errDisconnected) {
 			telemetry.Failed(ctx, telemetry.StatusLeft, "")
@@ -84,8 +85,9 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 	})
 }
 
-// work calls handle while it sends heartbeats.
-func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
+// work calls handle when the body has arrived and the slot may run, while it sends
+// heartbeats.
+func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(context.Context, []byte, Sender) error) (err error) {
 	w.mu.Lock()
 	w.beats = time.AfterFunc(beatInterval, w.beat)
 	w.mu.Unlock()
@@ -96,6 +98,9 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	}()
 	if err := w.arrived(ctx); err != nil {
 		return err
+	}
+	if !slot.Start(ctx) {
+		return context.Cause(ctx)
 	}
 	return handle(ctx, w.take(), w)
 }
@@ -237,8 +242,10 @@ func (w *session) stopBeats() {
 
 // Send implements Sender.
 func (w *session) Send(event string, data any) error {
-	if err := w.admit(w.ctx, w.sent()); err != nil {
-		return err
+	if sent := w.sent(); !w.flow.open(sent) {
+		if err := overload.Idle(w.ctx, func() error { return w.admit(w.ctx, sent) }); err != nil {
+			return err
+		}
 	}
 	return w.send(event, data)
 }

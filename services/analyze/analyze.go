@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/model"
 )
@@ -73,7 +74,11 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
 	defer done()
-	window, err := a.Model.Window(ctx)
+	var window int
+	err = overload.Idle(ctx, func() (err error) {
+		window, err = a.Model.Window(ctx)
+		return err
+	})
 	if err != nil {
 		return explained(ctx, fmt.Errorf("read the model window: %w", err))
 	}
@@ -83,7 +88,7 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 		return explained(ctx, err)
 	}
 	if a.Render != "" {
-		if err := a.render(ctx, ask, l, to); err != nil {
+		if err := overload.Idle(ctx, func() error { return a.render(ctx, ask, l, to) }); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/bus/overload"
 	"cairn/services/internal/model"
 )
 
@@ -41,11 +42,35 @@ func Conform(t *testing.T, open Open) {
 		t.Parallel()
 		noPartsAfterCancel(t, open(t, "", Say(strings.Split(strings.Repeat("la ", 500), " ")...)))
 	})
+	t.Run("a request that waits for the model does not run", func(t *testing.T) {
+		t.Parallel()
+		idle(t, open(t, "", Say("a")))
+	})
 	t.Run("a conversation", func(t *testing.T) {
 		t.Parallel()
 		Converse(t, open(t, "", Use("inspect_schema", `{"data_key":"servers"}`),
 			Use("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`), Say("There are ", "3.")))
 	})
+}
+
+func idle(t *testing.T, m Scripted) {
+	gate := overload.New(1)
+	slot := gate.Admit("")
+	defer slot.Close()
+	if !slot.Start(t.Context()) {
+		t.Fatal("the only request may not run")
+	}
+	for p, err := range m.Next(overload.WithSlot(t.Context(), slot), Question()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Text != "" && gate.Running() != 0 {
+			t.Error("the request runs while it receives the answer")
+		}
+	}
+	if gate.Running() != 1 {
+		t.Error("the request does not run after the answer")
+	}
 }
 
 func answers(t *testing.T, open Open) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ollama/ollama/api"
 
+	"cairn/bus/overload"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
 	"cairn/services/internal/ollamahost"
@@ -78,7 +79,7 @@ func (m *Model) next(ctx context.Context, c model.Conversation, yield func(model
 	t, err := m.turn(ctx, c)
 	if err == nil {
 		t.writer.Yield = yield
-		err = m.answer(ctx, t)
+		err = overload.Idle(ctx, func() error { return m.answer(ctx, t) })
 	}
 	switch {
 	case errors.Is(err, served.ErrStopped):

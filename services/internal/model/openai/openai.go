@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cairn/bus/overload"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
 )
@@ -77,10 +78,7 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 	return func(yield func(model.Part, error) bool) {
 		t, err := m.turn(ctx, c, yield)
 		if err == nil {
-			err = t.receive(ctx)
-			for n := 1; n < attempts && !t.writer.Started() && retryable(err); n++ {
-				err = t.receive(ctx)
-			}
+			err = overload.Idle(ctx, func() error { return t.message(ctx) })
 		}
 		switch {
 		case errors.Is(err, served.ErrStopped):

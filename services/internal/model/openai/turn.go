@@ -27,6 +27,16 @@ type turn struct {
 	reason string // finish reason; empty: none received
 }
 
+// message is receive with retries.
+func (t *turn) message(ctx context.Context) error {
+	for n := 1; ; n++ {
+		err := t.receive(ctx)
+		if n == attempts || t.writer.Started() || !retryable(err) {
+			return err
+		}
+	}
+}
+
 // receive requests the message and yields its parts. It returns nil only for a complete,
 // non-empty message.
 func (t *turn) receive(ctx context.Context) error {
