@@ -50,18 +50,20 @@ type edge struct {
 }
 
 func newEdge(serving, stopping context.Context, c Config) *edge {
+	bodyMemory := cmp.Or(c.BodyMemory, defaultBodyMemory)
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		overload:  cmp.Or(c.Overload, overload.New(maxRequests)),
 		streams:   admission.NewPool(maxStreams),
 		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
 		hosts:     newHosts(c.Hosts),
-		bodies:    admission.NewPool(cmp.Or(c.BodyMemory, defaultBodyMemory)),
+		bodies:    admission.NewPool(bodyMemory),
 		keepAlive: cmp.Or(c.KeepAlive, defaultKeepAlive),
 		mux:       mux.NewRouter().UseEncodedPath().SkipClean(true),
 		table:     map[*mux.Route]*route{},
 		origins:   http.NewCrossOriginProtection(),
 	}
+	telemetry.MemoryBudget("body", bodyMemory, e.bodies.Used)
 	e.gate = access.Open(c.Access, c.Conn, e.log)
 	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {
 		e.clusterHealth = func() (string, bool) { return "", true }

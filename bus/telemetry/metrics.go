@@ -37,6 +37,9 @@ var (
 	estateAsked = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
 	estateBytes = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 
+	memoryUsed  = described("memory_budget_used_bytes", "Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.", "budget")
+	memoryLimit = described("memory_budget_bytes", "Size of a memory budget in bytes.", "budget")
+
 	certificateEnd = described("certificate_not_after_timestamp_seconds", "When the certificate ends that this process shows, in seconds since 1970.", "of")
 
 	clusterNodes  = described("cluster_nodes", "Nodes of the cluster that are connected, as this one sees it, which is one of them.")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -159,5 +160,25 @@ func TestModelOf(t *testing.T) {
 		if got := telemetry.ModelOf(url); got != want {
 			t.Errorf("%s: %+v, want %+v", url, got, want)
 		}
+	}
+}
+
+func TestMemoryBudget(t *testing.T) {
+	telemetry.MemoryBudget("test", 10, func() int64 { return 3 })
+	families, err := telemetry.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if len(m.Label) == 1 && m.Label[0].GetValue() == "test" {
+				got[f.GetName()] = m.Gauge.GetValue()
+			}
+		}
+	}
+	want := map[string]float64{"cairn_memory_budget_used_bytes": 3, "cairn_memory_budget_bytes": 10}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

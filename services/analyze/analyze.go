@@ -11,6 +11,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/overload"
+	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/model"
 )
@@ -34,6 +35,7 @@ type Deps struct {
 // Serve registers the handlers of the service on s.
 func Serve(s *bus.Service, d Deps) error {
 	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory)}
+	telemetry.MemoryBudget("analysis", d.Memory, a.estates.pool.Used)
 	stream := bus.Analyze
 	stream.Grace, stream.Runs, stream.Admit = d.Grace, d.Runs, a.admit
 	return errors.Join(
