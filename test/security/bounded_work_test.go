@@ -3,6 +3,7 @@ package security
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"cairn/bus"
+	"cairn/schemas"
 	"cairn/test/cairntest"
 )
 
@@ -59,57 +62,116 @@ func processorTime(t *testing.T, url string) float64 {
 	return seconds
 }
 
-// Analyses whose callers have left take neither processor time nor a place from
-// those of others.
-func TestAbandonedAnalysesEnd(t *testing.T) {
+// TestEndedAnalysesStop ends analyses while they are planned: they take no more
+// processor time, and no slot from others.
+func TestEndedAnalysesStop(t *testing.T) {
 	t.Parallel()
-	p := cairntest.Up(t, "--analyze-grace", "0s")
-	ctx, leave := context.WithCancel(t.Context())
-	body := heavyAnalysis(t)
-	before := processorTime(t, p.URL())
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer leave()
-	for range 4 {
-		asking.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/api/v1/analyze", strings.NewReader(body))
-			if err != nil {
-				t.Error(err)
-				return
+	for _, row := range []struct {
+		name  string
+		flags []string
+		ask   func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string)
+		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func())
+	}{
+		{"the client disconnects", []string{"--analyze-grace", "0s"}, askOverHTTP,
+			func(_ *testing.T, _ *cairntest.Process, _ []string, disconnect func()) { disconnect() }},
+		{"canceled", nil, askOverNATS,
+			func(t *testing.T, p *cairntest.Process, runs []string, _ func()) { cancelRuns(t, p, runs) }},
+		{"the deadline expires", []string{"--analyze-timeout", "2s"}, askOverHTTP,
+			func(*testing.T, *cairntest.Process, []string, func()) {}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			p := cairntest.Up(t, row.flags...)
+			ctx, disconnect := context.WithCancel(t.Context())
+			body := heavyAnalysis(t)
+			before := processorTime(t, p.URL())
+			var runs []string
+			var asking sync.WaitGroup
+			defer asking.Wait()
+			defer disconnect()
+			for range 4 {
+				run := bus.NewRun()
+				runs = append(runs, run)
+				asking.Go(func() { row.ask(ctx, t, p, run, body) })
 			}
-			if res, err := http.DefaultClient.Do(req); err == nil {
-				_, _ = io.Copy(io.Discard, res.Body)
-				_ = res.Body.Close()
-			}
+			waitFor(t, p, "analyses use the processor", func() bool { return processorTime(t, p.URL()) > before+0.3 })
+			row.end(t, p, runs, disconnect)
+			asking.Wait()
+			waitFor(t, p, "another analysis is answered", func() bool { return answered(p) })
+			waitFor(t, p, "the processor is idle", func() bool {
+				since := processorTime(t, p.URL())
+				time.Sleep(500 * time.Millisecond)
+				return processorTime(t, p.URL())-since < 0.2
+			})
 		})
 	}
-	deadline := time.Now().Add(30 * time.Second)
-	for processorTime(t, p.URL()) < before+0.3 && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
+}
+
+// askOverHTTP reads the answer until its end or that of ctx.
+func askOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _, body string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/api/v1/analyze", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return
 	}
-	leave()
-	asking.Wait()
-	answered := func() bool {
-		res, err := http.Post(p.URL()+"/api/v1/analyze", "application/json", strings.NewReader(
-			`{"query":"how many hosts per site?","target":"H","context":"{\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`))
-		if err != nil {
-			return false
+	if res, err := http.DefaultClient.Do(req); err == nil {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}
+}
+
+// askOverNATS reads the events of the run until its end, which is an error.
+func askOverNATS(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) {
+	conn, err := bus.Open(p.NATS(), "client")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(body)) {
+		if err != nil && !errors.Is(err, schemas.ErrRunStopped) {
+			t.Errorf("got %v, want %v", err, schemas.ErrRunStopped)
 		}
-		defer func() { _ = res.Body.Close() }()
-		text, err := io.ReadAll(res.Body)
-		return err == nil && res.StatusCode == http.StatusOK && strings.Contains(string(text), `"Oslo":2`)
 	}
-	idle := func() bool {
-		since := processorTime(t, p.URL())
-		time.Sleep(500 * time.Millisecond)
-		return processorTime(t, p.URL())-since < 0.2
+}
+
+// cancelRuns sends DELETE for each run.
+func cancelRuns(t *testing.T, p *cairntest.Process, runs []string) {
+	t.Helper()
+	for _, run := range runs {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, p.URL()+"/api/v1/analyze/"+run, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusNoContent {
+			t.Errorf("DELETE: got %d, want 204", res.StatusCode)
+		}
 	}
-	for what, done := range map[string]func() bool{"another analysis is answered": answered, "the processor is idle": idle} {
-		for deadline := time.Now().Add(20 * time.Second); !done(); {
-			if time.Now().After(deadline) {
-				t.Fatalf("not within 20 s of the end of the callers: %s\n%s", what, p.Stderr)
-			}
-			time.Sleep(20 * time.Millisecond)
+}
+
+// answered reports whether a small analysis is answered.
+func answered(p *cairntest.Process) bool {
+	res, err := http.Post(p.URL()+"/api/v1/analyze", "application/json", strings.NewReader(
+		`{"query":"how many hosts per site?","target":"H","context":"{\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	return err == nil && res.StatusCode == http.StatusOK && strings.Contains(string(text), `"Oslo":2`)
+}
+
+// waitFor waits 30 s for a condition.
+func waitFor(t *testing.T, p *cairntest.Process, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s\n%s", what, p.Stderr)
 		}
 	}
 }
