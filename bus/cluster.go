@@ -29,7 +29,7 @@ type Cluster struct {
 
 // StartNode is StartServer for a node of a cluster. It returns when the server runs,
 // whether or not other nodes are connected: Trouble reports the state of the cluster,
-// and Found migrates the stand-alone streams in dir.
+// and Bootstrap migrates the stand-alone streams in dir.
 func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, error) {
 	if dir == "" {
 		return nil, errors.New("a cluster node needs a data folder: without it, each start creates another node")
@@ -50,7 +50,7 @@ func StartNode(dir, listen string, c Cluster, more ...ServerOption) (*Server, er
 	if o.ServerName, err = nodeName(dir, c.Node); err != nil {
 		return nil, err
 	}
-	if err := putAside(dir); err != nil {
+	if err := moveStandalone(dir); err != nil {
 		return nil, err
 	}
 	s := &Server{dir: dir, node: o.ServerName, nodes: 1 + len(o.Routes)}
@@ -127,8 +127,8 @@ func (c Cluster) route(text string) (*url.URL, error) {
 // another name is another node, and the cluster would miss the first one forever.
 func nodeName(dir, given string) (string, error) {
 	path := filepath.Join(dir, "node")
-	kept, err := os.ReadFile(path)
-	switch name := strings.TrimSpace(string(kept)); {
+	stored, err := os.ReadFile(path)
+	switch name := strings.TrimSpace(string(stored)); {
 	case err == nil && (given == "" || given == name):
 		return name, nil
 	case err == nil:
@@ -150,7 +150,7 @@ func (s *Server) Node() string { return s.node }
 
 // Trouble describes what the cluster lacks, or returns "" if it is complete or the
 // server is stand-alone. Without a quorum JetStream answers no requests.
-func (s *Server) Trouble() (says string, quorum bool) {
+func (s *Server) Trouble() (problem string, quorum bool) {
 	if s.node == "" {
 		return "", true
 	}

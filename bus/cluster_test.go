@@ -67,8 +67,8 @@ func (n *nodes) start(i int) *bus.Conn {
 	return conn
 }
 
-// founded starts all nodes and returns when the cluster is bootstrapped.
-func (n *nodes) founded() []*bus.Conn {
+// bootstrapped starts all nodes and returns when the cluster is bootstrapped.
+func (n *nodes) bootstrapped() []*bus.Conn {
 	n.t.Helper()
 	conns := make([]*bus.Conn, 3)
 	for i := range conns {
@@ -77,7 +77,7 @@ func (n *nodes) founded() []*bus.Conn {
 	var all sync.WaitGroup
 	for i, conn := range conns {
 		all.Go(func() {
-			if err := n.found(soon(n.t), i, conn); err != nil {
+			if err := n.bootstrap(soon(n.t), i, conn); err != nil {
 				n.t.Errorf("node %d: %v", i, err)
 			}
 		})
@@ -86,8 +86,8 @@ func (n *nodes) founded() []*bus.Conn {
 	return conns
 }
 
-func (n *nodes) found(ctx context.Context, i int, conn *bus.Conn) error {
-	stop, err := n.servers[i].Found(ctx, conn, 3, slog.New(slog.DiscardHandler))
+func (n *nodes) bootstrap(ctx context.Context, i int, conn *bus.Conn) error {
+	stop, err := n.servers[i].Bootstrap(ctx, conn, 3, slog.New(slog.DiscardHandler))
 	if err == nil {
 		n.t.Cleanup(stop)
 	}
@@ -130,7 +130,7 @@ func bucketOf(t *testing.T, conn *bus.Conn, copies int) jetstream.KeyValue {
 func TestClusterToleratesOneLostNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
-	conns := n.founded()
+	conns := n.bootstrapped()
 	kv := bucketOf(t, conns[0], 3)
 	if _, err := kv.PutString(soon(t), "a", "before"); err != nil {
 		t.Fatal(err)
@@ -196,21 +196,21 @@ func TestNodeWaitsForQuorum(t *testing.T) {
 	conn := n.start(0)
 	brief, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if err := n.found(brief, 0, conn); !errors.Is(err, context.DeadlineExceeded) {
+	if err := n.bootstrap(brief, 0, conn); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("one node: got %v, want it to wait", err)
 	}
 	if says, quorum := n.servers[0].Trouble(); quorum || says != "no quorum: 1 of 3 nodes of the cluster are connected" {
 		t.Errorf("one node: %q, quorum %v", says, quorum)
 	}
-	var founded sync.WaitGroup
+	var bootstrapped sync.WaitGroup
 	for i, conn := range []*bus.Conn{conn, n.start(1), n.start(2)} {
-		founded.Go(func() {
-			if err := n.found(soon(t), i, conn); err != nil {
+		bootstrapped.Go(func() {
+			if err := n.bootstrap(soon(t), i, conn); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	founded.Wait()
+	bootstrapped.Wait()
 }
 
 // alone stores values on a node's server while it is stand-alone.
@@ -241,7 +241,7 @@ func TestMigrateStandAloneNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	n.alone(1, 100)
-	conns := n.founded()
+	conns := n.bootstrapped()
 	if t.Failed() {
 		return
 	}
@@ -300,7 +300,7 @@ func TestTwoStandAloneNodesAreRefused(t *testing.T) {
 	ctx, enough := context.WithCancel(soon(t))
 	refused := make(chan error, len(conns))
 	for i, conn := range conns {
-		go func() { refused <- n.found(ctx, i, conn) }()
+		go func() { refused <- n.bootstrap(ctx, i, conn) }()
 	}
 	if err := <-refused; err == nil || !strings.Contains(err.Error(), "alone") {
 		t.Errorf("got %v, want a conflict", err)

@@ -35,22 +35,22 @@ func (e *ends) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// bringUntil starts the migrating node and interrupts it at the given log line, whose
+// migrateUntil starts the migrating node and interrupts it at the given log line, whose
 // text it returns; "" if there were fewer lines.
-func (n *nodes) bringUntil(i, line int) (end string) {
+func (n *nodes) migrateUntil(i, line int) (end string) {
 	n.t.Helper()
 	log := &ends{slog.DiscardHandler, line, ""}
 	conn := n.start(i)
-	var bringing sync.WaitGroup
-	bringing.Go(func() {
-		stop, err := n.servers[i].Found(soon(n.t), conn, 3, slog.New(log))
+	var migrating sync.WaitGroup
+	migrating.Go(func() {
+		stop, err := n.servers[i].Bootstrap(soon(n.t), conn, 3, slog.New(log))
 		if err != nil {
 			n.t.Error(err)
 			return
 		}
 		n.t.Cleanup(stop)
 	})
-	bringing.Wait()
+	migrating.Wait()
 	if log.end != "" {
 		conn.Close()
 		n.stop(i)
@@ -65,16 +65,16 @@ func TestInterruptedMigration(t *testing.T) {
 	n := newNodes(t)
 	n.alone(1, 100)
 	conns := []*bus.Conn{n.start(0), nil, n.start(2)}
-	var founded sync.WaitGroup
+	var bootstrapped sync.WaitGroup
 	for _, i := range []int{0, 2} {
-		founded.Go(func() {
-			if err := n.found(soon(t), i, conns[i]); err != nil {
+		bootstrapped.Go(func() {
+			if err := n.bootstrap(soon(t), i, conns[i]); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	for line := 1; ; line++ {
-		end := n.bringUntil(1, line)
+		end := n.migrateUntil(1, line)
 		t.Logf("step %d: %s", line, end)
 		if t.Failed() {
 			return
@@ -94,7 +94,7 @@ func TestInterruptedMigration(t *testing.T) {
 			halfMade(t, conns[0])
 		}
 	}
-	founded.Wait()
+	bootstrapped.Wait()
 	if t.Failed() {
 		return
 	}
@@ -109,21 +109,21 @@ func TestInterruptedMigration(t *testing.T) {
 	if string(entry.Value()) != "99" || entry.Revision() != 100 {
 		t.Errorf("%s at %d, want 99 at 100", entry.Value(), entry.Revision())
 	}
-	if note, err := bucket.ReadNote(soon(t), conns[0].JetStream()); err != nil || note.Node != "" {
-		t.Errorf("got a migration note of node %q, %v", note.Node, err)
+	if marker, err := bucket.ReadMigration(soon(t), conns[0].JetStream()); err != nil || marker.Node != "" {
+		t.Errorf("got a migration marker of node %q, %v", marker.Node, err)
 	}
 }
 
 // halfMade leaves an unfinished copy of each stream in the cluster.
 func halfMade(t *testing.T, conn *bus.Conn) {
 	t.Helper()
-	note, err := bucket.ReadNote(soon(t), conn.JetStream())
+	marker, err := bucket.ReadMigration(soon(t), conn.JetStream())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"b", "ours"} {
 		c := jetstream.StreamConfig{Name: bucket.StreamPrefix + name, Subjects: []string{bucket.SubjectPrefix + name + ".>"}}
-		note.Mark(&c)
+		marker.Mark(&c)
 		until(t, "leave a stream", func(ctx context.Context) error {
 			_, err := conn.JetStream().CreateStream(ctx, c)
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -151,11 +151,11 @@ func TestMigrationConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, conn := range map[int]*bus.Conn{0: conn, 2: third} {
-		if err := n.found(soon(t), i, conn); err != nil {
+		if err := n.bootstrap(soon(t), i, conn); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := n.found(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
+	if err := n.bootstrap(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if entry, err := kv.Get(soon(t), "mine"); err != nil || string(entry.Value()) != "v" {
@@ -172,16 +172,16 @@ func TestStreamCreatedDuringMigration(t *testing.T) {
 	conn, third := n.start(0), n.start(2)
 	waiting, leave := context.WithCancel(soon(t))
 	var others sync.WaitGroup
-	others.Go(func() { _ = n.found(waiting, 0, conn) })
-	others.Go(func() { _ = n.found(waiting, 2, third) })
+	others.Go(func() { _ = n.bootstrap(waiting, 0, conn) })
+	others.Go(func() { _ = n.bootstrap(waiting, 2, third) })
 	defer others.Wait()
 	defer leave()
-	if end := n.bringUntil(1, 1); end == "" {
+	if end := n.migrateUntil(1, 1); end == "" {
 		t.Fatal("no log line")
 	}
 	kv := bucketOf(t, conn, 2)
 	until(t, "write", func(ctx context.Context) error { _, err := kv.PutString(ctx, "mine", "v"); return err })
-	if err := n.found(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
+	if err := n.bootstrap(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	until(t, "read the value", func(ctx context.Context) error { _, err := kv.Get(ctx, "mine"); return err })

@@ -29,9 +29,9 @@ var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys}
 // Reasons to reject a file or a cluster.
 var (
 	ErrForeign  = errors.New("not a backup of Cairn")
-	ErrLater    = errors.New("made by a later Cairn")
+	ErrLater    = errors.New("made by a later version")
 	ErrDamaged  = errors.New("damaged")
-	ErrNotEmpty = errors.New("holds something already")
+	ErrNotEmpty = errors.New("is not empty")
 	ErrNothing  = errors.New("no catalog of Cairn")
 )
 

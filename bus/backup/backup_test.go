@@ -269,7 +269,7 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 	refused("one byte more", append(bytes.Clone(file), 0))
 	refused("twice", append(bytes.Clone(file), file...))
-	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "cut off") {
+	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("%v", err)
 	}
 	if _, err := to.JetStream().Stream(t.Context(), "KV_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -330,9 +330,9 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 		{"a text", []byte("hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another gzip", zipped(t, "hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another JSON", zipped(t, `{"version":1}`+"\n"), backup.ErrForeign, "not a backup of Cairn"},
-		{"of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater, "made by a later Cairn, 9.1.0: its format is 2, and this one reads up to 1"},
-		{"of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged, `a bucket "other"`},
-		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "cut off"},
+		{"of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater, "made by a later version, 9.1.0, in format 2; this version reads formats up to 1"},
+		{"of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged, `unknown bucket "other"`},
+		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "truncated"},
 	} {
 		if _, err := backup.Check(bytes.NewReader(row.file)); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: %v", row.name, err)

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// longestLine is longer than any entry: messages of NATS are limited to 8 MB.
-	longestLine = 64 << 20
-	// longestHeader is longer than any header.
-	longestHeader = 1 << 20
-	// longestEnd is longer than any end.
-	longestEnd = 64 << 10
-	// longestKey is longer than any key, and short enough for a protocol line of NATS.
-	longestKey = 3 << 10
-	// lastRevision leaves room for the revisions of later writes.
-	lastRevision = 1 << 62
+	// maxLine is longer than any entry: messages of NATS are limited to 8 MB.
+	maxLine = 64 << 20
+	// maxHeader is longer than any header.
+	maxHeader = 1 << 20
+	// maxEnd is longer than any end.
+	maxEnd = 64 << 10
+	// maxKey is longer than any key, and short enough for a protocol line of NATS.
+	maxKey = 3 << 10
+	// maxRevision leaves room for the revisions of later writes.
+	maxRevision = 1 << 62
 )
 
 // keys matches valid keys of a bucket (NATS, ADR-8).
@@ -44,7 +44,7 @@ func Check(from io.ReadSeeker) (c Checked, err error) {
 	c.from = from
 	c.Summary, err = read(from, func(entry) error { return nil })
 	if err == nil && !slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.Name == bucket.Catalog }) {
-		err = fmt.Errorf("the backup has %w: it was made of a NATS server that had none", ErrNothing)
+		err = fmt.Errorf("the backup has %w: the NATS server had none", ErrNothing)
 	}
 	return c, err
 }
@@ -59,7 +59,7 @@ func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 	}
 	zip.Multistream(false)
 	lines := bufio.NewScanner(zip)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, maxLine)
 	if s.Header, err = readHeader(lines); err != nil {
 		return s, err
 	}
@@ -86,15 +86,15 @@ func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 }
 
 func readHeader(lines *bufio.Scanner) (h Header, err error) {
-	if !lines.Scan() || len(lines.Bytes()) > longestHeader || decode(lines.Bytes(), &h) != nil || h.Version < 1 {
-		return h, fmt.Errorf("the file is %w, or damaged where it begins", ErrForeign)
+	if !lines.Scan() || len(lines.Bytes()) > maxHeader || decode(lines.Bytes(), &h) != nil || h.Version < 1 {
+		return h, fmt.Errorf("the file is %w, or its header is damaged", ErrForeign)
 	}
 	if h.Version > Version {
-		return h, fmt.Errorf("the backup was %w, %s: its format is %d, and this one reads up to %d; restore it with that Cairn, or a later one", ErrLater, h.Cairn, h.Version, Version)
+		return h, fmt.Errorf("the backup was %w, %s, in format %d; this version reads formats up to %d: restore it with version %[2]s or later", ErrLater, h.Cairn, h.Version, Version)
 	}
 	for _, b := range h.Buckets {
 		if !slices.Contains(buckets, b.Name) {
-			return h, damaged("it has a bucket %q", b.Name)
+			return h, damaged("unknown bucket %q", b.Name)
 		}
 	}
 	return h, nil
@@ -104,9 +104,9 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 	if err := decode(line, &e); err != nil {
 		return e, damaged("%v", err)
 	}
-	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Revision < 1 || e.Revision > lastRevision ||
-		len(e.Key) > longestKey || !keys.MatchString(e.Key) {
-		return e, damaged("an entry of bucket %.100q, key %.100q, revision %d", e.Bucket, e.Key, e.Revision)
+	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Revision < 1 || e.Revision > maxRevision ||
+		len(e.Key) > maxKey || !keys.MatchString(e.Key) {
+		return e, damaged("invalid entry: bucket %.100q, key %.100q, revision %d", e.Bucket, e.Key, e.Revision)
 	}
 	e.Value = slices.Clone(e.Value) // the scanner reuses the line
 	return e, nil
@@ -114,19 +114,19 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 
 // check returns an error unless rest is exactly the encoding of e.
 func (e End) check(rest io.Reader) error {
-	is, err := io.ReadAll(io.LimitReader(rest, longestEnd))
+	got, err := io.ReadAll(io.LimitReader(rest, maxEnd))
 	if err != nil {
 		return err
 	}
-	should, err := e.member()
+	want, err := e.member()
 	if err != nil {
 		return err
 	}
 	switch {
-	case len(is) < len(should):
-		return damaged("it is cut off")
-	case !bytes.Equal(is, should):
-		return damaged("its checksum is another")
+	case len(got) < len(want):
+		return damaged("the file is truncated")
+	case !bytes.Equal(got, want):
+		return damaged("checksum mismatch")
 	}
 	return nil
 }

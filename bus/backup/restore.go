@@ -17,8 +17,8 @@ import (
 	"cairn/schemas"
 )
 
-// ahead is the maximum number of messages that are not yet acknowledged.
-const ahead = 512
+// maxUnacknowledged is the maximum number of pending publish acknowledgements.
+const maxUnacknowledged = 512
 
 // Restore writes the backup to the account of conn, and its API keys to that of keys.
 // New buckets have the given number of replicas; 0 means that of the backup, reduced with
@@ -38,19 +38,19 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 		}
 	}
 	for _, b := range c.Buckets {
-		if err := r.make(ctx, b, replicas, c.Revision); err != nil {
-			return fmt.Errorf("make bucket %s: %w", b.Name, err)
+		if err := r.create(ctx, b, replicas, c.Revision); err != nil {
+			return fmt.Errorf("create bucket %s: %w", b.Name, err)
 		}
 	}
-	again, err := read(c.from, func(e entry) error { return r.put(ctx, e) })
-	if err == nil && again.SHA256 != c.SHA256 {
-		err = damaged("it was changed since it was checked")
+	second, err := read(c.from, func(e entry) error { return r.put(ctx, e) })
+	if err == nil && second.SHA256 != c.SHA256 {
+		err = damaged("the file has changed since it was checked")
 	}
 	if err == nil {
-		err = r.settle(ctx, 0)
+		err = r.awaitAcks(ctx, 0)
 	}
 	if err != nil {
-		return fmt.Errorf("the restore is not whole, purge what it has written: %w", err)
+		return fmt.Errorf("the restore is incomplete; purge the buckets that it has written: %w", err)
 	}
 	return nil
 }
@@ -76,26 +76,26 @@ func (r *restoring) empty(ctx context.Context, name string) error {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil
 	case err != nil:
-		return fmt.Errorf("look for bucket %s: %w", name, err)
+		return fmt.Errorf("open bucket %s: %w", name, err)
 	case s.CachedInfo().State.Msgs > 0:
-		return fmt.Errorf("bucket %s %w, and a backup is restored to an empty cluster alone", name, ErrNotEmpty)
+		return fmt.Errorf("bucket %s %w: a backup can be restored only to an empty cluster", name, ErrNotEmpty)
 	}
 	return nil
 }
 
-// make creates the bucket with its saved configuration if it is absent. The catalog
+// create creates the bucket with its saved configuration if it is absent. The catalog
 // continues after the last revision of the backup, so that a request with a minimum
 // revision from before the restore can be satisfied.
-func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision uint64) error {
+func (r *restoring) create(ctx context.Context, b Bucket, replicas int, revision uint64) error {
 	s, err := r.js(b.Name).Stream(ctx, stream(b.Name))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		var c jetstream.StreamConfig
 		if err := stdjson.Unmarshal(b.Config, &c); err != nil {
-			return damaged("settings of bucket %s: %v", b.Name, err)
+			return damaged("configuration of bucket %s: %v", b.Name, err)
 		}
 		c.Name, c.Subjects, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, nil
 		bucket.Identify(&c) // a restored bucket is a new one
-		s, err = create(ctx, r.js(b.Name), c, replicas)
+		s, err = createStream(ctx, r.js(b.Name), c, replicas)
 	}
 	if err != nil {
 		return err
@@ -111,18 +111,18 @@ func (r *restoring) make(ctx context.Context, b Bucket, replicas int, revision u
 	return nil
 }
 
-// create creates the stream with the given number of replicas; 0 means that of c, or
+// createStream creates the stream with the given number of replicas; 0 means that of c, or
 // fewer if the cluster has fewer servers.
-func create(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
+func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
 	was := max(1, c.Replicas)
 	if c.Replicas = was; replicas > 0 {
 		c.Replicas = replicas
 	}
 	for {
 		s, err := js.CreateStream(ctx, c)
-		if replicas > 0 || c.Replicas == 1 || !bucket.TooFew(err) {
+		if replicas > 0 || c.Replicas == 1 || !bucket.TooFewServers(err) {
 			if err == nil && replicas == 0 && c.Replicas < was {
-				slog.Warn("there are fewer NATS servers than the backup was kept by", "stream", c.Name, "kept by", c.Replicas, "was kept by", was)
+				slog.Warn("fewer NATS servers than replicas in the backup", "stream", c.Name, "replicas", c.Replicas, "replicas_in_backup", was)
 			}
 			return s, err
 		}
@@ -137,7 +137,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 	case e.Removed:
 		msg = bucket.Marker(msg.Subject)
 	case e.Bucket == bucket.Quarantine:
-		if msg.Data = r.moveAside(e.data()); msg.Data == nil {
+		if msg.Data = r.updateQuarantined(e.data()); msg.Data == nil {
 			return nil
 		}
 	}
@@ -150,12 +150,12 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 		r.moved[e.Key] = revisions{e.Revision, r.last[e.Bucket]}
 	}
 	r.sent = append(r.sent, future)
-	return r.settle(ctx, ahead)
+	return r.awaitAcks(ctx, maxUnacknowledged)
 }
 
-// moveAside returns a quarantined record with its new revision, or nil if a later
+// updateQuarantined returns a quarantined record with its new revision, or nil if a later
 // registration replaced it.
-func (r *restoring) moveAside(data []byte) []byte {
+func (r *restoring) updateQuarantined(data []byte) []byte {
 	var record schemas.QuarantinedRecord
 	if json.Unmarshal(data, &record) != nil || r.moved[record.Key].was != record.Revision {
 		return nil
@@ -165,8 +165,8 @@ func (r *restoring) moveAside(data []byte) []byte {
 	return moved
 }
 
-// settle waits until at most the given number of messages are not yet acknowledged.
-func (r *restoring) settle(ctx context.Context, most int) error {
+// awaitAcks waits until at most the given number of messages are not yet acknowledged.
+func (r *restoring) awaitAcks(ctx context.Context, most int) error {
 	for len(r.sent) > most {
 		select {
 		case <-r.sent[0].Ok():

@@ -16,12 +16,12 @@ import (
 	"cairn/bus/bucket"
 )
 
-// quiet is the time without a message after which save compares its position with the stream.
-const quiet = 2 * time.Second
+// idleTimeout is the time without a message after which save compares its position with the stream.
+const idleTimeout = 2 * time.Second
 
-// lull is the maximum time to wait for a pause between writes after most of the stream was
+// pauseTimeout is the maximum time to wait for a pause between writes after most of the stream was
 // read. A pause of a few milliseconds suffices.
-const lull = time.Minute
+const pauseTimeout = time.Minute
 
 // Save writes a backup of the account of conn, and of the API keys in that of keys, to w,
 // without blocking readers or writers. Each bucket is a consistent prefix of its log. The
@@ -80,7 +80,7 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 	defer context.AfterFunc(ctx, messages.Stop)()
 	var atEnd time.Time // when save first came close to the last sequence
 	for reached := uint64(0); ; {
-		msg, err := messages.Next(jetstream.NextMaxWait(quiet))
+		msg, err := messages.Next(jetstream.NextMaxWait(idleTimeout))
 		last := errors.Is(err, nats.ErrTimeout)
 		switch {
 		case ctx.Err() != nil:
@@ -99,8 +99,8 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 			}
 			if atEnd == (time.Time{}) {
 				atEnd = time.Now()
-			} else if time.Since(atEnd) > lull {
-				return fmt.Errorf("for %v there was no moment in which nothing was written; try again when less is", lull)
+			} else if time.Since(atEnd) > pauseTimeout {
+				return fmt.Errorf("no pause between writes for %v; retry under less load", pauseTimeout)
 			}
 		}
 	}

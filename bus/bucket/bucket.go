@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// pause is the interval of retries while a cluster is not ready.
-	pause = 250 * time.Millisecond
-	// saidEvery is the interval of the log line that reports the retries.
-	saidEvery = 10 * time.Second
+	// retryInterval is the interval of retries while a cluster is not ready.
+	retryInterval = 250 * time.Millisecond
+	// logInterval is the interval of the log line about retries.
+	logInterval = 10 * time.Second
 )
 
 // Copies configures the replication, placement and size limit of a bucket. The zero
@@ -77,7 +77,7 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 // Await retries do while the cluster is not ready or a stream is missing, until ctx
 // ends, and logs the reason.
 func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
-	for said := (time.Time{}); ; {
+	for logged := (time.Time{}); ; {
 		err := do()
 		if err == nil {
 			return nil
@@ -86,14 +86,14 @@ func Await(ctx context.Context, js jetstream.JetStream, what string, do func() e
 		if !errors.Is(err, ErrNoStream) && !unready(js, err) || ctx.Err() != nil {
 			return err
 		}
-		if time.Since(said) > saidEvery {
-			said = time.Now()
+		if time.Since(logged) > logInterval {
+			logged = time.Now()
 			slog.Warn("waiting for NATS", "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -124,9 +124,9 @@ const (
 	alone   = 10074
 )
 
-// TooFew reports whether a stream was rejected because there are fewer servers than
+// TooFewServers reports whether a stream was rejected because there are fewer servers than
 // replicas.
-func TooFew(err error) bool {
+func TooFewServers(err error) bool {
 	var refused *jetstream.APIError
 	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
 }
@@ -150,7 +150,7 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 	s, err := js.Stream(ctx, c.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		copies.settle(&c, nil, js.Conn().ConnectedClusterName() != "")
+		copies.configure(&c, nil, js.Conn().ConnectedClusterName() != "")
 		copies.Storage.limit(&c, name, -1)
 		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return s, tooSmall(err, c)
@@ -160,7 +160,7 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 		return nil, err
 	default:
 		before := s.CachedInfo().Config
-		copies.settle(&c, &before, false)
+		copies.configure(&c, &before, false)
 		copies.Storage.limit(&c, name, before.MaxBytes)
 		updated, err := js.UpdateStream(ctx, c)
 		if Full(err) {
@@ -174,8 +174,8 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 
 func stream(name string) string { return StreamPrefix + name }
 
-// settle sets replicas and placement of c, given the existing configuration or nil.
-func (k Copies) settle(c, before *jetstream.StreamConfig, clustered bool) {
+// configure sets replicas and placement of c, given the existing configuration or nil.
+func (k Copies) configure(c, before *jetstream.StreamConfig, clustered bool) {
 	c.Replicas = max(1, k.Replicas)
 	if before != nil && k.Replicas == 0 {
 		c.Replicas = before.Replicas

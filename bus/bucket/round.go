@@ -7,7 +7,7 @@ import (
 
 // roundTimeout is the timeout of an operation that callers share and none of them may
 // cancel.
-const roundTimeout = patience
+const roundTimeout = operationTimeout
 
 // round coalesces operations: it runs one for all callers that joined before it
 // started. No caller gets the result of an operation that started before its call.

@@ -11,15 +11,15 @@ import (
 	"cairn/schemas"
 )
 
-// patience is the timeout of an operation on a bucket. A healthy cluster replies in
+// operationTimeout is the timeout of an operation on a bucket. A healthy cluster replies in
 // milliseconds; one without a leader or quorum does not reply for seconds.
-const patience = 2500 * time.Millisecond
+const operationTimeout = 2500 * time.Millisecond
 
 // Bounded returns the result of do on the named store, such as "tag store". It returns
 // schemas.ErrUnavailable if the store is full or the operation times out; a write may
 // have been applied in that case.
 func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	err := do(limited)
 	// A shared fence and a publish attempt have timeouts of their own, which may expire

@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("a key is %+v", k)
 		}
 	}
-	if err := errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID), ring.Look(t.Context())); err != nil {
+	if err := errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID), ring.Refresh(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) || !strings.Contains(err.Error(), "revoked") {
@@ -158,7 +158,7 @@ func TestRingOfABucketThatIsAway(t *testing.T) {
 	_, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
 	edge := bustest.Dial(t, server)
 	ring, late := keys.NewRing(edge, slog.New(slog.DiscardHandler)), keys.NewRing(edge, slog.New(slog.DiscardHandler))
-	if err := ring.Look(t.Context()); err != nil {
+	if err := ring.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.JetStream().DeleteKeyValue(t.Context(), keys.Bucket); err != nil {
@@ -167,7 +167,7 @@ func TestRingOfABucketThatIsAway(t *testing.T) {
 	if _, err := ring.Identify(t.Context(), secret); err != nil {
 		t.Errorf("before it has looked: %v", err)
 	}
-	if err := ring.Look(t.Context()); err != nil {
+	if err := ring.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) {
@@ -205,10 +205,10 @@ func TestRingOfManyKeysFarAway(t *testing.T) {
 	}
 	t.Cleanup(far.Close)
 	ring := keys.NewRing(far, slog.New(slog.DiscardHandler))
-	if err := ring.Look(t.Context()); err == nil {
+	if err := ring.Refresh(t.Context()); err == nil {
 		t.Fatal("one look was enough; this shows nothing")
 	}
-	if err := ring.Look(t.Context()); err != nil {
+	if err := ring.Refresh(t.Context()); err != nil {
 		t.Fatalf("a second look: %v", err)
 	}
 	if _, err := ring.Identify(t.Context(), last); err != nil {

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// every is the polling interval, and so the delay of a revocation. Polling does not
+	// pollInterval is the polling interval, and so the delay of a revocation. Polling does not
 	// depend on a consumer that could be lost with a server.
-	every = 400 * time.Millisecond
-	// spacing is the minimum interval between reads, so that unknown keys cause few.
-	spacing = 25 * time.Millisecond
-	// lookTime is the timeout of one read of the bucket.
-	lookTime = 3 * time.Second
+	pollInterval = 400 * time.Millisecond
+	// minReadInterval is the minimum interval between reads, so that unknown keys cause few.
+	minReadInterval = 25 * time.Millisecond
+	// readTimeout is the timeout of one read of the bucket.
+	readTimeout = 3 * time.Second
 )
 
 // ErrUnknown is the error for a key that is unknown, revoked or expired.
@@ -37,16 +37,16 @@ var ErrUnknown = errors.New("the API key is not valid")
 // Ring is a cached copy of all keys, with which an edge authenticates callers. It may be
 // used concurrently.
 type Ring struct {
-	conn    *bus.Conn
-	log     *slog.Logger
-	looking singleflight.Group
-	looked  time.Time // start of the last read; guarded by looking
+	conn       *bus.Conn
+	log        *slog.Logger
+	refreshing singleflight.Group
+	readAt     time.Time // start of the last read; guarded by refreshing
 
-	mu   sync.RWMutex
-	of   string // ID of the bucket
-	next uint64 // first sequence that was not read
-	keys map[string]*known
-	read bool // whether all keys were read at least once
+	mu     sync.RWMutex
+	bucket string // ID of the bucket
+	next   uint64 // first sequence that was not read
+	keys   map[string]*known
+	read   bool // whether all keys were read at least once
 }
 
 // NewRing returns an empty ring. Run fills it.
@@ -57,15 +57,15 @@ func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
 // Run polls the bucket until ctx ends. While NATS is unavailable, the ring keeps its
 // keys.
 func (r *Ring) Run(ctx context.Context) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	well := true
+	ok := true
 	for {
-		err := r.Look(ctx)
-		if err != nil && well && ctx.Err() == nil {
+		err := r.Refresh(ctx)
+		if err != nil && ok && ctx.Err() == nil {
 			r.log.Warn("API keys cannot be read; using the cached ones", "err", err)
 		}
-		well = err == nil
+		ok = err == nil
 		select {
 		case <-ctx.Done():
 			return
@@ -74,29 +74,29 @@ func (r *Ring) Run(ctx context.Context) {
 	}
 }
 
-// Look reads the changes of the bucket. Concurrent calls share one read.
-func (r *Ring) Look(ctx context.Context) error {
-	_, err, _ := r.looking.Do("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime) // concurrent callers share the result
+// Refresh reads the changes of the bucket. Concurrent calls share one read.
+func (r *Ring) Refresh(ctx context.Context) error {
+	_, err, _ := r.refreshing.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // concurrent callers share the result
 		defer cancel()
-		time.Sleep(time.Until(r.looked.Add(spacing)))
-		r.looked = time.Now()
-		return nil, r.look(ctx)
+		time.Sleep(time.Until(r.readAt.Add(minReadInterval)))
+		r.readAt = time.Now()
+		return nil, r.refresh(ctx)
 	})
 	return err
 }
 
-func (r *Ring) look(ctx context.Context) error {
+func (r *Ring) refresh(ctx context.Context) error {
 	if !r.conn.Connected() {
 		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		r.note("", 1, nil, true) // no key was ever created
+		r.apply("", 1, nil, true) // no key was ever created
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for keys: %w", err)
+		return fmt.Errorf("open the bucket of keys: %w", err)
 	}
 	info := s.CachedInfo()
 	id := bucket.ID(info)
@@ -109,14 +109,14 @@ func (r *Ring) look(ctx context.Context) error {
 		}
 		if err != nil {
 			if len(changed) > 0 {
-				r.note(id, next, changed, false) // the next read resumes there
+				r.apply(id, next, changed, false) // the next read resumes there
 			}
 			return fmt.Errorf("read keys: %w", err)
 		}
 		changed[strings.TrimPrefix(msg.Subject, subjects)] = decode(msg, r.log)
 		next = msg.Sequence + 1
 	}
-	r.note(id, max(next, info.State.LastSeq+1), changed, true)
+	r.apply(id, max(next, info.State.LastSeq+1), changed, true)
 	return nil
 }
 
@@ -142,17 +142,17 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 func (r *Ring) from(id string) uint64 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if id != r.of {
+	if id != r.bucket {
 		return 1
 	}
 	return r.next
 }
 
-// note applies the changes before next; all reports that there are no others.
-func (r *Ring) note(id string, next uint64, changed map[string]*Key, all bool) {
+// apply applies the changes before next; all reports that there are no others.
+func (r *Ring) apply(id string, next uint64, changed map[string]*Key, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if id != r.of {
+	if id != r.bucket {
 		clear(r.keys)
 		r.read = false
 	}
@@ -163,7 +163,7 @@ func (r *Ring) note(id string, next uint64, changed map[string]*Key, all bool) {
 		}
 		r.keys[name] = newKnown(k)
 	}
-	r.of, r.next, r.read = id, next, r.read || all
+	r.bucket, r.next, r.read = id, next, r.read || all
 }
 
 // Identify returns the identity of the key, an error that wraps ErrUnknown for an invalid
@@ -174,9 +174,9 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 		return nil, fmt.Errorf("%w: want cairn_ID_SECRET", ErrUnknown)
 	}
 	k, found, _ := r.find(id)
-	for looks := 0; looks < 2 && !found; looks++ { // the key may be new, and a shared read may have started before its creation
+	for reads := 0; reads < 2 && !found; reads++ { // the key may be new, and a shared read may have started before its creation
 		var read bool
-		err := r.Look(ctx)
+		err := r.Refresh(ctx)
 		if k, found, read = r.find(id); err != nil && !found && !read {
 			return nil, schemas.ErrUnavailable.Because("the API keys cannot be read")
 		}

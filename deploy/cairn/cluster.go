@@ -73,7 +73,7 @@ func (c *cluster) bootstrap(server *bus.Server, conn *bus.Conn, s services.Confi
 		return nil
 	}
 	return func(ctx context.Context) error {
-		stop, err := server.Found(ctx, conn, s.Copies.Replicas, s.Log)
+		stop, err := server.Bootstrap(ctx, conn, s.Copies.Replicas, s.Log)
 		if err == nil {
 			context.AfterFunc(ctx, stop)
 		}

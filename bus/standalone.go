@@ -12,10 +12,10 @@ import (
 const (
 	// storeFolder is the folder of JetStream within StoreDir.
 	storeFolder = "jetstream"
-	// aloneFolder holds a node's stand-alone streams until they are migrated.
-	aloneFolder = "alone"
-	// broughtFolder holds them after the migration. It may be deleted.
-	broughtFolder = "alone-brought"
+	// standaloneFolder holds a node's stand-alone streams until they are migrated.
+	standaloneFolder = "alone"
+	// migratedFolder holds them after the migration. It may be deleted.
+	migratedFolder = "alone-brought"
 )
 
 // clustered reports whether dir belongs to a cluster node: it contains the meta log.
@@ -23,14 +23,14 @@ func clustered(dir string) bool {
 	return exists(filepath.Join(dir, storeFolder, "$SYS", "_js_", "_meta_"))
 }
 
-// putAside moves stand-alone streams out of the way: a node deletes streams that
+// moveStandalone moves stand-alone streams out of the way: a node deletes streams that
 // its cluster does not know (nats-server, jetstream_cluster.go, checkForOrphans).
-func putAside(dir string) error {
+func moveStandalone(dir string) error {
 	store := filepath.Join(dir, storeFolder)
 	if !exists(store) || clustered(dir) {
 		return nil
 	}
-	alone := filepath.Join(dir, aloneFolder)
+	alone := filepath.Join(dir, standaloneFolder)
 	if exists(alone) {
 		return nil // an interrupted start has moved it and left an empty store
 	}
