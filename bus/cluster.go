@@ -183,10 +183,10 @@ func (s *Server) seen() (here, size int, leader string) {
 }
 
 // standing returns the cluster state for metrics.
-func (s *Server) standing() telemetry.Standing {
+func (s *Server) standing() telemetry.ClusterState {
 	here, size, _ := s.seen()
 	_, quorum := s.Trouble()
-	return telemetry.Standing{Nodes: here, Wanted: max(size, s.nodes), Quorum: quorum, Behind: s.behind()}
+	return telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes), Quorum: quorum, Behind: s.behind()}
 }
 
 // behind returns how many streams and consumers of this node are not current.

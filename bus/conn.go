@@ -182,7 +182,7 @@ func transportError(subject string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, nats.ErrNoResponders):
-		telemetry.Unheard(subject)
+		telemetry.NoResponders(subject)
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return schemas.ErrTimeout.Because("no reply from " + subject + " in time")

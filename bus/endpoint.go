@@ -56,7 +56,7 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	if !c.Connected() {
 		return Reply{}, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	ctx, span := telemetry.Ask(ctx, e.Subject)
+	ctx, span := telemetry.StartRequest(ctx, e.Subject)
 	defer func() { endSpan(span, err) }()
 	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -101,7 +101,7 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	if deadline, ok := ctx.Deadline(); ok {
 		msg.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
-	telemetry.Carry(ctx, msg.Header.Set)
+	telemetry.Inject(ctx, msg.Header.Set)
 	return msg
 }
 
@@ -113,7 +113,7 @@ func received(parent context.Context, header func(string) string, most time.Dura
 		id = nuid.Next()
 	}
 	ctx := WithRequestID(parent, id)
-	ctx = telemetry.Continue(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")), cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
+	ctx = telemetry.Extract(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")), cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
 	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
 		ctx = WithMinRevision(ctx, revision)
 	}

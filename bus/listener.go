@@ -45,7 +45,7 @@ type listener struct {
 // listen sends a request with the body for events on the reply subject. With try it
 // fails with ErrUnclaimed if no worker sends a heartbeat soon.
 func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply string, try bool) (*listener, error) {
-	ctx, span := telemetry.Ask(ctx, s.Subject)
+	ctx, span := telemetry.StartRequest(ctx, s.Subject)
 	l, err := s.open(ctx, c, reply)
 	if err != nil {
 		endSpan(span, err)

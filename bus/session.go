@@ -78,7 +78,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 			err = w.work(ctx, r.slot, handle)
 		}
 		if errors.Is(context.Cause(ctx), errDisconnected) {
-			telemetry.Failed(ctx, telemetry.StatusLeft, "")
+			telemetry.Failed(ctx, telemetry.StatusDisconnected, "")
 			return // the client has disconnected
 		}
 		s.end(ctx, svc, r, w, err)

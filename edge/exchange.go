@@ -20,7 +20,7 @@ const (
 	// writeTimeout bounds one write to the client.
 	writeTimeout = 30 * time.Second
 	// statusLeft is the status in logs and metrics of a request whose client disconnected.
-	statusLeft = telemetry.StatusLeft
+	statusLeft = telemetry.StatusDisconnected
 )
 
 // exchange is one request and its response.

@@ -89,7 +89,7 @@ func follow(x *exchange, run string, subscribe func(context.Context) iter.Seq2[b
 	out.timer = time.AfterFunc(x.edge.keepAlive, out.onTimer)
 	out.mu.Unlock()
 	defer out.end()
-	defer telemetry.Streaming()()
+	defer telemetry.StreamOpened()()
 	for event, err := range subscribe(ctx) {
 		if err != nil {
 			if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {

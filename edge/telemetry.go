@@ -9,7 +9,7 @@ import (
 // trace starts the span of the exchange, as a child of the client's span if it sends
 // one. Routes without a subject have no span: probes would fill the trace store.
 func (x *exchange) trace() {
-	x.ctx = telemetry.Continue(x.ctx, x.first("Traceparent"), x.first("Tracestate"))
+	x.ctx = telemetry.Extract(x.ctx, x.first("Traceparent"), x.first("Tracestate"))
 	if x.route.subject != "" {
 		x.ctx, x.span = x.route.telemetry.Serve(x.ctx, x.r.TLS != nil)
 		x.span.RequestID(x.id)
@@ -26,7 +26,7 @@ func (x *exchange) first(key string) string {
 
 // count ends the span and records the metrics of the exchange.
 func (x *exchange) count(began time.Time) {
-	route := telemetry.Elsewhere
+	route := telemetry.UnknownRoute
 	if x.route != nil {
 		route = x.route.telemetry
 	}

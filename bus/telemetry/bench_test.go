@@ -35,12 +35,12 @@ func request(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		began := time.Now()
-		ctx := telemetry.Continue(b.Context(), "", "")
+		ctx := telemetry.Extract(b.Context(), "", "")
 		ctx, span := route.Serve(ctx, false)
-		asking, asked := telemetry.Ask(ctx, "cairn.resolve.skill")
+		asking, asked := telemetry.StartRequest(ctx, "cairn.resolve.skill")
 		parent := ""
-		telemetry.Carry(asking, func(_, value string) { parent = value })
-		_, work := subject.Begin(telemetry.Continue(b.Context(), parent, ""), "id")
+		telemetry.Inject(asking, func(_, value string) { parent = value })
+		_, work := subject.Begin(telemetry.Extract(b.Context(), parent, ""), "id")
 		work.End()
 		asked.End()
 		route.Count(200, time.Since(began))

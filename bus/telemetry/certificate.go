@@ -11,12 +11,12 @@ import (
 // files may be replaced.
 type certificates struct{ ends sync.Map } // func() time.Time, by server
 
-// shown are the certificates of this process.
-var shown certificates
+// certificatesInUse are those of this process.
+var certificatesInUse certificates
 
 // Certificate exports the expiry of the certificate of the process's http or nats
 // server. A later call for the same server replaces the earlier one.
-func Certificate(of string, ends func() time.Time) { shown.ends.Store(of, ends) }
+func Certificate(of string, ends func() time.Time) { certificatesInUse.ends.Store(of, ends) }
 
 // Describe implements prometheus.Collector.
 func (c *certificates) Describe(to chan<- *prometheus.Desc) { to <- certificateEnd }

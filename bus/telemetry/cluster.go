@@ -6,23 +6,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Standing is a node's view of its cluster.
-type Standing struct {
+// ClusterState is the state of the cluster as one node sees it.
+type ClusterState struct {
 	Nodes, Wanted int  // connected nodes, and configured nodes
 	Quorum        bool // whether writes are possible
 	Behind        int  // replicas on this node that are not current
 }
 
-// cluster collects the standing of this process, if it is a node, at each scrape.
+// cluster collects the state of the cluster, if it is a node, at each scrape.
 type cluster struct {
-	ask atomic.Pointer[func() Standing]
+	state atomic.Pointer[func() ClusterState]
 }
 
-var standing cluster
+var clusterState cluster
 
-// Cluster exports the standing of the node in this process. A later call replaces an
+// Cluster exports the state of the cluster. A later call replaces an
 // earlier one.
-func Cluster(ask func() Standing) { standing.ask.Store(&ask) }
+func Cluster(state func() ClusterState) { clusterState.state.Store(&state) }
 
 // Describe implements prometheus.Collector.
 func (c *cluster) Describe(to chan<- *prometheus.Desc) {
@@ -33,11 +33,11 @@ func (c *cluster) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *cluster) Collect(to chan<- prometheus.Metric) {
-	ask := c.ask.Load()
-	if ask == nil {
+	state := c.state.Load()
+	if state == nil {
 		return
 	}
-	now, quorum := (*ask)(), 0
+	now, quorum := (*state)(), 0
 	if now.Quorum {
 		quorum = 1
 	}

@@ -21,7 +21,7 @@ import (
 // endpoint there are none. flush exports the remaining spans within its ctx and ends
 // tracing. service is the service name unless OTEL_SERVICE_NAME is set.
 func Trace(ctx context.Context, service, version string, log *slog.Logger) (flush func(context.Context), err error) {
-	if !wanted() {
+	if !configured() {
 		return func(context.Context) {}, nil
 	}
 	if p := protocol(); p != "" && p != "http/protobuf" {
@@ -41,7 +41,7 @@ func Trace(ctx context.Context, service, version string, log *slog.Logger) (flus
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "err", err) }))
 	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(&exporter{SpanExporter: client, log: log}))
-	tracing.Store(&maker{provider.Tracer("cairn"), obedient()})
+	tracing.Store(&tracer{provider.Tracer("cairn"), parentBased()})
 	return func(ctx context.Context) {
 		tracing.Store(nil)
 		if err := provider.Shutdown(ctx); err != nil {
@@ -50,16 +50,16 @@ func Trace(ctx context.Context, service, version string, log *slog.Logger) (flus
 	}, nil
 }
 
-// wanted reports whether the environment configures a collector.
-func wanted() bool {
+// configured reports whether the environment configures a collector.
+func configured() bool {
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// obedient reports whether the configured sampler is parent-based, as the default is.
-func obedient() bool {
+// parentBased reports whether the configured sampler is parent-based, as the default is.
+func parentBased() bool {
 	sampler := os.Getenv("OTEL_TRACES_SAMPLER")
 	return sampler == "" || strings.HasPrefix(sampler, "parentbased_")
 }
@@ -74,8 +74,8 @@ func protocol() string {
 // exporter logs once when the collector becomes unavailable, and once on its return.
 type exporter struct {
 	sdk.SpanExporter
-	log  *slog.Logger
-	away atomic.Bool
+	log     *slog.Logger
+	failing atomic.Bool
 }
 
 // ExportSpans implements sdk.SpanExporter. It never fails: lost spans affect no
@@ -85,10 +85,10 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	switch {
 	case err != nil:
 		exportFailures.Inc()
-		if !e.away.Swap(true) {
+		if !e.failing.Swap(true) {
 			e.log.Warn("traces are not exported", "err", err)
 		}
-	case e.away.Swap(false):
+	case e.failing.Swap(false):
 		e.log.Info("traces are exported again")
 	}
 	return nil

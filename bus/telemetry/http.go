@@ -20,8 +20,8 @@ func NewRoute(method, path string, status int) *Route {
 	return &Route{method, path, outcomesOf(httpDuration, status, prometheus.Labels{"method": method, "route": path})}
 }
 
-// Elsewhere counts requests to unknown paths, so that clients cannot create labels.
-var Elsewhere = NewRoute("other", "none", 404)
+// UnknownRoute counts requests to unknown paths, so that clients cannot create labels.
+var UnknownRoute = NewRoute("other", "none", 404)
 
 // Count counts a request to the route.
 func (r *Route) Count(status int, took time.Duration) { r.observe(status, took) }

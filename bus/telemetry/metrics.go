@@ -11,77 +11,77 @@ import (
 var (
 	buildInfo = gauge("build_info", "Always 1; labels identify the build.", "version", "goversion")
 
-	httpDuration = durations("http_request_duration_seconds", "HTTP requests by their whole duration; streams count until their end.", "method", "route", "status")
+	httpDuration = durations("http_request_duration_seconds", "Duration of HTTP requests; that of a stream lasts until its end.", "method", "route", "status")
 	httpRefused  = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
 	httpStreams  = gauge("http_streams_open", "Open event streams.").WithLabelValues()
 
-	natsDuration  = durations("nats_request_duration_seconds", "Requests that a worker took, by their whole duration; status is that of HTTP.", "subject", "status")
-	natsUnheard   = counter("nats_no_responders_total", "Requests without responders.", "subject")
-	natsRefused   = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.", "subject")
-	natsConnected = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
-	natsWanted    = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
-	firstEvent    = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
+	natsDuration     = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status.", "subject", "status")
+	natsNoResponders = counter("nats_no_responders_total", "Requests without responders.", "subject")
+	natsRefused      = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.", "subject")
+	natsConnected    = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
+	natsWanted       = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
+	firstEvent       = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
 
 	inFlight = gauge("service_requests_in_flight", "Requests in flight.", "service")
 	slots    = gauge("service_slots", "Concurrency limit of the service.", "service")
 
-	catalogRevision = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
-	indexLag        = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
-	recordsAside    = gauge("records_aside", "Quarantined records: unreadable, or rejected by the index.", "by")
-	circuitState    = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
+	catalogRevision    = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
+	indexLag           = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
+	recordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
+	circuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
 
 	modelDuration = durations("model_request_duration_seconds", "Requests to language models, until the end of their message.", "model", "outcome")
 	modelTokens   = counter("model_tokens_total", "Tokens processed by language models.", "model", "type")
 	toolDuration  = durations("tool_duration_seconds", "Calls of tools by a model.", "tool")
 
-	estateAsked = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
-	estateBytes = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
+	estateLookups = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
+	estateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 
 	memoryUsed  = described("memory_budget_used_bytes", "Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.", "budget")
 	memoryLimit = described("memory_budget_bytes", "Size of a memory budget in bytes.", "budget")
 
-	certificateEnd = described("certificate_not_after_timestamp_seconds", "When the certificate ends that this process shows, in seconds since 1970.", "of")
+	certificateEnd = described("certificate_not_after_timestamp_seconds", "Expiry of the TLS certificate in use, in seconds since the Unix epoch.", "of")
 
-	clusterNodes  = described("cluster_nodes", "Nodes of the cluster that are connected, as this one sees it, which is one of them.")
-	clusterWanted = described("cluster_nodes_wanted", "Nodes that the cluster is to have.")
-	clusterQuorum = described("cluster_quorum", "1 when enough nodes are connected for something to be kept, else 0.")
-	clusterBehind = described("cluster_copies_behind", "Copies of streams and consumers on this node that are not current.")
+	clusterNodes  = described("cluster_nodes", "Connected nodes of the cluster, including this one.")
+	clusterWanted = described("cluster_nodes_wanted", "Configured nodes of the cluster.")
+	clusterQuorum = described("cluster_quorum", "1 if the cluster has a quorum, else 0.")
+	clusterBehind = described("cluster_copies_behind", "Replicas of streams and consumers on this node that are not current.")
 
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that could not be exported.").WithLabelValues()
 )
 
-// outcomes is a histogram of durations by status, for all that has the same
-// other labels. That of the usual status is at hand, and counted from nothing.
+// outcomes is a histogram of durations by status, with the same other labels. The
+// observer of the expected status is created in advance.
 type outcomes struct {
-	others prometheus.ObserverVec
-	status int
-	usual  prometheus.Observer
+	all      prometheus.ObserverVec
+	status   int // expected
+	expected prometheus.Observer
 }
 
 func outcomesOf(h *prometheus.HistogramVec, status int, labels prometheus.Labels) outcomes {
-	others := h.MustCurryWith(labels)
-	return outcomes{others, status, others.WithLabelValues(strconv.Itoa(status))}
+	all := h.MustCurryWith(labels)
+	return outcomes{all, status, all.WithLabelValues(strconv.Itoa(status))}
 }
 
 func (o *outcomes) observe(status int, took time.Duration) {
 	if status == o.status {
-		o.usual.Observe(took.Seconds())
+		o.expected.Observe(took.Seconds())
 		return
 	}
-	o.others.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
+	o.all.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// Streaming counts a stream that an edge sends, until end is called.
-func Streaming() (end func()) {
+// StreamOpened counts a stream that an edge sends, until end is called.
+func StreamOpened() (end func()) {
 	httpStreams.Inc()
 	return httpStreams.Dec
 }
 
-// HTTPRefused counts a request that an edge had no processor time for.
+// HTTPRefused counts a request that an edge refused under overload.
 func HTTPRefused() { httpRefused.Inc() }
 
-// Unheard counts a request without responders.
-func Unheard(subject string) { natsUnheard.WithLabelValues(subject).Inc() }
+// NoResponders counts a request without responders.
+func NoResponders(subject string) { natsNoResponders.WithLabelValues(subject).Inc() }
 
 // Connection adds to the number of configured NATS connections; -1 removes one.
 func Connection(n int) { natsWanted.Add(float64(n)) }
@@ -100,8 +100,8 @@ func IndexLag(index string, changes uint64) {
 	indexLag.WithLabelValues(index).Set(float64(changes))
 }
 
-// RecordsAside sets the number of records that a part of Cairn has quarantined.
-func RecordsAside(by string, n int) { recordsAside.WithLabelValues(by).Set(float64(n)) }
+// RecordsQuarantined sets the number of records that a part of Cairn has quarantined.
+func RecordsQuarantined(by string, n int) { recordsQuarantined.WithLabelValues(by).Set(float64(n)) }
 
 // CircuitState sets the state of a backend's circuit breaker: 0 closed, 1 half open,
 // 2 open.
@@ -109,13 +109,13 @@ func CircuitState(backend string, state int) {
 	circuitState.WithLabelValues(backend).Set(float64(state))
 }
 
-// EstateAsked counts a lookup in the estate cache; hit: it was cached.
-func EstateAsked(hit bool) {
+// EstateLookup counts a lookup in the estate cache; hit: it was cached.
+func EstateLookup(hit bool) {
 	result := "miss"
 	if hit {
 		result = "hit"
 	}
-	estateAsked.WithLabelValues(result).Inc()
+	estateLookups.WithLabelValues(result).Inc()
 }
 
 // EstateBytes adds to the size of cached estates, in bytes.

@@ -8,9 +8,9 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Ask starts the span of a request to a subject within the caller's trace, if any. The
+// StartRequest starts the span of a request to a subject within the caller's trace, if any. The
 // kinds are client and server, not producer and consumer, because the caller waits.
-func Ask(ctx context.Context, subject string) (context.Context, Span) {
+func StartRequest(ctx context.Context, subject string) (context.Context, Span) {
 	ctx, s := start(ctx, asClient, "send", subject, false)
 	if s.span != nil {
 		s.set(messagingNATS, semconv.MessagingDestinationName(subject),
@@ -84,8 +84,8 @@ func Failed(ctx context.Context, status int, code string) {
 	}
 }
 
-// StatusLeft is the status of a request whose caller disconnected.
-const StatusLeft = 499
+// StatusDisconnected is the status of a request whose caller disconnected.
+const StatusDisconnected = 499
 
 // FirstEvent records that the stream in ctx has sent its first event.
 func FirstEvent(ctx context.Context) {

@@ -20,43 +20,43 @@ import (
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// Nobody traces here: a trace of others goes through, and nothing else is made.
-func TestTraceOfOthers(t *testing.T) {
-	ctx := telemetry.Continue(t.Context(), parent, "a=b")
-	ctx, span := telemetry.Ask(ctx, "subject")
+// TestTracePropagation propagates the trace of a caller while tracing is off.
+func TestTracePropagation(t *testing.T) {
+	ctx := telemetry.Extract(t.Context(), parent, "a=b")
+	ctx, span := telemetry.StartRequest(ctx, "subject")
 	span.End()
-	said := map[string]string{}
-	telemetry.Carry(ctx, func(key, value string) { said[key] = value })
-	if said["traceparent"] != parent || said["tracestate"] != "a=b" {
-		t.Errorf("carried %v", said)
+	headers := map[string]string{}
+	telemetry.Inject(ctx, func(key, value string) { headers[key] = value })
+	if headers["traceparent"] != parent || headers["tracestate"] != "a=b" {
+		t.Errorf("injected %v", headers)
 	}
 	if trace, span := telemetry.IDs(ctx); trace != "0af7651916cd43dd8448eb211c80319c" || span != "b7ad6b7169203331" {
 		t.Errorf("ids %q %q", trace, span)
 	}
-	telemetry.Carry(t.Context(), func(key, _ string) { t.Errorf("no trace, and %s is set", key) })
-	for _, odd := range []string{"", "00-1-2-3", strings.Repeat("0", 55)} {
-		if trace, _ := telemetry.IDs(telemetry.Continue(t.Context(), odd, "")); trace != "" {
-			t.Errorf("%q is trace %s", odd, trace)
+	telemetry.Inject(t.Context(), func(key, _ string) { t.Errorf("no trace, and %s is set", key) })
+	for _, invalid := range []string{"", "00-1-2-3", strings.Repeat("0", 55)} {
+		if trace, _ := telemetry.IDs(telemetry.Extract(t.Context(), invalid, "")); trace != "" {
+			t.Errorf("%q is trace %s", invalid, trace)
 		}
 	}
 }
 
-// taken is a collector that answers with a status.
-type taken struct {
-	status atomic.Int32
-	mu     sync.Mutex
-	names  []string
-	asked  int
+// collectorStub is a collector that replies with a status.
+type collectorStub struct {
+	status   atomic.Int32
+	mu       sync.Mutex
+	names    []string
+	requests int
 }
 
-func (c *taken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *collectorStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var said collector.ExportTraceServiceRequest
-	_ = proto.Unmarshal(body, &said)
+	var request collector.ExportTraceServiceRequest
+	_ = proto.Unmarshal(body, &request)
 	c.mu.Lock()
-	c.asked++
+	c.requests++
 	if c.status.Load() == 200 {
-		for _, of := range said.ResourceSpans {
+		for _, of := range request.ResourceSpans {
 			for _, scope := range of.ScopeSpans {
 				for _, span := range scope.Spans {
 					c.names = append(c.names, span.Name)
@@ -68,10 +68,10 @@ func (c *taken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(int(c.status.Load()))
 }
 
-// start traces to a collector until flush, and keeps what is logged.
-func start(t *testing.T, status int, env ...string) (*taken, *strings.Builder, func()) {
+// start traces to a collector until flush, and returns the log.
+func start(t *testing.T, status int, env ...string) (*collectorStub, *strings.Builder, func()) {
 	t.Helper()
-	c := &taken{}
+	c := &collectorStub{}
 	c.status.Store(int32(status))
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
@@ -92,7 +92,7 @@ func start(t *testing.T, status int, env ...string) (*taken, *strings.Builder, f
 func work(ctx context.Context, times int) {
 	for range times {
 		ctx, span := telemetry.NewRoute("GET", "/tags/{request_id}", 200).Serve(ctx, false)
-		_, inner := telemetry.Ask(ctx, "cairn.tags.read")
+		_, inner := telemetry.StartRequest(ctx, "cairn.tags.read")
 		inner.End()
 		span.Responded(200)
 		span.End()
@@ -106,7 +106,7 @@ func TestSpansAreFlushed(t *testing.T) {
 	if got := strings.Join(c.names, ", "); strings.Count(got, "send cairn.tags.read") != 2 || strings.Count(got, "GET /tags/{request_id}") != 2 {
 		t.Errorf("spans: %s", got)
 	}
-	work(t.Context(), 1) // after the end nothing is made
+	work(t.Context(), 1) // tracing has ended
 	if lines.Len() > 0 {
 		t.Errorf("logged %s", lines)
 	}
@@ -115,20 +115,20 @@ func TestSpansAreFlushed(t *testing.T) {
 func TestSampling(t *testing.T) {
 	c, _, flush := start(t, 200, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0")
 	work(t.Context(), 5)
-	work(telemetry.Continue(t.Context(), strings.TrimSuffix(parent, "1")+"0", ""), 5)
-	work(telemetry.Continue(t.Context(), parent, ""), 1)
+	work(telemetry.Extract(t.Context(), strings.TrimSuffix(parent, "1")+"0", ""), 5)
+	work(telemetry.Extract(t.Context(), parent, ""), 1)
 	flush()
 	if len(c.names) != 2 {
-		t.Errorf("spans %v; want those of the caller that records alone", c.names)
+		t.Errorf("spans %v; want those of the sampled trace only", c.names)
 	}
 }
 
-func TestCollectorThatFailsIsToldOnce(t *testing.T) {
+func TestCollectorFailureIsLoggedOnce(t *testing.T) {
 	c, lines, flush := start(t, 400)
 	work(t.Context(), 5)
 	flush()
-	if n := strings.Count(lines.String(), "traces are not exported"); n != 1 || c.asked < 5 {
-		t.Errorf("told %d times of %d failures:\n%s", n, c.asked, lines)
+	if n := strings.Count(lines.String(), "traces are not exported"); n != 1 || c.requests < 5 {
+		t.Errorf("%d log lines for %d failures:\n%s", n, c.requests, lines)
 	}
 }
 
@@ -139,10 +139,10 @@ func TestTracingOff(t *testing.T) {
 			ctx, span := telemetry.NewRoute("GET", "/health", 200).Serve(t.Context(), false)
 			span.End()
 			flush()
-			if trace, _ := telemetry.IDs(ctx); trace != "" || c.asked > 0 {
-				t.Errorf("trace %q, asked %d times", trace, c.asked)
+			if trace, _ := telemetry.IDs(ctx); trace != "" || c.requests > 0 {
+				t.Errorf("trace %q, %d requests", trace, c.requests)
 			}
-			if told := strings.Contains(lines.String(), "want http/protobuf"); told != strings.HasSuffix(off, "grpc") {
+			if logged := strings.Contains(lines.String(), "want http/protobuf"); logged != strings.HasSuffix(off, "grpc") {
 				t.Errorf("logged %q", lines)
 			}
 		})

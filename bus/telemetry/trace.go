@@ -12,12 +12,12 @@ import (
 )
 
 // tracing creates the spans; nil: tracing is off.
-var tracing atomic.Pointer[maker]
+var tracing atomic.Pointer[tracer]
 
-type maker struct {
+type tracer struct {
 	trace.Tracer
-	// obedient: the callers' sampling decisions apply.
-	obedient bool
+	// parentBased: the sampling decisions of callers apply.
+	parentBased bool
 }
 
 // Headers of W3C Trace Context in the canonical form of NATS clients.
@@ -26,18 +26,18 @@ const (
 	HeaderTraceState  = "tracestate"
 )
 
-// Continue returns ctx within the trace of the caller's headers, or ctx itself without
+// Extract returns ctx within the trace of the caller's headers, or ctx itself without
 // one. It works without tracing, so that logs and further requests belong to the
 // caller's trace.
-func Continue(ctx context.Context, traceparent, tracestate string) context.Context {
+func Extract(ctx context.Context, traceparent, tracestate string) context.Context {
 	if traceparent == "" {
 		return ctx
 	}
 	return propagation.TraceContext{}.Extract(ctx, headers{traceparent, tracestate})
 }
 
-// Carry sets the headers of ctx's trace, if any.
-func Carry(ctx context.Context, set func(key, value string)) {
+// Inject sets the headers of ctx's trace, if any.
+func Inject(ctx context.Context, set func(key, value string)) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		propagation.TraceContext{}.Inject(ctx, setter(set))
 	}
@@ -94,7 +94,7 @@ func start(ctx context.Context, kind trace.SpanStartOption, operation, target st
 		return ctx, Span{}
 	}
 	in := trace.SpanContextFromContext(ctx)
-	if !in.IsValid() && !root || in.IsValid() && !in.IsSampled() && (t.obedient || !in.IsRemote()) {
+	if !in.IsValid() && !root || in.IsValid() && !in.IsSampled() && (t.parentBased || !in.IsRemote()) {
 		return ctx, Span{}
 	}
 	ctx, span := t.Start(ctx, operation+" "+target, kind)

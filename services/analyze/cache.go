@@ -88,7 +88,7 @@ func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 	defer c.mu.Unlock()
 	k := c.byHash[hash]
 	hit := k != nil && bytes.Equal(k.text, text)
-	telemetry.EstateAsked(hit)
+	telemetry.EstateLookup(hit)
 	if !hit {
 		c.remove(k)
 		k = &entry{hash: hash, text: text}

@@ -58,7 +58,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 	}
 	r.view.Apply(shown, held)
 	telemetry.CatalogRevision("resolve", r.view.Revision())
-	telemetry.RecordsAside("resolve", len(r.quarantined))
+	telemetry.RecordsQuarantined("resolve", len(r.quarantined))
 	return nil
 }
 

@@ -31,7 +31,7 @@ func TestElasticIsTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	ix := openAt(t, newStub(t).URL, lexical(t))
-	ctx := telemetry.Continue(t.Context(), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "")
+	ctx := telemetry.Extract(t.Context(), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "")
 	if _, err := ix.Search(ctx, vlans); err != nil {
 		t.Fatal(err)
 	}

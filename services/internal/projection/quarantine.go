@@ -50,7 +50,7 @@ func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, e
 	if q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("watch bucket %s: %w", Bucket, err)
 	}
-	telemetry.RecordsAside("index", 0)
+	telemetry.RecordsQuarantined("index", 0)
 	loaded := make(chan struct{})
 	q.watched.Go(func() { q.watch(sync.OnceFunc(func() { close(loaded) })) })
 	select {
@@ -101,7 +101,7 @@ func (q *quarantine) learn(entry jetstream.KeyValueEntry) {
 }
 
 // count updates the metric. The caller holds mu.
-func (q *quarantine) count() { telemetry.RecordsAside("index", len(q.known)) }
+func (q *quarantine) count() { telemetry.RecordsQuarantined("index", len(q.known)) }
 
 // put quarantines the record, unless a newer revision of it is quarantined.
 func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) error {
