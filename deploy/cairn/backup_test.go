@@ -158,7 +158,7 @@ func TestBackupAsOperator(t *testing.T) {
 		t.Errorf("(-before +restored):\n%s", diff)
 	}
 	for _, n := range []node{from, to} {
-		for _, v := range n.said.all() {
+		for _, v := range n.Violations() {
 			t.Errorf("the server refuses: %s", v)
 		}
 	}

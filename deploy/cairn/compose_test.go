@@ -162,6 +162,9 @@ func TestComposeTellsNATSWhatItAsks(t *testing.T) {
 			continue
 		}
 		nodes++
+		if !slices.Contains(s.Volumes, "./kubernetes/nats:/etc/nats:ro") {
+			t.Errorf("%s mounts %v", name, s.Volumes)
+		}
 		for v := range s.Environment {
 			if !strings.Contains(string(text), ": $"+v) {
 				t.Errorf("%s is told %s and does not ask for it", name, v)

@@ -162,7 +162,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	large(t, url)
 	resumed(t, url)
 	further(url)
-	for _, v := range n.said.all() {
+	for _, v := range n.Violations() {
 		t.Errorf("the server refuses: %s", v)
 	}
 	for _, p := range all {

@@ -69,7 +69,7 @@ func TestAccounts(t *testing.T) {
 			kind = next
 		}
 	}
-	for _, v := range n.said.all() {
+	for _, v := range n.Violations() {
 		t.Errorf("the server refuses: %s", v)
 	}
 }

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,14 +13,13 @@ import (
 	"cairn/bus/bustest"
 )
 
+const manifests = "../kubernetes/"
+
 // natsConf is the NATS server configuration of compose and Kubernetes.
 const natsConf = manifests + "nats/nats.conf"
 
 // node is a NATS server with the configuration nats.conf.
-type node struct {
-	*server.Server
-	said *violations
-}
+type node struct{ *bustest.Node }
 
 // startNode starts a server with nats.conf and the environment of the compose file, on
 // free ports. adapt changes its options, such as the cluster.
@@ -46,47 +44,16 @@ func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options))
 	if o.Cluster.PingInterval != time.Second || o.Cluster.MaxPingsOut != 2 {
 		t.Errorf("a route is pinged every %v, and cut after %d", o.Cluster.PingInterval, o.Cluster.MaxPingsOut)
 	}
-	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true
 	adapt(o)
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := node{s, &violations{}}
-	s.SetLogger(n.said, false, false)
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
-		t.Fatalf("%s does not come up", name)
-	}
-	return n
+	return node{bustest.StartNode(t, o)}
 }
 
 func single(o *server.Options) { o.Cluster, o.Routes = server.ClusterOpts{}, nil }
 
-// violations collects the permission violations that a server logs.
-type violations struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (v *violations) Errorf(format string, args ...any) {
-	if line := fmt.Sprintf(format, args...); strings.Contains(line, "iolation") {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.list = append(v.list, line)
-	}
-}
-func (v *violations) Noticef(string, ...any) {}
-func (v *violations) Warnf(string, ...any)   {}
-func (v *violations) Fatalf(string, ...any)  {}
-func (v *violations) Debugf(string, ...any)  {}
-func (v *violations) Tracef(string, ...any)  {}
-
-func (v *violations) all() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.list
+// secret returns the URL that the Secret cairn-nats contains under a key such as edge-url.
+func (n node) secret(key string) string {
+	user, _ := strings.CutSuffix(key, "-url")
+	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String()
 }
 
 func (n node) dial(t *testing.T, user string, more ...nats.Option) *nats.Conn {

@@ -52,10 +52,15 @@ var Build = sync.OnceValues(func() (string, error) {
 	return path, BuildTo(path)
 })
 
-// BuildTo builds the program at path, with further flags of "go build", and with
-// the race detector if the test has it.
+// BuildTo builds the program at an absolute path, with further flags of "go build",
+// and with the race detector if the test has it. It builds in the folder of the main
+// module, because a nested module can select other versions of the dependencies.
 func BuildTo(path string, flags ...string) error {
-	args := append([]string{"build", "-o", path}, flags...)
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "cairn").Output()
+	if err != nil {
+		return fmt.Errorf("find module cairn: %w", err)
+	}
+	args := append([]string{"build", "-C", strings.TrimSpace(string(root)), "-o", path}, flags...)
 	if raceEnabled() {
 		args = append(args, "-race")
 	}

@@ -1,7 +1,6 @@
-package main
+package kubernetes
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -176,18 +175,5 @@ func TestKubernetesKeepsNoSecret(t *testing.T) {
 		if n := len(of[core.Secret](kustomized(t, folder))); n != 0 {
 			t.Errorf("%s has %d secrets", folder, n)
 		}
-	}
-}
-
-// TestKubernetesIsForTestsAlone checks that the program does not depend on the
-// Kubernetes libraries that validate the manifests.
-func TestKubernetesIsForTestsAlone(t *testing.T) {
-	t.Parallel()
-	said, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(said), "cairn/services") || strings.Contains(string(said), "k8s.io/") {
-		t.Errorf("it is made of\n%s", said)
 	}
 }

@@ -1,8 +1,9 @@
-package main
+package kubernetes
 
 import (
-	"context"
+	"io"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,11 +15,12 @@ import (
 	core "k8s.io/api/core/v1"
 
 	"cairn/bus/bustest"
+	"cairn/test/cairntest"
 )
 
 // pod starts the container of a Deployment as a process on the node. It returns when the
 // process is ready, with its metrics URL.
-func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p *running, metrics string) {
+func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p *cairntest.Process, metrics string) {
 	t.Helper()
 	c := d.Spec.Template.Spec.Containers[0]
 	user := map[bool]string{true: "edge", false: "worker"}[d.Name == "edge"]
@@ -28,12 +30,14 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off",
 		"CAIRN_INDEX": config["index"], "CAIRN_EMBED": config["embed"], "CAIRN_MODEL": config["model"],
 	})
-	cmd := program(context.Background(), c.Args...)
-	for _, v := range c.Env {
-		cmd.Env = append(cmd.Env, v.Name+"="+told[v.Name])
+	var env []string
+	for name, value := range told {
+		env = append(env, name+"="+value)
 	}
-	p = begin(t, cmd)
-	p.says(t, d.Name+" on")
+	p = cairntest.Start(t, env, c.Args...)
+	if said := p.Stdout.String(); !strings.Contains(said, d.Name+" on") {
+		t.Errorf("%s says %s", d.Name, said)
+	}
 	return p, "http://" + metrics
 }
 
@@ -42,9 +46,9 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 func TestKubernetesPodsRun(t *testing.T) {
 	list := kustomized(t, "base")
 	config := maps.Clone(of[core.ConfigMap](list)[0].Data)
-	n := startNode(t, "nats-1", single)
-	n.setup(t, "1")
-	pods := map[string]*running{}
+	n := startNode(t)
+	n.setup(t)
+	pods := map[string]*cairntest.Process{}
 	ask := ""
 	scaled := map[string]*autoscaling.HorizontalPodAutoscaler{}
 	for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
@@ -59,16 +63,15 @@ func TestKubernetesPodsRun(t *testing.T) {
 		pods[d.Name] = p
 		told[d.Name] = metrics
 		if d.Name == "edge" {
-			_, after, _ := strings.Cut(p.out.String(), "edge on ")
-			ask = addressed.FindString(after)
+			ask = p.URL()
 		}
 		c := d.Spec.Template.Spec.Containers[0]
 		for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			probed(t, d.Name, metrics+probe.HTTPGet.Path)
 		}
 	}
-	if got := do(t, "", "ask", "--url", ask, "--estate", "../examples/estate.json", "how many hosts?"); got.code != 0 {
-		t.Errorf("%+v", got)
+	if said, err := cairntest.Run(t, nil, "ask", "--url", ask, "--estate", "../../deploy/examples/estate.json", "how many hosts?"); err != nil {
+		t.Errorf("%v: %s", err, said)
 	}
 	for name, metrics := range told {
 		metric := scaled[name].Spec.Metrics[0].Pods.Metric
@@ -76,19 +79,33 @@ func TestKubernetesPodsRun(t *testing.T) {
 		if metric.Selector != nil {
 			series += `\{service="` + metric.Selector.MatchLabels["service"] + `"`
 		}
-		if _, said := asks(t, "GET", metrics+"/metrics", ""); !regexp.MustCompile(series).MatchString(said) {
+		if _, said := get(t, metrics+"/metrics"); !regexp.MustCompile(series).MatchString(said) {
 			t.Errorf("%s does not tell %s, by which it is scaled", name, series)
 		}
 	}
 	for name, p := range pods {
-		p.signal(t)
-		if code := p.ends(t); code != 0 || strings.Contains(p.out.String(), password) {
-			t.Errorf("%s ends with %d:\n%s", name, code, p.out)
+		if err := p.Stop(); err != nil || strings.Contains(p.Stdout.String()+p.Stderr.String(), password) {
+			t.Errorf("%s ends with %v:\n%s%s", name, err, p.Stdout, p.Stderr)
 		}
 	}
-	for _, v := range n.said.all() {
+	for _, v := range n.Violations() {
 		t.Errorf("the server refuses: %s", v)
 	}
+}
+
+// get returns the status and the body of a response.
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
 }
 
 // probed returns when the probe succeeds.
@@ -97,7 +114,7 @@ func probed(t *testing.T, name, probe string) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(20 * time.Second); ; <-tick.C {
-		status, said := asks(t, "GET", probe, "")
+		status, said := get(t, probe)
 		if status == 200 {
 			return
 		}
@@ -122,17 +139,16 @@ func TestKubernetesEdgeFailsClosed(t *testing.T) {
 			if d.Name != "edge" {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			cmd := program(ctx, c.Args...)
+			var env []string
 			for name, value := range settings(t, c, map[string]string{
 				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "", "CAIRN_TLS_KEY": "", "CAIRN_NATS_CA": "",
 			}) {
-				cmd.Env = append(cmd.Env, name+"="+value)
+				env = append(env, name+"="+value)
 			}
-			said, err := cmd.CombinedOutput()
-			if err == nil || ctx.Err() != nil || !strings.Contains(string(said), "--auth") {
-				t.Errorf("%s: an edge with an empty CAIRN_AUTH: %v, %s; want it to refuse to start", folder, err, said)
+			p := cairntest.Launch(cairntest.Command(cairntest.Program(t), env, c.Args...))
+			err := p.Wait()
+			if code := p.Cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.Stderr.String(), "--auth") {
+				t.Errorf("%s: an edge with an empty CAIRN_AUTH: %v; want it to refuse to start", folder, err)
 			}
 		}
 	}

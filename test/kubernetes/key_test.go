@@ -1,7 +1,6 @@
-package main
+package kubernetes
 
 import (
-	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -15,47 +14,57 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	rbac "k8s.io/api/rbac/v1"
+
+	"cairn/bus/bustest"
+	"cairn/test/cairntest"
 )
 
 // TestKubernetesMakesTheFirstKey checks that the Jobs create the streams and the first
 // key with the permissions of their NATS users, and that the namespace and the policies
 // admit their pods.
 func TestKubernetesMakesTheFirstKey(t *testing.T) {
-	n := startNode(t, "nats-1", single)
-	args, env := n.job(t, "setup")
-	args[slices.Index(args, "--replicas")+1] = "1" // one server
-	p := n.ran(t, args, env)
-	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "Created or updated all streams") {
-		t.Errorf("setup ends with %d:\n%s", code, p.out)
-	}
-	args, env = n.job(t, "key")
+	n := startNode(t)
+	n.setup(t)
+	args, env := n.job(t, "key")
 	written := make(chan string, 1)
 	api, account := secretAPI(t, "cairn-admin", written)
 	args[len(args)-1] = account
 	env = append(env, "KUBERNETES_SERVICE_HOST="+api.Hostname(), "KUBERNETES_SERVICE_PORT="+api.Port())
-	p = n.ran(t, args, env)
-	if code := p.ends(t); code != 0 || strings.Contains(p.out.String(), "cairn_") {
-		t.Errorf("it ends with %d, and writes to the log:\n%s", code, p.out)
+	if said, err := cairntest.Run(t, env, args...); err != nil || strings.Contains(said, "cairn_") {
+		t.Errorf("it ends with %v, and writes to the log:\n%s", err, said)
 	}
 	if body := <-written; !regexp.MustCompile(`"key":"cairn_\w+_\w+"`).MatchString(body) {
 		t.Errorf("the Secret is patched with %s", body)
 	}
-	p = n.ran(t, args, env)
-	if code := p.ends(t); code != 0 || !strings.Contains(p.out.String(), "already contains a key") {
-		t.Errorf("a second run ends with %d:\n%s", code, p.out)
+	if said, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(said, "already contains a key") {
+		t.Errorf("a second run ends with %v:\n%s", err, said)
 	}
 }
 
-// ran starts the program.
-func (n node) ran(t *testing.T, args, env []string) *running {
+// node is a NATS server with the configuration nats.conf.
+type node struct{ *bustest.Node }
+
+// startNode starts a server outside of the cluster of the StatefulSet.
+func startNode(t *testing.T) node {
 	t.Helper()
-	cmd := program(context.Background(), args...)
-	cmd.Env = append(cmd.Env, env...)
-	return begin(t, cmd)
+	_, o := natsOptions(t)
+	o.Cluster, o.Routes = server.ClusterOpts{}, nil
+	return node{bustest.StartNode(t, o)}
+}
+
+// setup runs the Job that creates the streams.
+func (n node) setup(t *testing.T) {
+	t.Helper()
+	args, env := n.job(t, "setup")
+	args[slices.Index(args, "--replicas")+1] = "1" // one server
+	if said, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(said, "Created or updated all streams") {
+		t.Fatalf("setup ends with %v:\n%s", err, said)
+	}
 }
 
 // job returns the arguments and the environment of the Job of the folder, and checks
