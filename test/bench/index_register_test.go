@@ -63,7 +63,9 @@ func BenchmarkRegisterElasticsearch(b *testing.B) {
 func bulkIndexer(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bulkindexer")
-	if out, err := exec.Command("go", "build", "-o", path, "./testdata/bulkindexer").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = "testdata/bulkindexer"
+	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("build the bulk indexer: %v\n%s", err, out)
 	}
 	return path
