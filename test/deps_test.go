@@ -3,9 +3,10 @@ package test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,10 @@ var libraryRules = []struct {
 // forbidden lists libraries that no package and no test may import.
 var forbidden = []string{"github.com/stretchr/", "github.com/onsi/", "github.com/golang/mock/"}
 
+// nestedLibraries are libraries of tests that only nested modules may require, so that
+// they do not reach the program.
+var nestedLibraries = []string{"github.com/redis/", "k8s.io/", "modernc.org/", "sigs.k8s.io/"}
+
 // source is a package in the output of "go list".
 type source struct {
 	ImportPath                         string
@@ -126,6 +131,19 @@ func TestLibraryImports(t *testing.T) {
 	}
 }
 
+func TestNestedLibraryImports(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, library := range nestedLibraries {
+		if strings.Contains(string(file), "\t"+library) {
+			t.Errorf("go.mod requires %s, which only nested modules may require", library)
+		}
+	}
+}
+
 func below(pkg, folder string) bool {
 	return pkg == module+folder || strings.HasPrefix(pkg, module+folder+"/")
 }
@@ -134,24 +152,56 @@ func belowAny(pkg string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return below(pkg, f) })
 }
 
-// packages returns all packages of the module.
-func packages(t *testing.T) []source {
+// packages returns all packages of the module and of its nested modules.
+func packages(t *testing.T) (list []source) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
-	cmd.Dir = ".."
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	var list []source
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p source
-		switch err := d.Decode(&p); {
-		case errors.Is(err, io.EOF):
-			return list
-		case err != nil:
-			t.Fatal(err)
+	for _, folder := range modules(t) {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+		cmd.Dir = folder
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list in %s: %v", folder, err)
 		}
-		list = append(list, p)
+		for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+			var p source
+			if err := d.Decode(&p); err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// modules returns the folders of the modules that "make test" covers.
+func modules(t *testing.T) []string {
+	t.Helper()
+	file, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested := regexp.MustCompile(`(?m)^MODULES := (.*)$`).FindSubmatch(file)
+	if nested == nil {
+		t.Fatal("the Makefile lists no MODULES")
+	}
+	folders := []string{".."}
+	for folder := range strings.FieldsSeq(string(nested[1])) {
+		folders = append(folders, filepath.Join("..", folder))
+	}
+	return folders
+}
+
+// TestNestedModules finds each module whose packages import Cairn in the Makefile.
+func TestNestedModules(t *testing.T) {
+	t.Parallel()
+	listed := modules(t)
+	for _, file := range tracked(t) {
+		folder, name := filepath.Split(filepath.Join("..", file))
+		if name != "go.mod" || slices.Contains(listed, filepath.Clean(folder)) {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || strings.Contains(string(text), "replace cairn ") {
+			t.Errorf("MODULES in the Makefile does not list %s (%v)", folder, err)
+		}
 	}
 }
