@@ -84,7 +84,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if diff := cmp.Diff(list(fromNATS), list(toNATS)); diff != "" {
 		t.Errorf("keys (-before +restored):\n%s", diff)
 	}
-	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 || !strings.Contains(got.err, "bucket catalog holds something already") {
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 || !strings.Contains(got.err, "bucket catalog is not empty") {
 		t.Errorf("%+v", got)
 	}
 }
