@@ -8,6 +8,7 @@ import (
 
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/quota"
+	"cairn/services/internal/watermark"
 )
 
 // Usage counts the records of each tenant by following the catalog. It counts the
@@ -19,12 +20,11 @@ type Usage struct {
 	catalog *catalog.Catalog
 	stop    func()
 
-	mu       sync.Mutex
-	seed     maphash.Seed
-	tenants  map[string]*holding
-	revision uint64                 // the watermark
-	ahead    map[catalog.Key]uint64 // revisions of own writes above the watermark, already counted
-	advanced chan struct{}          // closed and replaced when revision grows
+	mu      sync.Mutex
+	seed    maphash.Seed
+	tenants map[string]*holding
+	applied watermark.Watermark    // advanced while holding mu
+	ahead   map[catalog.Key]uint64 // revisions of own writes above the watermark, already counted
 }
 
 // holding is the usage of a tenant.
@@ -36,7 +36,7 @@ type holding struct {
 
 // OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
-	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*holding{}, ahead: map[catalog.Key]uint64{}, advanced: make(chan struct{})}
+	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*holding{}, ahead: map[catalog.Key]uint64{}}
 	newest, err := c.Revision(ctx)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usa
 	if u.stop, err = c.Sizes(ctx, u.apply); err != nil {
 		return nil, err
 	}
-	if err := u.await(ctx, newest); err != nil {
+	if err := u.applied.Wait(ctx, newest); err != nil {
 		u.stop()
 		return nil, fmt.Errorf("count the records: %w", err)
 	}
@@ -61,9 +61,7 @@ func (u *Usage) apply(s catalog.Size) {
 		delete(u.ahead, s.Key)
 		u.set(s.Key, s.Bytes)
 	}
-	u.revision = s.Revision
-	close(u.advanced)
-	u.advanced = make(chan struct{})
+	u.applied.Advance(s.Revision)
 }
 
 // set records the size of the record of the key; 0 means no record. The caller
@@ -93,23 +91,6 @@ func (u *Usage) forget(tenant string, h *holding) {
 	}
 }
 
-// await waits until the revision has been applied.
-func (u *Usage) await(ctx context.Context, revision uint64) error {
-	for {
-		u.mu.Lock()
-		reached, advanced := u.revision, u.advanced
-		u.mu.Unlock()
-		if reached >= revision {
-			return nil
-		}
-		select {
-		case <-advanced:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // reserve counts a record before it is written, or returns the error of the
 // exceeded limit. The caller calls done with the revision of the record, or 0 if
 // it was not written.
@@ -127,7 +108,7 @@ func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (do
 	if failed != nil {
 		return nil, failed
 	}
-	if failed := u.await(ctx, newest); failed != nil {
+	if failed := u.applied.Wait(ctx, newest); failed != nil {
 		return nil, failed
 	}
 	return u.tryReserve(key, bytes)
@@ -152,7 +133,7 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 		defer u.mu.Unlock()
 		h := u.holding(key.Tenant)
 		h.pending = quota.Use{Count: h.pending.Count - more.Count, Bytes: h.pending.Bytes - more.Bytes}
-		if revision > max(u.revision, u.ahead[key]) {
+		if revision > max(u.applied.Revision(), u.ahead[key]) {
 			u.ahead[key] = revision
 			u.set(key, bytes)
 		}

@@ -57,7 +57,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 		r.packed.forget()
 	}
 	r.view.Apply(shown, held)
-	telemetry.CatalogRevision("resolve", r.view.Revision())
+	telemetry.CatalogRevision("resolve", r.view.Applied.Revision())
 	telemetry.RecordsQuarantined("resolve", len(r.quarantined))
 	return nil
 }

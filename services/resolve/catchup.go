@@ -9,6 +9,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/schemas"
+	"cairn/services/internal/watermark"
 )
 
 // catchUpTimeout bounds the wait of a request for this worker to catch up.
@@ -17,7 +18,7 @@ const catchUpTimeout = 2 * time.Second
 // current waits until the view has applied the minimum revision of the request.
 func (r *Resolver) current(ctx context.Context) error {
 	revision := bus.MinRevision(ctx)
-	if r.view.Revision() >= revision {
+	if r.view.Applied.Revision() >= revision {
 		return nil // nearly always: neither a request nor a timer
 	}
 	if err := r.exists(ctx, revision); err != nil {
@@ -58,22 +59,22 @@ func (r *Resolver) last(ctx context.Context) (uint64, error) {
 
 // reach waits until the view has applied the revision.
 func (r *Resolver) reach(ctx context.Context, revision uint64) error {
-	if r.view.Revision() >= revision {
-		return nil
-	}
-	err := wait(ctx, func(ctx context.Context) error { return r.view.WaitFor(ctx, revision) })
+	err := await(ctx, &r.view.Applied, revision)
 	if late(err) {
-		return behind("records", revision, r.view.Revision())
+		return behind("records", revision, r.view.Applied.Revision())
 	}
 	return err
 }
 
-// wait calls until with catchUpTimeout and without the slot of the request, so that
-// other requests can use it.
-func wait(ctx context.Context, until func(context.Context) error) error {
+// await waits for the revision with catchUpTimeout and without the slot of the
+// request, so that other requests can use it.
+func await(ctx context.Context, w *watermark.Watermark, revision uint64) error {
+	if w.Revision() >= revision {
+		return nil
+	}
 	waiting, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
-	return bus.Park(waiting, until)
+	return bus.Park(waiting, func(ctx context.Context) error { return w.Wait(ctx, revision) })
 }
 
 func late(err error) bool {
@@ -93,11 +94,8 @@ func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
 
 func (f *feed) current(ctx context.Context) (stuck bool, err error) {
 	revision := bus.MinRevision(ctx)
-	if applied, stall := f.watermark.get(); applied >= revision {
-		return stall != nil, nil
-	}
-	err = f.watermark.await(ctx, revision)
-	applied, stall := f.watermark.get()
+	err = await(ctx, &f.applied, revision)
+	applied, stall := f.applied.State()
 	switch {
 	case late(err):
 		return false, behind("index", revision, applied)

@@ -111,7 +111,7 @@ func (f *fallback) search(ctx context.Context, q index.Query, cause error) (inde
 	noted := f.noted
 	f.mu.Unlock()
 	signal(f.searched)
-	err := f.feed.watermark.await(ctx, noted)
+	err := await(ctx, &f.feed.applied, noted)
 	if errors.Is(err, bus.ErrNotParked) {
 		return index.Result{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
+	"cairn/services/internal/watermark"
 )
 
 const (
@@ -20,15 +21,15 @@ const (
 // feed applies the log to an index. It is separate from the view, so that the view
 // catches up while the embedder is unavailable.
 type feed struct {
-	index     index.Index
-	view      *view // of the same log, to measure the lag; nil: not measured
-	log       *slog.Logger
-	watermark *watermark
-	stall     chan struct{} // closed at the first failure
+	index   index.Index
+	view    *view // of the same log, to measure the lag; nil: not measured
+	log     *slog.Logger
+	applied watermark.Watermark
+	stall   chan struct{} // closed at the first failure
 }
 
 func newFeed(ix index.Index, view *view, log *slog.Logger) *feed {
-	return &feed{index: ix, view: view, log: log, watermark: newWatermark(), stall: make(chan struct{})}
+	return &feed{index: ix, view: view, log: log, stall: make(chan struct{})}
 }
 
 // stalled returns a channel that is closed after the first failure.
@@ -58,7 +59,7 @@ func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 			return nil
 		}
 	}
-	f.watermark.set(changes[len(changes)-1].Revision, nil)
+	f.applied.Advance(changes[len(changes)-1].Revision)
 	f.measure()
 	return nil
 }
@@ -68,17 +69,17 @@ func (f *feed) measure() {
 	if f.view == nil {
 		return
 	}
-	applied, _ := f.watermark.get()
-	telemetry.IndexLag("embedded", max(f.view.Revision(), applied)-applied)
+	applied := f.applied.Revision()
+	telemetry.IndexLag("embedded", max(f.view.Applied.Revision(), applied)-applied)
 }
 
 // failed records that the index is stuck, and logs the first failure.
 func (f *feed) failed(err error) {
-	applied, stuck := f.watermark.get()
+	applied, stuck := f.applied.State()
 	if stuck == nil {
 		f.log.Warn("the index is behind", "revision", applied, "err", err)
 	}
-	f.watermark.set(applied, err)
+	f.applied.Fail(err)
 	f.measure()
 	select {
 	case <-f.stall:

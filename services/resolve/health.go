@@ -33,11 +33,10 @@ func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 		Status:   schemas.StatusOK,
 		Version:  bus.Version,
 		Backends: r.deps.Backends,
-		Revision: r.view.Revision(),
+		Revision: r.view.Applied.Revision(),
 	}
 	if r.feed != nil {
-		applied, _ := r.feed.watermark.get()
-		h.Revision = min(h.Revision, applied)
+		h.Revision = min(h.Revision, r.feed.applied.Revision())
 	}
 	if stuck && h.Revision < bus.MinRevision(ctx) {
 		return schemas.Health{}, behind("index", bus.MinRevision(ctx), h.Revision)
@@ -75,7 +74,7 @@ func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
 func (r *Resolver) degraded() []string {
 	var said []string
 	if r.feed != nil {
-		if applied, stuck := r.feed.watermark.get(); stuck != nil {
+		if applied, stuck := r.feed.applied.State(); stuck != nil {
 			said = append(said, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, stuck))
 		}
 	}

@@ -65,8 +65,8 @@ func put(t testing.TB, c *catalog.Catalog, n int, record string) uint64 {
 
 func await(t testing.TB, view *view, revision uint64) {
 	t.Helper()
-	if err := view.WaitFor(soon(t), revision); err != nil {
-		t.Fatalf("revision %d is not applied, view at %d: %v", revision, view.Revision(), err)
+	if err := view.Applied.Wait(soon(t), revision); err != nil {
+		t.Fatalf("revision %d is not applied, view at %d: %v", revision, view.Applied.Revision(), err)
 	}
 }
 
@@ -274,8 +274,8 @@ func TestFollowPausedConsumer(t *testing.T) {
 		}
 	}
 	last := put(t, c, 2, `{"n":2}`)
-	if err := view.WaitFor(soon(t), last); err != nil {
-		t.Fatalf("at revision %d: %v", view.Revision(), err)
+	if err := view.Applied.Wait(soon(t), last); err != nil {
+		t.Fatalf("at revision %d: %v", view.Applied.Revision(), err)
 	}
 	if record, _ := view.Get(skill(2)); string(record) != `{"n":2}` {
 		t.Errorf("the record is %s", record)

@@ -1,20 +1,21 @@
 package catalog
 
 import (
-	"context"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
+
+	"cairn/services/internal/watermark"
 )
 
 // View stores a V for the newest revision of every record in memory. Apply,
 // usually called by Catalog.Follow, updates it. It is safe for concurrent use.
 type View[V any] struct {
+	Applied watermark.Watermark // advanced by Apply
+
 	mu          sync.RWMutex
 	collections map[collection]*records[V]
-	revision    uint64
-	advanced    chan struct{} // closed and replaced when revision grows
 }
 
 // collection identifies one tenant's records of one kind.
@@ -30,11 +31,11 @@ type records[V any] struct {
 
 // NewView returns a view of an empty log.
 func NewView[V any]() *View[V] {
-	return &View[V]{collections: map[collection]*records[V]{}, advanced: make(chan struct{})}
+	return &View[V]{collections: map[collection]*records[V]{}}
 }
 
 // Apply applies changes in ascending order of revision. values contains the value
-// of each change at the same index. Apply wakes the callers of WaitFor.
+// of each change at the same index.
 func (v *View[V]) Apply(changes []Change, values []V) {
 	if len(changes) == 0 {
 		return
@@ -46,9 +47,7 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 			v.apply(change, values[i])
 		}
 	}
-	v.revision = changes[len(changes)-1].Revision
-	close(v.advanced)
-	v.advanced = make(chan struct{})
+	v.Applied.Advance(changes[len(changes)-1].Revision)
 }
 
 func (v *View[V]) apply(change Change, value V) {
@@ -68,31 +67,6 @@ func (v *View[V]) apply(change Change, value V) {
 		r.added++
 	}
 	r.byID[id] = value
-}
-
-// Revision returns the watermark: the newest applied revision.
-func (v *View[V]) Revision() uint64 {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.revision
-}
-
-// WaitFor waits until the view has applied the revision. It returns the error of
-// ctx if ctx ends first.
-func (v *View[V]) WaitFor(ctx context.Context, revision uint64) error {
-	for {
-		v.mu.RLock()
-		reached, advanced := v.revision, v.advanced
-		v.mu.RUnlock()
-		if reached >= revision {
-			return nil
-		}
-		select {
-		case <-advanced:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // Get returns the value of the key's record, and whether there is one.

@@ -44,7 +44,7 @@ func TestViewApply(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", row.name, record, ok, row.want)
 		}
 	}
-	if got := view.Revision(); got != 6 {
+	if got := view.Applied.Revision(); got != 6 {
 		t.Errorf("revision %d, want 6", got)
 	}
 	if got := view.Len(schemas.KindSkill, ""); got != 1 {
@@ -55,22 +55,22 @@ func TestViewApply(t *testing.T) {
 	}
 }
 
-func TestWaitFor(t *testing.T) {
+func TestViewAdvances(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
-	if err := view.WaitFor(t.Context(), 0); err != nil {
+	if err := view.Applied.Wait(t.Context(), 0); err != nil {
 		t.Errorf("revision 0: %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := view.WaitFor(short, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if err := view.Applied.Wait(short, 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("revision not applied: %v", err)
 	}
 	var wg sync.WaitGroup
 	for want := range uint64(50) {
 		wg.Go(func() {
-			if err := view.WaitFor(soon(t), want); err != nil || view.Revision() < want {
-				t.Errorf("for %d: at %d, %v", want, view.Revision(), err)
+			if err := view.Applied.Wait(soon(t), want); err != nil || view.Applied.Revision() < want {
+				t.Errorf("for %d: at %d, %v", want, view.Applied.Revision(), err)
 			}
 		})
 	}

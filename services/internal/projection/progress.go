@@ -19,7 +19,8 @@ var (
 )
 
 // progress is the knowledge of which revisions are searchable: a watermark and the
-// revisions above it.
+// revisions above it. It is no watermark.Watermark: workers apply revisions out of
+// order, one that failed is not awaited, and another generation starts at 0.
 type progress struct {
 	mu         sync.Mutex
 	generation string

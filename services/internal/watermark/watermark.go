@@ -1,0 +1,87 @@
+// Package watermark waits for revisions of the catalog to be applied.
+package watermark
+
+import (
+	"context"
+	"sync"
+)
+
+// Watermark is the highest revision that a projection has applied, and the error
+// that it is stuck at, if any. The zero value is revision 0. It is safe for
+// concurrent use and must not be copied.
+type Watermark struct {
+	mu       sync.RWMutex
+	revision uint64
+	stuck    error
+	changed  chan struct{} // closed when the other fields change; nil: no caller of Wait
+}
+
+// Advance sets the revision, after the changes up to it have been applied. The
+// projection is no longer stuck.
+func (w *Watermark) Advance(revision uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revision = revision
+	w.set(nil)
+}
+
+// Fail records the error that the projection is stuck at.
+func (w *Watermark) Fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.set(err)
+}
+
+func (w *Watermark) set(stuck error) {
+	w.stuck = stuck
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// Revision returns the highest applied revision.
+func (w *Watermark) Revision() uint64 {
+	revision, _ := w.State()
+	return revision
+}
+
+// State returns the highest applied revision and the error that the projection is
+// stuck at, if any.
+func (w *Watermark) State() (revision uint64, stuck error) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.revision, w.stuck
+}
+
+// Wait returns nil once the revision is applied, the error that the projection is
+// stuck at, or the error of ctx.
+func (w *Watermark) Wait(ctx context.Context, revision uint64) error {
+	for {
+		changed, err := w.watch(revision)
+		if changed == nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watch returns the result of Wait, or a channel that is closed when there may be
+// one.
+func (w *Watermark) watch(revision uint64) (changed <-chan struct{}, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.revision >= revision:
+		return nil, nil
+	case w.stuck != nil:
+		return nil, w.stuck
+	case w.changed == nil:
+		w.changed = make(chan struct{})
+	}
+	return w.changed, nil
+}
