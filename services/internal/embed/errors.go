@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ollama/ollama/api"
+
+	"cairn/services/internal/breaker"
 )
 
 // ErrUnavailable is a transient failure: the server is unreachable, slow or
@@ -24,6 +26,16 @@ var errTooLong = fmt.Errorf("%w: too long", ErrRefused)
 
 // errTimeout is returned when a request timed out.
 var errTimeout = fmt.Errorf("%w: timeout", ErrUnavailable)
+
+// newBreaker returns a circuit breaker for a server of vectors.
+func newBreaker() *breaker.Breaker {
+	return breaker.New(breaker.Settings{
+		Failures:    3,
+		Failed:      func(err error) bool { return !errors.Is(err, ErrRefused) },
+		SlowAfter:   250 * time.Millisecond,
+		Unavailable: ErrUnavailable,
+	})
+}
 
 func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, fmt.Sprintf(format, args...))

@@ -159,7 +159,7 @@ func TestCanceledCaller(t *testing.T) {
 		reached <- struct{}{}
 		return ollamatest.Embedding{End: modeltest.Hang}
 	})
-	for range 4 { // more than failuresToOpen
+	for range 4 { // more than open the breaker
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-reached; cancel() }()
 		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.Canceled) || errors.Is(err, embed.ErrUnavailable) {
@@ -176,7 +176,7 @@ func TestShortTimeouts(t *testing.T) {
 	e := open(t, s, "all-minilm")
 	vectors(t, e, embed.Query, "red")
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
-	for range 4 { // more than failuresToOpen
+	for range 4 { // more than open the breaker
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, embed.ErrUnavailable) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
@@ -210,8 +210,8 @@ func TestCircuitBreaker(t *testing.T) {
 	}
 	asked, began := len(s.Embeds()), time.Now()
 	for range 100 {
-		if err := fail(); !strings.Contains(err.Error(), "left alone after failures, the last: ") {
-			t.Fatalf("got %v, want why it is left alone", err)
+		if err := fail(); !strings.Contains(err.Error(), "circuit breaker is open, the last failure was: ") {
+			t.Fatalf("got %v, want why the breaker is open", err)
 		}
 	}
 	if more, took := len(s.Embeds())-asked, time.Since(began); more > 0 || took > time.Second {

@@ -11,6 +11,7 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"cairn/bus/telemetry"
+	"cairn/services/internal/breaker"
 	"cairn/services/internal/ollamahost"
 )
 
@@ -21,7 +22,7 @@ type model struct {
 	client   *api.Client
 	known    atomic.Pointer[identity] // nil before the first vector
 	verified atomic.Int64             // Unix nanoseconds; 0: verify before the next call
-	guards   [2]*guard[[][]float32]   // by purpose
+	breakers [2]*breaker.Breaker      // by purpose
 	watched  atomic.Bool
 }
 
@@ -40,7 +41,7 @@ func openOllama(ctx context.Context, rawURL string) (*model, error) {
 	return &model{
 		settings: s,
 		client:   api.NewClient(s.base, &http.Client{Transport: transport}),
-		guards:   [2]*guard[[][]float32]{newGuard[[][]float32](), newGuard[[][]float32]()},
+		breakers: [2]*breaker.Breaker{newBreaker(), newBreaker()},
 	}, nil
 }
 
@@ -51,17 +52,19 @@ func (m *model) Space() Space {
 	return Space{Floor: m.floor}
 }
 
-func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
-	err := ctx.Err()
-	if err != nil || len(texts) == 0 {
-		return nil, err
+func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) (vectors [][]float32, err error) {
+	if ctx.Err() != nil || len(texts) == 0 {
+		return nil, ctx.Err()
 	}
-	g := m.guards[purpose]
-	var vectors [][]float32
-	if m.watched.Load() && !g.closed() {
-		err = g.why()
-	} else {
-		vectors, err = g.do(func() ([][]float32, error) { return m.embed(ctx, purpose, texts) })
+	b := m.breakers[purpose]
+	if m.watched.Load() { // which probes the server
+		err = b.Err()
+	}
+	if err == nil {
+		err = b.Do(ctx, func() (err error) {
+			vectors, err = m.embed(ctx, purpose, texts)
+			return err
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("embed %d texts with %s: %w", len(texts), m.name, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/services/internal/breaker"
 )
 
 const (
@@ -33,9 +34,9 @@ var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.
 // Cache stores vectors in a JetStream KV bucket, shared by all processes. It may be
 // used concurrently and needs no closing.
 type Cache struct {
-	nc    *nats.Conn
-	from  string // the subject of direct gets
-	guard *guard[map[string][]byte]
+	nc      *nats.Conn
+	from    string // the subject of direct gets
+	breaker *breaker.Breaker
 }
 
 // Setup creates the bucket, or upgrades one that exists, with as many copies.
@@ -54,9 +55,9 @@ func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
 		prefix = jetstream.DefaultAPIPrefix
 	}
 	return &Cache{
-		nc:    js.Conn(),
-		from:  strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
-		guard: newGuard[map[string][]byte](),
+		nc:      js.Conn(),
+		from:    strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
+		breaker: newBreaker(),
 	}, nil
 }
 
@@ -87,8 +88,8 @@ func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[str
 		return found
 	}
 	for some := range slices.Chunk(keys, maxGet) {
-		_, err := c.guard.do(func() (map[string][]byte, error) {
-			return found, limit(ctx, getTimeouts[purpose], func(ctx context.Context) error {
+		err := c.breaker.Do(ctx, func() error {
+			return limit(ctx, getTimeouts[purpose], func(ctx context.Context) error {
 				return c.fetch(ctx, some, found)
 			})
 		})

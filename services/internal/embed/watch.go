@@ -24,9 +24,9 @@ func (m *model) Check(ctx context.Context) error {
 }
 
 func (m *model) check(ctx context.Context) error {
-	for _, g := range m.guards {
-		if !g.closed() && (m.watched.Load() || !g.due()) {
-			return g.why()
+	for _, b := range m.breakers {
+		if err := b.Err(); err != nil && (m.watched.Load() || !b.Due()) {
+			return err
 		}
 	}
 	if id := m.known.Load(); id != nil {
@@ -76,16 +76,16 @@ func (m *model) watch(ctx context.Context) {
 // try probes the server when a probe is due. For queries it counts as available only
 // when it is fast enough.
 func (m *model) try(ctx context.Context) {
-	for purpose, g := range m.guards {
-		if !g.due() {
+	for purpose, b := range m.breakers {
+		if !b.Due() {
 			continue
 		}
-		_, _ = g.do(func() ([][]float32, error) { // the guard stores the error
+		_ = b.Do(ctx, func() error { // the breaker stores the error
 			err := m.load(ctx)
-			if err != nil || Purpose(purpose) != Query {
-				return nil, err
+			if err == nil && Purpose(purpose) == Query {
+				_, err = m.embed(ctx, Query, []string{sample})
 			}
-			return m.embed(ctx, Query, []string{sample})
+			return err
 		})
 	}
 }

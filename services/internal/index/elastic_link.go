@@ -8,25 +8,20 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/go-json-experiment/json"
-	"github.com/sony/gobreaker/v2"
 
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
+	"cairn/services/internal/breaker"
 )
 
 const (
-	// Consecutive failures that open the circuit breaker.
+	// failuresToOpen is the number of consecutive failures that opens the circuit breaker.
 	failuresToOpen = 5
-	// Interval of probes while the circuit breaker is open.
-	pause = 5 * time.Second
-	// breakerName is the circuit breaker's label in metrics.
-	breakerName = "elasticsearch"
 	// maxResponse bounds a response in bytes; a truncated one is invalid JSON.
 	maxResponse = 64 << 20
 )
@@ -37,8 +32,7 @@ type link struct {
 	client    *elastictransport.Client
 	transport *http.Transport
 	host      string
-	breaker   *gobreaker.CircuitBreaker[struct{}]
-	failure   atomic.Pointer[error] // the last error that the circuit breaker counted
+	breaker   *breaker.Breaker
 }
 
 func newLink(server *url.URL) (*link, error) {
@@ -55,22 +49,12 @@ func newLink(server *url.URL) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{client: client, transport: transport, host: server.Hostname()}
-	telemetry.CircuitState(breakerName, int(gobreaker.StateClosed))
-	l.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Timeout:       pause,
-		OnStateChange: func(_ string, _, now gobreaker.State) { telemetry.CircuitState(breakerName, int(now)) },
-		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failuresToOpen },
-		IsSuccessful:  func(err error) bool { return !down(err) },
-		IsExcluded:    func(err error) bool { return errors.Is(err, errCanceled) },
-	})
-	return l, nil
+	return &link{client, transport, server.Hostname(), breaker.New(breaker.Settings{
+		Backend: "elasticsearch", Failures: failuresToOpen, Failed: down, Unavailable: ErrUnavailable,
+	})}, nil
 }
 
-var (
-	errTimeout  = errors.New("timeout")
-	errCanceled = errors.New("request canceled")
-)
+var errTimeout = errors.New("timeout")
 
 // call sends req and decodes the response into answer. ErrUnavailable is transient;
 // a *statusError means that the request is invalid.
@@ -81,20 +65,13 @@ func (l *link) call(ctx context.Context, limit time.Duration, req esapi.Request,
 func (l *link) try(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
 	within, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	_, err := l.breaker.Execute(func() (struct{}, error) {
+	return classify(l.breaker.Do(ctx, func() error {
 		err := l.exchange(within, req, answer)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			err = fmt.Errorf("%w: %w", errCanceled, ctx.Err())
-		case err != nil && within.Err() != nil:
-			err = fmt.Errorf("%w: %s", context.Cause(within), limit)
+		if err != nil && within.Err() != nil {
+			return fmt.Errorf("%w: %s", context.Cause(within), limit)
 		}
-		if down(err) {
-			l.failure.Store(&err)
-		}
-		return struct{}{}, err
-	})
-	return l.classify(err)
+		return err
+	}))
 }
 
 func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) error {
@@ -121,18 +98,13 @@ func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) erro
 }
 
 // classify separates transient errors from permanent ones.
-func (l *link) classify(err error) error {
+func classify(err error) error {
 	var status *statusError
 	switch {
-	case err == nil, errors.Is(err, errCanceled):
+	case err == nil, errors.Is(err, breaker.ErrCanceled), errors.Is(err, ErrUnavailable):
 		return err
 	case errors.As(err, &status) && status.invalid():
 		return err
-	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
-		if last := l.failure.Load(); last != nil {
-			// The last failure is context, not the cause, so it is not wrapped.
-			return fmt.Errorf("%w: %w, the last failure was: %v", ErrUnavailable, err, *last)
-		}
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
@@ -140,10 +112,7 @@ func (l *link) classify(err error) error {
 // down reports whether err indicates a failed server; a rejected request does not.
 func down(err error) bool {
 	var status *statusError
-	if errors.As(err, &status) {
-		return status.code >= http.StatusInternalServerError
-	}
-	return err != nil && !errors.Is(err, errCanceled)
+	return !errors.As(err, &status) || status.code >= http.StatusInternalServerError
 }
 
 func (l *link) close() { l.transport.CloseIdleConnections() }
