@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cairn/schemas"
+	"cairn/services/internal/member"
 )
 
 // skill stores the record with the default domain derived from its id.
@@ -13,7 +14,7 @@ func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas
 	if f.Domain == "" {
 		domain, _, _ := strings.Cut(f.SkillID, ".")
 		var err error
-		if record, err = with(record, "domain", domain); err != nil {
+		if record, err = member.Append(record, member.Member{Name: "domain", Value: domain}); err != nil {
 			return schemas.SkillRegistered{}, err
 		}
 	}
@@ -27,7 +28,7 @@ func (r registry) agent(ctx context.Context, req schemas.RegisterAgent) (schemas
 	f, record := req.AgentData.Fields, []byte(req.AgentData.Raw)
 	if req.SkillIDs != nil {
 		var err error
-		if record, err = with(record, "skill_ids", req.SkillIDs); err != nil {
+		if record, err = member.Append(record, member.Member{Name: "skill_ids", Value: req.SkillIDs}); err != nil {
 			return schemas.AgentRegistered{}, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/member"
 )
 
 // facts are the fields by which records are selected.
@@ -87,6 +88,7 @@ func contextBuilder(c catalog.Change) (taken, error) {
 	}
 	t := linked(c, facts{domain: b.Domain, contextType: b.ContextType},
 		graph.Fields{Domain: b.Domain, Tools: b.ToolIDs, Skills: b.SkillIDs})
-	t.record, err = complete(c.Record, []member{{"context_type", `""`}, {"tool_ids", `[]`}, {"instructions", `""`}})
+	t.record, err = member.Default(c.Record, member.Member{Name: "context_type", Value: ""},
+		member.Member{Name: "tool_ids", Value: []string{}}, member.Member{Name: "instructions", Value: ""})
 	return t, err
 }

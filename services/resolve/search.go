@@ -12,6 +12,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
+	"cairn/services/internal/member"
 )
 
 // beyond is the number of additional hits to request, because an outdated index may
@@ -37,7 +38,8 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.QueryOptions, hits)}
 	for _, h := range hits {
-		record, err := scored(h.record, jsontext.Value(strconv.FormatFloat(h.hit.Score, 'f', -1, 64)))
+		score := jsontext.Value(strconv.FormatFloat(h.hit.Score, 'f', -1, 64)) // without an exponent
+		record, err := member.Prepend(h.record, member.Member{Name: "score", Value: score})
 		if err != nil {
 			return nil, fmt.Errorf("add the score to %s: %w", keyOf(h.node), err)
 		}

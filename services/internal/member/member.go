@@ -1,0 +1,114 @@
+// Package member edits the members of JSON objects. Other members keep their order
+// and their text, apart from white space. An object is a valid JSON object, such as
+// a record of the catalog; the result for any other text is undefined.
+package member
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Member is a member of a JSON object.
+type Member struct {
+	Name  string
+	Value any // encoded as by json.Marshal
+}
+
+// Append returns the object with m as its last member, in place of any of that name.
+func Append(object []byte, m Member) ([]byte, error) {
+	return edit(object, nil, []Member{m})
+}
+
+// Prepend returns the object with m as its first member, in place of any of that
+// name.
+func Prepend(object []byte, m Member) ([]byte, error) {
+	if bytes.Contains(object, []byte(m.Name)) || bytes.IndexByte(object, '\\') >= 0 {
+		return edit(object, []Member{m}, nil)
+	}
+	// No member has that name, so the members can be copied.
+	value, err := json.Marshal(m.Value)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, len(m.Name)+len(value)+len(object)+len(`{"":,`))
+	b, err = jsontext.AppendQuote(append(b, '{'), m.Name)
+	b = append(append(b, ':'), value...)
+	rest := bytes.TrimLeft(bytes.TrimSpace(object)[1:], " \t\r\n")
+	if rest[0] != '}' {
+		b = append(b, ',')
+	}
+	return append(b, rest...), err
+}
+
+// Default returns the object with those of the members that are absent or null as
+// its first ones.
+func Default(object []byte, members ...Member) ([]byte, error) {
+	var has map[string]jsontext.Value
+	if err := json.Unmarshal(object, &has); err != nil {
+		return nil, err
+	}
+	var missing []Member
+	for _, m := range members {
+		if value, ok := has[m.Name]; !ok || value.Kind() == jsontext.KindNull {
+			missing = append(missing, m)
+		}
+	}
+	if len(missing) == 0 {
+		return object, nil
+	}
+	return edit(object, missing, nil)
+}
+
+// edit returns the object with the members first and last, in place of any of their
+// names.
+func edit(object []byte, first, last []Member) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := jsontext.NewEncoder(&b, jsontext.PreserveRawStrings(true))
+	decoder := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, err
+	}
+	_ = encoder.WriteToken(jsontext.BeginObject) // writing to a buffer does not fail
+	if err := write(encoder, first); err != nil {
+		return nil, err
+	}
+	replaced := map[string]bool{}
+	for _, m := range slices.Concat(first, last) {
+		replaced[m.Name] = true
+	}
+	for decoder.PeekKind() != jsontext.KindEndObject {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		keep := !replaced[name.String()]
+		if keep {
+			_ = encoder.WriteToken(name)
+		}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if keep {
+			_ = encoder.WriteValue(value)
+		}
+	}
+	if err := write(encoder, last); err != nil {
+		return nil, err
+	}
+	_ = encoder.WriteToken(jsontext.EndObject)
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+func write(encoder *jsontext.Encoder, members []Member) error {
+	for _, m := range members {
+		_ = encoder.WriteToken(jsontext.String(m.Name))
+		if err := json.MarshalEncode(encoder, m.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
