@@ -292,8 +292,10 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	listen(t, conn, before, 0)
 	var breaking sync.WaitGroup
 	breaking.Go(func() {
-		for range bus.Analyze.Run(t.Context(), conn, broken, anything) {
-			continue
+		for _, err := range bus.Analyze.Run(t.Context(), conn, broken, anything) {
+			if err != nil {
+				return
+			}
 		}
 	})
 	<-amid

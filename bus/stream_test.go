@@ -87,11 +87,17 @@ func TestStreamIsCanceledOnDisconnect(t *testing.T) {
 		ended <- ctx.Err()
 		return ctx.Err()
 	})
-	for range bus.Analyze.Call(t.Context(), conn, question("{}")) {
+	for _, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	select {
-	case <-ended:
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
 	case <-time.After(time.Second):
 		t.Fatal("the worker runs a second after the client disconnected")
 	}

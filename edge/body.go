@@ -98,9 +98,9 @@ func (x *exchange) receive(size, limit int) ([]byte, error) {
 		_ = control.SetReadDeadline(earlier(deadline, time.Now().Add(bodyGrace+time.Duration(part-len(body))*time.Second/bodyRate)))
 		var err error
 		switch body, err = fill(x.r.Body, body); {
-		case err == io.EOF && !declared:
+		case errors.Is(err, io.EOF) && !declared:
 			return body, nil
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF
 		case err != nil:
 			return nil, err
@@ -168,7 +168,7 @@ func (x *exchange) discardBody() {
 	}
 	if x.r.ContentLength <= maxReusedRest {
 		_ = control.SetReadDeadline(time.Now().Add(restTimeout)) // fails where deadlines are not supported
-		if _, err := io.CopyN(io.Discard, x.r.Body, maxReusedRest+1); err == io.EOF {
+		if _, err := io.CopyN(io.Discard, x.r.Body, maxReusedRest+1); errors.Is(err, io.EOF) {
 			_ = control.SetReadDeadline(time.Time{})
 			return
 		}

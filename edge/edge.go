@@ -11,13 +11,13 @@ import (
 // of success; the errors are those that the contract names for the route alone.
 func routes(analysis bus.Stream[schemas.Analysis]) []route {
 	return []route{
-		get("/health", health(), 200, "Health of Cairn and its services"),
-		get("/health/live", live(), 200, "Liveness of this process"),
-		get("/health/ready", ready(), 200, "Readiness: NATS is connected, at least one service has a worker, and the edge is not shutting down"),
-		get(metricsPath, metrics(), 200, "Metrics of this process in the Prometheus text format"),
+		get("/health", health(), "Health of Cairn and its services"),
+		get("/health/live", live(), "Liveness of this process"),
+		get("/health/ready", ready(), "Readiness: NATS is connected, at least one service has a worker, and the edge is not shutting down"),
+		get(metricsPath, metrics(), "Metrics of this process in the Prometheus text format"),
 
 		post("/tags/write", forward(bus.WriteTag), 201, "Store the tag of a request", schemas.ErrTagExists),
-		get("/tags/{request_id}", fromURL(bus.ReadTag), 200, "The tag of a request", schemas.ErrTagNotFound),
+		get("/tags/{request_id}", fromURL(bus.ReadTag), "The tag of a request", schemas.ErrTagNotFound),
 		remove("/tags/{request_id}", fromURL(bus.DeleteTag), 204, "Delete the tag of a request; succeeds if there is none"),
 
 		post("/register/skill", forward(bus.RegisterSkill), 200, "Register or replace a skill"),
@@ -38,21 +38,21 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		post("/resolve/template", fresh(forward(bus.ResolveTemplate)), 200, "The template of a skill", schemas.ErrSkillNotFound, schemas.ErrTemplateNotFound),
 		post("/resolve/guardrail", fresh(forward(bus.ResolveGuardrail)), 200, "The guardrails of a skill", schemas.ErrSkillNotFound),
 
-		get("/skills", fresh(fromURL(bus.ListSkills)), 200, "Active skills, ordered by id, in pages"),
-		get("/tools", fresh(fromURL(bus.ListTools)), 200, "Active tools, ordered by id, in pages"),
+		get("/skills", fresh(fromURL(bus.ListSkills)), "Active skills, ordered by id, in pages"),
+		get("/tools", fresh(fromURL(bus.ListTools)), "Active tools, ordered by id, in pages"),
 
 		post("/search/playbooks", notImplemented(), 501, "Not implemented"),
 		post("/answer/knowledge", notImplemented(), 501, "Not implemented"),
 		post("/resolve/domain_knowledge", notImplemented(), 501, "Not implemented"),
 
 		post("/api/v1/analyze", events(analysis), 200, "Analyze an estate; responds with a stream of events"),
-		get("/api/v1/analyze/{run}", resume(analysis), 200, "Resume an analysis: its events after Last-Event-ID; 204 if that was the last", schemas.ErrRunNotFound),
+		get("/api/v1/analyze/{run}", resume(analysis), "Resume an analysis: its events after Last-Event-ID; 204 if that was the last", schemas.ErrRunNotFound),
 		remove("/api/v1/analyze/{run}", stop(analysis), 204, "Cancel an analysis; succeeds if it has ended"),
 
-		get("/openapi.json", openAPI(), 200, "The OpenAPI 3.1 description of this interface"),
-		get("/docs", manualPage(func(d description) []byte { return d.index }), 200, "Table of contents of the manual and error codes, as HTML"),
-		get("/docs/reference", manualPage(func(d description) []byte { return d.reference }), 200, "The HTTP reference as HTML"),
-		get("/docs/search", searchManual(), 200, "Sections of the manual that contain all words of a query, as HTML"),
-		get("/docs/{page}", readManual(), 200, "A page of the manual as HTML", schemas.ErrUnknownPath),
+		get("/openapi.json", openAPI(), "The OpenAPI 3.1 description of this interface"),
+		get("/docs", manualPage(func(d description) []byte { return d.index }), "Table of contents of the manual and error codes, as HTML"),
+		get("/docs/reference", manualPage(func(d description) []byte { return d.reference }), "The HTTP reference as HTML"),
+		get("/docs/search", searchManual(), "Sections of the manual that contain all words of a query, as HTML"),
+		get("/docs/{page}", readManual(), "A page of the manual as HTML", schemas.ErrUnknownPath),
 	}
 }

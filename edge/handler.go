@@ -135,7 +135,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (x *exchange) handle() {
 	defer func() {
 		switch p := recover(); {
-		case p == http.ErrAbortHandler:
+		case p == http.ErrAbortHandler: //nolint:errorlint // net/http compares the value
 			panic(p)
 		case p != nil && x.status != 0: // the response has begun
 			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))

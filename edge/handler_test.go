@@ -31,7 +31,7 @@ func TestPanics(t *testing.T) {
 			t.Parallel()
 			var lines bytes.Buffer
 			e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
-			r := get("/panic", action{answer: c.answer}, http.StatusOK, "")
+			r := get("/panic", action{answer: c.answer}, "")
 			e.table[e.mux.Path(r.path).Methods(r.method)] = &r
 			server := httptest.NewServer(e)
 			status, body := asked(t, server, "/panic")

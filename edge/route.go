@@ -46,8 +46,8 @@ type action struct {
 // takesBody reports whether the request is in the body.
 func (r route) takesBody() bool { return r.request != nil && !r.inURL }
 
-func get(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodGet, path, a, status, summary, errors, telemetry.NewRoute(http.MethodGet, path, status), nil}
+func get(path string, a action, summary string, errors ...*schemas.Error) route {
+	return route{http.MethodGet, path, a, http.StatusOK, summary, errors, telemetry.NewRoute(http.MethodGet, path, http.StatusOK), nil}
 }
 
 func post(path string, a action, status int, summary string, errors ...*schemas.Error) route {

@@ -86,7 +86,7 @@ func TestDrainTimeout(t *testing.T) {
 		<-ended
 		return schemas.TagFound{}, nil
 	}))
-	r := f.stream(t, t.Context())
+	r := f.stream(t.Context(), t)
 	r.until(t, "event: text_delta")
 	waiting := make(chan answer)
 	go func() { waiting <- f.ask(t, "GET", "/tags/r", nil) }()
@@ -143,7 +143,7 @@ func TestNATSGoesAndComesBack(t *testing.T) {
 	inFlight := make(chan answer)
 	go func() { inFlight <- f.ask(t, "GET", "/tags/slow", nil) }()
 	<-began
-	r := f.stream(t, t.Context())
+	r := f.stream(t.Context(), t)
 	r.until(t, "event: text_delta")
 
 	server.Stop()

@@ -125,7 +125,7 @@ type reading struct {
 }
 
 // stream requests an analysis and reads the header of the response.
-func (f *front) stream(t testing.TB, ctx context.Context) reading {
+func (f *front) stream(ctx context.Context, t testing.TB) reading {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
 	must(t, err)
@@ -214,7 +214,7 @@ func TestEventsArriveAsTheyCome(t *testing.T) {
 		}
 		return nil
 	})
-	r := f.stream(t, t.Context())
+	r := f.stream(t.Context(), t)
 	for i := range 3 {
 		r.until(t, fmt.Sprintf(`data: {"text":"%d"}`, i))
 		next <- struct{}{}
@@ -252,7 +252,7 @@ func TestSilenceIsBrokenByComments(t *testing.T) {
 		<-next
 		return schemas.ErrUnavailable
 	})
-	r := f.stream(t, t.Context()) // the header is sent before the first event
+	r := f.stream(t.Context(), t) // the header is sent before the first event
 	r.until(t, ": alive")
 	r.until(t, ": alive")
 	next <- struct{}{}
@@ -271,7 +271,7 @@ func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 		<-next
 		return schemas.ErrUnavailable.Because("the model is away")
 	})
-	r := f.stream(t, t.Context())
+	r := f.stream(t.Context(), t)
 	r.until(t, ": alive")
 	close(next)
 	r.until(t, "event: error")

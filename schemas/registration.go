@@ -79,6 +79,8 @@ type Template struct {
 }
 
 // Requests that register a record of each kind.
+//
+//nolint:revive // the comment of the group is the comment of each type
 type (
 	RegisterSkill struct {
 		Record Record[Skill] `json:"record"`
@@ -114,6 +116,8 @@ type Registered struct {
 func (r Registered) CatalogRevision() uint64 { return r.Revision }
 
 // Responses to the registration of each kind.
+//
+//nolint:revive // the comment of the group is the comment of each type
 type (
 	SkillRegistered struct {
 		SkillID string `json:"skill_id"`

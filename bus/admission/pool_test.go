@@ -9,11 +9,11 @@ import (
 	"cairn/bus/admission"
 )
 
-// acquireAll acquires n units at a time for the tenant until the pool refuses, and
-// returns the total.
-func acquireAll(p *admission.Pool, tenant string, n int64) (total int64) {
-	for p.Acquire(tenant, n) {
-		total += n
+// acquireAll acquires units for the tenant until the pool refuses, and returns how
+// many.
+func acquireAll(p *admission.Pool, tenant string) (total int64) {
+	for p.Acquire(tenant, 1) {
+		total++
 	}
 	return total
 }
@@ -21,17 +21,17 @@ func acquireAll(p *admission.Pool, tenant string, n int64) (total int64) {
 func TestPoolSharesCapacity(t *testing.T) {
 	t.Parallel()
 	p := admission.NewPool(1000)
-	if got := acquireAll(p, "noisy", 1); got != 800 {
+	if got := acquireAll(p, "noisy"); got != 800 {
 		t.Errorf("a tenant that is alone got %d of 1000, want 800", got)
 	}
-	if got := acquireAll(p, "quiet", 1); got < 100 {
+	if got := acquireAll(p, "quiet"); got < 100 {
 		t.Errorf("a second tenant got %d of the 200 that are free, want at least 100", got)
 	}
 	if !p.Acquire("third", 1) {
 		t.Error("a tenant that holds nothing was refused")
 	}
 	p.Release("noisy", 800)
-	if got := acquireAll(p, "quiet", 1); got < 400 {
+	if got := acquireAll(p, "quiet"); got < 400 {
 		t.Errorf("after the first tenant left, the second got %d more, want at least 400", got)
 	}
 }
@@ -61,7 +61,7 @@ func TestPoolNeverExceedsCapacity(t *testing.T) {
 func TestWaitingTenantThatHoldsTheLeastIsNext(t *testing.T) {
 	t.Parallel()
 	p := admission.NewPool(5)
-	if got := acquireAll(p, "noisy", 1); got != 4 {
+	if got := acquireAll(p, "noisy"); got != 4 {
 		t.Fatalf("got %d of 5, want 4", got)
 	}
 	if !p.Acquire("quiet", 1) {

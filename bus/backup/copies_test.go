@@ -40,7 +40,7 @@ func TestRestoreKeepsAsManyCopies(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conn := startCluster(t)
-	for attempt := error(context.Canceled); attempt != nil; {
+	for attempt := context.Canceled; attempt != nil; {
 		brief, done := context.WithTimeout(ctx, 2*time.Second) // the cluster does not respond before it has a leader
 		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Copies{Replicas: 3}, func(*jetstream.StreamConfig) {})
 		done()

@@ -75,7 +75,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 	go func() { p.done <- p.Wait() }()
 	t.Cleanup(func() {
 		_ = p.Process.Kill() // fails if the process has exited
-		<-p.done
+		_ = <-p.done
 	})
 	return p
 }

@@ -35,7 +35,7 @@ type cluster struct {
 }
 
 // newCluster allocates addresses and links for the nodes. It starts none of them.
-func newCluster(ctx context.Context, program, dir string) (*cluster, error) {
+func newCluster(program, dir string) (*cluster, error) {
 	c := &cluster{program: program, dir: dir}
 	for i := range nodes {
 		for _, at := range []*string{&c.https[i], &c.natss[i], &c.routs[i]} {

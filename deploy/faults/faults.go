@@ -59,7 +59,7 @@ const (
 
 // Run injects faults as configured by o and checks the history.
 func Run(ctx context.Context, o Options) (r Result, err error) {
-	c, err := newCluster(ctx, o.Program, o.Dir)
+	c, err := newCluster(o.Program, o.Dir)
 	if err != nil {
 		return r, err
 	}

@@ -257,7 +257,10 @@ func TestDisconnectCancelsModel(t *testing.T) {
 	conn := bustest.Open(t)
 	m, server := scripted(t, modeltest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
 	serve(t, conn, m, "")
-	for range bus.Analyze.Call(t.Context(), conn, ask("how many?")) {
+	for _, err := range bus.Analyze.Call(t.Context(), conn, ask("how many?")) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	select {

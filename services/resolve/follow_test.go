@@ -118,8 +118,8 @@ func TestQuarantine(t *testing.T) {
 				t.Errorf("health: got %+v, %v, want it to name 4 records", h, err)
 			}
 			w.records(record{skill, "", `{"skill_id":"net.bad"}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
-			w.remove(skill, "", "net.worse")
-			w.remove(skill, "", "net.null")
+			w.removeSkill("net.worse")
+			w.removeSkill("net.null")
 			if h, err := w.health(w.ctx()); err != nil || h.Status != schemas.StatusOK {
 				t.Errorf("health once they are replaced: got %+v, %v", h, err)
 			}
@@ -218,7 +218,7 @@ func TestRestart(t *testing.T) {
 	library(first)
 	first.records(record{tool, "", `{"tool_id":"p.s.one"}`},
 		record{skill, "", `{"skill_id":"net.vlan","purpose":"Audit virtual networks","tool_ids":["p.s.one"]}`})
-	first.remove(skill, "", "net.route")
+	first.removeSkill("net.route")
 	first.server.Stop()
 
 	second := start()

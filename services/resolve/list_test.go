@@ -75,7 +75,7 @@ func TestCursorIsStableUnderWrites(t *testing.T) {
 	got := w.pages("acme", 2, func(int) {
 		w.put(skill, "", "a.1", `{"skill_id":"a.1"}`)     // before the cursor: not included
 		w.put(skill, "", "e.1", `{"skill_id":"e.1"}`)     // after the cursor: included
-		w.remove(skill, "", "d.1")                        // the id of the cursor
+		w.removeSkill("d.1")                              // the id of the cursor
 		w.put(skill, "acme", "g.1", `{"skill_id":"g.1"}`) // the tenant now has a record
 	})
 	want := [][]string{{"b.1", "d.1"}, {"e.1", "f.1"}, {"h.1"}}

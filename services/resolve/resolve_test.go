@@ -99,9 +99,9 @@ func (w *world) put(kind, tenant, id, record string) uint64 {
 	return revision
 }
 
-func (w *world) remove(kind, tenant, id string) {
+func (w *world) removeSkill(id string) {
 	w.t.Helper()
-	revision, err := w.catalog.Delete(w.t.Context(), catalog.Key{Kind: kind, Tenant: tenant, ID: id})
+	revision, err := w.catalog.Delete(w.t.Context(), catalog.Key{Kind: schemas.KindSkill, ID: id})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func TestRemovedSkill(t *testing.T) {
 	w := newWorld(t)
 	library(w)
 	w.serve()
-	w.remove(skill, "", "net.vlan")
+	w.removeSkill("net.vlan")
 	if hits, err := w.search("", "audit virtual networks"); !errors.Is(err, schemas.ErrSkillNotFound) {
 		t.Errorf("search: got %v, %v, want %v", hits, err, schemas.ErrSkillNotFound)
 	}

@@ -31,9 +31,9 @@ func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
 	return s
 }
 
-func connect(t testing.TB, s *server.Server, options ...nats.Option) jetstream.JetStream {
+func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect("", append(options, nats.InProcessServer(s))...)
+	nc, err := nats.Connect("", nats.InProcessServer(s))
 	if err != nil {
 		t.Fatal(err)
 	}

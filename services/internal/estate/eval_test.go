@@ -42,7 +42,7 @@ func TestStatsQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // opened for reading
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	estates := map[string]*estate.Estate{}

@@ -49,7 +49,7 @@ func (g *Graph) back(n Node, predicate, kind string, yield func(id string) bool)
 	}
 	prefix := kind + separator + n.Tenant + separator
 	quads := g.store.QuadIterator(quad.Object, start)
-	defer quads.Close()
+	defer func() { _ = quads.Close() }() // in memory
 	for quads.Next(context.Background()) {
 		q := quads.Result()
 		if g.store.QuadDirection(q, quad.Predicate) != by || g.isRetired(q.Key()) {

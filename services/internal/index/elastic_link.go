@@ -82,7 +82,7 @@ func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) erro
 	if err != nil {
 		return &connectionError{err}
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }() // the body was read
 	status = res.StatusCode
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse))
 	if err != nil {

@@ -243,7 +243,7 @@ func ask(t testing.TB, method, url, body string, answer any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }() // the body was read
 	if res.StatusCode >= http.StatusMultipleChoices {
 		t.Fatalf("%s %s: status %s", method, url, res.Status)
 	}

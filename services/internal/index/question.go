@@ -11,6 +11,7 @@ import (
 // Method selects what a search compares.
 type Method string
 
+// The methods.
 const (
 	Hybrid Method = "hybrid" // words and vectors; the default
 	Text   Method = "text"   // words only, nothing is embedded

@@ -56,7 +56,7 @@ func CheckError(t testing.TB, err, is error, text string) {
 		t.Fatalf("error %v, want one containing %q", err, text)
 	}
 	for _, sentinel := range []error{model.ErrUnavailable, model.ErrTooLong} {
-		if got, want := errors.Is(err, sentinel), sentinel == is; got != want {
+		if got, want := errors.Is(err, sentinel), errors.Is(is, sentinel); got != want {
 			t.Errorf("errors.Is(%q, %q) = %v, want %v", err, sentinel, got, want)
 		}
 	}

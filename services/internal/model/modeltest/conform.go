@@ -33,7 +33,10 @@ func Conform(t *testing.T, open Open) {
 	t.Run("breaking the loop stops the model", func(t *testing.T) {
 		t.Parallel()
 		m := open(t, "", Turn{Text: []string{"a"}, End: Hang})
-		for range m.Next(t.Context(), Question()) {
+		for _, err := range m.Next(t.Context(), Question()) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			break
 		}
 		Await(t, m.Disconnects, "the disconnect")

@@ -78,7 +78,7 @@ func readQuestions(t *testing.T, dir string) []question {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // opened for reading
 	var out []question
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var q question
@@ -109,7 +109,7 @@ func gunzip(tb testing.TB, path string) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // opened for reading
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		tb.Fatal(err)

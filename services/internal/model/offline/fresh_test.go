@@ -49,7 +49,7 @@ func freshQuestions(tb testing.TB) (out []freshQuestion) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // opened for reading
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var q freshQuestion
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {

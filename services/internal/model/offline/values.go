@@ -121,17 +121,23 @@ func (f *field) valueMatches(q []word, x *index) []match {
 			out = append(out, *m)
 		}
 	}
-	for i, m := range out {
-		n := 0
-		for _, v := range m.values {
-			n += v.Count
-		}
-		out[i].score += 0.04 * min(6, math.Log1p(float64(n)))
-		if m.bland(q) {
-			out[i].score *= 0.5
-		}
+	for i := range out {
+		out[i].weigh(q)
 	}
 	return out
+}
+
+// weigh adjusts the score of a match of values: up for frequent ones, down for common
+// words.
+func (m *match) weigh(q []word) {
+	n := 0
+	for _, v := range m.values {
+		n += v.Count
+	}
+	m.score += 0.04 * min(6, math.Log1p(float64(n)))
+	if m.bland(q) {
+		m.score *= 0.5
+	}
 }
 
 // bland reports whether a value is a common word that may match by chance.

@@ -44,7 +44,7 @@ func explain(err error) error {
 	case errors.As(err, &signin), errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	default: // a line of the stream: an error of the server, or malformed JSON
-		return fmt.Errorf("%w: %.300s", served.ErrServer, err)
+		return fmt.Errorf("%w: %.300s", served.ErrServer, err.Error())
 	}
 }
 

@@ -166,7 +166,10 @@ func TestRealDisconnectStopsModel(t *testing.T) {
 	m := open(t, "ollama://"+realHost(t)+"/scripted-slow-loop?first_chunk=20s&num_ctx=2048")
 	// The disconnect may lose a slot; unloading frees it.
 	defer unload(t, "scripted-slow-loop")
-	for range m.Next(t.Context(), scripted("hello")) {
+	for _, err := range m.Next(t.Context(), scripted("hello")) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	began := time.Now()

@@ -49,7 +49,7 @@ func (c *client) models(ctx context.Context) ([]modelInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }() // the body was read
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxList))
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (c *client) stream(ctx context.Context, req request) iter.Seq2[chunk, error
 			yield(chunk{}, err)
 			return
 		}
-		defer res.Body.Close()
+		defer func() { _ = res.Body.Close() }() // the body was read
 		for event, err := range sse.Read(io.LimitReader(res.Body, maxStream), &sse.ReadConfig{MaxEventSize: maxEvent}) {
 			if strings.HasPrefix(event.Data, "[DONE]") {
 				return
@@ -115,7 +115,7 @@ func (c *client) do(ctx context.Context, method, path string, body any) (*http.R
 		return nil, err
 	}
 	if res.StatusCode/100 != 2 {
-		defer res.Body.Close()
+		defer func() { _ = res.Body.Close() }() // the body was read
 		return nil, readStatusError(res)
 	}
 	return res, nil

@@ -36,7 +36,7 @@ func explain(err error) error {
 	case errors.Is(err, served.ErrServer):
 		return err
 	default: // the stream is malformed
-		return fmt.Errorf("%w: %.300s", served.ErrServer, err)
+		return fmt.Errorf("%w: %.300s", served.ErrServer, err.Error())
 	}
 }
 
