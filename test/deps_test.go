@@ -40,6 +40,7 @@ var packageRules = []binding{
 	{"a service imports no other service", "services/render", []string{"schemas", "bus", "services/internal"}},
 	{"only services imports all services", "services", []string{"schemas", "bus", "services"}},
 	{"deploy/load imports no package of this module", "deploy/load", nil},
+	{"deploy/internal/output imports no package of this module", "deploy/internal/output", nil},
 	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }

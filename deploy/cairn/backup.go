@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/backup"
+	"cairn/deploy/internal/output"
 )
 
 // backupCommands writes and restores backups.
@@ -118,12 +119,12 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 // say prints a summary.
 func (k *backupCommands) say(out io.Writer, verb string, s backup.Summary) error {
 	if k.json {
-		return writeJSON(out, s)
+		return output.JSON(out, s)
 	}
-	t := newTable(out)
-	t.row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))
+	t := output.NewTable(out)
+	t.Row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))
 	for _, b := range s.Buckets {
-		t.row("  "+b.Name, fmt.Sprint(s.Entries[b.Name]))
+		t.Row("  "+b.Name, fmt.Sprint(s.Entries[b.Name]))
 	}
-	return t.write()
+	return t.Write()
 }

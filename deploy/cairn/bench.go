@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/output"
 	"cairn/deploy/load"
 )
 
@@ -214,7 +215,7 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 // say prints r and writes the files of --json and --html.
 func (b *bench) say(r *load.Result) error {
 	return errors.Join(printLoad(b.out, r),
-		written(b.files[0], func(w io.Writer) error { return writeJSON(w, r) }),
+		written(b.files[0], func(w io.Writer) error { return output.JSON(w, r) }),
 		written(b.files[1], r.WriteHTML))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/faults"
+	"cairn/deploy/internal/output"
 )
 
 // benchFaults injects faults into a cluster and checks the consistency of the responses.
@@ -78,18 +79,18 @@ func (b *benchFaults) run(ctx context.Context, out io.Writer) (err error) {
 
 // printFaults prints the injected faults and the results of the checks.
 func printFaults(out io.Writer, r faults.Result) error {
-	t := newTable(out)
-	t.row("FAULT", "AT", "OTHER NODES", "FAILED", "P99", "LONGEST OUTAGE")
+	t := output.NewTable(out)
+	t.Row("FAULT", "AT", "OTHER NODES", "FAILED", "P99", "LONGEST OUTAGE")
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 	for _, f := range r.Faults {
 		what, at := f.What, seconds(f.At)
 		for _, kind := range faults.Kinds() {
 			e := f.Effects[kind]
-			t.row(what, at, kind, fmt.Sprintf("%d of %d", e.Failed, e.Asked), seconds(e.P99), seconds(e.None))
+			t.Row(what, at, kind, fmt.Sprintf("%d of %d", e.Failed, e.Asked), seconds(e.P99), seconds(e.None))
 			what, at = "", ""
 		}
 	}
-	t.row()
+	t.Row()
 	for _, line := range []struct {
 		what  string
 		count int
@@ -97,8 +98,8 @@ func printFaults(out io.Writer, r faults.Result) error {
 		{"tag operations", r.Operations}, {"writes", r.Writes}, {"reads", r.Reads}, {"rejected", r.Refused},
 		{"unknown outcome", r.Unknown}, {"acknowledged registrations", r.Registers}, {"lost registrations", len(r.Lost)},
 	} {
-		t.row(line.what, strconv.Itoa(line.count))
+		t.Row(line.what, strconv.Itoa(line.count))
 	}
-	t.row("linearizable", string(r.Verdict))
-	return t.write()
+	t.Row("linearizable", string(r.Verdict))
+	return t.Write()
 }

@@ -3,31 +3,30 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
+	"cairn/deploy/internal/output"
 	"cairn/deploy/load"
 )
 
 // printLoad writes r as text.
 func printLoad(out io.Writer, r *load.Result) error {
-	t := newTable(out)
-	t.row(summaryOf(r))
-	t.row(placeOf(r.Environment))
-	t.row("")
-	t.row("operation", "count", "rate/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "rejected", "errors")
+	t := output.NewTable(out)
+	t.Row(summaryOf(r))
+	t.Row(placeOf(r.Environment))
+	t.Row("")
+	t.Row("operation", "count", "rate/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "rejected", "errors")
 	for _, m := range r.Operations {
 		l := m.Latency
-		t.row(m.Operation, fmt.Sprint(m.Count), fmt.Sprintf("%.1f", m.Rate()),
+		t.Row(m.Operation, fmt.Sprint(m.Count), fmt.Sprintf("%.1f", m.Rate()),
 			short3(l.At(50)), short3(l.At(90)), short3(l.At(99)), short3(l.At(99.9)), short3(l.Max()),
 			fmt.Sprint(m.Refused()), errorsOf(m))
 	}
-	t.row("")
+	t.Row("")
 	for _, note := range r.Notes {
-		t.row(note)
+		t.Row(note)
 	}
-	return t.write()
+	return t.Write()
 }
 
 // summaryOf returns the load of r on one line.
@@ -41,20 +40,12 @@ func summaryOf(r *load.Result) string {
 
 // placeOf returns the environment of the measurement on one line.
 func placeOf(e load.Environment) string {
-	text := strings.Join(append([]string{"Cairn " + e.Version + " at " + e.URL}, backendList(e.Backends)...), ", ")
+	text := strings.Join(append([]string{"Cairn " + e.Version + " at " + e.URL}, output.Pairs(e.Backends)...), ", ")
 	text += fmt.Sprintf("; client on %s, %d CPUs", e.System, e.CPUs)
 	if e.Load != nil {
 		text += fmt.Sprintf(", load average %.2f before the run", *e.Load)
 	}
 	return text
-}
-
-// backendList returns each backend with its purpose, sorted by purpose.
-func backendList(backends map[string]string) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(backends)) {
-		list = append(list, name+" "+backends[name])
-	}
-	return list
 }
 
 // errorsOf returns the errors of m by code, most frequent first.
@@ -109,16 +100,16 @@ func printCompared(out io.Writer, files []string, before, after *load.Result) (w
 	if err != nil {
 		return 0, err
 	}
-	t := newTable(out)
+	t := output.NewTable(out)
 	for i, r := range []*load.Result{before, after} {
-		t.row(files[i] + ": " + summaryOf(r))
-		t.row("  " + placeOf(r.Environment))
+		t.Row(files[i] + ": " + summaryOf(r))
+		t.Row("  " + placeOf(r.Environment))
 	}
 	if before.Seconds != after.Seconds || before.Warm != after.Warm {
-		t.row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.", before.Seconds, before.Warm, after.Seconds, after.Warm))
+		t.Row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.", before.Seconds, before.Warm, after.Seconds, after.Warm))
 	}
-	t.row("")
-	t.row("operation", "figure", "before", "after", "difference", "")
+	t.Row("")
+	t.Row("operation", "figure", "before", "after", "difference", "")
 	for _, d := range list {
 		difference := "-"
 		if d.Before != 0 {
@@ -127,9 +118,9 @@ func printCompared(out io.Writer, files []string, before, after *load.Result) (w
 		if d.Verdict == load.Worse {
 			worse++
 		}
-		t.row(d.Operation, d.Figure, short3(d.Before), short3(d.After), difference, d.Verdict)
+		t.Row(d.Operation, d.Figure, short3(d.Before), short3(d.After), difference, d.Verdict)
 	}
-	t.row("")
-	t.row(`better, worse: significant; ~: not significant; ?: too few samples; blank: different rates`)
-	return worse, t.write()
+	t.Row("")
+	t.Row(`better, worse: significant; ~: not significant; ?: too few samples; blank: different rates`)
+	return worse, t.Write()
 }

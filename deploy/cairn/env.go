@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -31,4 +32,8 @@ func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 		}
 	})
 	return wrong
+}
+
+func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "print the response as JSON")
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/output"
 )
 
 // eval measures how well a running Cairn finds skills.
@@ -94,7 +95,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 			return err
 		}
 	}
-	shown := progress(errOut, "searching", passes*len(queries))
+	shown := output.Progress(errOut, "searching", passes*len(queries))
 	began := time.Now()
 	r := e.measure(ctx, queries, func() { _ = shown.Add(1) })
 	if err := errors.Join(shown.Close(), ctx.Err()); err != nil {
@@ -128,7 +129,7 @@ func (e *eval) settle() error {
 func (e *eval) say(r evaluation, out io.Writer) error {
 	var err error
 	if e.json {
-		err = writeJSON(out, r)
+		err = output.JSON(out, r)
 	} else {
 		err = r.print(out)
 	}
@@ -138,16 +139,4 @@ func (e *eval) say(r evaluation, out io.Writer) error {
 		}
 	}
 	return err
-}
-
-// progress returns a progress bar for n steps.
-func progress(errOut io.Writer, what string, n int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(unescaped(errOut)),
-		progressbar.OptionSetVisibility(terminal(errOut)),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionClearOnFinish(),
-	)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -79,7 +80,7 @@ func (m *measured) count(v verdict) {
 	switch {
 	case v.err != nil:
 		m.Failed++
-		m.Failure = cmp.Or(m.Failure, oneLine(v.err))
+		m.Failure = cmp.Or(m.Failure, output.OneLine(v.err))
 	case v.missing:
 		m.Missing++
 	case v.degraded != "":
@@ -100,31 +101,31 @@ func (r evaluation) rows() []row {
 
 // print writes r as text.
 func (r evaluation) print(out io.Writer) error {
-	t := newTable(out)
-	t.row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant), r.Seconds))
-	if with := backendList(r.Backends); len(with) > 0 {
-		t.row(strings.Join(with, ", "))
+	t := output.NewTable(out)
+	t.Row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant), r.Seconds))
+	if with := output.Pairs(r.Backends); len(with) > 0 {
+		t.Row(strings.Join(with, ", "))
 	}
-	t.row()
-	t.row("", "recall@1", "recall@5", "nDCG@10", "all@5", "p50 ms", "p95 ms", "not found", "degraded", "failed")
+	t.Row()
+	t.Row("", "recall@1", "recall@5", "nDCG@10", "all@5", "p50 ms", "p95 ms", "not found", "degraded", "failed")
 	for _, row := range r.rows() {
-		t.row(append(row.All.cells(row.name), milliseconds(row.P50), milliseconds(row.P95),
+		t.Row(append(row.All.cells(row.name), milliseconds(row.P50), milliseconds(row.P95),
 			fmt.Sprint(row.Missing), fmt.Sprint(row.Degraded), fmt.Sprint(row.Failed))...)
 	}
 	if h := r.Hybrid; h.One.Queries > 0 && h.Several.Queries > 0 {
-		t.row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries))...)
-		t.row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries))...)
+		t.Row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries))...)
+		t.Row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries))...)
 	}
-	t.row()
-	t.row(fmt.Sprintf("p50 and p95 are HTTP latencies with %d queries in flight and cached embeddings.", r.AtOnce))
+	t.Row()
+	t.Row(fmt.Sprintf("p50 and p95 are HTTP latencies with %d queries in flight and cached embeddings.", r.AtOnce))
 	if r.First.P50 > 0 {
-		t.row(fmt.Sprintf("First hybrid search, including embedding: p50 %.1f ms, p95 %.1f ms.", r.First.P50, r.First.P95))
+		t.Row(fmt.Sprintf("First hybrid search, including embedding: p50 %.1f ms, p95 %.1f ms.", r.First.P50, r.First.P95))
 	}
 	if r.First.Short > 0 {
-		t.row(fmt.Sprintf("First hybrid search: %d answers were degraded or unavailable and are excluded from the latencies.", r.First.Short))
+		t.Row(fmt.Sprintf("First hybrid search: %d answers were degraded or unavailable and are excluded from the latencies.", r.First.Short))
 	}
 	r.explain(t)
-	return t.write()
+	return t.Write()
 }
 
 func milliseconds(n float64) string {
@@ -135,18 +136,18 @@ func milliseconds(n float64) string {
 }
 
 // explain adds the causes of degraded and failed responses, and their remedies.
-func (r evaluation) explain(t *table) {
+func (r evaluation) explain(t *output.Table) {
 	for _, row := range r.rows() {
 		switch {
 		case row.Degraded == 0:
 		case row.Lacking == schemas.TextOnly:
-			t.row()
-			t.row(fmt.Sprintf("%d of %d answers of %s search are text-only because the embedding model did not respond in time, so this row", row.Degraded, r.Queries, row.name))
-			t.row("does not measure the model. Reduce --at-once, or increase query_timeout in the --embed URL.")
-			t.row(`"cairn status" shows whether the model is available.`)
+			t.Row()
+			t.Row(fmt.Sprintf("%d of %d answers of %s search are text-only because the embedding model did not respond in time, so this row", row.Degraded, r.Queries, row.name))
+			t.Row("does not measure the model. Reduce --at-once, or increase query_timeout in the --embed URL.")
+			t.Row(`"cairn status" shows whether the model is available.`)
 		default:
-			t.row()
-			t.row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name, row.Lacking))
+			t.Row()
+			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name, row.Lacking))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tmaxmax/go-sse"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -42,13 +43,13 @@ func (a *ask) printer(out, errOut io.Writer) func(event) error {
 	if a.json {
 		return func(e event) error {
 			if e.kind == schemas.EventError {
-				failed = errReported
+				failed = output.ErrReported
 			}
 			line := struct {
 				Event string         `json:"event"`
 				Data  jsontext.Value `json:"data"`
 			}{e.kind, e.data}
-			return errors.Join(writeLine(out, line), ended(e, failed))
+			return errors.Join(output.JSONLine(out, line), ended(e, failed))
 		}
 	}
 	p := &reader{out: out, errOut: errOut}
@@ -131,7 +132,7 @@ func (p *reader) aside(text string) error {
 	if err := p.endLine(); err != nil {
 		return err
 	}
-	return writeDimmed(p.errOut, text)
+	return output.Dimmed(p.errOut, text)
 }
 
 func (p *reader) endLine() error {

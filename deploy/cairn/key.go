@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -153,7 +154,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		if k.json {
-			return writeJSON(out, map[string]string{"id": made.ID, "key": secret})
+			return output.JSON(out, map[string]string{"id": made.ID, "key": secret})
 		}
 		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made), expiry(made))
 		return err
@@ -204,7 +205,7 @@ func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Wr
 		}
 	}
 	if k.json {
-		return writeJSON(out, map[string][]string{"revoked": ids})
+		return output.JSON(out, map[string][]string{"revoked": ids})
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -53,22 +54,22 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 		said[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
 	}
 	if k.json {
-		return writeJSON(out, said)
+		return output.JSON(out, said)
 	}
 	if len(said) == 0 {
 		_, err := fmt.Fprintln(out, "no keys; create one with: cairn key create")
 		return err
 	}
-	t := newTable(out)
-	t.row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
+	t := output.NewTable(out)
+	t.Row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
 	for i, l := range said {
 		expires := "never"
 		if !l.Expires.IsZero() {
 			expires = l.Expires.Format(time.DateTime)
 		}
-		t.row(l.ID, string(l.Role), tenantList(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
+		t.Row(l.ID, string(l.Role), tenantList(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
 	}
-	return t.write()
+	return t.Write()
 }
 
 const day = 24 * time.Hour

@@ -9,12 +9,12 @@ import (
 	"iter"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/output"
 )
 
 func main() {
@@ -40,33 +40,22 @@ const exitCutOff = 124
 
 // run executes root and returns the exit code. It prints errors on one line.
 func run(ctx context.Context, root *cobra.Command) int {
-	root.SetOut(screenOn(root.OutOrStdout()))
-	root.SetErr(screenOn(root.ErrOrStderr()))
+	root.SetOut(output.Screen(root.OutOrStdout()))
+	root.SetErr(output.Screen(root.ErrOrStderr()))
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case !errors.Is(err, errReported):
-		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", oneLine(err)) // a failed write to stderr cannot be reported
+	case !errors.Is(err, output.ErrReported):
+		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", output.OneLine(err)) // a failed write to stderr cannot be reported
 	}
 	if errors.Is(err, bus.ErrCutOff) {
 		return exitCutOff
 	}
 	return 1
 }
-
-// oneLine returns the text of err without line breaks.
-func oneLine(err error) string {
-	if text := err.Error(); !strings.Contains(text, "\n") {
-		return text
-	}
-	return strings.Join(strings.Fields(err.Error()), " ")
-}
-
-// errReported is returned by commands that have printed their failure.
-var errReported = errors.New("already reported")
 
 // newRoot returns the root command. Flags that are not set take their values from
 // getenv.

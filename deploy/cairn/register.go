@@ -5,8 +5,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/output"
 )
 
 // register sends records to Cairn.
@@ -71,7 +72,7 @@ func (r *register) run(ctx context.Context, all []found, out, errOut io.Writer) 
 	s := summarize(records, outcomes)
 	s.Seconds, s.DryRun = time.Since(began).Seconds(), r.dry
 	if r.json {
-		err = writeJSON(out, s)
+		err = output.JSON(out, s)
 	} else {
 		err = s.print(out)
 	}
@@ -81,7 +82,7 @@ func (r *register) run(ctx context.Context, all []found, out, errOut io.Writer) 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case len(s.Refused) > 0:
-		return errReported
+		return output.ErrReported
 	}
 	return nil
 }
@@ -98,14 +99,7 @@ func (r *register) settle(ctx context.Context, records []record, errOut io.Write
 	if err := r.reachable(ctx); err != nil {
 		return nil, err
 	}
-	bar := progressbar.NewOptions(len(records),
-		progressbar.OptionSetWriter(unescaped(errOut)),
-		progressbar.OptionSetVisibility(terminal(errOut)),
-		progressbar.OptionSetDescription("registering"),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionClearOnFinish(),
-	)
+	bar := output.Progress(errOut, "registering", len(records))
 	outcomes := r.sendAll(ctx, records, func() { _ = bar.Add(1) })
 	return outcomes, bar.Close()
 }

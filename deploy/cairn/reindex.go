@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -59,7 +60,7 @@ func (r *reindex) run(ctx context.Context, out io.Writer) error {
 
 func (r *reindex) say(out io.Writer, answer jsontext.Value, sentence string) error {
 	if r.json {
-		return writeJSON(out, answer)
+		return output.JSON(out, answer)
 	}
 	_, err := fmt.Fprintln(out, sentence)
 	return err

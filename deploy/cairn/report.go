@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 	"cairn/services"
 )
@@ -18,10 +19,10 @@ const healthTimeout = 2 * time.Second
 
 // report prints addresses, backends and degraded services.
 func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
-	t := newTable(out)
-	line := func(what string, said ...string) { t.row(append([]string{"  " + what}, said...)...) }
-	t.row("Cairn " + bus.Version + " is running.")
-	t.row()
+	t := output.NewTable(out)
+	line := func(what string, said ...string) { t.Row(append([]string{"  " + what}, said...)...) }
+	t.Row("Cairn " + bus.Version + " is running.")
+	t.Row()
 	line("http", http, "documentation: "+http+"/docs")
 	line("nats", cmp.Or(nats, "in-process only"))
 	if u.cluster.Name != "" {
@@ -38,9 +39,9 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 	for _, sentence := range missing {
 		line("degraded", sentence)
 	}
-	t.row()
-	t.row("Press Ctrl-C to shut down.")
-	_ = t.write() // a failed write does not stop the server
+	t.Row()
+	t.Row("Press Ctrl-C to shut down.")
+	_ = t.Write() // a failed write does not stop the server
 }
 
 // degraded returns why services are degraded or unavailable, one sentence each.

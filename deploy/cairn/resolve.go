@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -112,7 +113,7 @@ func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
 	case err != nil:
 		return err
 	case r.json:
-		return writeJSON(out, jsontext.Value(got.body))
+		return output.JSON(out, jsontext.Value(got.body))
 	default:
 		return show(out, got.body)
 	}

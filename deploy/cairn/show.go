@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -85,15 +85,15 @@ func showHits(out io.Writer, body []byte) error {
 		return err
 	}
 	why := reasonsOf(hits.Explained)
-	t := newTable(out)
-	t.row("SCORE", "SKILL", "PURPOSE")
+	t := output.NewTable(out)
+	t.Row("SCORE", "SKILL", "PURPOSE")
 	for _, p := range parts(hits.Skills...) {
-		t.row(fmt.Sprintf("%.3f", p.Score), p.id(), joined(p.about(), why.of(schemas.KindSkill, p.id())))
+		t.Row(fmt.Sprintf("%.3f", p.Score), p.id(), output.Joined(p.about(), why.of(schemas.KindSkill, p.id())))
 	}
 	if hits.Degraded != "" {
-		t.row("degraded: " + hits.Degraded)
+		t.Row("degraded: " + hits.Degraded)
 	}
-	return t.write()
+	return t.Write()
 }
 
 // showPackage prints the package of a skill as a tree.
@@ -103,9 +103,9 @@ func showPackage(out io.Writer, body []byte) error {
 		return err
 	}
 	skill := parts(p.Manifest)[0]
-	t := &tree{newTable(out), reasonsOf(p.Explained)}
-	t.row(joined(p.SkillID, t.why.of(schemas.KindSkill, p.SkillID)))
-	t.row("  " + skill.about())
+	t := &tree{output.NewTable(out), reasonsOf(p.Explained)}
+	t.Row(output.Joined(p.SkillID, t.why.of(schemas.KindSkill, p.SkillID)))
+	t.Row("  " + skill.about())
 	template := parts(p.Template)
 	if template[0].id() == "" {
 		template = nil
@@ -114,7 +114,7 @@ func showPackage(out io.Writer, body []byte) error {
 	t.branch("tools", schemas.KindTool, parts(p.Tools...))
 	t.branch("guardrails", schemas.KindGuardrail, parts(p.Guardrails...))
 	t.branch("template", schemas.KindTemplate, template)
-	return t.write()
+	return t.Write()
 }
 
 // showAgent prints an agent.
@@ -123,16 +123,16 @@ func showAgent(out io.Writer, body []byte) error {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return err
 	}
-	t := newTable(out)
-	t.row(joined(a.AgentID, reasonsOf(a.Explained).of(schemas.KindAgent, a.AgentID)))
-	t.row("  score", fmt.Sprintf("%.3f", a.Score))
+	t := output.NewTable(out)
+	t.Row(output.Joined(a.AgentID, reasonsOf(a.Explained).of(schemas.KindAgent, a.AgentID)))
+	t.Row("  score", fmt.Sprintf("%.3f", a.Score))
 	for i, c := range a.Capabilities {
-		t.row("  "+first(i, "capabilities"), c)
+		t.Row("  "+first(i, "capabilities"), c)
 	}
 	for i, id := range a.OwnedSkillIDs {
-		t.row("  "+first(i, "owns"), id)
+		t.Row("  "+first(i, "owns"), id)
 	}
-	return t.write()
+	return t.Write()
 }
 
 // showTools prints tools.
@@ -142,23 +142,23 @@ func showTools(out io.Writer, body []byte) error {
 		return err
 	}
 	why := reasonsOf(a.Explained)
-	t := newTable(out)
-	t.row("TOOL", "CLASS", "DESCRIPTION")
+	t := output.NewTable(out)
+	t.Row("TOOL", "CLASS", "DESCRIPTION")
 	for _, p := range parts(a.Tools...) {
-		t.row(p.ToolID, p.ToolClass, joined(p.about(), why.of(schemas.KindTool, p.ToolID)))
+		t.Row(p.ToolID, p.ToolClass, output.Joined(p.about(), why.of(schemas.KindTool, p.ToolID)))
 	}
-	return t.write()
+	return t.Write()
 }
 
 // tree prints a skill and its parts as an indented table.
 type tree struct {
-	*table
+	*output.Table
 	why reasons
 }
 
 // branch writes the records of a kind.
 func (t *tree) branch(title, kind string, list []part) {
-	t.row("  "+title, first(len(list), "none"))
+	t.Row("  "+title, first(len(list), "none"))
 	for i, p := range list {
 		stem := "  ├─ "
 		if i == len(list)-1 {
@@ -166,9 +166,9 @@ func (t *tree) branch(title, kind string, list []part) {
 		}
 		remark := p.about()
 		if kind == schemas.KindContextBuilder && len(p.ToolIDs) > 0 {
-			remark = joined(remark, "→ "+strings.Join(p.ToolIDs, ", "))
+			remark = output.Joined(remark, "→ "+strings.Join(p.ToolIDs, ", "))
 		}
-		t.row(stem+p.id(), joined(cmp.Or(p.ContextType, p.ToolClass), remark, t.why.of(kind, p.id())))
+		t.Row(stem+p.id(), output.Joined(cmp.Or(p.ContextType, p.ToolClass), remark, t.why.of(kind, p.id())))
 	}
 }
 
@@ -178,11 +178,4 @@ func first(i int, text string) string {
 		return text
 	}
 	return ""
-}
-
-// joined joins the non-empty texts with two spaces.
-func joined(texts ...string) string { return strings.Join(nonEmpty(texts...), "  ") }
-
-func nonEmpty(texts ...string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -57,43 +58,40 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 		return refused(res, text) // the body of a 503 is a health report, too
 	}
 	if s.json {
-		err = writeJSON(out, jsontext.Value(text))
+		err = output.JSON(out, jsontext.Value(text))
 	} else {
 		err = printHealth(out, h)
 	}
 	if err == nil && h.Status == schemas.StatusDown {
-		return errReported
+		return output.ErrReported
 	}
 	return err
 }
 
 // printHealth writes h as a table.
 func printHealth(out io.Writer, h schemas.Health) error {
-	t := newTable(out)
-	t.row(h.Service, h.Status, h.Version)
+	t := output.NewTable(out)
+	t.Row(h.Service, h.Status, h.Version)
 	for _, s := range h.Services {
-		t.row("  "+s.Service, s.Status, particulars(s))
+		t.Row("  "+s.Service, s.Status, particulars(s))
 	}
 	for _, sentence := range h.Degraded {
-		t.row("degraded: " + sentence)
+		t.Row("degraded: " + sentence)
 	}
 	for _, s := range h.Services {
 		if s.Index == nil {
 			continue
 		}
 		for _, r := range s.Index.QuarantinedRecords {
-			t.row(fmt.Sprintf("quarantined: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
+			t.Row(fmt.Sprintf("quarantined: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
 		}
 	}
-	return t.write()
+	return t.Write()
 }
 
 // particulars returns the backends, the revision and the index status of h on one line.
 func particulars(h schemas.Health) string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(h.Backends)) {
-		list = append(list, name+" "+h.Backends[name])
-	}
+	list := output.Pairs(h.Backends)
 	if h.Revision > 0 {
 		list = append(list, fmt.Sprint("revision ", h.Revision))
 	}

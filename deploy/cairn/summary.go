@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -53,12 +54,12 @@ func summarize(records []record, outcomes []outcome) summary {
 }
 
 func newRefusal(r record, err error) refusal {
-	f := refusal{Source: r.Source, Kind: r.Kind, ID: r.ID, Message: oneLine(err)}
+	f := refusal{Source: r.Source, Kind: r.Kind, ID: r.ID, Message: output.OneLine(err)}
 	var e *schemas.Error
 	if errors.As(err, &e) {
 		f.Code, f.Fields = e.Code, e.Fields
 		if f.Message = e.Title; len(e.Fields) == 0 { // fields are more specific than the detail
-			f.Message = joined(e.Title, e.Detail)
+			f.Message = output.Joined(e.Title, e.Detail)
 		}
 	}
 	return f
@@ -66,7 +67,7 @@ func newRefusal(r record, err error) refusal {
 
 // print writes the summary as text.
 func (s summary) print(out io.Writer) error {
-	t := newTable(out)
+	t := output.NewTable(out)
 	accepted, verb := 0, "registered"
 	for _, n := range s.Accepted {
 		accepted += n
@@ -74,25 +75,25 @@ func (s summary) print(out io.Writer) error {
 	if s.DryRun {
 		verb = "validated"
 	}
-	t.row(fmt.Sprintf("%s %d of %d records in %.1f s", verb, accepted, accepted+len(s.Refused)+s.Unsent, s.Seconds))
+	t.Row(fmt.Sprintf("%s %d of %d records in %.1f s", verb, accepted, accepted+len(s.Refused)+s.Unsent, s.Seconds))
 	for _, kind := range schemas.Kinds() {
 		if n := s.Accepted[kind]; n > 0 {
-			t.row("  "+kind, fmt.Sprint(n))
+			t.Row("  "+kind, fmt.Sprint(n))
 		}
 	}
 	if s.Later > 0 {
-		t.row(fmt.Sprintf("%d are durable but not searchable yet, until a dependency recovers: see cairn status", s.Later))
+		t.Row(fmt.Sprintf("%d are durable but not searchable yet, until a dependency recovers: see cairn status", s.Later))
 	}
 	if s.Unsent > 0 {
-		t.row(fmt.Sprintf("%d not sent: interrupted", s.Unsent))
+		t.Row(fmt.Sprintf("%d not sent: interrupted", s.Unsent))
 	}
 	if len(s.Refused) > 0 {
-		t.row(fmt.Sprintf("rejected %d:", len(s.Refused)))
+		t.Row(fmt.Sprintf("rejected %d:", len(s.Refused)))
 	}
 	for _, f := range s.Refused {
-		t.row("  " + f.Source + "  " + f.String())
+		t.Row("  " + f.Source + "  " + f.String())
 	}
-	return t.write()
+	return t.Write()
 }
 
 // String returns the record and the reason for its rejection on one line.
@@ -101,5 +102,5 @@ func (f refusal) String() string {
 	for _, field := range f.Fields {
 		fields = append(fields, field.Field+": "+field.Message)
 	}
-	return joined(f.Kind, f.ID, f.Code, cmp.Or(strings.Join(fields, "; "), f.Message))
+	return output.Joined(f.Kind, f.ID, f.Code, cmp.Or(strings.Join(fields, "; "), f.Message))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/output"
 )
 
 // build describes the build of this program.
@@ -29,9 +30,9 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), b)
+				return output.JSON(cmd.OutOrStdout(), b)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", strings.Join(append(nonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", strings.Join(append(output.NonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " "))
 			return err
 		},
 	}

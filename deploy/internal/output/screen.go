@@ -1,4 +1,4 @@
-package main
+package output
 
 import (
 	"fmt"
@@ -20,7 +20,9 @@ type screen struct {
 	rest []byte // incomplete UTF-8 sequence at the end of the last Write
 }
 
-func screenOn(w io.Writer) *screen {
+// Screen returns a writer that writes to w and escapes control and bidi characters, which
+// could otherwise control the terminal.
+func Screen(w io.Writer) io.Writer {
 	if s, ok := w.(*screen); ok {
 		return s
 	}

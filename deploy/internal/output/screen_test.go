@@ -1,0 +1,35 @@
+package output
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestScreen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"plain text", "a é 🦊\tb\nc", "a é 🦊\tb\nc"},
+		{"a sequence of the terminal", "\x1b]52;c;ZXZpbA==\x07", `\u001b]52;c;ZXZpbA==\u0007`},
+		{"a return of the carriage", "bad\rgood", `bad\u000dgood`},
+		{"C1 controls", "\u009b31m", `\u009b31m`},
+		{"bidi characters", "\u202eevil\u2066\u200f", `\u202eevil\u2066\u200f`},
+		{"separators of lines", "a\u2028b", `a\u2028b`},
+		{"bytes that are not UTF-8", "a\xff\xfe", "a\uFFFD"},
+	} {
+		var whole, apart bytes.Buffer
+		_, _ = Screen(&whole).Write([]byte(c.text))
+		s := Screen(&apart)
+		for i := range len(c.text) {
+			_, _ = s.Write([]byte(c.text[i : i+1])) // a buffer write cannot fail
+		}
+		if whole.String() != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, whole.String(), c.want)
+		}
+		if apart.String() != c.want && c.name != "bytes that are not UTF-8" {
+			t.Errorf("%s, byte by byte: got %q, want %q", c.name, apart.String(), c.want)
+		}
+	}
+	if got := escapedLine("a\nb\tc"); got != `a\u000ab\u0009c` {
+		t.Errorf("on one line: %q", got)
+	}
+}

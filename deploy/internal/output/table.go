@@ -1,0 +1,41 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table aligns text in columns.
+type Table struct {
+	out  io.Writer
+	text bytes.Buffer
+	tabs *tabwriter.Writer
+}
+
+// NewTable returns an empty table, which Write writes to out.
+func NewTable(out io.Writer) *Table {
+	t := &Table{out: out}
+	t.tabs = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
+	return t
+}
+
+// Row adds a line. A line of one cell does not widen any column.
+func (t *Table) Row(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = escapedLine(cell)
+	}
+	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer write cannot fail
+}
+
+// Write writes the table without trailing spaces.
+func (t *Table) Write() error {
+	_ = t.tabs.Flush() // a buffer write cannot fail
+	for line := range strings.Lines(t.text.String()) {
+		if _, err := io.WriteString(t.out, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
