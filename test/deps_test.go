@@ -41,6 +41,7 @@ var packageRules = []binding{
 	{"only services imports all services", "services", []string{"schemas", "bus", "services"}},
 	{"deploy/load imports no package of this module", "deploy/load", nil},
 	{"deploy/internal/output imports no package of this module", "deploy/internal/output", nil},
+	{"deploy/internal/flags imports no package of this module", "deploy/internal/flags", nil},
 	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }
@@ -66,7 +67,7 @@ var libraryRules = []struct {
 	{"the edge and the command line use NATS through the bus", "github.com/nats-io/nats.go", []string{"bus", "services"}},
 	{"only the bus imports the embedded server", "github.com/nats-io/nats-server/", []string{"bus"}},
 	{"only the breaker imports gobreaker", "github.com/sony/gobreaker", []string{"services/internal/breaker"}},
-	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn"}},
+	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn", "deploy/internal"}},
 	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/faults", "services/internal", "test"}},
 	{"only the edge imports the router", "github.com/gorilla/", []string{"edge"}},
 	{"only telemetry imports OpenTelemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},

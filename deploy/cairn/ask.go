@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
@@ -37,10 +38,10 @@ printed to stderr. Ctrl-C cancels the analysis on the server too.`,
   cairn ask --estate estate.json --mode broad "what is in this estate?"
   inventory | cairn ask --estate - "which hosts run an old kernel?"
   cairn ask --estate estate.json --json "how many volumes?"    # one event per line`,
-		Args: wants("one QUESTION", 1, 1),
+		Args: flags.Args("one QUESTION", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.estate == "" {
-				return usageError(cmd, errors.New("--estate is required: a JSON file, or - for stdin"))
+				return flags.UsageError(cmd, errors.New("--estate is required: a JSON file, or - for stdin"))
 			}
 			estate, err := a.read(cmd.InOrStdin())
 			if err != nil {
@@ -53,7 +54,7 @@ printed to stderr. Ctrl-C cancels the analysis on the server too.`,
 	a.flag(cmd)
 	cmd.Flags().StringVar(&a.estate, "estate", "", "JSON `FILE` of the estate; - is stdin")
 	cmd.Flags().StringVar(&a.mode, "mode", schemas.ModeStandard, "analysis `MODE`: standard, or broad for facts only")
-	jsonFlag(cmd, &a.json)
+	flags.JSON(cmd, &a.json)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/backup"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
@@ -34,14 +35,14 @@ not included: they expire or can be recomputed.
 The file is gzip-compressed JSON Lines with a checksum.`,
 		Example: `  cairn backup cairn.backup --nats nats://nats:4222
   zcat cairn.backup | jq -c 'select(.bucket == "catalog") | .value'`,
-		Args: wants("one FILE", 1, 1),
+		Args: flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return k.save(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
 	k.natsClient.flags(cmd.Flags())
 	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
-	jsonFlag(cmd, &k.json)
+	flags.JSON(cmd, &k.json)
 	return cmd
 }
 
@@ -57,7 +58,7 @@ the file is corrupt, truncated, not a backup, or of a newer format.
 Records keep their order and receive new revisions, larger than all in the backup.
 Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
-		Args:    wants("one FILE", 1, 1),
+		Args:    flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
@@ -65,7 +66,7 @@ Workers may run during the restore: they update their indexes.`,
 	k.natsClient.flags(cmd.Flags())
 	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
-	jsonFlag(cmd, &k.json)
+	flags.JSON(cmd, &k.json)
 	return cmd
 }
 
@@ -92,7 +93,7 @@ func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (
 }
 
 func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer) error {
-	if err := atLeast("replicas", k.replicas, 0); err != nil {
+	if err := flags.AtLeast("replicas", k.replicas, 0); err != nil {
 		return err
 	}
 	f, err := os.Open(name)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/load"
 )
@@ -89,14 +90,14 @@ func benchCommand() *cobra.Command {
   cairn bench search --rate max --html search.html
   cairn bench --rate 200 --json before.json    # and later after.json
   cairn bench --compare before.json after.json`,
-		Args: wants("an OPERATION, or with --compare two files", 0, 2),
+		Args: flags.Args("an OPERATION, or with --compare two files", 0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.out, b.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if b.compare {
 				return b.sideBySide(cmd, args)
 			}
 			if err := b.settle(args); err != nil {
-				return usageError(cmd, err)
+				return flags.UsageError(cmd, err)
 			}
 			return b.run(cmd.Context())
 		},
@@ -148,7 +149,7 @@ func (b *bench) settle(args []string) error {
 	}
 	b.plan.Grace = requestTimeout
 	b.tenant = benchTenant + strings.ToLower(rand.Text()[:8])
-	return errors.Join(atLeast("connections", b.plan.Connections, 1), atLeast("skills", b.skills, 1))
+	return errors.Join(flags.AtLeast("connections", b.plan.Connections, 1), flags.AtLeast("skills", b.skills, 1))
 }
 
 // run registers the records, measures, prints the result and removes the records. An
@@ -254,7 +255,7 @@ func written(f *os.File, write func(io.Writer) error) error {
 // sideBySide prints the comparison of two results.
 func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
 	if len(files) != 2 {
-		return usageError(cmd, fmt.Errorf("--compare: want two files, got %d", len(files)))
+		return flags.UsageError(cmd, fmt.Errorf("--compare: want two files, got %d", len(files)))
 	}
 	var results [2]*load.Result
 	for i, file := range files {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/faults"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
@@ -36,7 +37,7 @@ acknowledged registration is lost, and prints the error rate and latency at the 
 nodes during each fault. On a violation the exit code is 1, and a page that visualizes
 the history is kept.`,
 		Example: `  cairn bench faults --for 10m`,
-		Args:    wants("no arguments", 0, 0),
+		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return b.run(cmd.Context(), cmd.OutOrStdout())
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
@@ -36,7 +37,7 @@ var transport = &http.Transport{MaxIdleConnsPerHost: registrations, Proxy: http.
 
 func (c *client) flag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.url, "url", "http://127.0.0.1:8080", "`URL` of Cairn")
-	secretVar(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
+	flags.Secret(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
 }
 
 // answer is a successful response.

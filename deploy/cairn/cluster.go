@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/services"
 )
 
@@ -23,7 +24,7 @@ func (c *cluster) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.Routes, "routes", nil, "route `URLS` of the other nodes, such as nats://b:6222,nats://c:6222; may include this node")
 	f.StringVar(&c.Listen, "cluster-listen", "127.0.0.1:6222", "listen `ADDRESS` for routes from the other nodes")
 	f.StringVar(&c.Advertise, "cluster-advertise", "", "`ADDRESS` of this node that is advertised to the cluster; empty: --cluster-listen")
-	secretVar(f, &c.Secret, "cluster-secret", "", "shared `SECRET` that authenticates the nodes to each other")
+	flags.Secret(f, &c.Secret, "cluster-secret", "", "shared `SECRET` that authenticates the nodes to each other")
 	f.StringVar(&c.Node, "node", "", "unique and permanent `NAME` of this node; empty: generated and stored in the data directory")
 	f.StringSliceVar(&c.Tags, "node-tags", nil, "server `TAGS` of this node, for --placement-tags")
 }

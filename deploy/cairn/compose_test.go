@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"cairn/deploy/internal/flags"
 )
 
 // composed contains the fields of a compose file that the tests check.
@@ -137,10 +139,10 @@ func TestComposeSpeaksOfThisProgram(t *testing.T) {
 		}
 		left := s.Environment
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if value, given := left[envName(f.Name)]; given && f.Value.Set(value) != nil {
-				t.Errorf("%s: %s=%s", name, envName(f.Name), value)
+			if value, given := left[flags.Variable(f.Name)]; given && f.Value.Set(value) != nil {
+				t.Errorf("%s: %s=%s", name, flags.Variable(f.Name), value)
 			}
-			delete(left, envName(f.Name))
+			delete(left, flags.Variable(f.Name))
 		})
 		for unknown := range left {
 			t.Errorf("%s: %s means nothing to cairn %s", name, unknown, cmd.Name())

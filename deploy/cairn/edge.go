@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/edge"
 )
 
@@ -29,7 +30,7 @@ state, so any number of edges can run. While NATS or the workers are unavailable
 it answers with 503, and /health names the missing services.`,
 		Example: `  cairn edge --nats nats://nats:4222 --http 0.0.0.0:8080 --auth keys
   CAIRN_NATS=nats://nats:4222 cairn edge`,
-		Args: wants("no arguments", 0, 0),
+		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return e.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

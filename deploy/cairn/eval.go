@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
@@ -55,7 +56,7 @@ Degraded answers, for example while the embedding model is overloaded, are retri
 at a time.`,
 		Example: `  cairn eval skills.jsonl queries.jsonl --register
   cairn eval skills.jsonl queries.jsonl --tenant acme --json | jq .hybrid.all`,
-		Args: wants("CORPUS and QUERIES", 2, 2),
+		Args: flags.Args("CORPUS and QUERIES", 2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -68,7 +69,7 @@ at a time.`,
 	f.IntVar(&e.atOnce, "at-once", 4, "maximum number of `QUERIES` in flight")
 	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
-	jsonFlag(cmd, &e.json)
+	flags.JSON(cmd, &e.json)
 	return cmd
 }
 
@@ -122,7 +123,7 @@ func (e *eval) settle() error {
 	if e.atOnce > connections {
 		return fmt.Errorf("--at-once: want at most %d, got %d", connections, e.atOnce)
 	}
-	return atLeast("at-once", e.atOnce, 1)
+	return flags.AtLeast("at-once", e.atOnce, 1)
 }
 
 // say prints r. It returns an error if queries failed.

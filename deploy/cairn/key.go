@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
@@ -37,7 +38,7 @@ func keyCommand() *cobra.Command {
 		Long: `Key manages the API keys that edges with --auth keys accept. NATS stores their hashes
 in a stream that "cairn setup" creates; write access to it is permission to create keys.
 Changes take effect on all edges within a second.`,
-		Args: wants("create, list or revoke", 0, 0),
+		Args: flags.Args("create, list or revoke", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(keyCreateCommand(), keyListCommand(), keyRevokeCommand())
@@ -47,7 +48,7 @@ Changes take effect on all edges within a second.`,
 func (k *key) flags(cmd *cobra.Command) {
 	k.natsClient.flags(cmd.Flags())
 	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
-	jsonFlag(cmd, &k.json)
+	flags.JSON(cmd, &k.json)
 }
 
 // with connects, calls do with the key store, and closes the connection.
@@ -97,7 +98,7 @@ analyses; an admin has all permissions, including global records. A key is valid
 its tenants only; requests without tenant_id use its single tenant.`,
 		Example: `  cairn key create --tenant acme --role registrar --note "the importer of Ann's team"
   cairn key create --all-tenants --role admin --expires 24h`,
-		Args: wants("no arguments", 0, 0),
+		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.run(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -181,7 +182,7 @@ func keyRevokeCommand() *cobra.Command {
 		Use:     "revoke ID…",
 		Short:   "Revoke API keys",
 		Example: "  cairn key revoke 4pwq6kzv2n7x",
-		Args:    wants("key IDs", 1, -1),
+		Args:    flags.Args("key IDs", 1, -1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				return k.revoke(ctx, s, ids, cmd.OutOrStdout())

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
@@ -21,7 +22,7 @@ func keyListCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List API keys",
 		Example: "  cairn key list",
-		Args:    wants("no arguments", 0, 0),
+		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				list, err := s.List(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
@@ -78,17 +79,14 @@ variables are ignored.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnv(cmd.Flags(), getenv); err != nil {
-				return err
-			}
-			return fromFiles(cmd.Flags())
+			return flags.SetUnset(cmd.Flags(), getenv)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
 	root.AddCommand(upCommand(), edgeCommand(), workerCommand(), setupCommand(),
 		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
 	for cmd := range below(root) {
-		documentEnv(cmd.Flags())
+		flags.Document(cmd.Flags())
 	}
 	return root
 }
@@ -106,20 +104,5 @@ func below(cmd *cobra.Command) iter.Seq[*cobra.Command] {
 				}
 			}
 		}
-	}
-}
-
-// usageError adds a hint at the help of cmd to err.
-func usageError(cmd *cobra.Command, err error) error {
-	return fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
-}
-
-// wants returns a check of the number of arguments. A negative most means unlimited.
-func wants(what string, least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= least && (most < 0 || len(args) <= most) {
-			return nil
-		}
-		return usageError(cmd, fmt.Errorf("want %s, got %d arguments %q", what, len(args), args))
 	}
 }

@@ -158,3 +158,16 @@ func (b *buffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// TestSecretsHaveFiles checks that every flag whose name says that it is a secret
+// can be given as a file.
+func TestSecretsHaveFiles(t *testing.T) {
+	t.Parallel()
+	for cmd := range below(newRoot(func(string) string { return "" })) {
+		for _, name := range []string{"nats-secret", "cluster-secret", "key", "nats"} {
+			if cmd.Flags().Lookup(name) != nil && cmd.Flags().Lookup(name+"-file") == nil {
+				t.Errorf("%s --%s has no --%s-file", cmd.CommandPath(), name, name)
+			}
+		}
+	}
+}

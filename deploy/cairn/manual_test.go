@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"cairn/deploy/internal/flags"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of README and manual")
@@ -126,7 +128,7 @@ type flagRow struct {
 
 func (r *flagRow) String() string {
 	value, usage := pflag.UnquoteUsage(r.Flag)
-	usage = strings.TrimSuffix(usage, " ["+envName(r.Name)+"]")
+	usage = strings.TrimSuffix(usage, " ["+flags.Variable(r.Name)+"]")
 	initial := code(r.DefValue)
 	if slices.ContainsFunc(r.defaults, func(d string) bool { return d != r.DefValue }) {
 		initial = ""
@@ -134,7 +136,7 @@ func (r *flagRow) String() string {
 			initial += r.commands[i] + ": " + code(d) + " "
 		}
 	}
-	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(envName(r.Name)), strings.Join(r.commands, " "), strings.TrimSpace(initial), usage}
+	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(flags.Variable(r.Name)), strings.Join(r.commands, " "), strings.TrimSpace(initial), usage}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 )
 
 // natsTimeout bounds the first connection to a NATS server.
@@ -21,7 +22,7 @@ type natsClient struct {
 }
 
 func (n *natsClient) flags(f *pflag.FlagSet) {
-	secretVar(f, &n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; comma-separated list for several")
+	flags.Secret(f, &n.nats, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; comma-separated list for several")
 	f.StringVar(&n.inbox, "nats-inbox", "", "inbox `PREFIX` for replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
 	f.StringVar(&n.Creds, "nats-creds", "", "NATS credentials `FILE`")
 	f.StringVar(&n.NKey, "nats-nkey", "", "NKey seed `FILE`")
@@ -45,7 +46,7 @@ type secondUser struct{ url, creds, nkey string }
 
 // flags defines the flags with the prefix name; does describes the user in their help.
 func (u *secondUser) flags(f *pflag.FlagSet, name, does string) {
-	secretVar(f, &u.url, name, "", "`URL` of the NATS server with the user that "+does+"; empty: same as --nats")
+	flags.Secret(f, &u.url, name, "", "`URL` of the NATS server with the user that "+does+"; empty: same as --nats")
 	f.StringVar(&u.creds, name+"-creds", "", "NATS credentials `FILE` for --"+name)
 	f.StringVar(&u.nkey, name+"-nkey", "", "NKey seed `FILE` for --"+name)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/edge"
 	"cairn/services"
 )
@@ -120,18 +121,18 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 	c.Log, c.Drain = log, p.drain
 	c.TenantTags.Bytes, c.TenantRecords.Bytes = b.tenantTags<<20, b.tenantRecords<<20
 	return c, cmp.Or(
-		atLeast("slots", c.Slots, 1),
-		atLeast("analysis-memory", c.AnalysisMemory>>20, minBudget>>20),
-		atLeast("stream-limit", c.StreamLimit, 0),
-		atLeast("analyze-grace", c.Grace, 0),
-		atLeast("estate-memory", b.estates, 0),
+		flags.AtLeast("slots", c.Slots, 1),
+		flags.AtLeast("analysis-memory", c.AnalysisMemory>>20, minBudget>>20),
+		flags.AtLeast("stream-limit", c.StreamLimit, 0),
+		flags.AtLeast("analyze-grace", c.Grace, 0),
+		flags.AtLeast("estate-memory", b.estates, 0),
 		checkStreams(c),
-		atLeast("tenant-tags", c.TenantTags.Count, 0),
-		atLeast("tenant-tags-size", b.tenantTags, 0),
-		atLeast("tenant-records", c.TenantRecords.Count, 0),
-		atLeast("tenant-records-size", b.tenantRecords, 0),
-		atLeast("tag-ttl", c.TagTTL, time.Second),
-		atLeast("drain", p.drain, 0),
+		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
+		flags.AtLeast("tenant-tags-size", b.tenantTags, 0),
+		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
+		flags.AtLeast("tenant-records-size", b.tenantRecords, 0),
+		flags.AtLeast("tag-ttl", c.TagTTL, time.Second),
+		flags.AtLeast("drain", p.drain, 0),
 	)
 }
 
@@ -164,31 +165,7 @@ func checkStreams(c services.Config) error {
 	if c.TagMemory && c.TagSync {
 		return errors.New("--tag-memory and --tag-sync are mutually exclusive")
 	}
-	return atLeast("replicas", c.Copies.Replicas, 0)
-}
-
-// atLeast returns an error if the value of a flag is below least.
-func atLeast[T cmp.Ordered](flag string, value, least T) error {
-	if value >= least {
-		return nil
-	}
-	return fmt.Errorf("--%s: want at least %v, got %v", flag, least, value)
-}
-
-// atMost returns an error if the value of a flag is above most.
-func atMost[T cmp.Ordered](flag string, value, most T) error {
-	if value <= most {
-		return nil
-	}
-	return fmt.Errorf("--%s: want at most %v, got %v", flag, most, value)
-}
-
-// paired returns an error if only one of two flags is set.
-func paired(flag, value, other, its string) error {
-	if (value == "") == (its == "") {
-		return nil
-	}
-	return fmt.Errorf("--%s and --%s: want both or none", flag, other)
+	return flags.AtLeast("replicas", c.Copies.Replicas, 0)
 }
 
 // edgeFlags holds the flags of an edge.
@@ -216,9 +193,9 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
-	err = cmp.Or(atLeast("analyze-timeout", e.retryTimeout, time.Millisecond), atMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
-	err = cmp.Or(err, atLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
-	err = cmp.Or(err, paired("tls-cert", e.cert, "tls-key", e.key))
+	err = cmp.Or(flags.AtLeast("analyze-timeout", e.retryTimeout, time.Millisecond), flags.AtMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
+	err = cmp.Or(err, flags.AtLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
+	err = cmp.Or(err, flags.Paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {
 		_, err = tls.LoadX509KeyPair(e.cert, e.key) // fail before anything starts
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
@@ -39,7 +40,7 @@ last one wins. Requests that an overloaded server rejects are retried. The exit 
   cairn register skills.jsonl tools.yaml --tenant acme
   cairn register --dry-run skills.jsonl        # validate only; needs no server
   jq -c '.skills[]' export.json | cairn register -`,
-		Args: wants("files or directories", 1, -1),
+		Args: flags.Args("files or directories", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := readAll(args, cmd.InOrStdin())
 			if err != nil {
@@ -51,7 +52,7 @@ last one wins. Requests that an overloaded server rejects are retried. The exit 
 	r.flag(cmd)
 	cmd.Flags().StringVar(&r.tenant, "tenant", "", "default `TENANT` of records without tenant_id; empty: global scope")
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "validate the records without sending them")
-	jsonFlag(cmd, &r.json)
+	flags.JSON(cmd, &r.json)
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
@@ -32,11 +33,11 @@ shows the progress.
 A change of the embedding model is detected automatically and needs no reindex. Nor
 does the in-memory index, which is rebuilt at startup.`,
 		Example: "  cairn reindex && cairn status",
-		Args:    wants("no arguments", 0, 0),
+		Args:    flags.Args("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	r.flag(cmd)
-	jsonFlag(cmd, &r.json)
+	flags.JSON(cmd, &r.json)
 	return cmd
 }
 

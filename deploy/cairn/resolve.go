@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
@@ -55,7 +56,7 @@ of both scopes apply. Without it, only global records are visible.`,
   cairn resolve --agent "storage capacity"
   cairn resolve --tool-class inventory.read
   cairn resolve --json --top-k 1 "open change requests" | jq -r '.skills[0].skill_id'`,
-		Args: wants("one QUERY or ID", 1, 1),
+		Args: flags.Args("one QUERY or ID", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
@@ -81,7 +82,7 @@ func (r *resolve) flags(cmd *cobra.Command) {
 	f.IntVar(&r.topK, "top-k", schemas.DefaultTopK, "maximum number of skills for a query, 1 to 100")
 	f.StringVar(&r.search, "search", schemas.SearchHybrid, "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)")
 	f.BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
-	jsonFlag(cmd, &r.json)
+	flags.JSON(cmd, &r.json)
 }
 
 // kind returns the type of the argument and whether it was guessed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/services"
 )
 
@@ -36,7 +37,7 @@ Existing data is preserved. Events of analyses are stored in memory: run setup a
 after a restart of a NATS server that is not part of a cluster.`,
 		Example: `  cairn setup --nats nats://nats:4222
   cairn setup --replicas 3 --nats nats://operator:$O@nats:4222 --keys-nats nats://keys:$K@nats:4222`,
-		Args: wants("no arguments", 0, 0),
+		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.run(cmd.Context(), cmd.OutOrStdout())
 		},

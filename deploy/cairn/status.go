@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
@@ -33,11 +34,11 @@ func statusCommand() *cobra.Command {
 degraded state, and the applied revision of the catalog. The exit code is 1 when the
 status is down, and 0 when it is ok or degraded.`,
 		Example: "  cairn status\n  cairn status --json | jq .status",
-		Args:    wants("no arguments", 0, 0),
+		Args:    flags.Args("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	s.flag(cmd)
-	jsonFlag(cmd, &s.json)
+	flags.JSON(cmd, &s.json)
 	return cmd
 }
 

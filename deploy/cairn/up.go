@@ -13,6 +13,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/deploy/internal/flags"
 	"cairn/edge"
 	"cairn/services"
 )
@@ -53,7 +54,7 @@ the process immediately.`,
   cairn up --data "" --nats-listen "" --http 127.0.0.1:0   # in memory, on a free port
   cairn up --cluster prod --cluster-listen 10.0.0.1:6222 --cluster-secret-file secret \
     --routes nats://10.0.0.2:6222,nats://10.0.0.3:6222     # one of three machines`,
-		Args: wants("no arguments", 0, 0),
+		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -62,7 +63,7 @@ the process immediately.`,
 	u.edgeFlags.flags(f)
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "listen `ADDRESS` for NATS clients; empty: in-process connections only")
 	f.StringVar(&u.data, "data", "data", "data `DIRECTORY`; empty: in memory, lost when the process exits")
-	secretVar(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
+	flags.Secret(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
 	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the PEM certificate of the NATS server, reloaded when it changes; empty: no TLS")
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
 	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the CA certificates for mutual TLS between cluster nodes, read at startup; empty: routes without TLS")
@@ -89,7 +90,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 			return err
 		}
 	}
-	if err := paired("nats-tls-cert", u.security.Cert, "nats-tls-key", u.security.Key); err != nil {
+	if err := flags.Paired("nats-tls-cert", u.security.Cert, "nats-tls-key", u.security.Key); err != nil {
 		return err
 	}
 	u.security.Log = log

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
@@ -26,7 +27,7 @@ func versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  cairn version\n  cairn version --json",
-		Args:    wants("no arguments", 0, 0),
+		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if asJSON {
@@ -36,7 +37,7 @@ func versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	jsonFlag(cmd, &asJSON)
+	flags.JSON(cmd, &asJSON)
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"os"
@@ -36,7 +36,7 @@ func TestSecretFiles(t *testing.T) {
 	} {
 		var value string
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		secretVar(f, &value, "key", "", "`KEY`")
+		Secret(f, &value, "key", "", "`KEY`")
 		err := f.Parse(c.args)
 		if err == nil {
 			err = fromFiles(f)
@@ -46,19 +46,6 @@ func TestSecretFiles(t *testing.T) {
 		}
 		if err == nil && value != c.want {
 			t.Errorf("%s: %q, want %q", c.name, value, c.want)
-		}
-	}
-}
-
-// TestSecretsHaveFiles checks that every flag whose name says that it is a secret
-// can be given as a file.
-func TestSecretsHaveFiles(t *testing.T) {
-	t.Parallel()
-	for cmd := range below(newRoot(func(string) string { return "" })) {
-		for _, name := range []string{"nats-secret", "cluster-secret", "key", "nats"} {
-			if cmd.Flags().Lookup(name) != nil && cmd.Flags().Lookup(name+fileSuffix) == nil {
-				t.Errorf("%s --%s has no --%s%s", cmd.CommandPath(), name, name, fileSuffix)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ const maxSecret = 64 << 10
 // fileSuffix is the suffix of the flag for a file with the value of another flag.
 const fileSuffix = "-file"
 
-// secretVar defines a flag for a secret and one for a file that contains it: flag values
+// Secret defines a flag for a secret and one for a file that contains it: flag values
 // are visible to other processes of the machine.
-func secretVar(f *pflag.FlagSet, p *string, name, value, usage string) {
+func Secret(f *pflag.FlagSet, p *string, name, value, usage string) {
 	f.StringVar(p, name, value, usage)
 	f.String(name+fileSuffix, "", "`FILE` that contains the value of --"+name+", which hides it from the process list")
 }
