@@ -2,25 +2,22 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
-	"cairn/bus"
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
 // ask asks a question about an estate.
 type ask struct {
-	client
+	client.HTTP
 	estate string
 	mode   string
 	json   bool
@@ -48,10 +45,10 @@ printed to stderr. Ctrl-C cancels the analysis on the server too.`,
 				return err
 			}
 			question := schemas.Analysis{Query: args[0], Context: string(estate), Target: schemas.TargetH, Mode: a.mode}
-			return a.run(cmd.Context(), question, a.printer(cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return a.Analyze(cmd.Context(), question, a.printer(cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
-	a.flag(cmd)
+	a.Flags(cmd)
 	cmd.Flags().StringVar(&a.estate, "estate", "", "JSON `FILE` of the estate; - is stdin")
 	cmd.Flags().StringVar(&a.mode, "mode", schemas.ModeStandard, "analysis `MODE`: standard, or broad for facts only")
 	flags.JSON(cmd, &a.json)
@@ -78,24 +75,4 @@ func (a *ask) readAll(stdin io.Reader) ([]byte, error) {
 		return io.ReadAll(stdin)
 	}
 	return os.ReadFile(a.estate)
-}
-
-// run sends the question and passes each event to take. It resumes an interrupted
-// stream.
-func (a *ask) run(ctx context.Context, question schemas.Analysis, take func(event) error) error {
-	body, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", body)
-	if err != nil {
-		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		_, err := a.client.read(res)
-		return err
-	}
-	f := &eventStream{client: a.client, take: take, run: res.Header.Get(bus.HeaderRun)}
-	defer f.cancel(ctx)
-	return f.toEnd(ctx, res)
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/backup"
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
 // backupCommands writes and restores backups.
 type backupCommands struct {
-	natsClient
-	keys     secondUser
+	client.NATS
+	keys     client.SecondUser
 	replicas int
 	json     bool
 }
@@ -40,8 +41,8 @@ The file is gzip-compressed JSON Lines with a checksum.`,
 			return k.save(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
-	k.natsClient.flags(cmd.Flags())
-	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
+	k.NATS.Flags(cmd.Flags())
+	k.keys.KeysFlags(cmd.Flags())
 	flags.JSON(cmd, &k.json)
 	return cmd
 }
@@ -63,8 +64,8 @@ Workers may run during the restore: they update their indexes.`,
 			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
-	k.natsClient.flags(cmd.Flags())
-	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
+	k.NATS.Flags(cmd.Flags())
+	k.keys.KeysFlags(cmd.Flags())
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
 	flags.JSON(cmd, &k.json)
 	return cmd
@@ -72,7 +73,7 @@ Workers may run during the restore: they update their indexes.`,
 
 // save writes a backup. It removes an incomplete file.
 func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (err error) {
-	conn, keys, err := k.connectedBoth(ctx, "cairn-backup", k.keys)
+	conn, keys, err := k.ConnectBoth(ctx, "cairn-backup", k.keys)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err) // before connecting to a server
 	}
-	conn, keys, err := k.connectedBoth(ctx, "cairn-restore", k.keys)
+	conn, keys, err := k.ConnectBoth(ctx, "cairn-restore", k.keys)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/load"
@@ -24,7 +25,7 @@ import (
 
 // bench generates load on a running Cairn.
 type bench struct {
-	client
+	client.HTTP
 	rate        string
 	plan        load.Plan
 	bounds      load.Bounds
@@ -102,7 +103,7 @@ func benchCommand() *cobra.Command {
 			return b.run(cmd.Context())
 		},
 	}
-	b.flag(cmd)
+	b.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&b.rate, "rate", "100", "`REQUESTS` per second, or max to search for the highest rate")
 	f.DurationVar(&b.plan.For, "for", time.Minute, "duration of the measurement")
@@ -144,10 +145,10 @@ func (b *bench) settle(args []string) error {
 	if !(b.bounds.Errors >= 0 && b.bounds.Errors <= 1) {
 		return fmt.Errorf("--max-errors: want a share of 0 to 1, got %g", b.bounds.Errors)
 	}
-	if b.plan.Connections > registrations {
-		return fmt.Errorf("--connections: want at most %d, got %d", registrations, b.plan.Connections)
+	if b.plan.Connections > client.MaxConnections {
+		return fmt.Errorf("--connections: want at most %d, got %d", client.MaxConnections, b.plan.Connections)
 	}
-	b.plan.Grace = requestTimeout
+	b.plan.Grace = client.RequestTimeout
 	b.tenant = benchTenant + strings.ToLower(rand.Text()[:8])
 	return errors.Join(flags.AtLeast("connections", b.plan.Connections, 1), flags.AtLeast("skills", b.skills, 1))
 }
@@ -155,7 +156,7 @@ func (b *bench) settle(args []string) error {
 // run registers the records, measures, prints the result and removes the records. An
 // interrupt ends the measurement; the result is still printed and the records removed.
 func (b *bench) run(ctx context.Context) (err error) {
-	h, err := b.health(ctx)
+	h, err := b.Health(ctx)
 	if err != nil {
 		return err
 	}
@@ -167,8 +168,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	env := load.Here()
-	env.URL, env.Version, env.Client, env.Backends = b.url, h.Version, bus.Version, backendsOf(h, "resolve", "analyze")
-	e := eval{client: b.client, tenant: b.tenant, searchable: requestTimeout}
+	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, client.Backends(h, "resolve", "analyze")
+	e := eval{HTTP: b.HTTP, tenant: b.tenant, searchable: client.RequestTimeout}
 	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), records)) }()
 	if err := e.teach(ctx, records, b.errOut); err != nil {
 		return err
@@ -196,7 +197,7 @@ func (b *bench) borne(r *load.Result) error {
 
 // measure runs the load at --rate, or searches for the highest sustained rate.
 func (b *bench) measure(ctx context.Context) (*load.Result, error) {
-	loadClient, err := newLoadClient(b.client, b.tenant, b.skills)
+	loadClient, err := newLoadClient(b.HTTP, b.tenant, b.skills)
 	if err != nil {
 		return nil, err
 	}

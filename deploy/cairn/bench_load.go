@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"cairn/bus"
+	"cairn/deploy/internal/client"
 	"cairn/deploy/load"
 	"cairn/schemas"
 )
@@ -38,7 +38,7 @@ const (
 
 // loadClient sends the requests of a load.
 type loadClient struct {
-	client
+	client.HTTP
 	tenant   string
 	skills   int
 	analysis []byte
@@ -46,8 +46,8 @@ type loadClient struct {
 	written  [recentTags]atomic.Pointer[string]
 }
 
-func newLoadClient(c client, tenant string, skills int) (*loadClient, error) {
-	a := &loadClient{client: c, tenant: tenant, skills: skills}
+func newLoadClient(c client.HTTP, tenant string, skills int) (*loadClient, error) {
+	a := &loadClient{HTTP: c, tenant: tenant, skills: skills}
 	hosts := make([]map[string]any, 30)
 	for i := range hosts {
 		hosts[i] = map[string]any{"name": fmt.Sprint("host", i), "site": fmt.Sprint("site", i%3), "cpus": 4 << (i % 4)}
@@ -77,7 +77,7 @@ func (a *loadClient) operations(name string) []load.Operation {
 
 // exchange sends v as JSON and reads the response to its end.
 func (a *loadClient) exchange(ctx context.Context, method, path string, v any) load.Answer {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.RequestTimeout)
 	defer cancel()
 	var body []byte
 	if v != nil {
@@ -86,7 +86,7 @@ func (a *loadClient) exchange(ctx context.Context, method, path string, v any) l
 			return load.Answer{Err: err.Error()}
 		}
 	}
-	res, err := a.open(ctx, method, path, body)
+	res, err := a.Open(ctx, method, path, body)
 	if err != nil {
 		return load.Answer{Err: fault(ctx, err)}
 	}
@@ -166,7 +166,7 @@ func (a *loadClient) register(ctx context.Context, n int) load.Answer {
 // analyze sends a question about an estate and reads all events. It resumes an
 // interrupted stream.
 func (a *loadClient) analyze(ctx context.Context, _ int) (answer load.Answer) {
-	res, err := a.open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
+	res, err := a.Open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
 	if err != nil {
 		return load.Answer{Err: fault(ctx, err)}
 	}
@@ -174,21 +174,21 @@ func (a *loadClient) analyze(ctx context.Context, _ int) (answer load.Answer) {
 		defer func() { _ = res.Body.Close() }()
 		return load.Answer{Err: codeOf(res)}
 	}
-	f := &eventStream{client: a.client, run: res.Header.Get(bus.HeaderRun), take: func(e event) error {
+	s := client.NewStream(&a.HTTP, res, func(e client.Event) error {
 		if answer.First.IsZero() {
 			answer.First = time.Now()
 		}
-		if e.kind == schemas.EventError {
+		if e.Kind == schemas.EventError {
 			var said schemas.StreamError
-			_ = json.Unmarshal(e.data, &said) // a malformed event counts as an error, too
+			_ = json.Unmarshal(e.Data, &said) // a malformed event counts as an error, too
 			answer.Err = "event " + cmp.Or(said.Code, "error")
 		}
 		return nil
-	}}
-	if err := f.toEnd(ctx, res); err != nil {
+	})
+	if err := s.ToEnd(ctx); err != nil {
 		answer.Err = cmp.Or(answer.Err, fault(ctx, err))
 	}
-	if ctx.Err() == nil && !f.done {
+	if ctx.Err() == nil && !s.Complete() {
 		answer.Err = "no done event"
 	}
 	return answer

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json"
@@ -78,7 +77,7 @@ func benchRecords(tenant string, skills int) ([]record, error) {
 func (b *bench) unregister(ctx context.Context, records []record) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	e := eval{client: b.client}
+	e := eval{HTTP: b.HTTP}
 	left := records
 	var errs []error
 	for try := 0; try < removals && len(left) > 0; try++ {
@@ -100,12 +99,6 @@ func (b *bench) unregister(ctx context.Context, records []record) error {
 }
 
 func (b *bench) remove(ctx context.Context, r record) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	path := "/register/" + r.Kind + "/" + url.PathEscape(r.ID) + "?tenant_id=" + url.QueryEscape(b.tenant)
-	res, err := b.open(ctx, http.MethodDelete, path, nil)
-	if err == nil {
-		_, err = b.read(res)
-	}
-	return err
+	return b.HTTP.Delete(ctx, path)
 }

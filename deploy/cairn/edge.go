@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/edge"
 )
 
@@ -16,8 +18,8 @@ import (
 type edgeProcess struct {
 	process
 	edgeFlags
-	natsClient
-	reader secondUser
+	client.NATS
+	reader client.SecondUser
 }
 
 func edgeCommand() *cobra.Command {
@@ -36,8 +38,8 @@ it answers with 503, and /health names the missing services.`,
 		},
 	}
 	e.edgeFlags.flags(cmd.Flags())
-	e.natsClient.flags(cmd.Flags())
-	e.reader.flags(cmd.Flags(), "reader-nats", "reads API keys and events of analyses")
+	e.NATS.Flags(cmd.Flags())
+	e.reader.Flags(cmd.Flags(), "reader-nats", "reads API keys and events of analyses")
 	e.process.flags(cmd.Flags())
 	return cmd
 }
@@ -48,13 +50,13 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer e.limitDrain(ctx, log)()
-	conn, err := e.open("cairn-edge")
+	conn, err := e.Open("cairn-edge")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if e.reader.url != "" {
-		reader, err := e.reader.client(&e.natsClient).open("cairn-edge-reader")
+	if e.reader.URL != "" {
+		reader, err := e.As(e.reader).Open("cairn-edge-reader")
 		if err != nil {
 			return fmt.Errorf("--reader-nats: %w", err)
 		}
@@ -70,7 +72,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), redacted(e.nats)); err != nil {
+	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), output.Redacted(e.URL)); err != nil {
 		return err
 	}
 	return edge.Serve(ctx, c)

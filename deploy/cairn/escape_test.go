@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/client"
 	"cairn/schemas"
 )
 
@@ -95,7 +96,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		}
 	}
 	_, nats := reached(t)
-	err := (&key{natsClient: natsClient{nats: nats}}).with(t.Context(), func(ctx context.Context, s *keys.Store) error {
+	err := (&key{NATS: client.NATS{URL: nats}}).with(t.Context(), func(ctx context.Context, s *keys.Store) error {
 		_, _, err := s.Create(ctx, keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil})
 		return err
 	})

@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
 // eval measures how well a running Cairn finds skills.
 type eval struct {
-	client
+	client.HTTP
 	tenant       string
 	register     bool
 	keep         bool
@@ -26,6 +27,9 @@ type eval struct {
 	searchable   time.Duration
 	json         bool
 }
+
+// connections is the maximum number of concurrent searches.
+const connections = 32
 
 // evalTenant is the prefix of the tenants of evaluations.
 const evalTenant = "eval-"
@@ -61,7 +65,7 @@ at a time.`,
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	e.flag(cmd)
+	e.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&e.tenant, "tenant", "", "`TENANT` of the searches; empty: global scope, or with --register a generated tenant")
 	f.BoolVar(&e.register, "register", false, "register the corpus before the evaluation and unregister it afterwards")
@@ -85,7 +89,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	if err != nil {
 		return err
 	}
-	if err := e.reachable(ctx); err != nil {
+	if err := e.Reachable(ctx); err != nil {
 		return err
 	}
 	if e.register {
@@ -103,8 +107,8 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 		return err
 	}
 	r.Corpus, r.Tenant, r.AtOnce = len(corpus), e.tenant, e.atOnce
-	if h, err := e.health(ctx); err == nil {
-		r.Backends = backendsOf(h, "resolve")
+	if h, err := e.Health(ctx); err == nil {
+		r.Backends = client.Backends(h, "resolve")
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return e.say(r, out)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -59,7 +57,7 @@ func (e *eval) teach(ctx context.Context, corpus []record, errOut io.Writer) err
 	ctx, cancel := context.WithTimeout(ctx, e.searchable)
 	defer cancel()
 	for {
-		r := register{client: e.client, tenant: e.tenant}
+		r := register{HTTP: e.HTTP, tenant: e.tenant}
 		outcomes, err := r.settle(ctx, corpus, errOut)
 		if err != nil {
 			return err
@@ -91,7 +89,7 @@ func (e *eval) await(ctx context.Context, r record) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if o := e.send(ctx, r); ctx.Err() == nil && (o.err != nil || !o.later) {
+		if o := send(ctx, &e.HTTP, r); ctx.Err() == nil && (o.err != nil || !o.later) {
 			return o.err
 		}
 		select {
@@ -130,13 +128,7 @@ func (e *eval) unregister(ctx context.Context, corpus []record) error {
 func (e *eval) remove(ctx context.Context, ids []string) ([]string, error) {
 	errs := e.each(len(ids), connections, func(i int) error {
 		path := "/register/" + schemas.KindSkill + "/" + url.PathEscape(ids[i]) + "?tenant_id=" + url.QueryEscape(e.tenant)
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		res, err := e.open(ctx, http.MethodDelete, path, nil)
-		if err == nil {
-			_, err = e.read(res)
-		}
-		return err
+		return e.HTTP.Delete(ctx, path)
 	})
 	var left []string
 	for i, err := range errs {
@@ -169,30 +161,4 @@ func (e *eval) each(n, atOnce int, do func(int) error) []error {
 	close(next)
 	doing.Wait()
 	return errs
-}
-
-// health returns the health of Cairn, or an error if it is down or unreachable.
-func (c *client) health(ctx context.Context) (h schemas.Health, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	res, err := c.open(ctx, http.MethodGet, "/health", nil)
-	if err != nil {
-		return h, err
-	}
-	a, err := c.read(res)
-	if err != nil {
-		return h, err
-	}
-	return h, json.Unmarshal(a.body, &h)
-}
-
-// backendsOf returns the backends of the services by name.
-func backendsOf(h schemas.Health, services ...string) map[string]string {
-	backends := map[string]string{}
-	for _, s := range h.Services {
-		if slices.Contains(services, s.Service) {
-			maps.Copy(backends, s.Backends)
-		}
-	}
-	return backends
 }

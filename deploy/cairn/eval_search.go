@@ -158,7 +158,7 @@ func (e *eval) find(ctx context.Context, query, search string) (v verdict) {
 		q.TenantID = &e.tenant
 	}
 	began := time.Now()
-	a, err := e.post(ctx, "/resolve/skill", q)
+	a, err := e.Post(ctx, "/resolve/skill", q)
 	v.took = time.Since(began)
 	if errors.Is(err, schemas.ErrSkillNotFound) {
 		v.missing = true
@@ -171,7 +171,7 @@ func (e *eval) find(ctx context.Context, query, search string) (v verdict) {
 		Degraded string `json:"degraded"`
 	}
 	if err == nil {
-		err = json.Unmarshal(a.body, &said)
+		err = json.Unmarshal(a.Body, &said)
 	}
 	for _, s := range said.Skills {
 		v.ids = append(v.ids, s.ID)

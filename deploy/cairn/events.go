@@ -4,56 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/tmaxmax/go-sse"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
-// maxEvent is the maximum size of an event, in bytes: that of a message on the bus.
-const maxEvent = 8 << 20
-
-// event is one server-sent event.
-type event struct {
-	id   string
-	kind string
-	data []byte
-}
-
-// events reads an event stream.
-func events(r io.Reader) iter.Seq2[event, error] {
-	return func(yield func(event, error) bool) {
-		for e, err := range sse.Read(r, &sse.ReadConfig{MaxEventSize: maxEvent}) {
-			if !yield(event{e.LastEventID, e.Type, []byte(e.Data)}, err) {
-				return
-			}
-		}
-	}
-}
-
 // printer returns a function that prints events: as JSON lines with --json, otherwise as
 // text on out and tool calls on errOut.
-func (a *ask) printer(out, errOut io.Writer) func(event) error {
+func (a *ask) printer(out, errOut io.Writer) func(client.Event) error {
 	var failed error
 	if a.json {
-		return func(e event) error {
-			if e.kind == schemas.EventError {
+		return func(e client.Event) error {
+			if e.Kind == schemas.EventError {
 				failed = output.ErrReported
 			}
 			line := struct {
 				Event string         `json:"event"`
 				Data  jsontext.Value `json:"data"`
-			}{e.kind, e.data}
+			}{e.Kind, e.Data}
 			return errors.Join(output.JSONLine(out, line), ended(e, failed))
 		}
 	}
 	p := &reader{out: out, errOut: errOut}
-	return func(e event) error {
+	return func(e client.Event) error {
 		if err := p.take(e); err != nil {
 			return err
 		}
@@ -62,8 +40,8 @@ func (a *ask) printer(out, errOut io.Writer) func(event) error {
 }
 
 // ended returns failed if e is the last event, otherwise nil.
-func ended(e event, failed error) error {
-	if e.kind == schemas.EventDone {
+func ended(e client.Event, failed error) error {
+	if e.Kind == schemas.EventDone {
 		return failed
 	}
 	return nil
@@ -76,8 +54,8 @@ type reader struct {
 	failed      error
 }
 
-func (p *reader) take(e event) error {
-	switch e.kind {
+func (p *reader) take(e client.Event) error {
+	switch e.Kind {
 	case schemas.EventTextDelta:
 		return decoded(e, p.say)
 	case schemas.EventToolUse:
@@ -98,10 +76,10 @@ func (p *reader) take(e event) error {
 	}
 }
 
-func decoded[T any](e event, take func(T) error) error {
+func decoded[T any](e client.Event, take func(T) error) error {
 	var v T
-	if err := json.Unmarshal(e.data, &v); err != nil {
-		return fmt.Errorf("decode event %s: %w", e.kind, err)
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		return fmt.Errorf("decode event %s: %w", e.Kind, err)
 	}
 	return take(v)
 }

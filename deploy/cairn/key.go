@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -26,8 +27,8 @@ const maxNote = 256
 
 // key is a command about API keys.
 type key struct {
-	natsClient
-	keys secondUser
+	client.NATS
+	keys client.SecondUser
 	json bool
 }
 
@@ -46,18 +47,14 @@ Changes take effect on all edges within a second.`,
 }
 
 func (k *key) flags(cmd *cobra.Command) {
-	k.natsClient.flags(cmd.Flags())
-	k.keys.flags(cmd.Flags(), "keys-nats", keysUser)
+	k.NATS.Flags(cmd.Flags())
+	k.keys.KeysFlags(cmd.Flags())
 	flags.JSON(cmd, &k.json)
 }
 
 // with connects, calls do with the key store, and closes the connection.
 func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
-	client := &k.natsClient
-	if k.keys.url != "" {
-		client = k.keys.client(client)
-	}
-	conn, err := client.connected(ctx, "cairn-key")
+	conn, err := k.As(k.keys).Connect(ctx, "cairn-key")
 	if err != nil {
 		return err
 	}

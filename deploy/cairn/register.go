@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
 // register sends records to Cairn.
 type register struct {
-	client
+	client.HTTP
 	tenant string
 	dry    bool
 	json   bool
@@ -49,7 +50,7 @@ last one wins. Requests that an overloaded server rejects are retried. The exit 
 			return r.run(cmd.Context(), all, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	r.flag(cmd)
+	r.Flags(cmd)
 	cmd.Flags().StringVar(&r.tenant, "tenant", "", "default `TENANT` of records without tenant_id; empty: global scope")
 	cmd.Flags().BoolVar(&r.dry, "dry-run", false, "validate the records without sending them")
 	flags.JSON(cmd, &r.json)
@@ -97,11 +98,11 @@ func (r *register) settle(ctx context.Context, records []record, errOut io.Write
 		}
 		return outcomes, nil
 	}
-	if err := r.reachable(ctx); err != nil {
+	if err := r.Reachable(ctx); err != nil {
 		return nil, err
 	}
 	bar := output.Progress(errOut, "registering", len(records))
-	outcomes := r.sendAll(ctx, records, func() { _ = bar.Add(1) })
+	outcomes := sendAll(ctx, &r.HTTP, records, func() { _ = bar.Add(1) })
 	return outcomes, bar.Close()
 }
 

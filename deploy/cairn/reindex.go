@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -17,7 +18,7 @@ import (
 
 // reindex rebuilds the search index.
 type reindex struct {
-	client
+	client.HTTP
 	json bool
 }
 
@@ -36,13 +37,13 @@ does the in-memory index, which is rebuilt at startup.`,
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
-	r.flag(cmd)
+	r.Flags(cmd)
 	flags.JSON(cmd, &r.json)
 	return cmd
 }
 
 func (r *reindex) run(ctx context.Context, out io.Writer) error {
-	a, err := r.post(ctx, "/register/reindex", schemas.Nothing{})
+	a, err := r.Post(ctx, "/register/reindex", schemas.Nothing{})
 	if errors.Is(err, schemas.ErrNotImplemented) {
 		return r.say(out, []byte(`{"records":0}`), "nothing to reindex: the in-memory index is rebuilt from the catalog at startup")
 	}
@@ -53,10 +54,10 @@ func (r *reindex) run(ctx context.Context, out io.Writer) error {
 		Generation string `json:"generation"`
 		Records    uint64 `json:"records"`
 	}
-	if err := json.Unmarshal(a.body, &began); err != nil {
-		return fmt.Errorf("invalid response from %s: %w", r.url, err)
+	if err := json.Unmarshal(a.Body, &began); err != nil {
+		return fmt.Errorf("invalid response from %s: %w", r.URL, err)
 	}
-	return r.say(out, a.body, fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation))
+	return r.say(out, a.Body, fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation))
 }
 
 func (r *reindex) say(out io.Writer, answer jsontext.Value, sentence string) error {

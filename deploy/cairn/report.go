@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"net/url"
 	"strings"
 	"time"
 
@@ -30,9 +29,9 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 	}
 	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
 	line("services", strings.Join(services.Roles(), " "))
-	line("index", redacted(c.Index))
-	line("embed", redacted(c.Embed))
-	line("model", redacted(c.Model), u.chosen)
+	line("index", output.Redacted(c.Index))
+	line("embed", output.Redacted(c.Embed))
+	line("model", output.Redacted(c.Model), u.chosen)
 	if c.Render != "" {
 		line("render", c.Render)
 	}
@@ -59,15 +58,4 @@ func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
 		}
 	}
 	return missing
-}
-
-// redacted returns a comma-separated list of URLs without passwords.
-func redacted(raw string) string {
-	list := strings.Split(raw, ",")
-	for i, one := range list {
-		if u, err := url.Parse(one); err == nil && u.User != nil {
-			list[i] = u.Redacted()
-		}
-	}
-	return strings.Join(list, ",")
 }

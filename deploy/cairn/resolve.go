@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -18,7 +19,7 @@ import (
 
 // resolve queries records.
 type resolve struct {
-	client
+	client.HTTP
 	as      map[string]*bool // type of the argument; at most one is true
 	tenant  string
 	topK    int
@@ -66,7 +67,7 @@ of both scopes apply. Without it, only global records are visible.`,
 }
 
 func (r *resolve) flags(cmd *cobra.Command) {
-	r.flag(cmd)
+	r.Flags(cmd)
 	f := cmd.Flags()
 	for _, as := range []struct{ name, usage string }{
 		{asSkill, "the argument is the id of a skill"},
@@ -107,16 +108,16 @@ func looksLikeID(text string) bool {
 func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
 	as, guessed := r.kind(arg)
 	path, question, show := r.question(as, arg)
-	got, err := r.post(ctx, path, question)
+	got, err := r.Post(ctx, path, question)
 	switch {
 	case guessed && as == asSkill && errors.Is(err, schemas.ErrSkillNotFound):
 		return fmt.Errorf("%w: %q was interpreted as a skill id; use --query to search", err, arg)
 	case err != nil:
 		return err
 	case r.json:
-		return output.JSON(out, jsontext.Value(got.body))
+		return output.JSON(out, jsontext.Value(got.Body))
 	default:
-		return show(out, got.body)
+		return show(out, got.Body)
 	}
 }
 

@@ -13,15 +13,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
+	"cairn/deploy/internal/client"
 	"cairn/schemas"
 )
 
 const (
 	// retryTimeout bounds the retries of a record while the server is overloaded.
 	retryTimeout = time.Minute
-	// registrations is the maximum number of concurrent registrations. Concurrent ones are
-	// synced and indexed in batches. It is half of the default limit of a worker.
-	registrations = 512
 )
 
 // outcome is the result of registering a record.
@@ -31,29 +29,17 @@ type outcome struct {
 	revision uint64
 }
 
-// reachable returns an error if no server responds. An unhealthy server is reachable: it
-// may recover before the first request.
-func (c *client) reachable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	res, err := c.open(ctx, http.MethodGet, "/health", nil)
-	if err != nil {
-		return err
-	}
-	return res.Body.Close()
-}
-
 // sendAll registers the records concurrently, records with the same ID in order, and
 // calls each after each record. It returns when all requests have completed.
-func (c *client) sendAll(ctx context.Context, records []record, each func()) []outcome {
+func sendAll(ctx context.Context, c *client.HTTP, records []record, each func()) []outcome {
 	outcomes := make([]outcome, len(records))
 	queue := make(chan []int)
 	var sending sync.WaitGroup
-	for range registrations {
+	for range client.MaxConnections {
 		sending.Go(func() {
 			for same := range queue {
 				for _, i := range same {
-					outcomes[i] = c.send(ctx, records[i])
+					outcomes[i] = send(ctx, c, records[i])
 					each()
 				}
 			}
@@ -85,7 +71,7 @@ func byID(records []record) [][]int {
 }
 
 // send registers one record. It retries while the server is overloaded.
-func (c *client) send(ctx context.Context, r record) outcome {
+func send(ctx context.Context, c *client.HTTP, r record) outcome {
 	if r.wrong != nil {
 		return outcome{err: r.wrong}
 	}
@@ -93,8 +79,8 @@ func (c *client) send(ctx context.Context, r record) outcome {
 		InitialInterval: 100 * time.Millisecond, MaxInterval: 3 * time.Second,
 		Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
 	}
-	got, err := backoff.Retry(ctx, func() (answer, error) {
-		a, err := c.post(ctx, "/register/"+r.Kind, jsontext.Value(r.body))
+	got, err := backoff.Retry(ctx, func() (client.Answer, error) {
+		a, err := c.Post(ctx, "/register/"+r.Kind, jsontext.Value(r.body))
 		if busy(err) {
 			return a, err
 		}
@@ -104,8 +90,8 @@ func (c *client) send(ctx context.Context, r record) outcome {
 		return outcome{err: err}
 	}
 	var said schemas.Registered
-	err = json.Unmarshal(got.body, &said)
-	revision, _ := strconv.ParseUint(got.header.Get(bus.HeaderRevision), 10, 64) // 0 if absent
+	err = json.Unmarshal(got.Body, &said)
+	revision, _ := strconv.ParseUint(got.Header.Get(bus.HeaderRevision), 10, 64) // 0 if absent
 	return outcome{err: err, later: said.Indexed != nil && !*said.Indexed, revision: revision}
 }
 

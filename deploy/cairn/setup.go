@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/services"
 )
 
@@ -18,8 +20,8 @@ const setupTimeout = 2 * time.Minute
 
 // setup creates the streams that workers use.
 type setup struct {
-	natsClient
-	keys   secondUser
+	client.NATS
+	keys   client.SecondUser
 	config services.Config
 }
 
@@ -43,8 +45,8 @@ after a restart of a NATS server that is not part of a cluster.`,
 		},
 	}
 	f := cmd.Flags()
-	s.natsClient.flags(f)
-	s.keys.flags(f, "keys-nats", keysUser)
+	s.NATS.Flags(f)
+	s.keys.KeysFlags(f)
 	streamFlags(f, &s.config)
 	return cmd
 }
@@ -53,7 +55,7 @@ func (s *setup) run(ctx context.Context, out io.Writer) error {
 	if err := checkStreams(s.config); err != nil {
 		return err
 	}
-	conn, keys, err := s.connectedBoth(ctx, "cairn-setup", s.keys)
+	conn, keys, err := s.ConnectBoth(ctx, "cairn-setup", s.keys)
 	if err != nil {
 		return err
 	}
@@ -64,6 +66,6 @@ func (s *setup) run(ctx context.Context, out io.Writer) error {
 	if err := services.Setup(limited, conn, keys, s.config); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Created or updated all streams on %s\n", redacted(s.nats))
+	_, err = fmt.Fprintf(out, "Created or updated all streams on %s\n", output.Redacted(s.URL))
 	return err
 }

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -21,7 +20,7 @@ import (
 
 // status prints the health of Cairn.
 type status struct {
-	client
+	client.HTTP
 	json bool
 }
 
@@ -37,26 +36,15 @@ status is down, and 0 when it is ok or degraded.`,
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
-	s.flag(cmd)
+	s.Flags(cmd)
 	flags.JSON(cmd, &s.json)
 	return cmd
 }
 
 func (s *status) run(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	res, err := s.open(ctx, http.MethodGet, "/health", nil)
+	h, text, err := s.HealthReport(ctx)
 	if err != nil {
 		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return s.requestError(err)
-	}
-	var h schemas.Health
-	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
-		return refused(res, text) // the body of a 503 is a health report, too
 	}
 	if s.json {
 		err = output.JSON(out, jsontext.Value(text))

@@ -11,13 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/output"
 	"cairn/services"
 )
 
 // worker runs services.
 type worker struct {
 	process
-	natsClient
+	client.NATS
 	backends backends
 	serves   atomic.Bool // all roles are ready
 }
@@ -44,7 +46,7 @@ the missing one.`,
 			return w.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	w.natsClient.flags(cmd.Flags())
+	w.NATS.Flags(cmd.Flags())
 	w.backends.flags(cmd.Flags())
 	w.process.flags(cmd.Flags())
 	streamLimitFlag(cmd.Flags(), &w.backends.StreamLimit)
@@ -66,7 +68,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	conn, err := w.open("cairn-worker")
+	conn, err := w.Open("cairn-worker")
 	if err != nil {
 		return err
 	}
@@ -76,13 +78,13 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	log.Info("connecting", "nats", redacted(w.nats))
-	if err := w.await(ctx, conn); err != nil {
+	log.Info("connecting", "nats", output.Redacted(w.URL))
+	if err := w.Await(ctx, conn); err != nil {
 		return err
 	}
 	return services.Run(ctx, conn, settings, func() {
 		w.serves.Store(true)
-		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), redacted(w.nats))
+		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), output.Redacted(w.URL))
 		for _, missing := range degraded(ctx, conn, w.roles()) {
 			_, _ = fmt.Fprintln(out, "degraded:", missing)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -91,4 +92,15 @@ func Joined(texts ...string) string { return strings.Join(NonEmpty(texts...), " 
 // NonEmpty returns the texts that are not empty.
 func NonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
+}
+
+// Redacted returns a comma-separated list of URLs without passwords.
+func Redacted(raw string) string {
+	list := strings.Split(raw, ",")
+	for i, one := range list {
+		if u, err := url.Parse(one); err == nil && u.User != nil {
+			list[i] = u.Redacted()
+		}
+	}
+	return strings.Join(list, ",")
 }
