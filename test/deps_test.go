@@ -43,6 +43,7 @@ var packageRules = []binding{
 	{"deploy/internal/output imports no package of this module", "deploy/internal/output", nil},
 	{"deploy/internal/flags imports no package of this module", "deploy/internal/flags", nil},
 	{"deploy/internal/client imports schemas, bus and shared parts of commands only", "deploy/internal/client", []string{"schemas", "bus", "deploy/internal/flags", "deploy/internal/output"}},
+	{"deploy/internal/server imports shared parts of commands, but no other command", "deploy/internal/server", []string{"schemas", "bus", "edge", "services", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }

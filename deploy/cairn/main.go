@@ -16,10 +16,11 @@ import (
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/server"
 )
 
 func main() {
-	limitMemory(os.Stderr)
+	server.LimitMemory(os.Stderr)
 	signalled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, end := context.WithCancel(context.Background())
 	context.AfterFunc(signalled, func() {
@@ -35,10 +36,6 @@ func init() { cobra.EnableCommandSorting = false }
 // exitInterrupted is the conventional exit code after SIGINT.
 const exitInterrupted = 130
 
-// exitCutOff is the exit code when requests in flight were canceled at the end of
-// the drain, the same as that of timeout(1).
-const exitCutOff = 124
-
 // run executes root and returns the exit code. It prints errors on one line.
 func run(ctx context.Context, root *cobra.Command) int {
 	root.SetOut(output.Screen(root.OutOrStdout()))
@@ -53,7 +50,7 @@ func run(ctx context.Context, root *cobra.Command) int {
 		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", output.OneLine(err)) // a failed write to stderr cannot be reported
 	}
 	if errors.Is(err, bus.ErrCutOff) {
-		return exitCutOff
+		return server.ExitCutOff
 	}
 	return 1
 }
@@ -83,8 +80,8 @@ variables are ignored.`,
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
-	root.AddCommand(upCommand(), edgeCommand(), workerCommand(), setupCommand(),
-		registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
+	root.AddCommand(server.Commands()...)
+	root.AddCommand(registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
 	for cmd := range below(root) {
 		flags.Document(cmd.Flags())
 	}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -42,19 +42,19 @@ func (o *observed) flags(f *pflag.FlagSet) {
 }
 
 // observe starts tracing and, with --metrics, the metrics listener. The caller calls end
-// last, which flushes the spans and closes the listener.
-func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end func(), err error) {
+// last, which flushes the spans within the drain timeout and closes the listener.
+func (o *observed) observe(ctx context.Context, log *slog.Logger, drain time.Duration, of probes) (end func(), err error) {
 	telemetry.Build(bus.Version)
 	flush, err := telemetry.Trace(ctx, of.name, bus.Version, log)
 	if err != nil {
 		return nil, err
 	}
-	hide, err := p.listenMetrics(ctx, log, of)
+	hide, err := o.listenMetrics(ctx, log, of)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
-		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushTimeout, p.drain))
+		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushTimeout, drain))
 		defer cancel()
 		flush(flushing)
 		hide()
@@ -63,17 +63,17 @@ func (p *process) observe(ctx context.Context, log *slog.Logger, of probes) (end
 
 // listenMetrics serves metrics on --metrics until hide is called. A process that drains
 // is not ready.
-func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
-	if p.metrics == "" && p.pprof {
+func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
+	if o.metrics == "" && o.pprof {
 		return nil, errors.New("--pprof requires a --metrics address")
 	}
-	if p.metrics == "" {
+	if o.metrics == "" {
 		return func() {}, nil
 	}
-	if err := guard("metrics", p.metrics, p.metricsInsecure, "set --metrics-insecure to allow it"); err != nil {
+	if err := guard("metrics", o.metrics, o.metricsInsecure, "set --metrics-insecure to allow it"); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", p.metrics)
+	listener, err := net.Listen("tcp", o.metrics)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics: %w", err)
 	}
@@ -87,7 +87,7 @@ func (p *process) listenMetrics(ctx context.Context, log *slog.Logger, of probes
 			}
 			return of.ready(asked)
 		}
-		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: p.hosts, Pprof: p.pprof, Log: log}.Serve(serving)
+		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: o.hosts, Pprof: o.pprof, Log: log}.Serve(serving)
 		if err != nil {
 			log.Error("metrics server failed", "err", err)
 		}

@@ -1,19 +1,24 @@
-package main
+package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/edge"
 	"cairn/services"
 )
@@ -141,7 +146,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	}
 	defer conn.Close()
 	e.Conn, e.ClusterHealth = conn, server.Trouble
-	end, err := u.observe(ctx, c.Log, probes{"cairn", func(asked context.Context) []string { return edge.Ready(asked, conn) }})
+	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(asked context.Context) []string { return edge.Ready(asked, conn) }})
 	if err != nil {
 		return err
 	}
@@ -160,6 +165,92 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	})
 	if err == nil {
 		_, err = fmt.Fprintln(out, "Stopped.")
+	}
+	return err
+}
+
+// report prints addresses, backends and degraded services.
+func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
+	t := output.NewTable(out)
+	line := func(what string, said ...string) { t.Row(append([]string{"  " + what}, said...)...) }
+	t.Row("Cairn " + bus.Version + " is running.")
+	t.Row()
+	line("http", http, "documentation: "+http+"/docs")
+	line("nats", cmp.Or(nats, "in-process only"))
+	if u.cluster.Name != "" {
+		line("cluster", u.cluster.Name, "node "+node)
+	}
+	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
+	line("services", strings.Join(services.Roles(), " "))
+	line("index", output.Redacted(c.Index))
+	line("embed", output.Redacted(c.Embed))
+	line("model", output.Redacted(c.Model), u.chosen)
+	if c.Render != "" {
+		line("render", c.Render)
+	}
+	for _, sentence := range missing {
+		line("degraded", sentence)
+	}
+	t.Row()
+	t.Row("Press Ctrl-C to shut down.")
+	_ = t.Write() // a failed write does not stop the server
+}
+
+// supervise sets up the streams and runs the services and the edge until ctx ends.
+// In a cluster, found blocks until the bootstrap is complete, and the edge starts
+// at once; otherwise found is nil and the edge starts when all services are ready.
+// The edge stops first, so that its requests in flight complete. One drain deadline,
+// which starts when either of them stops, applies to both.
+func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, found func(context.Context) error, ready func()) error {
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	var cut func()
+	c.Cutoff, cut = context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer context.AfterFunc(serving, func() { time.AfterFunc(c.Drain, func() { cut(); stopWork() }) })()
+	var g errgroup.Group
+	up := make(chan struct{})
+	g.Go(func() error {
+		defer stopServing()
+		if found != nil {
+			if err := found(working); err != nil {
+				return ignoreCanceled(working, err)
+			}
+		}
+		if err := services.Setup(working, conn, conn, c); err != nil {
+			return ignoreCanceled(working, err)
+		}
+		return services.Run(working, conn, c, func() { close(up) })
+	})
+	g.Go(func() error {
+		defer stopWork()
+		if found != nil {
+			return edge.Serve(serving, e)
+		}
+		select {
+		case <-serving.Done():
+			return nil
+		case <-up:
+			return edge.Serve(serving, e)
+		}
+	})
+	g.Go(func() error {
+		select {
+		case <-serving.Done():
+		case <-up:
+			ready()
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// ignoreCanceled returns err, or nil if ctx has ended.
+func ignoreCanceled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
 	}
 	return err
 }

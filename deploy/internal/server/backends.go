@@ -1,15 +1,10 @@
-package main
+package server
 
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -17,64 +12,9 @@ import (
 
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
-	"cairn/edge"
+	"cairn/schemas"
 	"cairn/services"
 )
-
-// process holds the flags that all server commands share.
-type process struct {
-	level  slog.Level
-	format string
-	drain  time.Duration
-	observed
-}
-
-func (p *process) flags(f *pflag.FlagSet) {
-	f.TextVar(&p.level, "log-level", slog.LevelInfo, "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
-	f.StringVar(&p.format, "log-format", "text", "log `FORMAT`: text or json")
-	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
-	p.observed.flags(f)
-}
-
-// exitTimeout bounds the time after the drain to cancel requests in flight and close.
-const exitTimeout = 1750 * time.Millisecond
-
-// limitDrain exits the process with exitCutOff when it still runs exitTimeout
-// after the drain that begins when ctx ends. The caller calls stop at its end.
-func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()) {
-	returned, stop := context.WithCancel(context.Background())
-	context.AfterFunc(ctx, func() {
-		limit := time.NewTimer(p.drain + exitTimeout)
-		defer limit.Stop()
-		select {
-		case <-returned.Done():
-		case <-limit.C:
-			log.Error("requests in flight were cut off at the end of the drain", "drain", p.drain)
-			os.Exit(exitCutOff)
-		}
-	})
-	return stop
-}
-
-// logger returns a logger to w and makes it the default.
-func (p *process) logger(w io.Writer) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{Level: p.level}
-	var form slog.Handler
-	switch p.format {
-	case "text":
-		form = slog.NewTextHandler(w, options)
-	case "json":
-		form = slog.NewJSONHandler(w, options)
-	default:
-		return nil, fmt.Errorf("--log-format: want text or json, got %q", p.format)
-	}
-	if err := p.checkHosts(); err != nil {
-		return nil, err
-	}
-	log := slog.New(bus.LogHandler(form))
-	slog.SetDefault(log)
-	return log, nil
-}
 
 // backends holds the flags of the services.
 type backends struct {
@@ -168,52 +108,22 @@ func checkStreams(c services.Config) error {
 	return flags.AtLeast("replicas", c.Copies.Replicas, 0)
 }
 
-// edgeFlags holds the flags of an edge.
-type edgeFlags struct {
-	accessFlags
-	http         string
-	cert, key    string // files
-	retryTimeout time.Duration
-	bodies       int // MiB
-}
+// healthTimeout bounds the health check at startup.
+const healthTimeout = 2 * time.Second
 
-func (e *edgeFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&e.http, "http", "127.0.0.1:8080", "listen `ADDRESS` for HTTP; port 0 chooses a free port")
-	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
-	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
-	e.accessFlags.flags(f)
-	f.DurationVar(&e.retryTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
-	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of request bodies in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
-}
-
-// config returns the configuration of the edge. The caller closes its listener.
-func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout, NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
-	var err error
-	if c.Access, err = e.accessFlags.config(e.http); err != nil {
-		return c, err
+// degraded returns why services are degraded or unavailable, one sentence each.
+func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	var missing []string
+	for _, name := range names {
+		h, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{})
+		if err != nil {
+			missing = append(missing, name+": "+err.Error())
+		}
+		for _, sentence := range h.Degraded {
+			missing = append(missing, name+": "+sentence)
+		}
 	}
-	err = cmp.Or(flags.AtLeast("analyze-timeout", e.retryTimeout, time.Millisecond), flags.AtMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
-	err = cmp.Or(err, flags.AtLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
-	err = cmp.Or(err, flags.Paired("tls-cert", e.cert, "tls-key", e.key))
-	if err == nil && e.cert != "" {
-		_, err = tls.LoadX509KeyPair(e.cert, e.key) // fail before anything starts
-	}
-	if err != nil {
-		return c, err
-	}
-	if c.Listener, err = net.Listen("tcp", e.http); err != nil {
-		return c, fmt.Errorf("--http: %w", err)
-	}
-	e.warn(log, c.Access, c.Listener.Addr().String(), c.Cert != "")
-	return c, nil
-}
-
-// addressOf returns the URL of the edge.
-func addressOf(c edge.Config) string {
-	scheme := "http"
-	if c.Cert != "" {
-		scheme = "https"
-	}
-	return scheme + "://" + c.Listener.Addr().String()
+	return missing
 }

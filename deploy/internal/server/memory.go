@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// limitMemory sets the memory limit of the Go runtime to 90 % of the limit of the
+// LimitMemory sets the memory limit of the Go runtime to 90 % of the limit of the
 // cgroup, if there is one. GOMEMLIMIT in the environment takes precedence.
-func limitMemory(errOut io.Writer) {
+func LimitMemory(errOut io.Writer) {
 	unlimited := func() (uint64, error) { return 0, memlimit.ErrNoLimit }
 	_, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, unlimited)))
 	if err != nil { // a malformed AUTOMEMLIMIT

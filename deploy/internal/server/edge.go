@@ -1,0 +1,135 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cairn/bus"
+	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/edge"
+)
+
+// edgeProcess runs an edge.
+type edgeProcess struct {
+	process
+	edgeFlags
+	client.NATS
+	reader client.SecondUser
+}
+
+func edgeCommand() *cobra.Command {
+	e := &edgeProcess{}
+	cmd := &cobra.Command{
+		Use:   "edge",
+		Short: "Run an HTTP edge",
+		Long: `Edge serves the HTTP API and forwards requests to workers through NATS. It holds no
+state, so any number of edges can run. While NATS or the workers are unavailable
+it answers with 503, and /health names the missing services.`,
+		Example: `  cairn edge --nats nats://nats:4222 --http 0.0.0.0:8080 --auth keys
+  CAIRN_NATS=nats://nats:4222 cairn edge`,
+		Args: flags.Args("no arguments", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return e.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	e.edgeFlags.flags(cmd.Flags())
+	e.NATS.Flags(cmd.Flags())
+	e.reader.Flags(cmd.Flags(), "reader-nats", "reads API keys and events of analyses")
+	e.process.flags(cmd.Flags())
+	return cmd
+}
+
+func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
+	log, err := e.logger(errOut)
+	if err != nil {
+		return err
+	}
+	defer e.limitDrain(ctx, log)()
+	conn, err := e.Open("cairn-edge")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if e.reader.URL != "" {
+		reader, err := e.As(e.reader).Open("cairn-edge-reader")
+		if err != nil {
+			return fmt.Errorf("--reader-nats: %w", err)
+		}
+		conn.ReadOver(reader)
+	}
+	c, err := e.config(e.process, log)
+	if err != nil {
+		return err
+	}
+	c.Conn = conn
+	end, err := e.observe(ctx, log, e.drain, probes{"cairn-edge", func(asked context.Context) []string { return edge.Ready(asked, conn) }})
+	if err != nil {
+		return err
+	}
+	defer end()
+	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), output.Redacted(e.URL)); err != nil {
+		return err
+	}
+	return edge.Serve(ctx, c)
+}
+
+// edgeFlags holds the flags of an edge.
+type edgeFlags struct {
+	accessFlags
+	http         string
+	cert, key    string // files
+	retryTimeout time.Duration
+	bodies       int // MiB
+}
+
+func (e *edgeFlags) flags(f *pflag.FlagSet) {
+	f.StringVar(&e.http, "http", "127.0.0.1:8080", "listen `ADDRESS` for HTTP; port 0 chooses a free port")
+	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
+	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
+	e.accessFlags.flags(f)
+	f.DurationVar(&e.retryTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
+	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of request bodies in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
+}
+
+// config returns the configuration of the edge. The caller closes its listener.
+func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
+	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout, NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+	var err error
+	if c.Access, err = e.accessFlags.config(e.http); err != nil {
+		return c, err
+	}
+	err = cmp.Or(flags.AtLeast("analyze-timeout", e.retryTimeout, time.Millisecond), flags.AtMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
+	err = cmp.Or(err, flags.AtLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
+	err = cmp.Or(err, flags.Paired("tls-cert", e.cert, "tls-key", e.key))
+	if err == nil && e.cert != "" {
+		_, err = tls.LoadX509KeyPair(e.cert, e.key) // fail before anything starts
+	}
+	if err != nil {
+		return c, err
+	}
+	if c.Listener, err = net.Listen("tcp", e.http); err != nil {
+		return c, fmt.Errorf("--http: %w", err)
+	}
+	e.warn(log, c.Access, c.Listener.Addr().String(), c.Cert != "")
+	return c, nil
+}
+
+// addressOf returns the URL of the edge.
+func addressOf(c edge.Config) string {
+	scheme := "http"
+	if c.Cert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + c.Listener.Addr().String()
+}

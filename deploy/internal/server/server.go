@@ -1,0 +1,82 @@
+// Package server runs Cairn: everything in one process, or the HTTP edge and the services
+// in several, and the setup of their streams.
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cairn/bus"
+	"cairn/services"
+)
+
+// Commands returns the commands that run the server, in the order of the help.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{upCommand(), edgeCommand(), workerCommand(), setupCommand()}
+}
+
+// ExitCutOff is the exit code when requests in flight were canceled at the end of
+// the drain, the same as that of timeout(1).
+const ExitCutOff = 124
+
+// process holds the flags that all server commands share.
+type process struct {
+	level  slog.Level
+	format string
+	drain  time.Duration
+	observed
+}
+
+func (p *process) flags(f *pflag.FlagSet) {
+	f.TextVar(&p.level, "log-level", slog.LevelInfo, "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
+	f.StringVar(&p.format, "log-format", "text", "log `FORMAT`: text or json")
+	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
+	p.observed.flags(f)
+}
+
+// exitTimeout bounds the time after the drain to cancel requests in flight and close.
+const exitTimeout = 1750 * time.Millisecond
+
+// limitDrain exits the process with ExitCutOff when it still runs exitTimeout
+// after the drain that begins when ctx ends. The caller calls stop at its end.
+func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()) {
+	returned, stop := context.WithCancel(context.Background())
+	context.AfterFunc(ctx, func() {
+		limit := time.NewTimer(p.drain + exitTimeout)
+		defer limit.Stop()
+		select {
+		case <-returned.Done():
+		case <-limit.C:
+			log.Error("requests in flight were cut off at the end of the drain", "drain", p.drain)
+			os.Exit(ExitCutOff)
+		}
+	})
+	return stop
+}
+
+// logger returns a logger to w and makes it the default.
+func (p *process) logger(w io.Writer) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{Level: p.level}
+	var form slog.Handler
+	switch p.format {
+	case "text":
+		form = slog.NewTextHandler(w, options)
+	case "json":
+		form = slog.NewJSONHandler(w, options)
+	default:
+		return nil, fmt.Errorf("--log-format: want text or json, got %q", p.format)
+	}
+	if err := p.checkHosts(); err != nil {
+		return nil, err
+	}
+	log := slog.New(bus.LogHandler(form))
+	slog.SetDefault(log)
+	return log, nil
+}
