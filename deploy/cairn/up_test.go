@@ -48,7 +48,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"a certificate for NATS without its key", append(quiet, "--nats-tls-cert", file), "--nats-tls-cert and --nats-tls-key: want both or none"},
 		{"an address of strangers for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 is not a loopback address"},
 		{"a worker's too", []string{"worker", "--metrics", ":0"}, "--metrics-insecure"},
-		{"profiles without a listener", []string{"up", "--http", "127.0.0.1:0", "--pprof"}, "--metrics"},
+		{"profiles without a listener", append(quiet, "--pprof"), "--metrics"},
 		{"a port that is taken", []string{"up", "--http", address}, "address already in use"},
 		{"a port for NATS that is taken", append(quiet, "--nats-listen", address), "address already in use"},
 		{"a data folder that cannot be", append(quiet, "--data", filepath.Join(file, "data")), "not a directory"},
