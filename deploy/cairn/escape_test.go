@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -96,11 +95,16 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		}
 	}
 	_, nats := reached(t)
-	err := (&key{NATS: client.NATS{URL: nats}}).with(t.Context(), func(ctx context.Context, s *keys.Store) error {
-		_, _, err := s.Create(ctx, keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil})
-		return err
-	})
+	conn, err := (&client.NATS{URL: nats}).Connect(t.Context(), "test")
 	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	store, err := keys.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil}); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}, {"backup", filepath.Join(dir, evil, "file")}, {"restore", broken}} {

@@ -15,6 +15,7 @@ import (
 
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/operations"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/server"
 )
@@ -81,7 +82,8 @@ variables are ignored.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
 	root.AddCommand(server.Commands()...)
-	root.AddCommand(registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand(), statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand())
+	root.AddCommand(registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand())
+	root.AddCommand(operations.Commands()...)
 	for cmd := range below(root) {
 		flags.Document(cmd.Flags())
 	}

@@ -1,4 +1,4 @@
-package main
+package operations
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -13,60 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
-	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
-// keyTimeout bounds a key command after the connection to NATS is established.
-const keyTimeout = 10 * time.Second
-
 // maxNote is the maximum length of the note of a key, in bytes.
 const maxNote = 256
-
-// key is a command about API keys.
-type key struct {
-	client.NATS
-	keys client.SecondUser
-	json bool
-}
-
-func keyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "key",
-		Short: "Manage API keys",
-		Long: `Key manages the API keys that edges with --auth keys accept. NATS stores their hashes
-in a stream that "cairn setup" creates; write access to it is permission to create keys.
-Changes take effect on all edges within a second.`,
-		Args: flags.Args("create, list or revoke", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(keyCreateCommand(), keyListCommand(), keyRevokeCommand())
-	return cmd
-}
-
-func (k *key) flags(cmd *cobra.Command) {
-	k.NATS.Flags(cmd.Flags())
-	k.keys.KeysFlags(cmd.Flags())
-	flags.JSON(cmd, &k.json)
-}
-
-// with connects, calls do with the key store, and closes the connection.
-func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
-	conn, err := k.As(k.keys).Connect(ctx, "cairn-key")
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
-	defer cancel()
-	store, err := keys.Open(ctx, conn)
-	if err != nil {
-		return err
-	}
-	return do(ctx, store)
-}
 
 // keyCreate creates a key.
 type keyCreate struct {
@@ -159,13 +113,6 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-func tenantList(k keys.Key) string {
-	if len(k.Tenants) == 0 {
-		return "all"
-	}
-	return strings.Join(k.Tenants, ", ")
-}
-
 func expiry(k keys.Key) string {
 	if k.Expires.IsZero() {
 		return "no expiry"
@@ -173,37 +120,49 @@ func expiry(k keys.Key) string {
 	return "expires " + k.Expires.Format(time.DateTime) + " UTC"
 }
 
-func keyRevokeCommand() *cobra.Command {
-	k := &key{}
-	cmd := &cobra.Command{
-		Use:     "revoke ID…",
-		Short:   "Revoke API keys",
-		Example: "  cairn key revoke 4pwq6kzv2n7x",
-		Args:    flags.Args("key IDs", 1, -1),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
-				return k.revoke(ctx, s, ids, cmd.OutOrStdout())
-			})
-		},
+const day = 24 * time.Hour
+
+// days is a duration, given in days or in Go syntax; 0 means never.
+type days time.Duration
+
+// Set implements pflag.Value.
+func (d *days) Set(text string) error {
+	if text == "never" {
+		*d = 0
+		return nil
 	}
-	k.flags(cmd)
-	return cmd
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "d"))
+	t := time.Duration(n) * day
+	if err != nil || !strings.HasSuffix(text, "d") {
+		t, err = time.ParseDuration(text)
+	}
+	if err != nil || t <= 0 || n > 36500 {
+		return fmt.Errorf("want a duration such as 90d or 12h, or never, got %q", text)
+	}
+	*d = days(t)
+	return nil
 }
 
-func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Writer) error {
-	for _, id := range ids {
-		if err := s.Revoke(ctx, id); err != nil {
-			return err
-		}
-		if k.json {
-			continue
-		}
-		if _, err := fmt.Fprintf(out, "revoked %s\n", id); err != nil {
-			return err
-		}
+// String implements pflag.Value.
+func (d *days) String() string {
+	t := time.Duration(*d)
+	switch {
+	case t == 0:
+		return "never"
+	case t%day == 0:
+		return strconv.Itoa(int(t/day)) + "d"
+	default:
+		return t.String()
 	}
-	if k.json {
-		return output.JSON(out, map[string][]string{"revoked": ids})
+}
+
+// Type implements pflag.Value.
+func (d *days) Type() string { return "time" }
+
+// from returns the expiry of a duration that starts at start, or the zero time for never.
+func (d *days) from(start time.Time) time.Time {
+	if *d == 0 {
+		return time.Time{}
 	}
-	return nil
+	return start.Add(time.Duration(*d)).UTC().Truncate(time.Second)
 }

@@ -1,0 +1,162 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus/keys"
+	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/schemas"
+)
+
+// keyTimeout bounds a key command after the connection to NATS is established.
+const keyTimeout = 10 * time.Second
+
+// key is a command about API keys.
+type key struct {
+	client.NATS
+	keys client.SecondUser
+	json bool
+}
+
+func keyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Manage API keys",
+		Long: `Key manages the API keys that edges with --auth keys accept. NATS stores their hashes
+in a stream that "cairn setup" creates; write access to it is permission to create keys.
+Changes take effect on all edges within a second.`,
+		Args: flags.Args("create, list or revoke", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(keyCreateCommand(), keyListCommand(), keyRevokeCommand())
+	return cmd
+}
+
+func (k *key) flags(cmd *cobra.Command) {
+	k.NATS.Flags(cmd.Flags())
+	k.keys.KeysFlags(cmd.Flags())
+	flags.JSON(cmd, &k.json)
+}
+
+// with connects, calls do with the key store, and closes the connection.
+func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
+	conn, err := k.As(k.keys).Connect(ctx, "cairn-key")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
+	defer cancel()
+	store, err := keys.Open(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return do(ctx, store)
+}
+
+func keyListCommand() *cobra.Command {
+	k := &key{}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List API keys",
+		Example: "  cairn key list",
+		Args:    flags.Args("no arguments", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
+				list, err := s.List(ctx)
+				if err != nil {
+					return err
+				}
+				return k.list(list, cmd.OutOrStdout())
+			})
+		},
+	}
+	k.flags(cmd)
+	return cmd
+}
+
+// keyInfo is a key without its hash.
+type keyInfo struct {
+	ID      string       `json:"id"`
+	Role    schemas.Role `json:"role"`
+	Tenants []string     `json:"tenants" doc:"none: all"`
+	Note    string       `json:"note,omitzero"`
+	State   string       `json:"state"`
+	Created time.Time    `json:"created"`
+	Expires time.Time    `json:"expires,omitzero"`
+}
+
+func (k *key) list(list []keys.Key, out io.Writer) error {
+	now := time.Now()
+	said := make([]keyInfo, len(list))
+	for i, k := range list {
+		said[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
+	}
+	if k.json {
+		return output.JSON(out, said)
+	}
+	if len(said) == 0 {
+		_, err := fmt.Fprintln(out, "no keys; create one with: cairn key create")
+		return err
+	}
+	t := output.NewTable(out)
+	t.Row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
+	for i, l := range said {
+		expires := "never"
+		if !l.Expires.IsZero() {
+			expires = l.Expires.Format(time.DateTime)
+		}
+		t.Row(l.ID, string(l.Role), tenantList(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
+	}
+	return t.Write()
+}
+
+func tenantList(k keys.Key) string {
+	if len(k.Tenants) == 0 {
+		return "all"
+	}
+	return strings.Join(k.Tenants, ", ")
+}
+
+func keyRevokeCommand() *cobra.Command {
+	k := &key{}
+	cmd := &cobra.Command{
+		Use:     "revoke ID…",
+		Short:   "Revoke API keys",
+		Example: "  cairn key revoke 4pwq6kzv2n7x",
+		Args:    flags.Args("key IDs", 1, -1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
+				return k.revoke(ctx, s, ids, cmd.OutOrStdout())
+			})
+		},
+	}
+	k.flags(cmd)
+	return cmd
+}
+
+func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Writer) error {
+	for _, id := range ids {
+		if err := s.Revoke(ctx, id); err != nil {
+			return err
+		}
+		if k.json {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "revoked %s\n", id); err != nil {
+			return err
+		}
+	}
+	if k.json {
+		return output.JSON(out, map[string][]string{"revoked": ids})
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+// Package operations has the commands of operators: health, search index, API keys,
+// backups and the version.
+package operations
+
+import "github.com/spf13/cobra"
+
+// Commands returns the commands in the order of the help.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand()}
+}
