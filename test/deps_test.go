@@ -45,6 +45,7 @@ var packageRules = []binding{
 	{"deploy/internal/client imports schemas, bus and shared parts of commands only", "deploy/internal/client", []string{"schemas", "bus", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy/internal/server imports shared parts of commands, but no other command", "deploy/internal/server", []string{"schemas", "bus", "edge", "services", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy/internal/operations imports schemas, bus and shared parts of commands only", "deploy/internal/operations", []string{"schemas", "bus", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
+	{"deploy/internal/records imports schemas, bus and shared parts of commands only", "deploy/internal/records", []string{"schemas", "bus", "deploy/internal/client", "deploy/internal/output"}},
 	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }
@@ -71,7 +72,7 @@ var libraryRules = []struct {
 	{"only the bus imports the embedded server", "github.com/nats-io/nats-server/", []string{"bus"}},
 	{"only the breaker imports gobreaker", "github.com/sony/gobreaker", []string{"services/internal/breaker"}},
 	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn", "deploy/internal"}},
-	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/internal/client", "deploy/internal/operations", "deploy/faults", "services/internal", "test"}},
+	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/internal/client", "deploy/internal/operations", "deploy/internal/records", "deploy/faults", "services/internal", "test"}},
 	{"only the edge imports the router", "github.com/gorilla/", []string{"edge"}},
 	{"only telemetry imports OpenTelemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
 	{"only telemetry and the edge import Prometheus", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},

@@ -20,6 +20,7 @@ import (
 	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/deploy/load"
 )
 
@@ -163,27 +164,35 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err := b.openFiles(); err != nil {
 		return err
 	}
-	records, err := benchRecords(b.tenant, b.skills)
+	list, err := benchRecords(b.tenant, b.skills)
 	if err != nil {
 		return err
 	}
 	env := load.Here()
 	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, client.Backends(h, "resolve", "analyze")
-	e := eval{HTTP: b.HTTP, tenant: b.tenant, searchable: client.RequestTimeout}
-	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), records)) }()
-	if err := e.teach(ctx, records, b.errOut); err != nil {
+	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), list)) }()
+	if err := records.RegisterSearchable(ctx, &b.HTTP, list, client.RequestTimeout, b.errOut); err != nil {
 		return err
 	}
 	r, err := b.measure(ctx)
 	if err != nil {
 		return err
 	}
-	r.Name, r.Environment, r.Records = b.operation, env, len(records)
-	r.Notes = b.notes(r, len(records))
+	r.Name, r.Environment, r.Records = b.operation, env, len(list)
+	r.Notes = b.notes(r, len(list))
 	if err := b.say(r); err != nil {
 		return err
 	}
 	return cmp.Or(ctx.Err(), b.borne(r))
+}
+
+// unregister removes the records, including those whose registration failed.
+func (b *bench) unregister(ctx context.Context, list []records.Record) error {
+	left, err := records.Remove(ctx, &b.HTTP, list, b.tenant)
+	if err != nil {
+		return fmt.Errorf("%d records of tenant %s could not be removed: %w", left, b.tenant, err)
+	}
+	return nil
 }
 
 // borne returns an error when the highest error rate of an operation exceeds --max-errors.

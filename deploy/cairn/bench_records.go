@@ -1,12 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/go-json-experiment/json"
 
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -45,7 +44,7 @@ func benchID(n int) string { return fmt.Sprintf("bench%d.s%d", n%8, n) }
 
 // benchRecords returns the tools, context builders and the guardrail of the benchmark,
 // followed by the given number of skills of the tenant.
-func benchRecords(tenant string, skills int) ([]record, error) {
+func benchRecords(tenant string, skills int) ([]records.Record, error) {
 	var all []any
 	for n := range 24 {
 		all = append(all, schemas.Tool{ToolID: fmt.Sprintf("bench.tools.t%d", n), ToolClass: "inventory.read", Provider: "bench", Description: "Reads " + benchThings[n%len(benchThings)] + "."})
@@ -58,47 +57,16 @@ func benchRecords(tenant string, skills int) ([]record, error) {
 	for n := range skills {
 		all = append(all, benchSkill(n))
 	}
-	records := make([]record, len(all))
+	list := make([]records.Record, len(all))
 	for i, r := range all {
 		text, err := json.Marshal(r)
 		if err != nil {
 			return nil, err
 		}
-		records[i] = newRecord("bench", text, tenant)
-		if err := records[i].fault(); err != nil {
+		list[i] = records.Found{Source: "bench", Text: text}.Record(tenant)
+		if err := list[i].Fault(); err != nil {
 			return nil, err
 		}
 	}
-	return records, nil
-}
-
-// unregister removes the records, including those whose registration failed. It
-// retries failed removals.
-func (b *bench) unregister(ctx context.Context, records []record) error {
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
-	defer cancel()
-	e := eval{HTTP: b.HTTP}
-	left := records
-	var errs []error
-	for try := 0; try < removals && len(left) > 0; try++ {
-		errs = e.each(len(left), connections, func(i int) error { return b.remove(ctx, left[i]) })
-		var again []record
-		for i, err := range errs {
-			if err != nil {
-				again = append(again, left[i])
-			}
-		}
-		left = again
-	}
-	for _, err := range errs {
-		if err != nil {
-			return fmt.Errorf("%d records of tenant %s could not be removed: %w", len(left), b.tenant, err)
-		}
-	}
-	return nil
-}
-
-func (b *bench) remove(ctx context.Context, r record) error {
-	path := "/register/" + r.Kind + "/" + url.PathEscape(r.ID) + "?tenant_id=" + url.QueryEscape(b.tenant)
-	return b.HTTP.Delete(ctx, path)
+	return list, nil
 }

@@ -14,6 +14,7 @@ import (
 	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // eval measures how well a running Cairn finds skills.
@@ -96,7 +97,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 		if !e.keep {
 			defer func() { err = errors.Join(err, e.unregister(context.WithoutCancel(ctx), corpus)) }()
 		}
-		if err := e.teach(ctx, corpus, errOut); err != nil {
+		if err := records.RegisterSearchable(ctx, &e.HTTP, corpus, e.searchable, errOut); err != nil {
 			return err
 		}
 	}
@@ -128,6 +129,15 @@ func (e *eval) settle() error {
 		return fmt.Errorf("--at-once: want at most %d, got %d", connections, e.atOnce)
 	}
 	return flags.AtLeast("at-once", e.atOnce, 1)
+}
+
+// unregister removes the corpus, including skills whose registration failed.
+func (e *eval) unregister(ctx context.Context, corpus []records.Record) error {
+	left, err := records.Remove(ctx, &e.HTTP, corpus, e.tenant)
+	if err != nil {
+		return fmt.Errorf("%d skills of tenant %s could not be removed: %w", left, e.tenant, err)
+	}
+	return nil
 }
 
 // say prints r. It returns an error if queries failed.

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
 
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -20,7 +22,7 @@ type judged struct {
 }
 
 // readJudged reads the queries of a file and checks that their skills are in the corpus.
-func readJudged(file string, corpus []record) ([]judged, error) {
+func readJudged(file string, corpus []records.Record) ([]judged, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -30,10 +32,10 @@ func readJudged(file string, corpus []record) ([]judged, error) {
 		known[r.ID] = true
 	}
 	var queries []judged
-	for _, f := range readLines(file, data) {
+	for _, f := range records.ReadLines(file, data) {
 		q, err := newJudged(f, known)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.source, err)
+			return nil, fmt.Errorf("%s: %w", f.Source, err)
 		}
 		queries = append(queries, q)
 	}
@@ -43,12 +45,12 @@ func readJudged(file string, corpus []record) ([]judged, error) {
 	return queries, nil
 }
 
-func newJudged(f found, known map[string]bool) (judged, error) {
+func newJudged(f records.Found, known map[string]bool) (judged, error) {
 	q := judged{gold: map[string]bool{}}
-	if f.err != nil {
-		return q, f.err
+	if f.Err != nil {
+		return q, f.Err
 	}
-	if err := json.Unmarshal(f.text, &q); err != nil {
+	if err := json.Unmarshal(f.Text, &q); err != nil {
 		return q, err
 	}
 	if q.Query == "" || len(q.SkillIDs) == 0 {
@@ -106,13 +108,18 @@ func (e *eval) measure(ctx context.Context, queries []judged, each func()) evalu
 // ask runs all queries with a search method and retries incomplete responses.
 func (e *eval) ask(ctx context.Context, queries []judged, search string, each func()) []verdict {
 	verdicts := make([]verdict, len(queries))
-	e.each(len(queries), e.atOnce, func(i int) error {
-		if ctx.Err() == nil {
-			verdicts[i] = e.find(ctx, queries[i].Query, search)
-			each()
-		}
-		return nil
-	})
+	var searching errgroup.Group
+	searching.SetLimit(e.atOnce)
+	for i, q := range queries {
+		searching.Go(func() error {
+			if ctx.Err() == nil {
+				verdicts[i] = e.find(ctx, q.Query, search)
+				each()
+			}
+			return nil
+		})
+	}
+	_ = searching.Wait() // a verdict has the error of its query
 	e.again(ctx, queries, search, verdicts)
 	return verdicts
 }

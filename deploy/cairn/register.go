@@ -10,6 +10,7 @@ import (
 	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // register sends records to Cairn.
@@ -43,7 +44,7 @@ last one wins. Requests that an overloaded server rejects are retried. The exit 
   jq -c '.skills[]' export.json | cairn register -`,
 		Args: flags.Args("files or directories", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := readAll(args, cmd.InOrStdin())
+			all, err := records.ReadAll(args, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -57,21 +58,17 @@ last one wins. Requests that an overloaded server rejects are retried. The exit 
 	return cmd
 }
 
-func (r *register) run(ctx context.Context, all []found, out, errOut io.Writer) error {
+func (r *register) run(ctx context.Context, all []records.Found, out, errOut io.Writer) error {
 	began := time.Now()
-	records := make([]record, len(all))
+	list := make([]records.Record, len(all))
 	for i, f := range all {
-		if f.err != nil {
-			records[i] = record{Source: f.source, wrong: f.err}
-			continue
-		}
-		records[i] = newRecord(f.source, f.text, r.tenant)
+		list[i] = f.Record(r.tenant)
 	}
-	outcomes, err := r.settle(ctx, records, errOut)
+	outcomes, err := r.settle(ctx, list, errOut)
 	if err != nil {
 		return err
 	}
-	s := summarize(records, outcomes)
+	s := summarize(list, outcomes)
 	s.Seconds, s.DryRun = time.Since(began).Seconds(), r.dry
 	if r.json {
 		err = output.JSON(out, s)
@@ -90,26 +87,13 @@ func (r *register) run(ctx context.Context, all []found, out, errOut io.Writer) 
 }
 
 // settle sends the records, or only validates them with --dry-run.
-func (r *register) settle(ctx context.Context, records []record, errOut io.Writer) ([]outcome, error) {
-	if r.dry {
-		outcomes := make([]outcome, len(records))
-		for i, rec := range records {
-			outcomes[i].err = rec.fault()
-		}
-		return outcomes, nil
+func (r *register) settle(ctx context.Context, list []records.Record, errOut io.Writer) ([]records.Outcome, error) {
+	if !r.dry {
+		return records.Register(ctx, &r.HTTP, list, errOut)
 	}
-	if err := r.Reachable(ctx); err != nil {
-		return nil, err
+	outcomes := make([]records.Outcome, len(list))
+	for i, rec := range list {
+		outcomes[i].Err = rec.Fault()
 	}
-	bar := output.Progress(errOut, "registering", len(records))
-	outcomes := sendAll(ctx, &r.HTTP, records, func() { _ = bar.Add(1) })
-	return outcomes, bar.Close()
-}
-
-// fault returns the validation error of the record, as far as no server is required.
-func (r record) fault() error {
-	if r.wrong != nil {
-		return r.wrong
-	}
-	return r.check(r.body)
+	return outcomes, nil
 }

@@ -1,68 +1,46 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
 // summary counts the results of one registration run.
 type summary struct {
-	Accepted map[string]int `json:"accepted"` // by kind
-	Later    int            `json:"searchable_later,omitempty"`
-	Refused  []refusal      `json:"refused"`
-	Unsent   int            `json:"unsent,omitempty"` // not sent because of an interrupt
-	Revision uint64         `json:"revision,omitempty"`
-	Seconds  float64        `json:"seconds"`
-	DryRun   bool           `json:"dry_run,omitempty"`
+	Accepted map[string]int    `json:"accepted"` // by kind
+	Later    int               `json:"searchable_later,omitempty"`
+	Refused  []records.Refusal `json:"refused"`
+	Unsent   int               `json:"unsent,omitempty"` // not sent because of an interrupt
+	Revision uint64            `json:"revision,omitempty"`
+	Seconds  float64           `json:"seconds"`
+	DryRun   bool              `json:"dry_run,omitempty"`
 }
 
-// refusal is a rejected record.
-type refusal struct {
-	Source  string               `json:"source"`
-	Kind    string               `json:"kind,omitempty"`
-	ID      string               `json:"id,omitempty"`
-	Code    string               `json:"code,omitempty"`
-	Message string               `json:"message"`
-	Fields  []schemas.FieldError `json:"errors,omitempty"`
-}
-
-func summarize(records []record, outcomes []outcome) summary {
-	s := summary{Accepted: map[string]int{}, Refused: []refusal{}}
-	for i, r := range records {
+// summarize counts the outcomes of records.
+func summarize(list []records.Record, outcomes []records.Outcome) summary {
+	s := summary{Accepted: map[string]int{}, Refused: []records.Refusal{}}
+	for i, r := range list {
 		o := outcomes[i]
 		switch {
-		case errors.Is(o.err, context.Canceled):
+		case errors.Is(o.Err, context.Canceled):
 			s.Unsent++
-		case o.err != nil:
-			s.Refused = append(s.Refused, newRefusal(r, o.err))
+		case o.Err != nil:
+			s.Refused = append(s.Refused, records.NewRefusal(r, o.Err))
 		default:
 			s.Accepted[r.Kind]++
-			s.Revision = max(s.Revision, o.revision)
-			if o.later {
+			s.Revision = max(s.Revision, o.Revision)
+			if o.Later {
 				s.Later++
 			}
 		}
 	}
 	return s
-}
-
-func newRefusal(r record, err error) refusal {
-	f := refusal{Source: r.Source, Kind: r.Kind, ID: r.ID, Message: output.OneLine(err)}
-	var e *schemas.Error
-	if errors.As(err, &e) {
-		f.Code, f.Fields = e.Code, e.Fields
-		if f.Message = e.Title; len(e.Fields) == 0 { // fields are more specific than the detail
-			f.Message = output.Joined(e.Title, e.Detail)
-		}
-	}
-	return f
 }
 
 // print writes the summary as text.
@@ -94,13 +72,4 @@ func (s summary) print(out io.Writer) error {
 		t.Row("  " + f.Source + "  " + f.String())
 	}
 	return t.Write()
-}
-
-// String returns the record and the reason for its rejection on one line.
-func (f refusal) String() string {
-	var fields []string
-	for _, field := range f.Fields {
-		fields = append(fields, field.Field+": "+field.Message)
-	}
-	return output.Joined(f.Kind, f.ID, f.Code, cmp.Or(strings.Join(fields, "; "), f.Message))
 }

@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"errors"
@@ -37,8 +37,8 @@ func check[T any](body []byte) error {
 // id returns the name of the ID field.
 func (s shape) id() string { return s.kind + "_id" }
 
-// record is one record to register.
-type record struct {
+// Record is one record to register.
+type Record struct {
 	Source string // file:line
 	Kind   string
 	ID     string
@@ -54,15 +54,7 @@ type object map[string]jsontext.Value
 // lenient accepts duplicate names, which the service rejects.
 var lenient = jsontext.AllowDuplicateNames(true)
 
-// newRecord parses a record or the body of a registration. A record without a tenant gets
-// the given one, unless that is empty.
-func newRecord(source string, text jsontext.Value, tenant string) record {
-	r := record{Source: source}
-	r.wrong = r.read(text, tenant)
-	return r
-}
-
-func (r *record) read(text jsontext.Value, tenant string) error {
+func (r *Record) read(text jsontext.Value, tenant string) error {
 	var whole object
 	if err := json.Unmarshal(text, &whole, lenient); err != nil {
 		return fmt.Errorf("want a record (a JSON object), got %.40s", text)
@@ -80,6 +72,14 @@ func (r *record) read(text jsontext.Value, tenant string) error {
 	r.ID = stringOf(inner, s.id())
 	r.body, err = json.Marshal(rest, json.Deterministic(true), lenient)
 	return err
+}
+
+// Fault returns the validation error of the record, as far as no server is required.
+func (r Record) Fault() error {
+	if r.wrong != nil {
+		return r.wrong
+	}
+	return r.check(r.body)
 }
 
 // shapeOf returns the shape of whole by its members, and whether it is the body of a

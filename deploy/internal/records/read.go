@@ -1,4 +1,6 @@
-package main
+// Package records reads records from files, validates them, and registers and removes them
+// through the HTTP API.
+package records
 
 import (
 	"bytes"
@@ -14,22 +16,32 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// found is a record of a file, or the error of reading it.
-type found struct {
-	source string // file:line
-	text   jsontext.Value
-	err    error
+// Found is a record of a file, or the error of reading it.
+type Found struct {
+	Source string // file:line
+	Text   jsontext.Value
+	Err    error
+}
+
+// Record parses the record or the body of a registration. A record without a tenant gets
+// the given one, unless that is empty. Fault returns the error of a malformed record.
+func (f Found) Record(tenant string) Record {
+	r := Record{Source: f.Source, wrong: f.Err}
+	if f.Err == nil {
+		r.wrong = r.read(f.Text, tenant)
+	}
+	return r
 }
 
 // formats maps file extensions to parsers.
-var formats = map[string]func(name string, data []byte) []found{
-	".json": readJSON, ".jsonl": readLines, ".ndjson": readLines, ".yaml": readYAML, ".yml": readYAML,
+var formats = map[string]func(name string, data []byte) []Found{
+	".json": readJSON, ".jsonl": ReadLines, ".ndjson": ReadLines, ".yaml": readYAML, ".yml": readYAML,
 }
 
-// readAll reads the records of files and directories in order; files of a directory are
+// ReadAll reads the records of files and directories in order; files of a directory are
 // read in lexical order. "-" means stdin.
-func readAll(paths []string, stdin io.Reader) ([]found, error) {
-	var all []found
+func ReadAll(paths []string, stdin io.Reader) ([]Found, error) {
+	var all []Found
 	for _, path := range paths {
 		if path == "-" {
 			data, err := io.ReadAll(stdin)
@@ -55,7 +67,7 @@ func readAll(paths []string, stdin io.Reader) ([]found, error) {
 }
 
 // sniffed returns the parser for data without a file name.
-func sniffed(data []byte) func(string, []byte) []found {
+func sniffed(data []byte) func(string, []byte) []Found {
 	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		return readJSON
 	}
@@ -85,9 +97,9 @@ func filesOf(path string) ([]string, error) {
 	return files, err
 }
 
-// readLines reads one record per line. A malformed line does not affect the others.
-func readLines(name string, data []byte) []found {
-	var all []found
+// ReadLines reads one record per line. A malformed line does not affect the others.
+func ReadLines(name string, data []byte) []Found {
+	var all []Found
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
@@ -96,7 +108,7 @@ func readLines(name string, data []byte) []found {
 		}
 		one := readJSON(name, line)
 		for i := range one {
-			one[i].source = fmt.Sprintf("%s:%d", name, n)
+			one[i].Source = fmt.Sprintf("%s:%d", name, n)
 		}
 		all = append(all, one...)
 	}
@@ -104,9 +116,9 @@ func readLines(name string, data []byte) []found {
 }
 
 // readJSON reads a sequence of records or arrays of records.
-func readJSON(name string, data []byte) []found {
+func readJSON(name string, data []byte) []Found {
 	d := jsontext.NewDecoder(bytes.NewReader(data), lenient)
-	var all []found
+	var all []Found
 	for lines := (counter{data: data}); ; {
 		var value jsontext.Value
 		var err error
@@ -121,9 +133,9 @@ func readJSON(name string, data []byte) []found {
 		case errors.Is(err, io.EOF) && d.StackDepth() == 0:
 			return all
 		case err != nil:
-			return append(all, found{source: source, err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
+			return append(all, Found{Source: source, Err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
 		case value != nil:
-			all = append(all, found{source: source, text: value.Clone()})
+			all = append(all, Found{Source: source, Text: value.Clone()})
 		}
 	}
 }

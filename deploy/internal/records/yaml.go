@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 )
 
 // readYAML reads the documents of a file; each is a record or a list of records.
-func readYAML(name string, data []byte) []found {
-	var all []found
+func readYAML(name string, data []byte) []Found {
+	var all []Found
 	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var document yaml.Node
 		err := d.Decode(&document)
@@ -20,17 +20,17 @@ func readYAML(name string, data []byte) []found {
 		case errors.Is(err, io.EOF):
 			return all
 		case err != nil:
-			return append(all, found{source: name, err: fmt.Errorf("invalid YAML; the rest was skipped: %w", err)})
+			return append(all, Found{Source: name, Err: fmt.Errorf("invalid YAML; the rest was skipped: %w", err)})
 		}
 		all = append(all, listed(name, &document)...)
 	}
 }
 
 // listed returns the records of a node, or nil for an empty node.
-func listed(name string, n *yaml.Node) []found {
+func listed(name string, n *yaml.Node) []Found {
 	switch {
 	case n.Kind == yaml.DocumentNode || n.Kind == yaml.SequenceNode:
-		var all []found
+		var all []Found
 		for _, item := range n.Content {
 			all = append(all, listed(name, item)...)
 		}
@@ -38,13 +38,13 @@ func listed(name string, n *yaml.Node) []found {
 	case n.ShortTag() == "!!null":
 		return nil
 	}
-	one := found{source: fmt.Sprintf("%s:%d", name, n.Line)}
+	one := Found{Source: fmt.Sprintf("%s:%d", name, n.Line)}
 	var value any
 	plain(n)
-	if one.err = n.Decode(&value); one.err == nil {
-		one.text, one.err = json.Marshal(value, json.Deterministic(true))
+	if one.Err = n.Decode(&value); one.Err == nil {
+		one.Text, one.Err = json.Marshal(value, json.Deterministic(true))
 	}
-	return []found{one}
+	return []Found{one}
 }
 
 // plain converts dates to strings: JSON has no dates.
