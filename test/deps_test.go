@@ -46,6 +46,9 @@ var packageRules = []binding{
 	{"deploy/internal/server imports shared parts of commands, but no other command", "deploy/internal/server", []string{"schemas", "bus", "edge", "services", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy/internal/operations imports schemas, bus and shared parts of commands only", "deploy/internal/operations", []string{"schemas", "bus", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy/internal/records imports schemas, bus and shared parts of commands only", "deploy/internal/records", []string{"schemas", "bus", "deploy/internal/client", "deploy/internal/output"}},
+	{"a command imports no other command", "deploy/internal/register", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output", "deploy/internal/records"}},
+	{"a command imports no other command", "deploy/internal/resolve", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
+	{"a command imports no other command", "deploy/internal/ask", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }

@@ -14,9 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/deploy/internal/ask"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/operations"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/register"
+	"cairn/deploy/internal/resolve"
 	"cairn/deploy/internal/server"
 )
 
@@ -82,7 +85,7 @@ variables are ignored.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
 	root.AddCommand(server.Commands()...)
-	root.AddCommand(registerCommand(), resolveCommand(), askCommand(), evalCommand(), benchCommand())
+	root.AddCommand(register.Command(), resolve.Command(), ask.Command(), evalCommand(), benchCommand())
 	root.AddCommand(operations.Commands()...)
 	for cmd := range below(root) {
 		flags.Document(cmd.Flags())

@@ -8,19 +8,6 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-func TestLooksLikeID(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"storage.volume_capacity": true, "a.b.c": true, "größe.maß": true,
-		"storage": false, "which volumes are full?": false, "e.g. full volumes": false,
-		"full.": false, ".full": false, "a..b": false, "": false,
-	} {
-		if got := looksLikeID(text); got != want {
-			t.Errorf("%q: %v; want %v", text, got, want)
-		}
-	}
-}
-
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	s := alone(t)

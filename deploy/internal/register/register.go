@@ -1,4 +1,5 @@
-package main
+// Package register has the command that registers records from files.
+package register
 
 import (
 	"context"
@@ -21,7 +22,8 @@ type register struct {
 	json   bool
 }
 
-func registerCommand() *cobra.Command {
+// Command returns the command cairn register.
+func Command() *cobra.Command {
 	r := &register{}
 	cmd := &cobra.Command{
 		Use:   "register FILE|DIRECTORY|-…",

@@ -1,4 +1,5 @@
-package main
+// Package ask has the command that asks a question about an estate and prints the answer.
+package ask
 
 import (
 	"bytes"
@@ -8,10 +9,12 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -23,7 +26,8 @@ type ask struct {
 	json   bool
 }
 
-func askCommand() *cobra.Command {
+// Command returns the command cairn ask.
+func Command() *cobra.Command {
 	a := &ask{}
 	cmd := &cobra.Command{
 		Use:   "ask --estate FILE QUESTION",
@@ -75,4 +79,29 @@ func (a *ask) readAll(stdin io.Reader) ([]byte, error) {
 		return io.ReadAll(stdin)
 	}
 	return os.ReadFile(a.estate)
+}
+
+// printer returns a function that prints events: as JSON lines with --json, otherwise as
+// text on out and tool calls on errOut.
+func (a *ask) printer(out, errOut io.Writer) func(client.Event) error {
+	var failed error
+	if a.json {
+		return func(e client.Event) error {
+			if e.Kind == schemas.EventError {
+				failed = output.ErrReported
+			}
+			line := struct {
+				Event string         `json:"event"`
+				Data  jsontext.Value `json:"data"`
+			}{e.Kind, e.Data}
+			return errors.Join(output.JSONLine(out, line), ended(e, failed))
+		}
+	}
+	p := &reader{out: out, errOut: errOut}
+	return func(e client.Event) error {
+		if err := p.take(e); err != nil {
+			return err
+		}
+		return ended(e, p.failed)
+	}
 }

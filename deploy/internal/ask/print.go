@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"errors"
@@ -13,31 +13,6 @@ import (
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
-
-// printer returns a function that prints events: as JSON lines with --json, otherwise as
-// text on out and tool calls on errOut.
-func (a *ask) printer(out, errOut io.Writer) func(client.Event) error {
-	var failed error
-	if a.json {
-		return func(e client.Event) error {
-			if e.Kind == schemas.EventError {
-				failed = output.ErrReported
-			}
-			line := struct {
-				Event string         `json:"event"`
-				Data  jsontext.Value `json:"data"`
-			}{e.Kind, e.Data}
-			return errors.Join(output.JSONLine(out, line), ended(e, failed))
-		}
-	}
-	p := &reader{out: out, errOut: errOut}
-	return func(e client.Event) error {
-		if err := p.take(e); err != nil {
-			return err
-		}
-		return ended(e, p.failed)
-	}
-}
 
 // ended returns failed if e is the last event, otherwise nil.
 func ended(e client.Event, failed error) error {

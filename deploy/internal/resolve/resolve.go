@@ -1,4 +1,5 @@
-package main
+// Package resolve has the command that searches for records and prints packages of skills.
+package resolve
 
 import (
 	"context"
@@ -37,7 +38,8 @@ const (
 	asClass = "tool-class"
 )
 
-func resolveCommand() *cobra.Command {
+// Command returns the command cairn resolve.
+func Command() *cobra.Command {
 	r := &resolve{as: map[string]*bool{}}
 	cmd := &cobra.Command{
 		Use:   "resolve QUERY|ID",
