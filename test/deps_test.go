@@ -49,6 +49,7 @@ var packageRules = []binding{
 	{"a command imports no other command", "deploy/internal/register", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output", "deploy/internal/records"}},
 	{"a command imports no other command", "deploy/internal/resolve", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"a command imports no other command", "deploy/internal/ask", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
+	{"a command imports no other command", "deploy/internal/eval", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output", "deploy/internal/records"}},
 	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }

@@ -1,4 +1,4 @@
-package main
+package eval
 
 import (
 	"cmp"
@@ -150,14 +150,6 @@ func (r evaluation) explain(t *output.Table) {
 			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name, row.Lacking))
 		}
 	}
-}
-
-func (f figures) cells(name string) []string {
-	cells := []string{name}
-	for _, figure := range []float64{f.Recall1, f.Recall5, f.NDCG10, f.All5} {
-		cells = append(cells, fmt.Sprintf("%.4f", figure))
-	}
-	return cells
 }
 
 // suffixed returns prefix and text, or an empty string if text is empty.

@@ -1,4 +1,5 @@
-package main
+// Package eval has the command that measures search quality.
+package eval
 
 import (
 	"context"
@@ -9,12 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
+	"cairn/schemas"
 )
 
 // eval measures how well a running Cairn finds skills.
@@ -29,13 +33,14 @@ type eval struct {
 	json         bool
 }
 
-// connections is the maximum number of concurrent searches.
-const connections = 32
+// maxAtOnce is the maximum number of concurrent searches.
+const maxAtOnce = 32
 
-// evalTenant is the prefix of the tenants of evaluations.
-const evalTenant = "eval-"
+// tenantPrefix is the prefix of the tenants of evaluations.
+const tenantPrefix = "eval-"
 
-func evalCommand() *cobra.Command {
+// Command returns the command cairn eval.
+func Command() *cobra.Command {
 	e := &eval{}
 	cmd := &cobra.Command{
 		Use:   "eval CORPUS QUERIES",
@@ -49,7 +54,7 @@ used. QUERIES is a JSON Lines file, one query per line:
 {"query": "which volumes are nearly full?", "skill_ids": ["storage.volume_capacity"]}.
 
 The corpus must be registered, or --register registers it under a temporary tenant
-` + evalTenant + `… and removes it afterwards unless --keep is set.
+` + tenantPrefix + `… and removes it afterwards unless --keep is set.
 
 recall@k is the fraction of a query's relevant skills among the first k results, all@5
 the fraction of queries with all relevant skills among the first 5, and nDCG@10 the
@@ -103,7 +108,8 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	}
 	shown := output.Progress(errOut, "searching", passes*len(queries))
 	began := time.Now()
-	r := e.measure(ctx, queries, func() { _ = shown.Add(1) })
+	s := searcher{e.HTTP, e.tenant, e.atOnce, e.retryTimeout}
+	r := s.measure(ctx, queries, func() { _ = shown.Add(1) })
 	if err := errors.Join(shown.Close(), ctx.Err()); err != nil {
 		return err
 	}
@@ -119,16 +125,50 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 func (e *eval) settle() error {
 	switch {
 	case e.register && e.tenant == "":
-		e.tenant = evalTenant + strings.ToLower(rand.Text()[:8])
-	case e.register && !strings.HasPrefix(e.tenant, evalTenant):
-		return fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed", e.tenant, evalTenant)
+		e.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
+	case e.register && !strings.HasPrefix(e.tenant, tenantPrefix):
+		return fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed", e.tenant, tenantPrefix)
 	case e.keep && !e.register:
 		return errors.New("--keep requires --register")
 	}
-	if e.atOnce > connections {
-		return fmt.Errorf("--at-once: want at most %d, got %d", connections, e.atOnce)
+	if e.atOnce > maxAtOnce {
+		return fmt.Errorf("--at-once: want at most %d, got %d", maxAtOnce, e.atOnce)
 	}
 	return flags.AtLeast("at-once", e.atOnce, 1)
+}
+
+// corpus reads the skills of a file or folder and assigns them to the tenant.
+func (e *eval) corpus(file string) ([]records.Record, error) {
+	all, err := records.ReadAll([]string{file}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []records.Record
+	for _, f := range all {
+		f.Text = foreign(f.Text)
+		r := f.Record(e.tenant)
+		if err := r.Fault(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Source, err)
+		}
+		if r.Kind == schemas.KindSkill {
+			list = append(list, r)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: contains no skills", file)
+	}
+	return list, nil
+}
+
+// foreign returns the record without its tenant.
+func foreign(text jsontext.Value) jsontext.Value {
+	var o map[string]jsontext.Value
+	if json.Unmarshal(text, &o) != nil || o["tenant_id"] == nil {
+		return text // rejected as a record
+	}
+	delete(o, "tenant_id")
+	text, _ = json.Marshal(o, json.Deterministic(true)) // cannot fail: o was unmarshaled from JSON
+	return text
 }
 
 // unregister removes the corpus, including skills whose registration failed.

@@ -1,6 +1,7 @@
-package main
+package eval
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -28,6 +29,15 @@ func (f *figures) add(gold map[string]bool, ids []string) {
 func (f *figures) divide() {
 	n := float64(max(1, f.Queries))
 	f.Recall1, f.Recall5, f.NDCG10, f.All5 = f.Recall1/n, f.Recall5/n, f.NDCG10/n, f.All5/n
+}
+
+// cells returns a row of a table: the name and the figures.
+func (f figures) cells(name string) []string {
+	cells := []string{name}
+	for _, figure := range []float64{f.Recall1, f.Recall5, f.NDCG10, f.All5} {
+		cells = append(cells, fmt.Sprintf("%.4f", figure))
+	}
+	return cells
 }
 
 // recall returns the share of the relevant skills in the top k.

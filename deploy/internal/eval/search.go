@@ -1,4 +1,4 @@
-package main
+package eval
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
+	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
@@ -89,11 +90,19 @@ const (
 	pause = 500 * time.Millisecond
 )
 
+// searcher runs the queries of an evaluation.
+type searcher struct {
+	client.HTTP
+	tenant       string
+	atOnce       int           // maximum number of concurrent searches
+	retryTimeout time.Duration // of retries without progress
+}
+
 // measure runs all queries with each search method. A first pass fills the embedding
 // cache, so that the latencies of the methods are comparable.
-func (e *eval) measure(ctx context.Context, queries []judged, each func()) evaluation {
+func (s *searcher) measure(ctx context.Context, queries []judged, each func()) evaluation {
 	by := func(search string) measured {
-		return newMeasured(queries, e.ask(ctx, queries, search, each))
+		return newMeasured(queries, s.ask(ctx, queries, search, each))
 	}
 	first := by(schemas.SearchHybrid)
 	return evaluation{
@@ -106,35 +115,35 @@ func (e *eval) measure(ctx context.Context, queries []judged, each func()) evalu
 }
 
 // ask runs all queries with a search method and retries incomplete responses.
-func (e *eval) ask(ctx context.Context, queries []judged, search string, each func()) []verdict {
+func (s *searcher) ask(ctx context.Context, queries []judged, search string, each func()) []verdict {
 	verdicts := make([]verdict, len(queries))
 	var searching errgroup.Group
-	searching.SetLimit(e.atOnce)
+	searching.SetLimit(s.atOnce)
 	for i, q := range queries {
 		searching.Go(func() error {
 			if ctx.Err() == nil {
-				verdicts[i] = e.find(ctx, q.Query, search)
+				verdicts[i] = s.find(ctx, q.Query, search)
 				each()
 			}
 			return nil
 		})
 	}
 	_ = searching.Wait() // a verdict has the error of its query
-	e.again(ctx, queries, search, verdicts)
+	s.again(ctx, queries, search, verdicts)
 	return verdicts
 }
 
 // again retries queries with incomplete responses one at a time, which gives an
 // overloaded embedding service time to fill its cache. It gives up after retryTimeout
 // without progress.
-func (e *eval) again(ctx context.Context, queries []judged, search string, verdicts []verdict) {
+func (s *searcher) again(ctx context.Context, queries []judged, search string, verdicts []verdict) {
 	better := time.Now()
 	for left := short(verdicts); len(left) > 0; left = short(verdicts) {
 		for _, i := range left {
-			if ctx.Err() != nil || time.Since(better) >= e.retryTimeout {
+			if ctx.Err() != nil || time.Since(better) >= s.retryTimeout {
 				return
 			}
-			verdicts[i] = e.find(ctx, queries[i].Query, search)
+			verdicts[i] = s.find(ctx, queries[i].Query, search)
 			verdicts[i].again = true
 			if !verdicts[i].short() {
 				better = time.Now()
@@ -158,14 +167,14 @@ func short(verdicts []verdict) (left []int) {
 	return left
 }
 
-func (e *eval) find(ctx context.Context, query, search string) (v verdict) {
+func (s *searcher) find(ctx context.Context, query, search string) (v verdict) {
 	top := deepest
 	q := schemas.SkillQuery{Query: query, TopK: &top, Search: search}
-	if e.tenant != "" {
-		q.TenantID = &e.tenant
+	if s.tenant != "" {
+		q.TenantID = &s.tenant
 	}
 	began := time.Now()
-	a, err := e.Post(ctx, "/resolve/skill", q)
+	a, err := s.Post(ctx, "/resolve/skill", q)
 	v.took = time.Since(began)
 	if errors.Is(err, schemas.ErrSkillNotFound) {
 		v.missing = true
