@@ -50,7 +50,9 @@ var packageRules = []binding{
 	{"a command imports no other command", "deploy/internal/resolve", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"a command imports no other command", "deploy/internal/ask", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"a command imports no other command", "deploy/internal/eval", []string{"schemas", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output", "deploy/internal/records"}},
-	{"deploy may import every public package", "deploy", []string{"schemas", "bus", "edge", "services", "deploy"}},
+	{"a command imports no other command", "deploy/internal/bench", []string{"schemas", "bus", "deploy/load", "deploy/faults", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output", "deploy/internal/records"}},
+	{"deploy/faults imports schemas and bus only", "deploy/faults", []string{"schemas", "bus"}},
+	{"the program consists of its commands", "deploy/cairn", []string{"bus", "deploy/internal"}},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }
 
@@ -76,7 +78,7 @@ var libraryRules = []struct {
 	{"only the bus imports the embedded server", "github.com/nats-io/nats-server/", []string{"bus"}},
 	{"only the breaker imports gobreaker", "github.com/sony/gobreaker", []string{"services/internal/breaker"}},
 	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn", "deploy/internal"}},
-	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/internal/client", "deploy/internal/operations", "deploy/internal/records", "deploy/faults", "services/internal", "test"}},
+	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/internal/bench", "deploy/internal/client", "deploy/internal/operations", "deploy/internal/records", "deploy/faults", "services/internal", "test"}},
 	{"only the edge imports the router", "github.com/gorilla/", []string{"edge"}},
 	{"only telemetry imports OpenTelemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
 	{"only telemetry and the edge import Prometheus", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},

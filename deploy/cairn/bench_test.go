@@ -36,7 +36,7 @@ func benched(t *testing.T, file string) (r load.Result) {
 // nothingLeft checks that the tenant of the load has no skills left.
 func nothingLeft(t *testing.T, s *running, out string) {
 	t.Helper()
-	tenant := regexp.MustCompile(benchTenant + `\w{8}`).FindString(out)
+	tenant := regexp.MustCompile(`bench-\w{8}`).FindString(out)
 	if _, said := asks(t, "GET", s.http+"/skills?tenant_id="+tenant, ""); tenant == "" || !strings.Contains(said, `"skills":[]`) {
 		t.Errorf("the tenant %q has %s", tenant, said)
 	}

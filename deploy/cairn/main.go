@@ -15,6 +15,7 @@ import (
 
 	"cairn/bus"
 	"cairn/deploy/internal/ask"
+	"cairn/deploy/internal/bench"
 	"cairn/deploy/internal/eval"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/operations"
@@ -86,7 +87,7 @@ variables are ignored.`,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
 	root.AddCommand(server.Commands()...)
-	root.AddCommand(register.Command(), resolve.Command(), ask.Command(), eval.Command(), benchCommand())
+	root.AddCommand(register.Command(), resolve.Command(), ask.Command(), eval.Command(), bench.Command())
 	root.AddCommand(operations.Commands()...)
 	for cmd := range below(root) {
 		flags.Document(cmd.Flags())

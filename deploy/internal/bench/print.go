@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -66,31 +66,6 @@ func short3(v float64) string {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
-}
-
-// manyLate is the share of late requests above which the notes mention them.
-const manyLate = 0.01
-
-// notes returns remarks on side effects of the measurement and on the limits of the load.
-func (b *bench) notes(r *load.Result, records int) []string {
-	notes := []string{fmt.Sprintf("%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.", records, b.tenant, tagTime)}
-	if r.Late > manyLate {
-		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed because all %d connections were busy; the delay counts as latency.", 100*r.Late, r.Connections))
-	}
-	if r.Slipped > manyLate {
-		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.", 100*r.Slipped))
-	}
-	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
-		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
-	}
-	if b.rate == highestRate && len(r.Steps) > 0 {
-		verdict := "is the highest sustained rate"
-		if !r.Steps[len(r.Steps)-1].Held {
-			verdict = "is not sustained"
-		}
-		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.", r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
-	}
-	return notes
 }
 
 // printCompared writes two results side by side and returns the number of metrics that

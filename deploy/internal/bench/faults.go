@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 	"cairn/deploy/internal/output"
 )
 
-// benchFaults injects faults into a cluster and checks the consistency of the responses.
-type benchFaults struct {
+// faultInjection injects faults into a cluster and checks the consistency of the responses.
+type faultInjection struct {
 	faults.Options
 	keep string
 }
 
-func benchFaultsCommand() *cobra.Command {
-	b := &benchFaults{}
+func faultsCommand() *cobra.Command {
+	b := &faultInjection{}
 	cmd := &cobra.Command{
 		Use:   "faults",
 		Short: "Inject faults into a cluster and check its consistency",
@@ -50,7 +50,7 @@ the history is kept.`,
 	return cmd
 }
 
-func (b *benchFaults) run(ctx context.Context, out io.Writer) (err error) {
+func (b *faultInjection) run(ctx context.Context, out io.Writer) (err error) {
 	if b.Program, err = os.Executable(); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 	"cairn/schemas"
 )
 
-// benchShares maps each load to its operations and their shares.
-var benchShares = map[string]map[string]float64{
+// operationShares maps each load to its operations and their shares.
+var operationShares = map[string]map[string]float64{
 	"tags":     {"tags-write": 1, "tags-read": 1},
 	"by-id":    {"by-id": 1},
 	"search":   {"search": 1},
@@ -62,7 +62,7 @@ func newLoadClient(c client.HTTP, tenant string, skills int) (*loadClient, error
 
 // operations returns the operations of the named load.
 func (a *loadClient) operations(name string) []load.Operation {
-	shares := benchShares[name]
+	shares := operationShares[name]
 	var list []load.Operation
 	for _, o := range []load.Operation{
 		{Name: "tags-write", Do: a.writeTag}, {Name: "tags-read", Do: a.readTag}, {Name: "by-id", Do: a.byID},
@@ -146,18 +146,18 @@ func (a *loadClient) readTag(ctx context.Context, n int) load.Answer {
 }
 
 func (a *loadClient) byID(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: benchID(n % a.skills), QueryOptions: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: skillID(n % a.skills), QueryOptions: a.asking()})
 }
 
 func (a *loadClient) search(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + benchPhrase(n%a.skills) + "?", QueryOptions: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + purpose(n%a.skills) + "?", QueryOptions: a.asking()})
 }
 
 func (a *loadClient) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }
 
 // register replaces a skill with one that has a different description.
 func (a *loadClient) register(ctx context.Context, n int) load.Answer {
-	s := benchSkill(n % a.skills)
+	s := newSkill(n % a.skills)
 	s.TenantID = &a.tenant
 	s.Description += fmt.Sprintf(" Revised %d times.", n)
 	return a.exchange(ctx, http.MethodPost, "/register/skill", map[string]schemas.Skill{"record": s})

@@ -1,4 +1,6 @@
-package main
+// Package bench has the commands that measure throughput and latency under load, and the
+// consistency of a cluster under faults.
+package bench
 
 import (
 	"cmp"
@@ -40,8 +42,8 @@ type bench struct {
 	out, errOut io.Writer
 }
 
-// benchTenant is the prefix of the tenants of load tests.
-const benchTenant = "bench-"
+// tenantPrefix is the prefix of the tenants of load tests.
+const tenantPrefix = "bench-"
 
 // highestRate is the value of --rate that searches for the highest sustained rate.
 const highestRate = "max"
@@ -49,7 +51,7 @@ const highestRate = "max"
 // leastRate and mostRate bound --rate, in requests per second.
 const leastRate, mostRate = 0.001, 1e6
 
-const benchLong = `Bench is an open-loop load generator: it sends requests to a running Cairn on a fixed
+const longHelp = `Bench is an open-loop load generator: it sends requests to a running Cairn on a fixed
 schedule and prints throughput and latency. Latency is measured from the scheduled time
 of a request, which avoids coordinated omission.
 
@@ -63,7 +65,7 @@ OPERATION is one of
             model, its latency dominates
   mix       40% tags, 25% by-id, 20% search, 10% register, 5% analyze; the default
 
-Bench registers its records under a tenant of its own, ` + benchTenant + `…, and removes them
+Bench registers its records under a tenant of its own, ` + tenantPrefix + `…, and removes them
 afterwards; its tags expire within two minutes. Ctrl-C ends the measurement early,
 prints the results so far, and removes the records. With --auth keys, --key must be a
 key of an admin for all tenants.
@@ -82,12 +84,13 @@ connections, records and rate. A figure is better or worse if it differs by more
 measured. If the rates found by --rate max differ, only the rates are compared. The
 exit code is 1 if a figure is worse or the files cannot be compared.`
 
-func benchCommand() *cobra.Command {
+// Command returns the command cairn bench.
+func Command() *cobra.Command {
 	b := &bench{}
 	cmd := &cobra.Command{
 		Use:   "bench [OPERATION]",
 		Short: "Measure throughput and latency under load",
-		Long:  benchLong,
+		Long:  longHelp,
 		Example: `  cairn bench --rate 200 --for 60s
   cairn bench search --rate max --html search.html
   cairn bench --rate 200 --json before.json    # and later after.json
@@ -117,7 +120,7 @@ func benchCommand() *cobra.Command {
 	f.BoolVar(&b.compare, "compare", false, "compare two --json files")
 	f.StringVar(&b.jsonFile, "json", "", "output `FILE` for all figures and histograms")
 	f.StringVar(&b.htmlFile, "html", "", "output `FILE` for a report with plots")
-	cmd.AddCommand(benchFaultsCommand())
+	cmd.AddCommand(faultsCommand())
 	return cmd
 }
 
@@ -130,7 +133,7 @@ func (b *bench) settle(args []string) error {
 	if len(args) == 1 {
 		b.operation = args[0]
 	}
-	if benchShares[b.operation] == nil {
+	if operationShares[b.operation] == nil {
 		return fmt.Errorf("want an OPERATION of tags, by-id, search, register, analyze, mix; got %q", b.operation)
 	}
 	if b.rate != highestRate {
@@ -150,7 +153,7 @@ func (b *bench) settle(args []string) error {
 		return fmt.Errorf("--connections: want at most %d, got %d", client.MaxConnections, b.plan.Connections)
 	}
 	b.plan.Grace = client.RequestTimeout
-	b.tenant = benchTenant + strings.ToLower(rand.Text()[:8])
+	b.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
 	return errors.Join(flags.AtLeast("connections", b.plan.Connections, 1), flags.AtLeast("skills", b.skills, 1))
 }
 
@@ -164,7 +167,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err := b.openFiles(); err != nil {
 		return err
 	}
-	list, err := benchRecords(b.tenant, b.skills)
+	list, err := newRecords(b.tenant, b.skills)
 	if err != nil {
 		return err
 	}
@@ -228,6 +231,31 @@ func (b *bench) say(r *load.Result) error {
 	return errors.Join(printLoad(b.out, r),
 		written(b.files[0], func(w io.Writer) error { return output.JSON(w, r) }),
 		written(b.files[1], r.WriteHTML))
+}
+
+// manyLate is the share of late requests above which the notes mention them.
+const manyLate = 0.01
+
+// notes returns remarks on side effects of the measurement and on the limits of the load.
+func (b *bench) notes(r *load.Result, records int) []string {
+	notes := []string{fmt.Sprintf("%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.", records, b.tenant, tagTime)}
+	if r.Late > manyLate {
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed because all %d connections were busy; the delay counts as latency.", 100*r.Late, r.Connections))
+	}
+	if r.Slipped > manyLate {
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.", 100*r.Slipped))
+	}
+	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
+		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
+	}
+	if b.rate == highestRate && len(r.Steps) > 0 {
+		verdict := "is the highest sustained rate"
+		if !r.Steps[len(r.Steps)-1].Held {
+			verdict = "is not sustained"
+		}
+		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.", r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
+	}
+	return notes
 }
 
 // openFiles opens the output files without truncating them, so that a file that cannot
