@@ -53,7 +53,8 @@ func (u *SecondUser) Flags(f *pflag.FlagSet, name, does string) {
 	f.StringVar(&u.nkey, name+"-nkey", "", "NKey seed `FILE` for --"+name)
 }
 
-// KeysFlags defines the flags of the user of operator commands who manages API keys.
+// KeysFlags defines the flags of the user with which operator commands read and write API
+// keys.
 func (u *SecondUser) KeysFlags(f *pflag.FlagSet) {
 	u.Flags(f, "keys-nats", "reads and writes API keys")
 }
