@@ -31,6 +31,7 @@ var packageRules = []binding{
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
 	{"services/internal/breaker imports bus/telemetry only", "services/internal/breaker", []string{"bus/telemetry"}},
 	{"services/internal/member imports no package of this module", "services/internal/member", nil},
+	{"services/internal/scope imports no package of this module", "services/internal/scope", nil},
 	{"services/internal/watermark imports no package of this module", "services/internal/watermark", nil},
 	{"services/internal imports no service", "services/internal", []string{"schemas", "bus", "services/internal"}},
 	{"a service imports no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},

@@ -9,6 +9,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/schemas"
+	"cairn/services/internal/scope"
 	"cairn/services/internal/watermark"
 )
 
@@ -114,8 +115,8 @@ func behind(what string, wanted, applied uint64) error {
 // find waits for records that the view lacks: an id that is still missing
 // afterwards had no record when the request arrived. It reads one fence for all
 // ids.
-func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string) error {
-	if !r.lacks(kind, tenant, ids) {
+func (r *Resolver) find(ctx context.Context, kind string, s scope.Scope, ids ...string) error {
+	if !r.lacks(kind, s, ids) {
 		return nil
 	}
 	var fence uint64
@@ -129,12 +130,12 @@ func (r *Resolver) find(ctx context.Context, kind, tenant string, ids ...string)
 	return r.reach(ctx, fence)
 }
 
-// lacks reports whether any of the ids has no record in the tenant's scope.
-func (r *Resolver) lacks(kind, tenant string, ids []string) bool {
+// lacks reports whether any of the ids has no record in the scope.
+func (r *Resolver) lacks(kind string, s scope.Scope, ids []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, id := range ids {
-		if _, ok := r.reader.Find(kind, tenant, id); !ok {
+		if _, ok := r.reader.Find(kind, s, id); !ok {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"cairn/schemas"
+	"cairn/services/internal/scope"
 )
 
 // cursor is a position in a listing, after an id of a collection. Writes and
@@ -14,12 +15,12 @@ type cursor struct {
 	after  string
 }
 
-// scope returns the tenant of the collection that the cursor is in.
-func (c cursor) scope(tenant string) string {
+// tenant returns the tenant of the collection that the cursor is in.
+func (c cursor) tenant(s scope.Scope) string {
 	if c.global {
-		return ""
+		return scope.Global
 	}
-	return tenant
+	return string(s)
 }
 
 // next returns the encoded cursor after the id; nil after the last id.

@@ -2,11 +2,11 @@ package resolve
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/services/internal/scope"
 )
 
 // pageBytes ends a page before its limit. With one more record of at most 1 MiB, a
@@ -36,7 +36,7 @@ func (f filter) fits(of facts) bool {
 
 // list returns a page of the kind's active records: those of the tenant, or the
 // global ones if no record of the tenant matches. The first page decides, and its
-// cursor encodes the scope.
+// cursor encodes the tenant.
 func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
 	if err := r.current(ctx); err != nil {
 		return nil, nil, err
@@ -46,30 +46,30 @@ func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) (
 	if q.Limit != nil {
 		limit = *q.Limit
 	}
-	tenant := schemas.QueryOptions{TenantID: q.TenantID}.Tenant()
+	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
 	if q.Cursor != "" {
 		at, err := parseCursor(q.Cursor)
 		if err != nil {
 			return nil, nil, err
 		}
-		page, next := r.page(kind, at.scope(tenant), at.after, want, limit)
+		page, next := r.page(kind, at.tenant(s), at.after, want, limit)
 		return page, at.next(next), nil
 	}
-	for _, scope := range slices.Compact([]string{tenant, ""}) {
-		if page, next := r.page(kind, scope, "", want, limit); len(page) > 0 {
-			return page, cursor{global: scope == ""}.next(next), nil
+	for _, tenant := range s.Tenants() {
+		if page, next := r.page(kind, tenant, "", want, limit); len(page) > 0 {
+			return page, cursor{global: tenant == scope.Global}.next(next), nil
 		}
 	}
 	return nil, nil, nil
 }
 
-// page returns up to limit records after the id, and the id of the last one if
-// there are more.
-func (r *Resolver) page(kind, scope, after string, want filter, limit int) (page []jsontext.Value, next string) {
+// page returns up to limit records of the tenant after the id, and the id of the last
+// one if there are more.
+func (r *Resolver) page(kind, tenant, after string, want filter, limit int) (page []jsontext.Value, next string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	size, last := 0, ""
-	for id, k := range r.view.After(kind, scope, after) {
+	for id, k := range r.view.After(kind, tenant, after) {
 		if !want.fits(k.facts.Value()) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/scope"
 )
 
 // mostPackages bounds the total size of cached packages, in bytes.
@@ -14,8 +15,9 @@ const mostPackages = 32 << 20
 
 // wanted is the key of a cached package.
 type wanted struct {
-	tenant, skill string
-	explain       bool
+	scope   scope.Scope
+	skill   string
+	explain bool
 }
 
 // packages caches encoded skill packages until the catalog changes.

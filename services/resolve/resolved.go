@@ -5,22 +5,23 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/scope"
 )
 
-// resolvedSkill is a skill in the scope of a tenant. The caller holds mu while using it.
+// resolvedSkill is a skill in a scope. The caller holds mu while using it.
 type resolvedSkill struct {
 	*Resolver
-	tenant string
-	skill  graph.Node
-	why    *reasons
+	scope scope.Scope
+	skill graph.Node
+	why   *reasons
 }
 
 func (s resolvedSkill) builders() []graph.Reach {
-	return s.reader.ContextBuilders(s.tenant, s.skill, s.factsOf(s.skill).domain)
+	return s.reader.ContextBuilders(s.scope, s.skill, s.factsOf(s.skill).domain)
 }
 
 func (s resolvedSkill) guardrails() []graph.Reach {
-	return s.reader.Guardrails(s.tenant, s.skill, s.factsOf(s.skill).domain)
+	return s.reader.Guardrails(s.scope, s.skill, s.factsOf(s.skill).domain)
 }
 
 // tools returns the tools of the context builders and of the skill, without duplicates.
@@ -28,7 +29,7 @@ func (s resolvedSkill) tools(builders []graph.Reach) []graph.Reach {
 	var tools []graph.Reach
 	seen := map[graph.Node]bool{}
 	for _, from := range append(builders[:len(builders):len(builders)], graph.Reach{Node: s.skill}) {
-		for _, t := range s.reader.Named(s.tenant, from.Node, graph.Tools) {
+		for _, t := range s.reader.Named(s.scope, from.Node, graph.Tools) {
 			if !seen[t.Node] {
 				tools = append(tools, t)
 			}
@@ -39,7 +40,7 @@ func (s resolvedSkill) tools(builders []graph.Reach) []graph.Reach {
 }
 
 func (s resolvedSkill) template() (graph.Reach, bool) {
-	return s.reader.Template(s.tenant, s.skill)
+	return s.reader.Template(s.scope, s.skill)
 }
 
 // records returns the records of the nodes and adds their explanations.
@@ -65,9 +66,9 @@ func (w *reasons) add(n graph.Node, via string) {
 }
 
 func explain(n graph.Node, via string) schemas.Explanation {
-	scope := schemas.ScopeGlobal
-	if n.Tenant != "" {
-		scope = schemas.ScopeTenant
+	from := schemas.ScopeGlobal
+	if n.Tenant != scope.Global {
+		from = schemas.ScopeTenant
 	}
-	return schemas.Explanation{Kind: n.Kind, ID: n.ID, Scope: scope, Via: via}
+	return schemas.Explanation{Kind: n.Kind, ID: n.ID, Scope: from, Via: via}
 }

@@ -13,6 +13,7 @@ import (
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
 	"cairn/services/internal/member"
+	"cairn/services/internal/scope"
 )
 
 // beyond is the number of additional hits to request, because an outdated index may
@@ -28,13 +29,13 @@ type found struct {
 
 func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*schemas.SkillHits, error) {
 	hits, degraded, err := r.search(ctx, index.Query{
-		Kind: schemas.KindSkill, Tenant: q.Tenant(), Text: q.Query, TopK: q.Limit(), By: index.Method(q.Search),
+		Kind: schemas.KindSkill, Scope: scope.Scope(q.Tenant()), Text: q.Query, TopK: q.Limit(), By: index.Method(q.Search),
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, q.Tenant(), degraded)
+		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, scope.Scope(q.Tenant()), degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explained(q.QueryOptions, hits)}
 	for _, h := range hits {
@@ -50,13 +51,13 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 
 func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
 	hits, degraded, err := r.search(ctx, index.Query{
-		Kind: schemas.KindAgent, Tenant: q.Tenant(), Text: q.Query, TopK: 1, By: index.Method(q.Search),
+		Kind: schemas.KindAgent, Scope: scope.Scope(q.Tenant()), Text: q.Query, TopK: 1, By: index.Method(q.Search),
 	})
 	if err != nil {
 		return schemas.AgentAnswer{}, err
 	}
 	if len(hits) == 0 {
-		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, q.Tenant(), degraded)
+		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, scope.Scope(q.Tenant()), degraded)
 	}
 	best := hits[0]
 	var a schemas.Agent
@@ -85,8 +86,8 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 	q.TopK += beyond
 	result, err := r.ask(ctx, q)
 	hits = r.active(q.Kind, result)
-	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != "" {
-		q.Tenant = ""
+	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != scope.Global {
+		q.Scope = scope.Global
 		result, err = r.ask(ctx, q)
 		hits = r.active(q.Kind, result)
 	}
@@ -117,20 +118,12 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 
 // notFound returns err for a search without hits. Its detail names a degradation,
 // which may be the cause; it does not contain the query.
-func notFound(err *schemas.Error, kind, tenant, degraded string) error {
-	detail := fmt.Sprintf("no active %s %s matches the query", kind, within(tenant))
+func notFound(err *schemas.Error, kind string, s scope.Scope, degraded string) error {
+	detail := fmt.Sprintf("no active %s in %s matches the query", kind, s)
 	if degraded != "" {
 		detail = fmt.Sprintf("the search was degraded: %s; %s", degraded, detail)
 	}
 	return err.Because(detail)
-}
-
-// within describes the scope of a lookup for the tenant.
-func within(tenant string) string {
-	if tenant == "" {
-		return "in the global collection"
-	}
-	return fmt.Sprintf("in tenant %q or the global collection", tenant)
 }
 
 func explained(who schemas.QueryOptions, hits []found) (e schemas.Explained) {

@@ -10,6 +10,7 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/scope"
 )
 
 // skill answers both forms of the request.
@@ -27,7 +28,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 	if err := r.current(ctx); err != nil {
 		return nil, err
 	}
-	this := wanted{q.Tenant(), q.SkillID, q.Explain}
+	this := wanted{scope.Scope(q.Tenant()), q.SkillID, q.Explain}
 	if body, ok := r.packed.get(this); ok {
 		return body, nil
 	}
@@ -57,16 +58,16 @@ func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schem
 
 func missingBuilders(q schemas.ContextQuery) string {
 	if len(q.ContextTypes) == 0 {
-		return fmt.Sprintf("the skill %q has no context builder %s", q.SkillID, within(q.Tenant()))
+		return fmt.Sprintf("the skill %q has no context builder in %s", q.SkillID, scope.Scope(q.Tenant()))
 	}
-	return fmt.Sprintf("the skill %q has no context builder of the context_types %q %s", q.SkillID, q.ContextTypes, within(q.Tenant()))
+	return fmt.Sprintf("the skill %q has no context builder of the context_types %q in %s", q.SkillID, q.ContextTypes, scope.Scope(q.Tenant()))
 }
 
 func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
 	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		t, ok := s.template()
 		if !ok {
-			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template %s", q.SkillID, within(q.Tenant())))
+			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, scope.Scope(q.Tenant())))
 		}
 		a.Template = s.records([]graph.Reach{t})[0]
 		a.Explain = s.why.list
@@ -84,20 +85,21 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 	return a, err
 }
 
-// ofSkill calls answer with the skill of the id in the tenant's scope, regardless
+// ofSkill calls answer with the skill of the id in the request's scope, regardless
 // of its status, while holding mu for reading.
 func (r *Resolver) ofSkill(ctx context.Context, who schemas.QueryOptions, id string, answer func(resolvedSkill) error) error {
 	if err := r.current(ctx); err != nil {
 		return err
 	}
-	if err := r.find(ctx, schemas.KindSkill, who.Tenant(), id); err != nil {
+	s := scope.Scope(who.Tenant())
+	if err := r.find(ctx, schemas.KindSkill, s, id); err != nil {
 		return err
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	node, ok := r.reader.Find(schemas.KindSkill, who.Tenant(), id)
+	node, ok := r.reader.Find(schemas.KindSkill, s, id)
 	if !ok {
-		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q %s", id, within(who.Tenant())))
+		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, s))
 	}
-	return answer(resolvedSkill{r, who.Tenant(), node, &reasons{wanted: who.Explain}})
+	return answer(resolvedSkill{r, s, node, &reasons{wanted: who.Explain}})
 }

@@ -3,10 +3,10 @@ package resolve
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"cairn/schemas"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/scope"
 )
 
 // tools answers in the order of the ids, ignoring duplicates.
@@ -14,7 +14,8 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 	if err := r.current(ctx); err != nil {
 		return a, err
 	}
-	if err := r.find(ctx, schemas.KindTool, q.Tenant(), q.ToolIDs...); err != nil {
+	s := scope.Scope(q.Tenant())
+	if err := r.find(ctx, schemas.KindTool, s, q.ToolIDs...); err != nil {
 		return a, err
 	}
 	r.mu.RLock()
@@ -26,7 +27,7 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 			continue
 		}
 		asked[id] = true
-		n, ok := r.reader.Find(schemas.KindTool, q.Tenant(), id)
+		n, ok := r.reader.Find(schemas.KindTool, s, id)
 		if !ok {
 			a.Missing = append(a.Missing, id)
 			continue
@@ -35,7 +36,7 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 		why.add(n, "tool_ids")
 	}
 	if len(a.Tools) == 0 {
-		return a, schemas.ErrToolNotFound.Because(fmt.Sprintf("none of the tool_ids is registered %s: %q", within(q.Tenant()), a.Missing[:min(len(a.Missing), 5)]))
+		return a, schemas.ErrToolNotFound.Because(fmt.Sprintf("none of the tool_ids is registered in %s: %q", s, a.Missing[:min(len(a.Missing), 5)]))
 	}
 	a.Explain = why.list
 	return a, nil
@@ -52,11 +53,11 @@ func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a s
 	defer r.mu.RUnlock()
 	want := filter{class: q.ToolClass, provider: q.Provider}
 	why := reasons{wanted: q.Explain}
-	for _, scope := range slices.Compact([]string{q.Tenant(), ""}) {
-		for id, k := range r.view.After(schemas.KindTool, scope, "") {
+	for _, tenant := range scope.Scope(q.Tenant()).Tenants() {
+		for id, k := range r.view.After(schemas.KindTool, tenant, "") {
 			if want.fits(k.facts.Value()) {
 				a.Tools = append(a.Tools, k.record)
-				why.add(graph.Node{Kind: schemas.KindTool, Tenant: scope, ID: id}, "tool_class")
+				why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class")
 			}
 		}
 		if len(a.Tools) > 0 {
@@ -69,7 +70,7 @@ func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a s
 
 func missingClass(q schemas.ToolClassQuery) string {
 	if q.Provider == "" {
-		return fmt.Sprintf("no active tool has the tool_class %q %s", q.ToolClass, within(q.Tenant()))
+		return fmt.Sprintf("no active tool has the tool_class %q in %s", q.ToolClass, scope.Scope(q.Tenant()))
 	}
-	return fmt.Sprintf("no active tool of the provider %q has the tool_class %q %s", q.Provider, q.ToolClass, within(q.Tenant()))
+	return fmt.Sprintf("no active tool of the provider %q has the tool_class %q in %s", q.Provider, q.ToolClass, scope.Scope(q.Tenant()))
 }

@@ -6,7 +6,6 @@
 // record links to ids, so the target is a node of the same tenant whether or not a
 // record exists there; the Reader decides whether the id means the tenant's record
 // or the global one.
-// tenant's record or the global one is decided by who reads.
 package graph
 
 import (

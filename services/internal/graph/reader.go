@@ -4,11 +4,11 @@ import (
 	"slices"
 
 	"cairn/schemas"
+	"cairn/services/internal/scope"
 )
 
-// Reader resolves links in a tenant's scope: an id means the tenant's record, or
-// else the global one; links to missing records are skipped. It may be used
-// concurrently if Has may.
+// Reader resolves links in a scope; links to missing records are skipped. It may be
+// used concurrently if Has may.
 type Reader struct {
 	Graph *Graph
 	Has   func(Node) bool // whether the record exists
@@ -20,40 +20,33 @@ type Reach struct {
 	Via string
 }
 
-// Find returns the record of the id in the tenant's scope, and whether one exists.
-func (r Reader) Find(kind, tenant, id string) (Node, bool) {
-	for _, scope := range scopes(tenant) {
-		if n := (Node{kind, scope, id}); r.Has(n) {
-			return n, true
-		}
-	}
-	return Node{}, false
+// Find returns the record that the id means in the scope, and whether one exists.
+func (r Reader) Find(kind string, s scope.Scope, id string) (Node, bool) {
+	tenant, ok := s.First(func(tenant string) bool { return r.Has(Node{kind, tenant, id}) })
+	return Node{kind, tenant, id}, ok
 }
 
 // Named returns the records that the record links to by the predicate, resolved in
-// the tenant's scope, in the record's order.
-func (r Reader) Named(tenant string, from Node, predicate string) []Reach {
+// the scope, in the record's order.
+func (r Reader) Named(s scope.Scope, from Node, predicate string) []Reach {
 	var reached []Reach
 	for _, id := range r.Graph.Links(from, predicate) {
-		if n, ok := r.Find(kindOf(predicate), tenant, id); ok {
+		if n, ok := r.Find(kindOf(predicate), s, id); ok {
 			reached = append(reached, Reach{n, predicate})
 		}
 	}
 	return reached
 }
 
-// ContextBuilders returns the distinct context builders of the skill in the tenant's
-// scope: those that the skill links to, then its referrers, then those of its
-// domain that no link binds to a skill.
-func (r Reader) ContextBuilders(tenant string, skill Node, domain string) []Reach {
+// ContextBuilders returns the distinct context builders of the skill in the scope:
+// those that the skill links to, then its referrers, then those of its domain that no
+// link binds to a skill.
+func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []Reach {
 	const kind = schemas.KindContextBuilder
-	reached := r.Named(tenant, skill, ContextBuilders)
-	reached = append(reached, r.first(tenant, kind, Skills, skill)...)
+	reached := r.Named(s, skill, ContextBuilders)
+	reached = append(reached, r.first(s, kind, Skills, skill)...)
 	if domain != "" {
-		unnamed := slices.DeleteFunc(
-			r.candidates(tenant, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain}),
-			func(c Reach) bool { return r.linkedBySkill(tenant, c.ID) })
-		reached = append(reached, own(unnamed, tenant)...)
+		reached = append(reached, r.first(s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
 	}
 	return once(reached)
 }
@@ -61,14 +54,13 @@ func (r Reader) ContextBuilders(tenant string, skill Node, domain string) []Reac
 // Guardrails returns the distinct guardrails of the skill, global and the tenant's,
 // by any link: from the skill, to the skill, to its domain, or to all skills. A
 // tenant's guardrail does not hide the global one with the same id.
-func (r Reader) Guardrails(tenant string, skill Node, domain string) []Reach {
+func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []Reach {
 	const kind = schemas.KindGuardrail
-	global := scopes(tenant)
-	slices.Reverse(global)
+	globalFirst := slices.Backward(s.Tenants())
 	var reached []Reach
 	for _, id := range r.Graph.Links(skill, Guardrails) {
-		for _, scope := range global {
-			reached = append(reached, Reach{Node{kind, scope, id}, Guardrails})
+		for _, tenant := range globalFirst {
+			reached = append(reached, Reach{Node{kind, tenant, id}, Guardrails})
 		}
 	}
 	for _, rule := range []struct {
@@ -79,8 +71,8 @@ func (r Reader) Guardrails(tenant string, skill Node, domain string) []Reach {
 		{GuardsDomain, Node{Kind: KindDomain, ID: domain}},
 		{GuardsAll, Node{Kind: KindDomain, ID: Everywhere}},
 	} {
-		for _, scope := range global {
-			reached = append(reached, r.referrers(scope, kind, rule.predicate, rule.to)...)
+		for _, tenant := range globalFirst {
+			reached = append(reached, r.referrers(tenant, kind, rule.predicate, rule.to)...)
 		}
 	}
 	return once(slices.DeleteFunc(reached, func(g Reach) bool { return !r.Has(g.Node) }))
@@ -88,10 +80,10 @@ func (r Reader) Guardrails(tenant string, skill Node, domain string) []Reach {
 
 // Template returns the template that the skill links to, or else the referrer with
 // the lowest id, and whether there is one.
-func (r Reader) Template(tenant string, skill Node) (Reach, bool) {
-	found := r.Named(tenant, skill, Template)
+func (r Reader) Template(s scope.Scope, skill Node) (Reach, bool) {
+	found := r.Named(s, skill, Template)
 	if len(found) == 0 {
-		found = r.first(tenant, schemas.KindTemplate, Skills, skill)
+		found = r.first(s, schemas.KindTemplate, Skills, skill)
 	}
 	if len(found) == 0 {
 		return Reach{}, false
@@ -99,63 +91,41 @@ func (r Reader) Template(tenant string, skill Node) (Reach, bool) {
 	return found[0], true
 }
 
-// first returns the tenant's referrers of the node, or else the global ones.
-func (r Reader) first(tenant, kind, predicate string, to Node) []Reach {
-	return own(r.candidates(tenant, kind, predicate, to), tenant)
+// first returns the tenant's referrers of the node, or else the global ones. A global
+// one is hidden by a tenant's record with the same id. Context builders that a skill
+// links to do not serve a domain.
+func (r Reader) first(s scope.Scope, kind, predicate string, to Node) (reached []Reach) {
+	s.First(func(tenant string) bool {
+		reached = slices.DeleteFunc(r.referrers(tenant, kind, predicate, to), func(c Reach) bool {
+			n, ok := r.Find(kind, s, c.ID)
+			return !ok || n != c.Node || predicate == BuildsDomain && r.linkedBySkill(s, c.ID)
+		})
+		return len(reached) > 0
+	})
+	return reached
 }
 
-// candidates returns the referrers of the node in the tenant's scope; a global one is
-// hidden by a tenant's record with the same id.
-func (r Reader) candidates(tenant, kind, predicate string, to Node) []Reach {
-	var seen []Reach
-	for _, scope := range scopes(tenant) {
-		for _, namer := range r.referrers(scope, kind, predicate, to) {
-			if n, ok := r.Find(kind, tenant, namer.ID); ok && n == namer.Node {
-				seen = append(seen, namer)
-			}
-		}
-	}
-	return seen
-}
-
-// referrers returns the referrers of the node's id in one scope.
-func (r Reader) referrers(scope, kind, predicate string, to Node) []Reach {
-	to.Tenant = scope
+// referrers returns the tenant's referrers of the node's id.
+func (r Reader) referrers(tenant, kind, predicate string, to Node) []Reach {
+	to.Tenant = tenant
 	var reached []Reach
 	for _, id := range r.Graph.Referrers(kind, predicate, to) {
-		reached = append(reached, Reach{Node{kind, scope, id}, predicate})
+		reached = append(reached, Reach{Node{kind, tenant, id}, predicate})
 	}
 	return reached
 }
 
-// linkedBySkill reports whether a skill in the tenant's scope links to the context
-// builder.
-func (r Reader) linkedBySkill(tenant, id string) bool {
+// linkedBySkill reports whether a skill in the scope links to the context builder.
+func (r Reader) linkedBySkill(s scope.Scope, id string) bool {
 	const kind = schemas.KindSkill
-	for _, scope := range scopes(tenant) {
-		to := Node{schemas.KindContextBuilder, scope, id}
-		if r.Graph.named(kind, ContextBuilders, to, func(skill string) bool {
-			n, ok := r.Find(kind, tenant, skill)
-			return ok && n.Tenant == scope
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// own returns the tenant's part of a result, or else all of it.
-func own(reached []Reach, tenant string) []Reach {
-	var mine []Reach
-	for _, r := range reached {
-		if r.Tenant == tenant {
-			mine = append(mine, r)
-		}
-	}
-	if len(mine) > 0 {
-		return mine
-	}
-	return reached
+	_, linked := s.First(func(tenant string) bool {
+		to := Node{schemas.KindContextBuilder, tenant, id}
+		return r.Graph.named(kind, ContextBuilders, to, func(skill string) bool {
+			n, ok := r.Find(kind, s, skill)
+			return ok && n.Tenant == tenant
+		})
+	})
+	return linked
 }
 
 // once removes records reached repeatedly; the first occurrence stays.
@@ -169,12 +139,4 @@ func once(reached []Reach) []Reach {
 		seen[r.Node] = true
 	}
 	return kept
-}
-
-// scopes returns the scopes a tenant reads, its own first.
-func scopes(tenant string) []string {
-	if tenant == "" {
-		return []string{""}
-	}
-	return []string{tenant, ""}
 }

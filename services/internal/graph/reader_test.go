@@ -9,6 +9,7 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/graph"
+	"cairn/services/internal/scope"
 )
 
 // registered returns a reader of records given as kind, tenant, id and JSON.
@@ -78,7 +79,7 @@ func TestContextBuilders(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := short(registered(t, row.records...).ContextBuilders(row.tenant, row.skill, "net"))
+			got := short(registered(t, row.records...).ContextBuilders(scope.Scope(row.tenant), row.skill, "net"))
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -117,7 +118,7 @@ func TestGuardrails(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := short(r.Guardrails(row.tenant, skill("", row.skill), row.domain))
+			got := short(r.Guardrails(scope.Scope(row.tenant), skill("", row.skill), row.domain))
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -16,7 +16,7 @@ type round struct {
 	question
 	family string // index prefix of the query's model; empty: no vectors
 
-	found [2][]part // by scope
+	found map[string][]part // by tenant
 }
 
 // side is the criterion of a lookup.
@@ -26,52 +26,46 @@ const (
 	byWords side = iota
 	byVector
 	byCoverage // the document with the most words
-	byScope    // any document, to identify the live generation
+	byTenant   // any document, to identify the live generation
 )
 
 // lookup is one search of a round.
 type lookup struct {
-	scope, part int
-	side        side
-	words       int // distinct words in the query, for coverage
-	body        object
-}
-
-// scopes returns the scopes to search, the preferred one first.
-func (r *round) scopes() []string {
-	if r.query.Tenant == "" {
-		return []string{""}
-	}
-	return []string{r.query.Tenant, ""}
+	tenant string
+	part   int
+	side   side
+	words  int // distinct words in the query, for coverage
+	body   object
 }
 
 func (r *round) lookups() (all []lookup) {
-	for scope, tenant := range r.scopes() {
-		r.found[scope] = make([]part, len(r.texts))
+	r.found = map[string][]part{}
+	for _, tenant := range r.query.Scope.Tenants() {
+		r.found[tenant] = make([]part, len(r.texts))
 		if r.family != "" && len(r.texts) > 0 {
-			all = append(all, lookup{side: byScope, body: scopeQuery(tenant)})
+			all = append(all, lookup{tenant: tenant, side: byTenant, body: tenantQuery(tenant)})
 		}
 		for i, text := range r.texts {
-			r.found[scope][i].plain = r.space.Lexical // Elasticsearch does not weight dimensions
+			r.found[tenant][i].plain = r.space.Lexical // Elasticsearch does not weight dimensions
 			words := newTerms(text)
 			if len(words.all) > 0 {
-				all = append(all, lookup{scope, i, byWords, 0, textQuery(tenant, strings.Join(words.all, " "))})
+				all = append(all, lookup{tenant, i, byWords, 0, textQuery(tenant, strings.Join(words.all, " "))})
 			}
 			if len(words.all) > 0 && (r.space.Lexical || r.space.Name == "") {
 				n := len(words.distinct)
-				all = append(all, lookup{scope, i, byCoverage, n, coverageQuery(tenant, words.distinct)})
+				all = append(all, lookup{tenant, i, byCoverage, n, coverageQuery(tenant, words.distinct)})
 			}
 			if dot(r.vectors[i], r.vectors[i]) > 0 {
-				all = append(all, lookup{scope, i, byVector, 0, vectorQuery(tenant, r.family, r.vectors[i])})
+				all = append(all, lookup{tenant, i, byVector, 0, vectorQuery(tenant, r.family, r.vectors[i])})
 			}
 		}
 	}
 	return all
 }
 
-// scopeQuery finds any document of a scope. It detects a live generation of another
+// tenantQuery finds any document of a tenant. It detects a live generation of another
 // model, in which a kNN search finds nothing without an error.
-func scopeQuery(tenant string) object {
+func tenantQuery(tenant string) object {
 	return search(1, "query", object{"bool": object{"filter": filter(tenant)}})
 }
 
@@ -92,7 +86,7 @@ func (r *round) note(l lookup, a response) error {
 	if hits := a.Hits.Hits; r.family != "" && len(hits) > 0 && !strings.HasPrefix(hits[0].Index, r.family) {
 		return errIncomparable
 	}
-	p := &r.found[l.scope][l.part]
+	p := &r.found[l.tenant][l.part]
 	switch l.side {
 	case byWords:
 		p.text = a.matches(func(score float64) float64 { return score })
@@ -108,8 +102,8 @@ func (r *round) note(l lookup, a response) error {
 }
 
 func (r *round) result() Result {
-	for scope, tenant := range r.scopes() {
-		if hits := relevant(r.found[scope], r.space, r.query.TopK); len(hits) > 0 {
+	for _, tenant := range r.query.Scope.Tenants() {
+		if hits := relevant(r.found[tenant], r.space, r.query.TopK); len(hits) > 0 {
 			return Result{Hits: hits, Tenant: tenant, Degraded: r.degraded}
 		}
 	}

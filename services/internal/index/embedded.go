@@ -109,7 +109,7 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for _, tenant := range []string{q.Tenant, ""} {
+	for _, tenant := range q.Scope.Tenants() {
 		found := e.pools[place{q.Kind, tenant}].search(asked.texts, asked.vectors)
 		if hits := relevant(found, asked.space, q.TopK); len(hits) > 0 {
 			return Result{Hits: hits, Tenant: tenant, Degraded: asked.degraded}, nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -98,7 +99,7 @@ func repeat(w http.ResponseWriter, r *http.Request, status int, name string, ans
 
 func checkHits(t *testing.T, found index.Result, q index.Query) {
 	t.Helper()
-	if len(found.Hits) > q.TopK || found.Tenant != "" && found.Tenant != q.Tenant {
+	if len(found.Hits) > q.TopK || !slices.Contains(q.Scope.Tenants(), found.Tenant) {
 		t.Errorf("%d hits of %q, for %+v", len(found.Hits), found.Tenant, q)
 	}
 	last, seen := 1.0, map[string]bool{}

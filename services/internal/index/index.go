@@ -9,6 +9,7 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/embed"
+	"cairn/services/internal/scope"
 )
 
 // Open returns the index at url, with vectors from e, of the catalog with the ID
@@ -35,9 +36,9 @@ type Index interface {
 	// Apply applies changes in any order, and repeatedly: the highest revision of
 	// a document wins. When it returns nil, Search sees the changes.
 	Apply(ctx context.Context, changes []Change) error
-	// Search returns the best documents for q from the tenant's scope, or from the
-	// global scope when no tenant document is relevant. No hits is no error. A
-	// search by Vector without vectors returns [ErrNoVectors].
+	// Search returns the best documents for q, of the first tenant of the scope that
+	// has relevant ones. No hits is no error. A search by Vector without vectors
+	// returns [ErrNoVectors].
 	Search(ctx context.Context, q Query) (Result, error)
 	// Close releases the index's resources.
 	Close() error
@@ -66,17 +67,17 @@ type Change struct {
 
 // Query selects the TopK best documents of one kind; TopK below 1 selects none.
 type Query struct {
-	Kind   string
-	Tenant string // empty: global scope only
-	Text   string
-	TopK   int
-	By     Method // empty: Hybrid
+	Kind  string
+	Scope scope.Scope
+	Text  string
+	TopK  int
+	By    Method // empty: Hybrid
 }
 
 // Result is the outcome of a search, best hit first.
 type Result struct {
 	Hits     []Hit
-	Tenant   string // the scope of the hits; empty: global
+	Tenant   string // of the hits; empty: global
 	Degraded string // TextOnly, or empty
 }
 

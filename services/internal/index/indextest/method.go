@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cairn/services/internal/index"
+	"cairn/services/internal/scope"
 )
 
 // methods checks that a search uses only the sides of its method.
@@ -58,7 +59,7 @@ func anyMethod(t testing.TB, s subject) {
 			{" ", "", 5, nil, ""},
 			{"list the VLANs of the network", "", 0, nil, ""},
 		} {
-			got := s.search(index.Query{Kind: "skill", Tenant: row.tenant, Text: row.query, TopK: row.topK, By: by})
+			got := s.search(index.Query{Kind: "skill", Scope: scope.Scope(row.tenant), Text: row.query, TopK: row.topK, By: by})
 			if !slices.Equal(ids(got), row.want) || got.Tenant != row.from || got.Degraded != "" {
 				t.Errorf("%q for tenant %q by %s: got %+v, want %v from %q", row.query, row.tenant, by, got, row.want, row.from)
 			}
