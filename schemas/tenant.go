@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas/member"
 )
 
 // tenantField is the tenant_id of a request, or of the record in it.
@@ -72,18 +74,12 @@ func (f tenantField) isNull() bool {
 }
 
 // set sets the tenant of a request that has none.
-func (f tenantField) set(tenant string) error {
+func (f tenantField) set(tenant string) (err error) {
 	*f.id = &tenant
-	if f.raw == nil {
-		return nil
+	if f.raw != nil {
+		*f.raw, err = member.Prepend(*f.raw, member.Member{Name: "tenant_id", Value: tenant})
 	}
-	name, err := json.Marshal(tenant)
-	if err != nil {
-		return err
-	}
-	_, rest, _ := strings.Cut(string(*f.raw), "{") // validation ensures an object with at least an id
-	*f.raw = jsontext.Value(`{"tenant_id":` + string(name) + "," + rest)
-	return nil
+	return err
 }
 
 func (t *TagWrite) tenantField() tenantField     { return tenantField{"tenant_id", &t.TenantID, nil} }

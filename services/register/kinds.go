@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"cairn/schemas"
-	"cairn/services/internal/member"
+	"cairn/schemas/member"
 )
 
 // skill stores the record with the default domain derived from its id.

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/schemas/member"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
-	"cairn/services/internal/member"
 )
 
 // facts are the fields by which records are selected.

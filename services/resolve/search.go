@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/schemas/member"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
-	"cairn/services/internal/member"
 	"cairn/services/internal/scope"
 )
 

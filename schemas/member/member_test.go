@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/services/internal/member"
+	"cairn/schemas/member"
 )
 
 // functions are the edits of a member "a" of value 7.
