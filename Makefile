@@ -69,12 +69,9 @@ fuzz: ## run each fuzz target; FUZZTIME=10m
 		echo "$$package $$target"; go -C "$$package" test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x . || exit 1; \
 	done
 
-lint: ## run gofmt, go vet and staticcheck
-	@unformatted=$$(gofmt -l bus deploy edge schemas services test); \
-	if [ -n "$$unformatted" ]; then echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; fi
+lint: ## run the linters of .ci/golangci.yml
 	@for module in . $(MODULES); do \
-		echo "go -C $$module vet ./..."; go -C $$module vet ./... || exit 1; \
-		echo "staticcheck $$module"; (cd $$module && $(TOOL) staticcheck ./...) || exit 1; \
+		echo "golangci-lint $$module"; (cd $$module && $(TOOL) golangci-lint run --config $(CURDIR)/.ci/golangci.yml ./...) || exit 1; \
 	done
 
 # G115: integers that are narrowed are lengths of bodies and of lists in

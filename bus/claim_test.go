@@ -16,7 +16,8 @@ func TestUnclaimedRun(t *testing.T) {
 	silent(t, nc, bus.Analyze.Subject, 0)
 	began := time.Now()
 	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
-		if took := time.Since(began); !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) || took > 5*time.Second {
+		if took := time.Since(began); !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) ||
+			took > 5*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
 	}

@@ -41,8 +41,10 @@ func TestCallReturnsDeclaredError(t *testing.T) {
 	}{
 		{"an answer", "r1", nil, ""},
 		{"a declared error with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
-		{"a panic is internal", "boom", schemas.ErrInternal, "internal error: an unexpected error; the log of the worker has it under the request_id"},
-		{"an unknown error is internal, and not shown", "odd", schemas.ErrInternal, "internal error: an unexpected error; the log of the worker has it under the request_id"},
+		{"a panic is internal", "boom", schemas.ErrInternal,
+			"internal error: an unexpected error; the log of the worker has it under the request_id"},
+		{"an unknown error is internal, and not shown", "odd", schemas.ErrInternal,
+			"internal error: an unexpected error; the log of the worker has it under the request_id"},
 		{"an invalid request names the field", "", schemas.ErrMalformed,
 			"malformed request: request_id: required, and must not be empty"},
 	} {

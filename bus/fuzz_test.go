@@ -28,7 +28,8 @@ func FuzzRequest(f *testing.F) {
 		{`{"id":"k","role":"admin"}`, "~ ~", "-1h", `{"request_id":"r","tenant_id":"globex","record":{"skill_id":"a.b","tenant_id":null}}`},
 		{`{"id":"k","role":"registrar","tenants":["acme","globex"]}`, "", "9223372036854775807ns", `{"record":{"skill_id":"a.b"}}`},
 		{`{"id":"k","role":"registrar","tenants":["acme"]}`, "", "", `{"record": {"skill_id":"a.b", "tenant_\u0069d":null}}`},
-		{`{"role":"king","tenants":[null]}`, "", "1e9s", `{"request_id":"r","request_id":"s"}`}, {"", "", "", "\xff"}, {"null", "", "", `[`}, {`{"id":"k","role":"admin","tenants":[]}`, "", "", `{}`},
+		{`{"role":"king","tenants":[null]}`, "", "1e9s", `{"request_id":"r","request_id":"s"}`}, {"", "", "", "\xff"}, {"null", "", "", `[`},
+		{`{"id":"k","role":"admin","tenants":[]}`, "", "", `{}`},
 	} {
 		f.Add(seed[0], seed[1], seed[2], "18446744073709551616", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", []byte(seed[3]))
 	}
@@ -58,7 +59,8 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, by, id, patience, number, trace string, body []byte) {
-		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {patience}, bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
+		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {patience},
+			bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
 		if d, err := time.ParseDuration(patience); err == nil && 0 < d && d < 10*time.Second {
 			return // the timeout expires before the reply
 		}
@@ -152,7 +154,8 @@ func (s said) check(t *testing.T, by string) {
 	if s.record == nil {
 		return
 	}
-	if err := json.Unmarshal(s.record, &record); err != nil || (record.Tenant == nil) != (s.tenant == nil) || s.tenant != nil && *record.Tenant != *s.tenant {
+	if err := json.Unmarshal(s.record, &record); err != nil || (record.Tenant == nil) != (s.tenant == nil) ||
+		s.tenant != nil && *record.Tenant != *s.tenant {
 		t.Errorf("%q registers %s, of tenant %v: %v", by, s.record, s.tenant, err)
 	}
 	if s.by.Bound() && s.tenant == nil {

@@ -113,7 +113,8 @@ func received(parent context.Context, header func(string) string, most time.Dura
 		id = nuid.Next()
 	}
 	ctx := WithRequestID(parent, id)
-	ctx = telemetry.Extract(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")), cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
+	ctx = telemetry.Extract(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")),
+		cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
 	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
 		ctx = WithMinRevision(ctx, revision)
 	}

@@ -36,7 +36,8 @@ func TestIdentity(t *testing.T) {
 		{"cairn.tags.read", `{"id":"k"}`, "CE-007"},
 		{"cairn.tags.read", "acme", "CE-007"},
 		{"cairn.tags.read", "{", "CE-007"},
-		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["` + strings.Repeat("t", 6000) + `"]}`, "CE-007"}, // would exceed the maximum length of a subject
+		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["` + strings.Repeat("t", 6000) + `"]}`,
+			"CE-007"}, // would exceed the maximum length of a subject
 		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["_global"]}`, "CE-007"},
 		{"cairn.analyze", `{"id":"k","role":"reader"}`, "AN-403"},
 		{"cairn.analyze", "acme", "AN-403"},

@@ -35,7 +35,8 @@ func TestInboxPrefix(t *testing.T) {
 		if err := option(&o); err != nil {
 			t.Errorf("%s: %v", row.name, err)
 		}
-		if got := (&nats.Conn{Opts: o}).NewInbox(); row.want == "" || !strings.HasPrefix(got, row.want) || strings.Count(got, ".") != strings.Count(row.want, ".") {
+		if got := (&nats.Conn{Opts: o}).NewInbox(); row.want == "" || !strings.HasPrefix(got, row.want) ||
+			strings.Count(got, ".") != strings.Count(row.want, ".") {
 			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
 		}
 	}

@@ -125,7 +125,8 @@ func TestLogHandlerLimitsRepeatedWarnings(t *testing.T) {
 		t.Errorf("the next line is %q, want it to report 990 suppressed ones", got)
 	}
 	line(slog.LevelWarn, 1500*time.Millisecond, "cairn.a", "x")
-	if got := line(slog.LevelInfo, time.Minute, "cairn.c", "x"); !strings.Contains(got, `msg="repeated log lines suppressed"`) || !strings.Contains(got, `line="request refused" suppressed=1`) {
+	if got := line(slog.LevelInfo, time.Minute, "cairn.c", "x"); !strings.Contains(got, `msg="repeated log lines suppressed"`) ||
+		!strings.Contains(got, `line="request refused" suppressed=1`) {
 		// The second line at 1.5 s was suppressed.
 		t.Errorf("after the flood: %q, want its suppressed lines", got)
 	}

@@ -90,7 +90,8 @@ func (b *bootstrap) announce(ctx context.Context, current bucket.Migration, fold
 		b.migration = current
 		return nil
 	case current.Node != "":
-		return fmt.Errorf("%w: node %s has begun a migration, and this node has stand-alone data in %s; delete one of them", errExists, current.Node, folder)
+		return fmt.Errorf("%w: node %s has begun a migration, and this node has stand-alone data in %s; delete one of them", errExists,
+			current.Node, folder)
 	}
 	for _, name := range names {
 		if err := b.free(ctx, name); err != nil {
@@ -137,7 +138,8 @@ func (b *bootstrap) free(ctx context.Context, name string) error {
 	case err != nil:
 		return fmt.Errorf("read stream %s: %w", name, err)
 	case b.migration.ID == "" || !b.migration.Marks(s.CachedInfo()):
-		return fmt.Errorf("%w: stream %s, and this node has one in %s; delete one of them", errExists, name, filepath.Join(b.server.dir, standaloneFolder))
+		return fmt.Errorf("%w: stream %s, and this node has one in %s; delete one of them", errExists, name,
+			filepath.Join(b.server.dir, standaloneFolder))
 	}
 	return nil
 }

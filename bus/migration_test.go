@@ -155,7 +155,8 @@ func TestMigrationConflict(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := n.bootstrap(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
+	if err := n.bootstrap(soon(t), 1, n.start(1)); err == nil ||
+		!strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if entry, err := kv.Get(soon(t), "mine"); err != nil || string(entry.Value()) != "v" {
@@ -181,7 +182,8 @@ func TestStreamCreatedDuringMigration(t *testing.T) {
 	}
 	kv := bucketOf(t, conn, 2)
 	until(t, "write", func(ctx context.Context) error { _, err := kv.PutString(ctx, "mine", "v"); return err })
-	if err := n.bootstrap(soon(t), 1, n.start(1)); err == nil || !strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
+	if err := n.bootstrap(soon(t), 1, n.start(1)); err == nil ||
+		!strings.Contains(err.Error(), "the cluster already has this data: stream KV_b") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	until(t, "read the value", func(ctx context.Context) error { _, err := kv.Get(ctx, "mine"); return err })

@@ -71,7 +71,8 @@ func TestResume(t *testing.T) {
 	listen(t, conn, run, 0)
 	for _, after := range []uint64{0, 1, 255, 256, 512, 700} {
 		events, err := resumed(t.Context(), conn, run, after)
-		if err != nil || len(events) != 701-int(after) || !strings.HasPrefix(events[0], fmt.Sprint(after+1)) || events[len(events)-1] != "701done" {
+		if err != nil || len(events) != 701-int(after) || !strings.HasPrefix(events[0], fmt.Sprint(after+1)) ||
+			events[len(events)-1] != "701done" {
 			t.Errorf("after %d: %d events, %v", after, len(events), err)
 		}
 	}
@@ -334,7 +335,8 @@ func TestRunWithoutReplayStream(t *testing.T) {
 	serve(t, bustest.Dial(t, server), many)
 	run := bus.NewRun()
 	listen(t, conn, run, 0)
-	if _, err := resumed(t.Context(), conn, run, 1); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "no stream retains") {
+	if _, err := resumed(t.Context(), conn, run, 1); !errors.Is(err, schemas.ErrAnalysisUnavailable) ||
+		!strings.Contains(err.Error(), "no stream retains") {
 		t.Errorf("got %v", err)
 	}
 }

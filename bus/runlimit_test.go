@@ -17,17 +17,18 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 	stream := bus.Analyze
 	stream.Runs = 1
 	release := make(chan struct{})
-	err := stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"), func(ctx context.Context, req schemas.Analysis, to bus.Sender) error {
-		if req.ID == "short" {
+	err := stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
+		func(ctx context.Context, req schemas.Analysis, to bus.Sender) error {
+			if req.ID == "short" {
+				return nil
+			}
+			to.Continue()
+			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "started"}); err != nil {
+				return err
+			}
+			<-release
 			return nil
-		}
-		to.Continue()
-		if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "started"}); err != nil {
-			return err
-		}
-		<-release
-		return nil
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ import (
 func TestGuardedServer(t *testing.T) {
 	t.Parallel()
 	cert, key := bustest.Certificate(t, t.TempDir(), 1)
-	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0", bus.Guarded(bus.Security{Secret: "s3cret", Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler)}))
+	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0",
+		bus.Guarded(bus.Security{Secret: "s3cret", Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler)}))
 	if err != nil {
 		t.Fatal(err)
 	}

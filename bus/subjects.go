@@ -13,14 +13,21 @@ var (
 	ReadTag   = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", malformed, schemas.PermissionRead}
 	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete", malformed, schemas.PermissionTag}
 
-	RegisterSkill          = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", unregistrable, schemas.PermissionRegister}
-	RegisterAgent          = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", unregistrable, schemas.PermissionRegister}
-	RegisterTool           = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", unregistrable, schemas.PermissionRegister}
-	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder", unregistrable, schemas.PermissionRegister}
-	RegisterGuardrail      = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable, schemas.PermissionRegister}
-	RegisterTemplate       = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable, schemas.PermissionRegister}
-	Unregister             = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable, schemas.PermissionRegister}
-	Reindex                = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed, schemas.PermissionOperate}
+	RegisterSkill = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", unregistrable,
+		schemas.PermissionRegister}
+	RegisterAgent = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", unregistrable,
+		schemas.PermissionRegister}
+	RegisterTool = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", unregistrable,
+		schemas.PermissionRegister}
+	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder",
+		unregistrable, schemas.PermissionRegister}
+	RegisterGuardrail = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable,
+		schemas.PermissionRegister}
+	RegisterTemplate = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable,
+		schemas.PermissionRegister}
+	Unregister = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable,
+		schemas.PermissionRegister}
+	Reindex = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed, schemas.PermissionOperate}
 
 	// Projected announces catalog changes that were applied to a shared index.
 	Projected = Topic[schemas.Projected]{"cairn.projected"}
@@ -28,11 +35,13 @@ var (
 	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed, schemas.PermissionRead}
 	ResolveAgent           = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent", malformed, schemas.PermissionRead}
 	ResolveContext         = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context", malformed, schemas.PermissionRead}
-	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders", malformed, schemas.PermissionRead}
-	ResolveTools           = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", malformed, schemas.PermissionRead}
-	ResolveToolClass       = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", malformed, schemas.PermissionRead}
-	ResolveTemplate        = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", malformed, schemas.PermissionRead}
-	ResolveGuardrail       = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", malformed, schemas.PermissionRead}
+	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders", malformed,
+		schemas.PermissionRead}
+	ResolveTools     = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", malformed, schemas.PermissionRead}
+	ResolveToolClass = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", malformed,
+		schemas.PermissionRead}
+	ResolveTemplate  = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", malformed, schemas.PermissionRead}
+	ResolveGuardrail = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", malformed, schemas.PermissionRead}
 
 	ListSkills = Endpoint[schemas.ListQuery, schemas.SkillList]{"cairn.skills", malformed, schemas.PermissionRead}
 	ListTools  = Endpoint[schemas.ListQuery, schemas.ToolList]{"cairn.tools", malformed, schemas.PermissionRead}

@@ -27,7 +27,8 @@ func TestCertificateReload(t *testing.T) {
 	f := serve(t, bustest.Open(t), func(c *edge.Config) {
 		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&said, nil))
 	})
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test inspects the certificate
+	transport := &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test inspects the certificate
 	// shown returns the serial number once the expiry metric matches the certificate.
 	shown := func() int64 {
 		req, err := http.NewRequest("GET", strings.Replace(f.url, "http", "https", 1)+"/metrics", nil)

@@ -137,7 +137,7 @@ func (x *exchange) log(began time.Time) {
 	level := slog.LevelDebug
 	switch {
 	case bus.Logged(x.err):
-	case x.err == error(errOverload): //nolint:errorlint // other errors of its code are logged; a metric counts them; an overload must not fill the log
+	case x.err == error(errOverload): //nolint:errorlint // counted by a metric; other errors of its code are logged
 	case x.status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case x.status > http.StatusInternalServerError && x.status != http.StatusNotImplemented:

@@ -173,7 +173,8 @@ func (x *exchange) dispatch() error {
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
-	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, x.r.URL.EscapedPath(), strings.Join(allowed, ", ")))
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, x.r.URL.EscapedPath(),
+		strings.Join(allowed, ", ")))
 }
 
 // allowed returns the methods of the request's path; none when the path is unknown.

@@ -55,7 +55,8 @@ func health() action {
 // without a check.
 func (e *edge) report(ctx context.Context) report {
 	if !e.conn.Connected() {
-		return newReport(schemas.Health{Service: "cairn", Status: schemas.StatusDown, Version: bus.Version, Degraded: []string{"not connected to NATS"}})
+		return newReport(schemas.Health{Service: "cairn", Status: schemas.StatusDown, Version: bus.Version,
+			Degraded: []string{"not connected to NATS"}})
 	}
 	return e.checked.Result(ctx)
 }

@@ -45,7 +45,8 @@ type Monitor struct {
 // /debug/pprof/ until ctx ends, closes the listener and returns nil.
 func (m Monitor) Serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler: m.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: m.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
+		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off

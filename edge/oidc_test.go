@@ -26,7 +26,8 @@ func TestUnavailableProvider(t *testing.T) {
 	token := "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"iss":"http://%s"}`, away)) + "."
 	for range 9 {
 		got := f.ask(t, http.MethodGet, "/skills", nil, "Authorization: Bearer "+token, "X-Request-Id: first")
-		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "OpenID") || strings.Contains(got.body, away) || strings.Contains(got.body, "dial") {
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "OpenID") || strings.Contains(got.body, away) ||
+			strings.Contains(got.body, "dial") {
 			t.Errorf("got %d %s", got.status, got.body)
 		}
 	}

@@ -91,19 +91,24 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 		}
 	}
 	return json.Marshal(object{
-		"openapi":    "3.1.0",
-		"info":       object{"title": "Cairn", "version": bus.Version, "description": "Knowledge and question answering for agents."},
-		"servers":    []object{{"url": "/"}},
-		"paths":      paths,
-		"components": object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders, "securitySchemes": object{"bearer": bearer}},
+		"openapi": "3.1.0",
+		"info":    object{"title": "Cairn", "version": bus.Version, "description": "Knowledge and question answering for agents."},
+		"servers": []object{{"url": "/"}},
+		"paths":   paths,
+		"components": object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders,
+			"securitySchemes": object{"bearer": bearer}},
 	}, json.Deterministic(true))
 }
 
 var (
 	headers = object{
-		"RequestID":   header(bus.HeaderRequestID, "identifies the request in logs; generated when absent", object{"type": "string", "maxLength": 128}),
-		"MinRevision": header(bus.HeaderMinRevision, "the lowest catalog revision that the response must include; a revision beyond the last one of the catalog is rejected with 400", object{"type": "integer", "minimum": 0}),
-		"LastEventID": header(headerLastEventID, "the id of the last event received; absent: all events", object{"type": "integer", "minimum": 0}),
+		"RequestID": header(bus.HeaderRequestID, "identifies the request in logs; generated when absent",
+			object{"type": "string", "maxLength": 128}),
+		"MinRevision": header(bus.HeaderMinRevision,
+			"the lowest catalog revision that the response must include; a revision beyond the last one of the catalog is rejected with 400",
+			object{"type": "integer", "minimum": 0}),
+		"LastEventID": header(headerLastEventID, "the id of the last event received; absent: all events",
+			object{"type": "integer", "minimum": 0}),
 	}
 	answerHeaders = object{
 		"RequestID": object{"description": "the id of the request in logs", "schema": object{"type": "string"}},

@@ -44,5 +44,6 @@ func checkDuration(seconds string) *schemas.Error {
 	if n, err := strconv.ParseFloat(seconds, 64); err != nil || n <= maxProfile.Seconds() {
 		return nil
 	}
-	return schemas.ErrMalformed.With(schemas.FieldError{Field: "seconds", Message: fmt.Sprintf("want at most %v, got %q", maxProfile.Seconds(), seconds)})
+	return schemas.ErrMalformed.With(schemas.FieldError{Field: "seconds",
+		Message: fmt.Sprintf("want at most %v, got %q", maxProfile.Seconds(), seconds)})
 }

@@ -47,7 +47,8 @@ func TestPprofDuration(t *testing.T) {
 	t.Parallel()
 	f := monitored(t, func(m *edge.Monitor) { m.Pprof = true })
 	for path, want := range map[string]int{
-		"/debug/pprof/heap": 200, "/debug/pprof/profile?seconds=31": 400, "/debug/pprof/trace?seconds=30.5": 400, "/debug/pprof/heap?seconds=3600": 400,
+		"/debug/pprof/heap": 200, "/debug/pprof/profile?seconds=31": 400, "/debug/pprof/trace?seconds=30.5": 400,
+		"/debug/pprof/heap?seconds=3600": 400,
 		"/debug/pprof/trace?seconds=inf": 400, "/debug/pprof/trace?seconds=nan": 400, "/debug/pprof/trace?seconds=1e300": 400,
 	} {
 		if a := f.ask(t, "GET", path, nil); a.status != want {
@@ -81,5 +82,6 @@ func TestPprofOneAtATime(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	soon(t, "the next profile is accepted", 10*time.Second, func() bool { return f.ask(t, "GET", "/debug/pprof/goroutine", nil).status == http.StatusOK })
+	soon(t, "the next profile is accepted", 10*time.Second,
+		func() bool { return f.ask(t, "GET", "/debug/pprof/goroutine", nil).status == http.StatusOK })
 }

@@ -56,7 +56,8 @@ data: {}
 	if diff := cmp.Diff(want, got.body); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"} {
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform",
+		"X-Accel-Buffering": "no"} {
 		if got.header.Get(name) != want {
 			t.Errorf("%s %q, want %q", name, got.header.Get(name), want)
 		}

@@ -52,8 +52,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"a null tenant", skill(t, `{"skill_id":"a.b","tenant_id":null}`), ""},
 		{"a tool of two segments", decodeMessage[schemas.RegisterTool](t, `{"tool_data":{"tool_id":"a.b"}}`, schemas.ErrInvalidRegistration),
 			`tool_data.tool_id: want at least 3 dot-separated segments, got "a.b"`},
-		{"top_k of 0", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":0}`, schemas.ErrMalformed), "top_k: want an integer from 1 to 100, got 0"},
-		{"top_k of 1.5", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":1.5}`, schemas.ErrMalformed), "top_k: want an integer, got a number"},
+		{"top_k of 0", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":0}`, schemas.ErrMalformed),
+			"top_k: want an integer from 1 to 100, got 0"},
+		{"top_k of 1.5", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":1.5}`, schemas.ErrMalformed),
+			"top_k: want an integer, got a number"},
 		{"neither id nor query", decodeMessage[schemas.SkillQuery](t, `{}`, schemas.ErrMalformed), "query: required without skill_id"},
 		{"several invalid fields", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
 			"tenant_id: must not be empty; omit it for the global scope: top_k: want an integer from 1 to 100, got 101"},
@@ -89,9 +91,12 @@ func TestAnalysis(t *testing.T) {
 		{"no query and no history", `{"context":"{}","target":"H"}`, "", "", "query: required when prompt.m has no user message"},
 		{"no context", `{"query":"q","target":"H"}`, "", "", "context: required: the JSON text of the estate, as a string"},
 		{"a context that is not a string", `{"query":"q","context":{},"target":"H"}`, "", "", "context: want a string, got an object"},
-		{"an unknown role", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"0":{"r":7,"c":"a"}}}}`, "", "", "prompt.m.0.r: want 0 (user) or 1 (assistant), got 7"},
-		{"a key that is not an index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "", `prompt.m: keys are message indexes such as "0", got "x"`},
-		{"an unknown event to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "", `include: want usage or provenance, got "x"`},
+		{"an unknown role", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"0":{"r":7,"c":"a"}}}}`, "", "",
+			"prompt.m.0.r: want 0 (user) or 1 (assistant), got 7"},
+		{"a key that is not an index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "",
+			`prompt.m: keys are message indexes such as "0", got "x"`},
+		{"an unknown event to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "",
+			`include: want usage or provenance, got "x"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -14,10 +14,14 @@ func TestRoles(t *testing.T) {
 		granted []schemas.Permission
 		denied  []schemas.Permission
 	}{
-		{schemas.RoleReader, []schemas.Permission{"", schemas.PermissionRead}, []schemas.Permission{schemas.PermissionTag, schemas.PermissionRegister, schemas.PermissionAnalyze, schemas.PermissionOperate}},
-		{schemas.RoleRegistrar, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionRegister}, []schemas.Permission{schemas.PermissionAnalyze, schemas.PermissionOperate}},
-		{schemas.RoleAnalyst, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionAnalyze}, []schemas.Permission{schemas.PermissionRegister, schemas.PermissionOperate}},
-		{schemas.RoleAdmin, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionRegister, schemas.PermissionAnalyze, schemas.PermissionOperate}, nil},
+		{schemas.RoleReader, []schemas.Permission{"", schemas.PermissionRead},
+			[]schemas.Permission{schemas.PermissionTag, schemas.PermissionRegister, schemas.PermissionAnalyze, schemas.PermissionOperate}},
+		{schemas.RoleRegistrar, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionRegister},
+			[]schemas.Permission{schemas.PermissionAnalyze, schemas.PermissionOperate}},
+		{schemas.RoleAnalyst, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionAnalyze},
+			[]schemas.Permission{schemas.PermissionRegister, schemas.PermissionOperate}},
+		{schemas.RoleAdmin, []schemas.Permission{schemas.PermissionRead, schemas.PermissionTag, schemas.PermissionRegister,
+			schemas.PermissionAnalyze, schemas.PermissionOperate}, nil},
 		{"king", []schemas.Permission{""}, []schemas.Permission{schemas.PermissionRead}},
 	} {
 		by := &schemas.Identity{ID: "k", Role: c.role}
@@ -55,18 +59,22 @@ func TestAuthorizeRegistration(t *testing.T) {
 		want    string // the stored record; empty if rejected
 		err     error
 	}{
-		{"the tenant of the credential", schemas.RoleRegistrar, acme, registration(`,"tenant_id":"acme"`), `{"skill_id":"net.a","tenant_id":"acme"}`, nil},
+		{"the tenant of the credential", schemas.RoleRegistrar, acme, registration(`,"tenant_id":"acme"`),
+			`{"skill_id":"net.a","tenant_id":"acme"}`, nil},
 		{"another tenant", schemas.RoleRegistrar, acme, registration(`,"tenant_id":"globex"`), "", schemas.ErrForbidden},
 		{"no tenant", schemas.RoleRegistrar, acme, registration(""), `{"tenant_id":"acme","skill_id":"net.a"}`, nil},
 		{"no tenant, credential for several", schemas.RoleRegistrar, both, registration(""), "", schemas.ErrMalformed},
-		{"one of several tenants", schemas.RoleRegistrar, both, registration(`,"tenant_id":"globex"`), `{"skill_id":"net.a","tenant_id":"globex"}`, nil},
+		{"one of several tenants", schemas.RoleRegistrar, both, registration(`,"tenant_id":"globex"`),
+			`{"skill_id":"net.a","tenant_id":"globex"}`, nil},
 		{"explicitly global", schemas.RoleRegistrar, acme, registration(`,"tenant_id":null`), "", schemas.ErrForbidden},
 		{"explicitly global, admin of one tenant", schemas.RoleAdmin, acme, registration(`,"tenant_id":null`), "", schemas.ErrForbidden},
-		{"explicitly global, admin of all tenants", schemas.RoleAdmin, all, registration(`,"tenant_id":null`), `{"skill_id":"net.a","tenant_id":null}`, nil},
+		{"explicitly global, admin of all tenants", schemas.RoleAdmin, all, registration(`,"tenant_id":null`),
+			`{"skill_id":"net.a","tenant_id":null}`, nil},
 		{"no tenant, admin of one tenant", schemas.RoleAdmin, acme, registration(""), `{"tenant_id":"acme","skill_id":"net.a"}`, nil},
 		{"global, registrar of all tenants", schemas.RoleRegistrar, all, registration(""), "", schemas.ErrForbidden},
 		{"global, admin of all tenants", schemas.RoleAdmin, all, registration(""), `{"skill_id":"net.a"}`, nil},
-		{"any tenant, registrar of all tenants", schemas.RoleRegistrar, all, registration(`,"tenant_id":"acme"`), `{"skill_id":"net.a","tenant_id":"acme"}`, nil},
+		{"any tenant, registrar of all tenants", schemas.RoleRegistrar, all, registration(`,"tenant_id":"acme"`),
+			`{"skill_id":"net.a","tenant_id":"acme"}`, nil},
 	} {
 		req, err := schemas.Decode[schemas.RegisterSkill]([]byte(c.body), schemas.ErrInvalidRegistration)
 		if err != nil {
@@ -95,7 +103,8 @@ func TestAuthorizeQuery(t *testing.T) {
 	}
 	all := &schemas.Identity{ID: "k", Role: schemas.RoleReader}
 	var key schemas.TagKey
-	if err := errors.Join(all.AuthorizeTenant(schemas.PermissionRead, &list), all.AuthorizeTenant(schemas.PermissionRead, &key)); err != nil || key.TenantID != nil {
+	if err := errors.Join(all.AuthorizeTenant(schemas.PermissionRead, &list),
+		all.AuthorizeTenant(schemas.PermissionRead, &key)); err != nil || key.TenantID != nil {
 		t.Errorf("credential for all tenants: %v, %v", err, key.TenantID)
 	}
 }

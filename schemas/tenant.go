@@ -46,7 +46,8 @@ func (i *Identity) AuthorizeTenant(permission Permission, req any) error {
 	writes := permission == PermissionRegister
 	switch global := *f.id == nil; {
 	case global && writes && i.Bound() && f.isNull():
-		return ErrForbidden.With(FieldError{f.field, "global records require a credential for all tenants; want one of: " + strings.Join(i.Tenants, ", ")})
+		return ErrForbidden.With(FieldError{f.field,
+			"global records require a credential for all tenants; want one of: " + strings.Join(i.Tenants, ", ")})
 	case global && writes && !i.Bound() && i.Role != RoleAdmin:
 		return ErrForbidden.With(FieldError{f.field, "global records require the role admin; want a tenant_id"})
 	case !i.Bound():
@@ -56,7 +57,8 @@ func (i *Identity) AuthorizeTenant(permission Permission, req any) error {
 	case !global:
 		return nil
 	case len(i.Tenants) > 1:
-		return ErrMalformed.With(FieldError{f.field, "required: the credential is bound to several tenants; want one of: " + strings.Join(i.Tenants, ", ")})
+		return ErrMalformed.With(FieldError{f.field,
+			"required: the credential is bound to several tenants; want one of: " + strings.Join(i.Tenants, ", ")})
 	default:
 		return f.set(i.Tenants[0])
 	}

@@ -95,7 +95,8 @@ func (w *wiring) start(ctx context.Context) error {
 		return err
 	}
 	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
-		w.Log.Warn("NATS takes smaller messages than records and answers may be: large ones are refused", "max_payload", most, "wanted", 2*bus.MaxBody)
+		w.Log.Warn("NATS takes smaller messages than records and answers may be: large ones are refused", "max_payload", most, "wanted",
+			2*bus.MaxBody)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, role := range w.Roles {
@@ -213,7 +214,8 @@ func (w *wiring) analyze(ctx context.Context) error {
 	}
 	return w.run("analyze", w.Slots, func(s *bus.Service) error {
 		return analyze.Serve(s, analyze.Deps{
-			Conn: w.conn, Model: m, Render: w.Render, Memory: w.AnalysisMemory, EstateMemory: w.EstateMemory, Grace: w.Grace, Runs: w.StreamLimit, Log: w.Log,
+			Conn: w.conn, Model: m, Render: w.Render, Memory: w.AnalysisMemory, EstateMemory: w.EstateMemory,
+			Grace: w.Grace, Runs: w.StreamLimit, Log: w.Log,
 		})
 	})
 }

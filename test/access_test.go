@@ -72,7 +72,8 @@ func TestAuthenticationIsRequired(t *testing.T) {
 			if strings.HasPrefix(o.path, "/api/") {
 				want = "AN-401"
 			}
-			for name, caller := range map[string]*client{"no key": c.with(""), "a wrong secret": c.with(c.key + "x"), "an unknown key": c.with("cairn_a_b"), "another token": c.with("e30.e30.e30")} {
+			for name, caller := range map[string]*client{"no key": c.with(""), "a wrong secret": c.with(c.key + "x"),
+				"an unknown key": c.with("cairn_a_b"), "another token": c.with("e30.e30.e30")} {
 				a := caller.call(t, o.request(), `{}`)
 				a.expect(t, 401, want, "")
 				if a.header.Get("WWW-Authenticate") == "" {
@@ -119,8 +120,10 @@ func TestCredentialTenants(t *testing.T) {
 		acme.rows(t, []row{
 			{"the default tenant is that of the key", "POST /register/skill", skill, 200, "", own},
 			{"the record is found", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine","tenant_id":"$"}}`},
-			{"another tenant is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":"$2"}}`, 403, "CE-007 record.tenant_id", ""},
-			{"the global scope is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":null}}`, 403, "CE-007 record.tenant_id", ""},
+			{"another tenant is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":"$2"}}`, 403,
+				"CE-007 record.tenant_id", ""},
+			{"the global scope is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":null}}`, 403,
+				"CE-007 record.tenant_id", ""},
 			{"a tenant deletes its record", "DELETE /register/skill/$.mine", "", 204, "", ""},
 			{"another tenant's cannot be deleted", "DELETE /register/skill/$.mine?tenant_id=$2", "", 403, "CE-007 tenant_id", ""},
 			{"the deleted record is not found", "POST /resolve/skill", own, 404, "CE-031", ""},
@@ -131,11 +134,13 @@ func TestCredentialTenants(t *testing.T) {
 		})
 		acme.rows(t, []row{
 			{"a tenant reads global records", "POST /resolve/skill", own, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
-			{"a tenant reads its record that an admin registered", "POST /resolve/skill", `{"skill_id":"$.one"}`, 200, "", `{"manifest":{"tenant_id":"$"}}`},
+			{"a tenant reads its record that an admin registered", "POST /resolve/skill", `{"skill_id":"$.one"}`, 200, "",
+				`{"manifest":{"tenant_id":"$"}}`},
 		})
 		c.withRole(t, schemas.RoleReader, "$", "$2").rows(t, []row{
 			{"a key of several tenants needs tenant_id", "POST /resolve/skill", own, 400, "CE-001 tenant_id", ""},
-			{"with tenant_id the record is found", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$2"}`, 200, "", `{"manifest":{"skill_id":"$.mine"}}`},
+			{"with tenant_id the record is found", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$2"}`, 200, "",
+				`{"manifest":{"skill_id":"$.mine"}}`},
 		})
 	})
 }

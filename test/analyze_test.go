@@ -80,7 +80,8 @@ func TestInvalidAnalyses(t *testing.T) {
 		c.rows(t, []row{
 			{"a query or a history is required", analyze, `{"query":"","context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no query at all", analyze, `{"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
-			{"a history without a user", analyze, `{"query":"","prompt":{"m":{"0":{"r":1,"c":"hello"}}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"a history without a user", analyze, `{"query":"","prompt":{"m":{"0":{"r":1,"c":"hello"}}},"context":"{}","target":"H"}`, 400,
+				"AN-400 query", ""},
 			{"an empty history", analyze, `{"query":"","prompt":{"m":{}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no JSON", analyze, `{"query":`, 400, "AN-400", ""},
 			{"nothing", analyze, ``, 400, "AN-400", ""},

@@ -48,7 +48,8 @@ func newMachines(t testing.TB) *machines {
 // run starts the machines and returns at once.
 func (m *machines) run(which ...int) {
 	for _, i := range which {
-		m.list[i] = m.up(i, "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s", "--routes", strings.Join(m.routes, ","))
+		m.list[i] = m.up(i, "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s", "--routes",
+			strings.Join(m.routes, ","))
 	}
 }
 
@@ -207,7 +208,8 @@ func TestClusterMigratesStandaloneNode(t *testing.T) {
 	m.awaitRunning(0, 1, 2)
 	m.kill(1)
 	for _, i := range []int{0, 2} {
-		waitFor(t, "the tag is found without its first node", recoveryTimeout, func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
+		waitFor(t, "the tag is found without its first node", recoveryTimeout,
+			func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
 		waitFor(t, "the skill is found without it", recoveryTimeout, func() bool {
 			a := c[i].call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
 			return a.status == 200 && strings.Contains(a.body, c[i].named("$.a"))

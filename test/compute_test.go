@@ -23,14 +23,19 @@ type computation struct {
 }
 
 var computations = []computation{
-	{"inspect_schema gives fields, count and one sample", "inspect_schema", `{"data_key":"network.vlans"}`, `{"fields":["id"],"count":2,"sample":{"id":10}}`},
+	{"inspect_schema gives fields, count and one sample", "inspect_schema", `{"data_key":"network.vlans"}`,
+		`{"fields":["id"],"count":2,"sample":{"id":10}}`},
 	{"an array whose name has a dot", "inspect_schema", `{"data_key":"a.b"}`, `{"fields":["x"],"count":1,"sample":{"x":1}}`},
-	{"an unknown data_key lists the available ones", "inspect_schema", `{"data_key":"servers"}`, `{"available":["hosts","network.vlans","a.b"]}`},
+	{"an unknown data_key lists the available ones", "inspect_schema", `{"data_key":"servers"}`,
+		`{"available":["hosts","network.vlans","a.b"]}`},
 	{"also for compute_stats", "compute_stats", `{"data_key":"vlan"}`, `{"available":["hosts","network.vlans","a.b"]}`},
 	{"an unknown tool lists the available ones", "drop_table", `{}`, `{"available":["inspect_schema","compute_stats"]}`},
-	{"count is the default metric", "compute_stats", `{"data_key":"hosts","group_by":"site"}`, `{"groups":{"Oslo":2,"Bergen":1,"null":2},"total":5}`},
-	{"an empty group_by asks for the total only", "compute_stats", `{"data_key":"hosts","group_by":"","metrics":["count"]}`, `{"groups":{},"total":5}`},
-	{"fields may be dotted, missing and null values group under null", "compute_stats", `{"data_key":"hosts","group_by":"rack.row"}`, `{"groups":{"x":2,"y":1,"null":2},"total":5}`},
+	{"count is the default metric", "compute_stats", `{"data_key":"hosts","group_by":"site"}`,
+		`{"groups":{"Oslo":2,"Bergen":1,"null":2},"total":5}`},
+	{"an empty group_by asks for the total only", "compute_stats", `{"data_key":"hosts","group_by":"","metrics":["count"]}`,
+		`{"groups":{},"total":5}`},
+	{"fields may be dotted, missing and null values group under null", "compute_stats", `{"data_key":"hosts","group_by":"rack.row"}`,
+		`{"groups":{"x":2,"y":1,"null":2},"total":5}`},
 	{"filters are equality", "compute_stats", `{"data_key":"hosts","filter":{"site":"Oslo","up":true}}`, `{"total":1}`},
 	{"strict in type", "compute_stats", `{"data_key":"hosts","filter":{"cpus":"8"}}`, `{"total":1}`},
 	{"numbers are compared by value", "compute_stats", `{"data_key":"hosts","filter":{"cpus":8.0}}`, `{"total":1}`},
@@ -116,10 +121,12 @@ func TestManyGroups(t *testing.T) {
 func TestSeveralToolCalls(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		ask := script{Say: "so it is", Calls: []toolCall{
-			{"inspect_schema", map[string]any{"data_key": "hosts"}}, {"compute_stats", map[string]any{"data_key": "none"}}, {"compute_stats", map[string]any{"data_key": "hosts"}},
+			{"inspect_schema", map[string]any{"data_key": "hosts"}}, {"compute_stats", map[string]any{"data_key": "none"}},
+			{"compute_stats", map[string]any{"data_key": "hosts"}},
 		}}
 		events := c.analyze(t, question(text(ask), fleet, `"include":["usage"]`))
-		if got := strings.Join(kindsOf(events), " "); !strings.HasPrefix(got, "tool_use tool_result tool_use tool_result tool_use tool_result text_delta") {
+		if got := strings.Join(kindsOf(events), " "); !strings.HasPrefix(got,
+			"tool_use tool_result tool_use tool_result tool_use tool_result text_delta") {
 			t.Errorf("%s: want each result after its call", got)
 		}
 		inOrder(t, kindsOf(events))

@@ -47,7 +47,8 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 			"/docs": "CE-021", "/docs/reference": "/api/v1/analyze", "/docs/concepts": "watermark", "/docs/search?q=watermark": "/docs/concepts#",
 		} {
 			page := c.do(t, "GET "+path, "")
-			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.body, text) || !strings.Contains(page.body, "</html>") {
+			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.body, text) ||
+				!strings.Contains(page.body, "</html>") {
 				t.Errorf("%s is %s: %s", path, page.header.Get("Content-Type"), brief(page.body))
 			}
 		}

@@ -73,7 +73,8 @@ func TestRequestIDs(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const header = bus.HeaderRequestID
 		given := c.named("client.$:1/2=")
-		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$", "POST /search/playbooks", "GET /openapi.json"} {
+		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$", "POST /search/playbooks",
+			"GET /openapi.json"} {
 			if got := c.call(t, request, "", header+": "+given).header.Get(header); got != given {
 				t.Errorf("%s: request id %q, want the client's own %q", request, got, given)
 			}

@@ -14,7 +14,8 @@ func TestHealth(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.rows(t, []row{{"all services report ok", "GET /health", "", 200, "",
 			`{"service":"cairn","status":"ok","services":[{"service":"tags","status":"ok"},{"service":"register","status":"ok"},
-			{"service":"resolve","status":"ok","backends":{"index":"embedded:","embed":"lexical:"}},{"service":"analyze","status":"ok","backends":{"model":"offline:"}}]}`}})
+			{"service":"resolve","status":"ok","backends":{"index":"embedded:","embed":"lexical:"}},
+			{"service":"analyze","status":"ok","backends":{"model":"offline:"}}]}`}})
 	})
 }
 
@@ -23,8 +24,10 @@ func TestHealth(t *testing.T) {
 func TestWithoutWorkers(t *testing.T) {
 	everywhere(t, workerless, func(t *testing.T, c *client) {
 		c.rows(t, []row{
-			{"health lists the missing services", "GET /health", "", 200, "", `{"status":"degraded","degraded":["tags: no worker answers cairn.health.tags",
-				"register: no worker answers cairn.health.register","resolve: no worker answers cairn.health.resolve","analyze: no worker answers cairn.health.analyze"]}`},
+			{"health lists the missing services", "GET /health", "", 200, "",
+				`{"status":"degraded","degraded":["tags: no worker answers cairn.health.tags",
+				"register: no worker answers cairn.health.register",
+				"resolve: no worker answers cairn.health.resolve","analyze: no worker answers cairn.health.analyze"]}`},
 			{"tags are unavailable", "POST /tags/write", `{"request_id":"$"}`, 503, "CE-011", ""},
 			{"registration too", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 503, "CE-011", ""},
 			{"and resolution", "POST /resolve/skill", `{"skill_id":"$.a"}`, 503, "CE-011", ""},
@@ -44,7 +47,8 @@ func TestModelUnavailable(t *testing.T) {
 		c.awaitHealthText(t, `"service":"analyze","status":"degraded"`)
 		c.rows(t, []row{
 			{"an unavailable model is not replaced", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
-			{"health reports it", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
+			{"health reports it", "GET /health", "", 200, "",
+				`{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
 			{"other services work", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
 		})
 	})
@@ -109,13 +113,15 @@ func TestInvalidWorkerResponse(t *testing.T) {
 func TestEmbedderUnavailable(t *testing.T) {
 	alone(t, setup{embed: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
 		c.rows(t, []row{
-			{"the record is stored, and indexed later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200, `{"skill_id":"$.a","indexed":false}`, ""},
+			{"the record is stored, and indexed later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200,
+				`{"skill_id":"$.a","indexed":false}`, ""},
 			{"it is found by id at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
 			{"and in listings", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
 		})
 		c.awaitHealthText(t, `"service":"register","status":"degraded"`)
 		c.rows(t, []row{
-			{"health reports the lag of search", "GET /health", "", 200, "", `{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
+			{"health reports the lag of search", "GET /health", "", 200, "",
+				`{"status":"degraded","services":[{"status":"ok"},{"status":"degraded"},{"service":"resolve","status":"degraded"},{"status":"ok"}]}`},
 		})
 	})
 }

@@ -40,7 +40,8 @@ var probes = map[string][]probe{
 	"GET /tags/{request_id}": {{request: "GET /tags/$", onNATS: `{"request_id":"$"}`, status: 404, shown: true},
 		{request: "GET /tags/$?tenant_id=$", onNATS: `{"request_id":"$","tenant_id":"$"}`, status: 403, shown: true}},
 	"DELETE /tags/{request_id}": {{request: "DELETE /tags/$", onNATS: `{"request_id":"$"}`, status: 204}},
-	"POST /tags/write":          {{request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{}}`, status: 201}, {request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{},"tenant_id":"$"}`, status: 403}},
+	"POST /tags/write": {{request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{}}`, status: 201},
+		{request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{},"tenant_id":"$"}`, status: 403}},
 
 	"POST /register/skill":           registers("skill_id", "record"),
 	"POST /register/agent":           registers("agent_id", "agent_data"),
@@ -69,7 +70,8 @@ var probes = map[string][]probe{
 	"POST /answer/knowledge":         {{request: "POST /answer/knowledge", body: "{}", status: 501}},
 	"POST /resolve/domain_knowledge": {{request: "POST /resolve/domain_knowledge", body: "{}", status: 501}},
 
-	"POST /api/v1/analyze":         {{request: "POST /api/v1/analyze", body: question(text(script{Say: "x", Tell: true}), `[{"a":1}]`), status: 200}},
+	"POST /api/v1/analyze": {{request: "POST /api/v1/analyze", body: question(text(script{Say: "x", Tell: true}), `[{"a":1}]`),
+		status: 200}},
 	"GET /api/v1/analyze/{run}":    {{request: "GET /api/v1/analyze/~", status: 404, shown: true}},
 	"DELETE /api/v1/analyze/{run}": {{request: "DELETE /api/v1/analyze/~", status: 204}},
 }
@@ -159,7 +161,8 @@ func newOwner(t *testing.T, c *client) *owner {
 		}
 		o.cursors[path] = page.Next
 	}
-	o.run = mine.follow(t, question(text(script{Say: o.secret + " ", Await: o.secret}), `[{"a":"`+o.secret+`"}]`, `"on_disconnect":"continue"`))
+	o.run = mine.follow(t, question(text(script{Say: o.secret + " ", Await: o.secret}), `[{"a":"`+o.secret+`"}]`,
+		`"on_disconnect":"continue"`))
 	o.run.until(t, o.secret+" ")
 	t.Cleanup(func() {
 		if _, err := mine.try(context.Background(), "DELETE "+o.run.run(), ""); err != nil {
@@ -259,7 +262,8 @@ func (o *owner) indistinguishable(t *testing.T, caller *client, p probe) {
 		return
 	}
 	id, secret := word(), word()
-	nobody := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#", secret, "~", id+"-"+o.word)
+	nobody := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#",
+		secret, "~", id+"-"+o.word)
 	there := caller.call(t, o.fill(p.request), o.fill(p.body))
 	absent := caller.call(t, nobody.Replace(p.request), nobody.Replace(p.body))
 	plain := func(a answer, words ...string) string {

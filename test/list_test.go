@@ -56,17 +56,23 @@ func (c *client) listAll(t testing.TB, path string, between func(page int)) []st
 func TestListings(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [][2]string{
-			{"skill", `{"skill_id":"$.b","extra":{"x":1}}`}, {"skill", `{"skill_id":"$.a","status":"active"}`}, {"skill", `{"skill_id":"$.off","status":"draft"}`},
+			{"skill", `{"skill_id":"$.b","extra":{"x":1}}`}, {"skill", `{"skill_id":"$.a","status":"active"}`},
+			{"skill", `{"skill_id":"$.off","status":"draft"}`},
 			{"skill", `{"skill_id":"$x.c"}`},
-			{"tool", `{"tool_id":"$.s.b","tool_class":"k","provider":"$p","domain":"$"}`}, {"tool", `{"tool_id":"$.s.a","tool_class":"l","provider":"$p","domain":"$"}`},
-			{"tool", `{"tool_id":"$.s.c","tool_class":"k","provider":"$q","domain":"$"}`}, {"tool", `{"tool_id":"$.s.off","provider":"$p","domain":"$","status":"retired"}`},
+			{"tool", `{"tool_id":"$.s.b","tool_class":"k","provider":"$p","domain":"$"}`},
+			{"tool", `{"tool_id":"$.s.a","tool_class":"l","provider":"$p","domain":"$"}`},
+			{"tool", `{"tool_id":"$.s.c","tool_class":"k","provider":"$q","domain":"$"}`},
+			{"tool", `{"tool_id":"$.s.off","provider":"$p","domain":"$","status":"retired"}`},
 		}...)
 		c.rows(t, []row{
 			{"active skills of a domain by id, with all fields", "GET /skills?domain=$", "", 200,
-				`{"skills":[{"skill_id":"$.a","status":"active","domain":"$"},{"skill_id":"$.b","extra":{"x":1},"domain":"$"}],"next_cursor":null}`, ""},
-			{"for a tenant with none of its own", "GET /skills?domain=$&tenant_id=$", "", 200, "", `{"skills":[{"skill_id":"$.a"},{"skill_id":"$.b"}]}`},
+				`{"skills":[{"skill_id":"$.a","status":"active","domain":"$"},{"skill_id":"$.b","extra":{"x":1},"domain":"$"}],"next_cursor":null}`,
+				""},
+			{"for a tenant with none of its own", "GET /skills?domain=$&tenant_id=$", "", 200, "",
+				`{"skills":[{"skill_id":"$.a"},{"skill_id":"$.b"}]}`},
 			{"none", "GET /skills?domain=$none", "", 200, `{"skills":[],"next_cursor":null}`, ""},
-			{"active tools of a domain", "GET /tools?domain=$", "", 200, "", `{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"},{"tool_id":"$.s.c"}],"next_cursor":null}`},
+			{"active tools of a domain", "GET /tools?domain=$", "", 200, "",
+				`{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"},{"tool_id":"$.s.c"}],"next_cursor":null}`},
 			{"of a provider", "GET /tools?provider=$p", "", 200, "", `{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"}]}`},
 			{"and a class", "GET /tools?provider=$p&tool_class=k", "", 200, "", `{"tools":[{"tool_id":"$.s.b"}]}`},
 			{"a cursor is one that was given", "GET /skills?cursor=x", "", 400, "CE-001 cursor", ""},

@@ -61,7 +61,8 @@ func TestModes(t *testing.T) {
 func TestModelSeesMetadataOnly(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		var told strings.Builder
-		for _, m := range c.modelMessages(t, `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-`+c.word+`","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`) {
+		estate := `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-` + c.word + `","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`
+		for _, m := range c.modelMessages(t, estate) {
 			told.WriteString(m.Content)
 		}
 		for _, name := range []string{"hosts", "network.vlans", "name", "site"} {

@@ -53,7 +53,8 @@ func newProxy(t testing.TB, server string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{url: "http://127.0.0.1:0", target: target, transport: &http.Transport{MaxIdleConnsPerHost: 16}, mode: refused, changed: make(chan struct{})}
+	p := &proxy{url: "http://127.0.0.1:0", target: target, transport: &http.Transport{MaxIdleConnsPerHost: 16}, mode: refused,
+		changed: make(chan struct{})}
 	p.through = httputil.NewSingleHostReverseProxy(target)
 	p.through.Transport, p.through.ErrorLog = p.transport, log.New(io.Discard, "", 0)
 	p.through.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }

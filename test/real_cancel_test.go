@@ -34,7 +34,8 @@ func TestRealModelStops(t *testing.T) {
 			}
 		}
 		runner := c.runner(t, server)
-		waitFor(t, "the model works while it speaks", recoveryTimeout, func() bool { return works(t, runner) }) // other processes may use the processors
+		waitFor(t, "the model works while it speaks", recoveryTimeout,
+			func() bool { return works(t, runner) }) // other processes may use the processors
 		stop(t, c, s)
 		told := time.Now()
 		for works(t, runner) {

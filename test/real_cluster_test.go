@@ -20,7 +20,8 @@ func TestRealClusterFaults(t *testing.T) {
 		t.Skip("set " + minuteVariable + "=1 for a minute of faults; make test-real does")
 	}
 	program := cairntest.Program(t)
-	r, err := faults.Run(t.Context(), faults.Options{Program: program, Dir: t.TempDir(), For: time.Minute, Clients: 9, Log: func(s string) { t.Log(s) }})
+	r, err := faults.Run(t.Context(), faults.Options{Program: program, Dir: t.TempDir(), For: time.Minute, Clients: 9,
+		Log: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}

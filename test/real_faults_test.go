@@ -78,7 +78,8 @@ func TestRealElasticsearchFaults(t *testing.T) {
 	t.Parallel()
 	for _, o := range []outage{
 		{refused, true, localOnly, localOnly}, {hanging, true, localOnly, localOnly},
-		{refused, false, localOnly, localOnly}, {closed, false, localOnly, localOnly}, {slow, false, localOnly, localOnly}, {hanging, false, localOnly, localOnly},
+		{refused, false, localOnly, localOnly}, {closed, false, localOnly, localOnly}, {slow, false, localOnly, localOnly},
+		{hanging, false, localOnly, localOnly},
 		{full, false, localOnly, localOnly}, {failing, false, localOnly, localOnly}, {halved, false, complete, either},
 	} {
 		o.run(t, "new records become searchable later", func(b backends) *proxy { return b.elastic })
@@ -90,7 +91,8 @@ func TestRealEmbedderFaults(t *testing.T) {
 	t.Parallel()
 	for _, o := range []outage{
 		{refused, true, textOnly, localOnly}, {hanging, true, textOnly, localOnly}, // no index exists yet
-		{refused, false, textOnly, notIndexed}, {closed, false, textOnly, notIndexed}, {slow, false, textOnly, either}, {hanging, false, textOnly, notIndexed},
+		{refused, false, textOnly, notIndexed}, {closed, false, textOnly, notIndexed}, {slow, false, textOnly, either},
+		{hanging, false, textOnly, notIndexed},
 		{full, false, textOnly, notIndexed}, {failing, false, textOnly, notIndexed},
 	} {
 		o.run(t, "search compares words only", func(b backends) *proxy { return b.embedder })

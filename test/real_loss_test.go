@@ -62,7 +62,8 @@ func TestRealQuarantine(t *testing.T) {
 				t.Errorf("what was set aside is found: %s", a.body)
 			}
 			h := f.health(t)
-			if i := h.index(); h.Status != "degraded" || i.Aside != 1 || len(i.Records) != 1 || !strings.Contains(i.Records[0].Reason, "by the proxy") {
+			if i := h.index(); h.Status != "degraded" || i.Aside != 1 || len(i.Records) != 1 ||
+				!strings.Contains(i.Records[0].Reason, "by the proxy") {
 				t.Errorf("the health is %+v, want one record set aside, and why", h)
 			}
 			if said := fmt.Sprint(h.Degraded); !strings.Contains(said, f.named(bad.id)) {

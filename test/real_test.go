@@ -25,7 +25,8 @@ const (
 
 // onRealBackends are the topologies with the index in Elasticsearch and the
 // embedder and the model in Ollama.
-var onRealBackends = []topology{{"one process and its backends", withRealBackends(inProcess)}, {"many processes and their backends", withRealBackends(multiProcess)}}
+var onRealBackends = []topology{{"one process and its backends", withRealBackends(inProcess)},
+	{"many processes and their backends", withRealBackends(multiProcess)}}
 
 // systems returns the topologies of a test: those with real backends if its name
 // starts with TestReal, else those that need no server.
@@ -82,7 +83,8 @@ func TestRealBackends(t *testing.T) {
 // testScriptedAnalysis expects the model in Ollama to call both tools.
 func testScriptedAnalysis(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		events := c.analyze(t, question("Which server is busiest?", `{"servers":[{"name":"web-1","cpu_percent":12},{"name":"web-2","cpu_percent":91.5}]}`))
+		events := c.analyze(t, question("Which server is busiest?",
+			`{"servers":[{"name":"web-1","cpu_percent":12},{"name":"web-2","cpu_percent":91.5}]}`))
 		inOrder(t, kindsOf(events))
 		uses := strings.Join(all(events, "tool_use"), "\n")
 		for _, tool := range []string{"inspect_schema", "compute_stats"} {
@@ -103,7 +105,8 @@ func testRealHealth(t *testing.T) {
 			h := c.health(t)
 			return h.Status == "ok" && h.caughtUp() && h.index().Documents["skill"] > 0
 		})
-		if h := c.health(t); !strings.Contains(h.Services[2].Backends["embed"], "scripted-embed") || strings.Contains(h.Services[2].Backends["index"], "embedded") {
+		if h := c.health(t); !strings.Contains(h.Services[2].Backends["embed"], "scripted-embed") ||
+			strings.Contains(h.Services[2].Backends["index"], "embedded") {
 			t.Errorf("the backends are %v", h.Services[2].Backends)
 		}
 	})

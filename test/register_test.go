@@ -15,10 +15,12 @@ var kinds = []struct {
 	{"skill", "record", `{"skill_id":"$.audit","domain":"$","display_name":"Audit","purpose":"p","description":"d","capabilities":["a","b"],
 		"context_descriptions":["c"],"output_type":"table","status":"active","owner":{"team":["x",null],"cost":1.50}}`, "",
 		"POST /resolve/skill", `{"skill_id":"$.audit"}`, `{"skill_id":"$.audit","manifest":RECORD}`},
-	{"agent", "agent_data", `{"agent_id":"$.operator","capabilities":["$"],"shift":{"from":7},"skill_ids":["$.audit"]}`, `,"skill_ids":["$.audit"]`,
+	{"agent", "agent_data", `{"agent_id":"$.operator","capabilities":["$"],"shift":{"from":7},"skill_ids":["$.audit"]}`,
+		`,"skill_ids":["$.audit"]`,
 		"POST /resolve/agent", `{"query":"$"}`,
 		`{"agent_id":"$.operator","capabilities":["$"],"owned_skill_ids":["$.audit"],"record":RECORD}`},
-	{"tool", "tool_data", `{"tool_id":"$.vms.list","tool_class":"$class","provider":"$","description":"d","input_schema":{"type":"object"}}`, "",
+	{"tool", "tool_data", `{"tool_id":"$.vms.list","tool_class":"$class","provider":"$","description":"d","input_schema":{"type":"object"}}`,
+		"",
 		"POST /resolve/tools", `{"tool_ids":["$.vms.list"]}`, `{"tools":[RECORD],"missing":[]}`},
 	{"context_builder", "cb_data", `{"context_builder_id":"$builder","domain":"$","description":"d","context_type":"inventory","tool_ids":["$.vms.list"],"instructions":"look","further":[1]}`, "",
 		"POST /resolve/context", `{"skill_id":"$.audit"}`, `{"context_builders":[RECORD]}`},
@@ -32,7 +34,8 @@ func TestRegisterAllKinds(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		var rows []row
 		for _, k := range kinds {
-			rows = append(rows, row{"a " + k.kind + " is registered", "POST /register/" + k.kind, `{"` + k.wrapper + `":` + k.record + k.around + `}`,
+			rows = append(rows, row{"a " + k.kind + " is registered", "POST /register/" + k.kind,
+				`{"` + k.wrapper + `":` + k.record + k.around + `}`,
 				200, `{"` + k.kind + `_id":` + idOf(k.record) + `}`, ""})
 		}
 		for _, k := range kinds {
@@ -90,17 +93,22 @@ func TestReregister(t *testing.T) {
 		c.do(t, "POST /register/tool", `{"tool_data":{"tool_id":"$.s.two"}}`)
 		const resolve = "POST /resolve/skill"
 		c.rows(t, []row{
-			{"a skill with links", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.one"],"old":1}}`, 200, `{"skill_id":"$.a"}`, ""},
+			{"a skill with links", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.one"],"old":1}}`, 200,
+				`{"skill_id":"$.a"}`, ""},
 			{"leads along them", resolve, `{"skill_id":"$.a"}`, 200, "", `{"manifest":{"old":1},"tools":[{"tool_id":"$.s.one"}]}`},
-			{"registered again it replaces them", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.two"]}}`, 200, `{"skill_id":"$.a"}`, ""},
-			{"and leads along the new ones alone", resolve, `{"skill_id":"$.a"}`, 200, "", `{"manifest":{"skill_id":"$.a"},"tools":[{"tool_id":"$.s.two"}]}`},
+			{"registered again it replaces them", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.two"]}}`, 200,
+				`{"skill_id":"$.a"}`, ""},
+			{"and leads along the new ones alone", resolve, `{"skill_id":"$.a"}`, 200, "",
+				`{"manifest":{"skill_id":"$.a"},"tools":[{"tool_id":"$.s.two"}]}`},
 			{"and no old field is left", resolve, `{"skill_id":"$.a"}`, 200,
 				`{"skill_id":"$.a","manifest":{"skill_id":"$.a","domain":"$","tool_ids":["$.s.two"]},"context_builders":[],"guardrails":[],"template":{},"tools":[{"tool_id":"$.s.two"}]}`, ""},
 			{"registered without links", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
 			{"it leads nowhere", resolve, `{"skill_id":"$.a"}`, 200, "", `{"tools":[]}`},
-			{"an agent's skills", "POST /register/agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":["$.a","$.b"]}`, 200, `{"agent_id":"$.g"}`, ""},
+			{"an agent's skills", "POST /register/agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":["$.a","$.b"]}`, 200,
+				`{"agent_id":"$.g"}`, ""},
 			{"are those of its registration", "POST /resolve/agent", `{"query":"$"}`, 200, "", `{"owned_skill_ids":["$.a","$.b"]}`},
-			{"and replaced with it", "POST /register/agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":[]}`, 200, `{"agent_id":"$.g"}`, ""},
+			{"and replaced with it", "POST /register/agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":[]}`, 200,
+				`{"agent_id":"$.g"}`, ""},
 			{"by none", "POST /resolve/agent", `{"query":"$"}`, 200, "", `{"owned_skill_ids":[],"capabilities":[]}`},
 		})
 	})

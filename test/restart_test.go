@@ -18,7 +18,8 @@ func TestRestart(t *testing.T) {
 			for _, k := range kinds {
 				before.do(t, "POST /register/"+k.kind, `{"`+k.wrapper+`":`+k.record+k.around+`}`)
 			}
-			before.put(t, [][2]string{{"skill", `{"skill_id":"$.removed","purpose":"$removed"}`}, {"skill", `{"skill_id":"$.mine","tenant_id":"$","purpose":"mine"}`}}...)
+			before.put(t, [][2]string{{"skill", `{"skill_id":"$.removed","purpose":"$removed"}`},
+				{"skill", `{"skill_id":"$.mine","tenant_id":"$","purpose":"mine"}`}}...)
 			before.do(t, "DELETE /register/skill/$.removed", "")
 			before.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{"x":1}}`)
 			before.do(t, "POST /tags/write", `{"request_id":"$short","flow":"f","ttl_seconds":1}`)
@@ -60,7 +61,8 @@ func TestNATSRestart(t *testing.T) {
 			c.crash()
 			for _, request := range []row{
 				{request: "POST /resolve/skill", body: `{"skill_id":"$.a"}`, want: "CE-011"}, {request: "GET /tags/$", want: "CE-011"},
-				{request: "POST /register/skill", body: `{"record":{"skill_id":"$.b"}}`, want: "CE-011"}, {request: analyze, body: question("q", "{}"), want: "AN-503"},
+				{request: "POST /register/skill", body: `{"record":{"skill_id":"$.b"}}`, want: "CE-011"},
+				{request: analyze, body: question("q", "{}"), want: "AN-503"},
 			} {
 				at := time.Now()
 				c.call(t, request.request, request.body).expect(t, 503, request.want, "")

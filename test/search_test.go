@@ -25,9 +25,11 @@ func TestSearch(t *testing.T) {
 		c.put(t, library...)
 		const skill, agent = "POST /resolve/skill", "POST /resolve/agent"
 		c.rows(t, []row{
-			{"the skill that fits comes first, as it was registered", skill, `{"query":"locate a VLAN by its number","tenant_id":"$","top_k":1}`, 200, "",
+			{"the skill that fits comes first, as it was registered", skill,
+				`{"query":"locate a VLAN by its number","tenant_id":"$","top_k":1}`, 200, "",
 				`{"skills":[{"skill_id":"$n.vlans","domain":"$n","tenant_id":"$","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","status":"active"}]}`},
-			{"in other words too", skill, `{"query":"volumes running out of space","tenant_id":"$","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$s.capacity"}]}`},
+			{"in other words too", skill, `{"query":"volumes running out of space","tenant_id":"$","top_k":1}`, 200, "",
+				`{"skills":[{"skill_id":"$s.capacity"}]}`},
 			{"explained by its places", skill, `{"query":"firewall rules","tenant_id":"$","top_k":1,"explain":true}`, 200, "",
 				`{"explain":[{"kind":"skill","id":"$n.firewall","scope":"tenant","via":"search","text_rank":1,"vector_rank":1}]}`},
 			{"an off-topic query finds nothing", skill, `{"query":"sourdough bread recipe","tenant_id":"$"}`, 404, "CE-031", ""},
@@ -47,8 +49,10 @@ func TestSearch(t *testing.T) {
 				`{"agent_id":"$.billing","owned_skill_ids":[],"explain":[{"kind":"agent","id":"$.billing","scope":"tenant","via":"search"}]}`},
 			{"no agent fits", agent, `{"query":"sourdough bread recipe","tenant_id":"$"}`, 404, "CE-041", ""},
 			{"an agent is asked for by a query", agent, `{"tenant_id":"$"}`, 400, "CE-001 query", ""},
-			{"an inactive skill is found by id", skill, `{"skill_id":"$n.retired","tenant_id":"$"}`, 200, "", `{"manifest":{"status":"deprecated"}}`},
-			{"by another tenant nothing of it is found", skill, `{"query":"invoices of customers that are overdue","tenant_id":"$other"}`, 404, "CE-031", ""},
+			{"an inactive skill is found by id", skill, `{"skill_id":"$n.retired","tenant_id":"$"}`, 200, "",
+				`{"manifest":{"status":"deprecated"}}`},
+			{"by another tenant nothing of it is found", skill, `{"query":"invoices of customers that are overdue","tenant_id":"$other"}`, 404,
+				"CE-031", ""},
 		})
 		hits := c.search(t, `{"query":"locate VLANs by site","tenant_id":"$","top_k":100}`)
 		if slices.ContainsFunc(hits, func(h hit) bool { return h.ID == c.named("$n.retired") }) {
@@ -102,14 +106,17 @@ func TestSearchScores(t *testing.T) {
 func TestSearchTenants(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [][2]string{
-			{"skill", `{"skill_id":"$.global","purpose":"$ everything"}`}, {"skill", `{"skill_id":"$.mine","tenant_id":"$","purpose":"unrelated matters"}`},
+			{"skill", `{"skill_id":"$.global","purpose":"$ everything"}`},
+			{"skill", `{"skill_id":"$.mine","tenant_id":"$","purpose":"unrelated matters"}`},
 			{"agent", `{"agent_id":"$.global","purpose":"$ everything"}`},
 		}...)
 		const skill = "POST /resolve/skill"
 		c.rows(t, []row{
-			{"what the tenant's collection does not have is found in the global one", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
+			{"what the tenant's collection does not have is found in the global one", skill,
+				`{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
 				`{"skills":[{"skill_id":"$.global"}],"explain":[{"id":"$.global","scope":"global"}]}`},
-			{"the tenant's own", "POST /register/skill", `{"record":{"skill_id":"$.mine","tenant_id":"$","purpose":"$ as well"}}`, 200, `{"skill_id":"$.mine"}`, ""},
+			{"the tenant's own", "POST /register/skill", `{"record":{"skill_id":"$.mine","tenant_id":"$","purpose":"$ as well"}}`, 200,
+				`{"skill_id":"$.mine"}`, ""},
 			{"hides the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
 				`{"skills":[{"skill_id":"$.mine"}],"explain":[{"id":"$.mine","scope":"tenant"}]}`},
 			{"from nobody else", skill, `{"query":"$","top_k":1,"tenant_id":"$2"}`, 200, "", `{"skills":[{"skill_id":"$.global"}]}`},

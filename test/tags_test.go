@@ -16,14 +16,16 @@ func TestTagLifecycle(t *testing.T) {
 			{"an absent tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
 			{"a tag is stored", "POST /tags/write", tag, 201, `{"request_id":"$","flow":"analysis"}`, ""},
 			{"it is read as it was written", "GET /tags/$", "", 200, `{"tags":` + tag + `}`, ""},
-			{"a second write of the same request_id is refused", "POST /tags/write", `{"request_id":"$","flow":"other","tags":{}}`, 409, "CE-021", ""},
+			{"a second write of the same request_id is refused", "POST /tags/write", `{"request_id":"$","flow":"other","tags":{}}`, 409,
+				"CE-021", ""},
 			{"the same write again is refused too", "POST /tags/write", tag, 409, "CE-021", ""},
 			{"and the tag is unchanged", "GET /tags/$", "", 200, `{"tags":` + tag + `}`, ""},
 			{"a stored tag is removed", "DELETE /tags/$", "", 204, "", ""},
 			{"a removed tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
 			{"removing an absent tag is no error", "DELETE /tags/$", "", 204, "", ""},
 			{"removing one that never was is no error", "DELETE /tags/$never", "", 204, "", ""},
-			{"a removed request_id can be written again", "POST /tags/write", `{"request_id":"$","flow":"again","tags":{}}`, 201, `{"request_id":"$","flow":"again"}`, ""},
+			{"a removed request_id can be written again", "POST /tags/write", `{"request_id":"$","flow":"again","tags":{}}`, 201,
+				`{"request_id":"$","flow":"again"}`, ""},
 			{"and holds what was written last", "GET /tags/$", "", 200, `{"tags":{"request_id":"$","flow":"again","tags":{}}}`, ""},
 		})
 	})

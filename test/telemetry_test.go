@@ -179,7 +179,8 @@ func (c *collected) oneRequest(t *testing.T) {
 	edge := c.follow(t, traceOne, "POST /resolve/skill", spanOne, "cairn-edge")
 	send := c.follow(t, traceOne, "send cairn.resolve.skill", edge.id(), "cairn-edge")
 	c.follow(t, traceOne, "process cairn.resolve.skill", send.id(), "cairn-worker")
-	if edge.has("http.route") != "/resolve/skill" || edge.has("http.response.status_code") != "200" || edge.Kind != otlp.Span_SPAN_KIND_SERVER {
+	if edge.has("http.route") != "/resolve/skill" || edge.has("http.response.status_code") != "200" ||
+		edge.Kind != otlp.Span_SPAN_KIND_SERVER {
 		t.Errorf("the edge's span: %v", edge)
 	}
 	if send.has("messaging.system") != "nats" || send.has("messaging.destination.name") != "cairn.resolve.skill" {

@@ -8,10 +8,13 @@ func TestTenants(t *testing.T) {
 			{"skill", `{"skill_id":"$.both","of":"global","tool_ids":["$.s.both","$.s.global","$.s.mine"],"template_id":"$t"}`},
 			{"skill", `{"skill_id":"$.both","of":"tenant","tenant_id":"$","tool_ids":["$.s.both","$.s.global","$.s.theirs"],"template_id":"$t"}`},
 			{"skill", `{"skill_id":"$.theirs","tenant_id":"$2"}`}, {"skill", `{"skill_id":"$.global"}`},
-			{"tool", `{"tool_id":"$.s.both","of":"global","tool_class":"$"}`}, {"tool", `{"tool_id":"$.s.both","of":"tenant","tenant_id":"$","tool_class":"$"}`},
-			{"tool", `{"tool_id":"$.s.global","tool_class":"$"}`}, {"tool", `{"tool_id":"$.s.mine","tenant_id":"$"}`}, {"tool", `{"tool_id":"$.s.theirs","tenant_id":"$2"}`},
+			{"tool", `{"tool_id":"$.s.both","of":"global","tool_class":"$"}`},
+			{"tool", `{"tool_id":"$.s.both","of":"tenant","tenant_id":"$","tool_class":"$"}`},
+			{"tool", `{"tool_id":"$.s.global","tool_class":"$"}`}, {"tool", `{"tool_id":"$.s.mine","tenant_id":"$"}`},
+			{"tool", `{"tool_id":"$.s.theirs","tenant_id":"$2"}`},
 			{"template", `{"template_id":"$t","of":"global"}`}, {"template", `{"template_id":"$t","of":"tenant","tenant_id":"$"}`},
-			{"context_builder", `{"context_builder_id":"$b","domain":"$","of":"global"}`}, {"context_builder", `{"context_builder_id":"$b","domain":"$","of":"tenant","tenant_id":"$"}`},
+			{"context_builder", `{"context_builder_id":"$b","domain":"$","of":"global"}`},
+			{"context_builder", `{"context_builder_id":"$b","domain":"$","of":"tenant","tenant_id":"$"}`},
 		}...)
 		const skill, tools, class = "POST /resolve/skill", "POST /resolve/tools", "POST /resolve/tool_class"
 		c.rows(t, []row{
@@ -22,15 +25,18 @@ func TestTenants(t *testing.T) {
 				{"kind":"tool","scope":"global"},{"kind":"template","scope":"tenant"}]}`},
 			{"a tenant without its own gets the global one, and nothing of another tenant", skill, `{"skill_id":"$.both","tenant_id":"$2"}`, 200, "",
 				`{"manifest":{"of":"global"},"tools":[{"of":"global"},{"tool_id":"$.s.global"}],"template":{"of":"global"},"context_builders":[{"of":"global"}]}`},
-			{"no tenant is the global collection", skill, `{"skill_id":"$.both"}`, 200, "", `{"manifest":{"of":"global"},"tools":[{"of":"global"},{"tool_id":"$.s.global"}]}`},
+			{"no tenant is the global collection", skill, `{"skill_id":"$.both"}`, 200, "",
+				`{"manifest":{"of":"global"},"tools":[{"of":"global"},{"tool_id":"$.s.global"}]}`},
 			{"null is no tenant", skill, `{"skill_id":"$.both","tenant_id":null}`, 200, "", `{"manifest":{"of":"global"}}`},
 			{"the global one is the fallback", skill, `{"skill_id":"$.global","tenant_id":"$"}`, 200, "", `{"manifest":{"skill_id":"$.global"}}`},
-			{"a tenant's record is found by the tenant", skill, `{"skill_id":"$.theirs","tenant_id":"$2"}`, 200, "", `{"manifest":{"tenant_id":"$2"}}`},
+			{"a tenant's record is found by the tenant", skill, `{"skill_id":"$.theirs","tenant_id":"$2"}`, 200, "",
+				`{"manifest":{"tenant_id":"$2"}}`},
 			{"and never by another", skill, `{"skill_id":"$.theirs","tenant_id":"$"}`, 404, "CE-031", ""},
 			{"nor without a tenant", skill, `{"skill_id":"$.theirs"}`, 404, "CE-031", ""},
 			{"an empty tenant is none at all", skill, `{"skill_id":"$.both","tenant_id":""}`, 400, "CE-001 tenant_id", ""},
 			{"and _global is refused", skill, `{"skill_id":"$.both","tenant_id":"_global"}`, 400, "CE-001 tenant_id", ""},
-			{"tools by id are the tenant's, then global", tools, `{"tool_ids":["$.s.mine","$.s.theirs","$.s.both","$.s.global"],"tenant_id":"$"}`, 200, "",
+			{"tools by id are the tenant's, then global", tools,
+				`{"tool_ids":["$.s.mine","$.s.theirs","$.s.both","$.s.global"],"tenant_id":"$"}`, 200, "",
 				`{"tools":[{"tool_id":"$.s.mine"},{"of":"tenant"},{"tool_id":"$.s.global"}],"missing":["$.s.theirs"]}`},
 			{"a class is the tenant's where it has any of it", class, `{"tool_class":"$","tenant_id":"$"}`, 200, "", `{"tools":[{"of":"tenant"}]}`},
 			{"else the global one", class, `{"tool_class":"$","tenant_id":"$2"}`, 200, "", `{"tools":[{"of":"global"},{"tool_id":"$.s.global"}]}`},
@@ -46,14 +52,16 @@ func TestTenants(t *testing.T) {
 func TestTools(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [][2]string{
-			{"tool", `{"tool_id":"$.s.b","tool_class":"$c","provider":"$p","schema":{"x":1}}`}, {"tool", `{"tool_id":"$.s.a","tool_class":"$c","provider":"$q"}`},
+			{"tool", `{"tool_id":"$.s.b","tool_class":"$c","provider":"$p","schema":{"x":1}}`},
+			{"tool", `{"tool_id":"$.s.a","tool_class":"$c","provider":"$q"}`},
 			{"tool", `{"tool_id":"$.s.off","tool_class":"$c","provider":"$p","status":"retired"}`},
 		}...)
 		const tools, class = "POST /resolve/tools", "POST /resolve/tool_class"
 		c.rows(t, []row{
 			{"tools come in the order asked, and those that are missing are named", tools, `{"tool_ids":["$.s.b","$.s.no","$.s.a","$.s.b"]}`, 200,
 				`{"tools":[{"tool_id":"$.s.b","tool_class":"$c","provider":"$p","schema":{"x":1}},{"tool_id":"$.s.a","tool_class":"$c","provider":"$q"}],"missing":["$.s.no"]}`, ""},
-			{"explained", tools, `{"tool_ids":["$.s.a"],"explain":true}`, 200, "", `{"missing":[],"explain":[{"kind":"tool","id":"$.s.a","scope":"global","via":"tool_ids"}]}`},
+			{"explained", tools, `{"tool_ids":["$.s.a"],"explain":true}`, 200, "",
+				`{"missing":[],"explain":[{"kind":"tool","id":"$.s.a","scope":"global","via":"tool_ids"}]}`},
 			{"by id any status is returned", tools, `{"tool_ids":["$.s.off"]}`, 200, "", `{"tools":[{"tool_id":"$.s.off"}],"missing":[]}`},
 			{"none found", tools, `{"tool_ids":["$.s.no","$.s.nor"]}`, 404, "CE-071", ""},
 			{"none asked", tools, `{"tool_ids":[]}`, 400, "CE-001 tool_ids", ""},
@@ -62,7 +70,8 @@ func TestTools(t *testing.T) {
 			{"one that is no text", tools, `{"tool_ids":["$.s.a",null]}`, 400, "CE-001 tool_ids[1]", ""},
 			{"all active tools of a class, by id", class, `{"tool_class":"$c"}`, 200, "", `{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"}]}`},
 			{"of one provider", class, `{"tool_class":"$c","provider":"$p"}`, 200, "", `{"tools":[{"tool_id":"$.s.b"}]}`},
-			{"explained", class, `{"tool_class":"$c","provider":"$q","explain":true}`, 200, "", `{"explain":[{"kind":"tool","id":"$.s.a","scope":"global","via":"tool_class"}]}`},
+			{"explained", class, `{"tool_class":"$c","provider":"$q","explain":true}`, 200, "",
+				`{"explain":[{"kind":"tool","id":"$.s.a","scope":"global","via":"tool_class"}]}`},
 			{"of a class that no tool has", class, `{"tool_class":"$d"}`, 404, "CE-071", ""},
 			{"of a provider without any", class, `{"tool_class":"$c","provider":"$r"}`, 404, "CE-071", ""},
 			{"without a class", class, `{"provider":"$p"}`, 400, "CE-001 tool_class", ""},

@@ -15,14 +15,19 @@ import (
 // and stored data, as a later version may.
 var later = []struct{ file, is, says string }{
 	{"bus/header.go", "\tmsg.Data = body\n", "\tmsg.Data = body\n\tmsg.Header.Set(\"Cairn-Later\", \"1\")\n"},
-	{"bus/endpoint.go", "\tbody, err := encode(res)\n", "\tbody, err := encode(res)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
+	{"bus/endpoint.go", "\tbody, err := encode(res)\n",
+		"\tbody, err := encode(res)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
 	{"bus/endpoint.go", "\tvar header nats.Header\n", "\theader := nats.Header{\"Cairn-Later\": {\"1\"}}\n"},
 	{"bus/endpoint.go", "\t\theader = nats.Header{HeaderRevision: {", "\t\theader = nats.Header{\"Cairn-Later\": {\"1\"}, HeaderRevision: {"},
-	{"bus/topic.go", "\tbody, err := json.Marshal(v)\n", "\tbody, err := json.Marshal(v)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
-	{"services/analyze/analyze.go", "\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n", "\tif err := to.Send(\"later\", map[string]int{\"later\": 1}); err != nil {\n\t\treturn err\n\t}\n\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n"},
-	{"services/analyze/loop.go", "schemas.EventTextDelta, schemas.TextDelta{Text: text})", "schemas.EventTextDelta, map[string]any{\"text\": text, \"later\": 1})"},
+	{"bus/topic.go", "\tbody, err := json.Marshal(v)\n",
+		"\tbody, err := json.Marshal(v)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
+	{"services/analyze/analyze.go", "\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n",
+		"\tif err := to.Send(\"later\", map[string]int{\"later\": 1}); err != nil {\n\t\treturn err\n\t}\n\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n"},
+	{"services/analyze/loop.go", "schemas.EventTextDelta, schemas.TextDelta{Text: text})",
+		"schemas.EventTextDelta, map[string]any{\"text\": text, \"later\": 1})"},
 	{"services/tags/entry.go", "`{\"request_id\":`", "`{\"later\":[1],\"request_id\":`"},
-	{"services/internal/catalog/catalog.go", "\trevision, err := c.commits.put(", "\trecord = append([]byte(`{\"later\":[1],`), record[1:]...)\n\trevision, err := c.commits.put("},
+	{"services/internal/catalog/catalog.go", "\trevision, err := c.commits.put(",
+		"\trecord = append([]byte(`{\"later\":[1],`), record[1:]...)\n\trevision, err := c.commits.put("},
 }
 
 // buildLater builds the program with these changes.

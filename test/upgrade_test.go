@@ -135,7 +135,8 @@ func (u *upgrade) load() load.Plan {
 	}
 	return load.Plan{
 		Rate: 40, For: time.Hour, Connections: 32,
-		Operations: []load.Operation{ask("tags", u.service.tag), ask("records", u.service.record), ask("search", u.service.search), ask("analyze", u.service.analyze)},
+		Operations: []load.Operation{ask("tags", u.service.tag), ask("records", u.service.record), ask("search", u.service.search),
+			ask("analyze", u.service.analyze)},
 	}
 }
 
@@ -217,7 +218,8 @@ func (s *service) tag(ctx context.Context, id string) string {
 // record registers a skill and reads it.
 func (s *service) record(ctx context.Context, id string) string {
 	name := `{"skill_id":"upgrade.` + id + `"`
-	revision, _, wrong := s.call(ctx, "POST", "/register/skill", "", `{"unheard_of":1,"record":`+name+`,"purpose":"upgrade `+id+`","unheard_of":1}}`)
+	revision, _, wrong := s.call(ctx, "POST", "/register/skill", "",
+		`{"unheard_of":1,"record":`+name+`,"purpose":"upgrade `+id+`","unheard_of":1}}`)
 	if wrong != "" {
 		return wrong
 	}
@@ -243,12 +245,14 @@ func (s *service) search(ctx context.Context, id string) string {
 
 // analyze reads a complete answer.
 func (s *service) analyze(ctx context.Context, _ string) string {
-	_, said, wrong := s.call(ctx, "POST", "/api/v1/analyze", "", `{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{},{}]}","unheard_of":1}`)
+	_, said, wrong := s.call(ctx, "POST", "/api/v1/analyze", "",
+		`{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{},{}]}","unheard_of":1}`)
 	if wrong != "" {
 		return wrong
 	}
 	kinds := slices.DeleteFunc(strings.Split(said, "\n"), func(line string) bool { return !strings.HasPrefix(line, "event: ") })
-	if len(kinds) < 3 || kinds[len(kinds)-1] != "event: done" || slices.Contains(kinds, "event: error") || !strings.Contains(said, `"total":2`) {
+	if len(kinds) < 3 || kinds[len(kinds)-1] != "event: done" || slices.Contains(kinds, "event: error") ||
+		!strings.Contains(said, `"total":2`) {
 		return said
 	}
 	return ""

@@ -30,7 +30,8 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 	for range 4 {
 		readers.Go(func() { c.read(reading, t, &known) })
 	}
-	kill := map[int]*cairntest.Process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0], len(list) / 2: c.workers[4], 3 * len(list) / 4: c.workers[1]}
+	kill := map[int]*cairntest.Process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0], len(list) / 2: c.workers[4],
+		3 * len(list) / 4: c.workers[1]}
 	c.load(t, list, &known, func(done int) {
 		if dead := kill[done]; dead != nil {
 			dead.Kill()

@@ -29,7 +29,8 @@ import (
 // open creates a bucket with its production configuration.
 func open(t *testing.T, conn *bus.Conn, name string) jetstream.Stream {
 	t.Helper()
-	s, err := bucket.Setup(t.Context(), conn.JetStream(), name, bucket.Copies{}, func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
+	s, err := bucket.Setup(t.Context(), conn.JetStream(), name, bucket.Copies{},
+		func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +331,8 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 		{"a text", []byte("hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another gzip", zipped(t, "hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another JSON", zipped(t, `{"version":1}`+"\n"), backup.ErrForeign, "not a backup of Cairn"},
-		{"of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater, "made by a later version, 9.1.0, in format 2; this version reads formats up to 1"},
+		{"of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater,
+			"made by a later version, 9.1.0, in format 2; this version reads formats up to 1"},
 		{"of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged, `unknown bucket "other"`},
 		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "truncated"},
 	} {
@@ -345,7 +347,8 @@ func TestWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	open(t, conn, "keys")
-	if _, err := backup.Save(t.Context(), conn, conn, io.Discard); !errors.Is(err, backup.ErrNothing) || !strings.Contains(err.Error(), "KV_catalog") {
+	if _, err := backup.Save(t.Context(), conn, conn, io.Discard); !errors.Is(err, backup.ErrNothing) ||
+		!strings.Contains(err.Error(), "KV_catalog") {
 		t.Errorf("save: %v", err)
 	}
 	file := backup.Sealed([]byte(`{"cairn_backup":1,"buckets":[{"name":"keys","config":{}}]}` + "\n"))

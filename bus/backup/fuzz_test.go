@@ -21,8 +21,10 @@ func FuzzBackup(f *testing.F) {
 		{header, `{"bucket":"catalog","key":"skill._global.a","revision":3,"value":{"skill_id":"a"}}` + "\n"},
 		{header, `{"bucket":"catalog","key":"skill.acme.=YQ","revision":7,"removed":true}` + "\n" + `{"bucket":"keys","key":"k","revision":1,"base64":"AAEC"}`},
 		{header, `{"bucket":"catalog","key":"a","revision":1}` + "\n" + `{"bucket":"aside","key":"x","revision":1,"value":{"key":"a","revision":1}}` + "\n{}"},
-		{header, `{"bucket":"keys","key":"a b\r\nPUB x 0","revision":18446744073709551615}`}, {header, `{"bucket":"aside","key":">","revision":2}`},
-		{`{"cairn_backup":2,"cairn":"9.1.0"}`, ""}, {`{"cairn_backup":1,"buckets":[{"name":"catalog"},{"name":"catalog","config":[]}]}`, ""}, {`{`, "\xff"},
+		{header, `{"bucket":"keys","key":"a b\r\nPUB x 0","revision":18446744073709551615}`},
+		{header, `{"bucket":"aside","key":">","revision":2}`},
+		{`{"cairn_backup":2,"cairn":"9.1.0"}`, ""}, {`{"cairn_backup":1,"buckets":[{"name":"catalog"},{"name":"catalog","config":[]}]}`, ""},
+		{`{`, "\xff"},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 		f.Add(backup.Sealed([]byte(seed[0]+seed[1])), []byte(nil))
@@ -31,7 +33,8 @@ func FuzzBackup(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, entries []byte) {
 		for _, file := range [][]byte{text, backup.Sealed(text), backup.Sealed(append(text, entries...))} {
 			_, err := backup.Check(bytes.NewReader(file))
-			if err != nil && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) && !errors.Is(err, backup.ErrDamaged) && !errors.Is(err, backup.ErrNothing) {
+			if err != nil && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) && !errors.Is(err, backup.ErrDamaged) &&
+				!errors.Is(err, backup.ErrNothing) {
 				t.Errorf("a file is refused with %v", err)
 			}
 		}
@@ -60,7 +63,8 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 	}
 	var again bytes.Buffer
 	now, err := backup.Save(t.Context(), conn, conn, &again)
-	if err != nil || now.Entries["catalog"] > s.Entries["catalog"] || now.Entries["keys"] > s.Entries["keys"] || now.Revision < s.Revision && now.Entries["catalog"] > 0 {
+	if err != nil || now.Entries["catalog"] > s.Entries["catalog"] || now.Entries["keys"] > s.Entries["keys"] || now.Revision < s.Revision &&
+		now.Entries["catalog"] > 0 {
 		t.Errorf("restored %+v, and then saved %+v, %v", s.End, now.End, err)
 	}
 	if _, err := backup.Check(bytes.NewReader(again.Bytes())); err != nil {

@@ -90,7 +90,8 @@ func readHeader(lines *bufio.Scanner) (h Header, err error) {
 		return h, fmt.Errorf("the file is %w, or its header is damaged", ErrForeign)
 	}
 	if h.Version > Version {
-		return h, fmt.Errorf("the backup was %w, %s, in format %d; this version reads formats up to %d: restore it with version %[2]s or later", ErrLater, h.Cairn, h.Version, Version)
+		return h, fmt.Errorf("the backup was %w, %s, in format %d; this version reads formats up to %d: restore it with version %[2]s or later",
+			ErrLater, h.Cairn, h.Version, Version)
 	}
 	for _, b := range h.Buckets {
 		if !slices.Contains(buckets, b.Name) {

@@ -54,7 +54,8 @@ func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jet
 // Setup creates the bucket's stream, or upgrades the configuration of one that
 // exists. shape changes the default configuration of a KV bucket (ADR-8). While the
 // cluster has no quorum, or fewer servers than replicas, Setup waits until ctx ends.
-func Setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
+func Setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies,
+	shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
 	err = Await(ctx, js, "set up bucket "+name, func() error {
 		s, err = setup(ctx, js, name, copies, shape)
 		return err
@@ -131,7 +132,8 @@ func TooFewServers(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
 }
 
-func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies, shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
+func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies,
+	shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{
 		Name:              stream(name),
 		Subjects:          []string{SubjectPrefix + name + ".>"},
@@ -165,7 +167,8 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 		updated, err := js.UpdateStream(ctx, c)
 		if Full(err) {
 			// The disk has shrunk: the server refuses any update, even to a lower limit.
-			slog.Warn("a bucket keeps its settings: the NATS server has no room to change them", "bucket", name, "max_bytes", before.MaxBytes, "err", err)
+			slog.Warn("a bucket keeps its settings: the NATS server has no room to change them", "bucket", name, "max_bytes",
+				before.MaxBytes, "err", err)
 			return s, nil
 		}
 		return updated, err

@@ -157,7 +157,8 @@ func raw(m *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a time: %w", err)
 	}
-	return &jetstream.RawStreamMsg{Subject: m.Header.Get(jetstream.SubjectHeader), Sequence: seq, Header: m.Header, Data: m.Data, Time: at}, nil
+	return &jetstream.RawStreamMsg{Subject: m.Header.Get(jetstream.SubjectHeader), Sequence: seq, Header: m.Header, Data: m.Data,
+		Time: at}, nil
 }
 
 // Leader returns the newest message of the subject, which may have wildcards, from the
@@ -190,7 +191,8 @@ func (r *Reader) Leader(ctx context.Context, subject string) (*jetstream.RawStre
 	if answer.Error != nil {
 		return nil, answer.Error
 	}
-	m := &jetstream.RawStreamMsg{Subject: answer.Message.Subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data, Time: answer.Message.Time}
+	m := &jetstream.RawStreamMsg{Subject: answer.Message.Subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data,
+		Time: answer.Message.Time}
 	if len(answer.Message.Header) > 0 {
 		m.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
 	}

@@ -98,7 +98,8 @@ func tooSmall(err error, c jetstream.StreamConfig) error {
 	if !Full(err) {
 		return err
 	}
-	return fmt.Errorf("the NATS server has less than %d bytes for stream %s; lower --storage-limit, or raise the limit of the server: %w", c.MaxBytes, c.Name, err)
+	return fmt.Errorf("the NATS server has less than %d bytes for stream %s; lower --storage-limit, or raise the limit of the server: %w",
+		c.MaxBytes, c.Name, err)
 }
 
 // refused returns schemas.ErrUnavailable if err reports that the named store is full.

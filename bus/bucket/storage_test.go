@@ -72,8 +72,10 @@ func TestFull(t *testing.T) {
 		shape   func(*jetstream.StreamConfig)
 		want    string
 	}{
-		{"the limit of the bucket", nil, bucket.Storage{Bytes: 4 << 20}, func(*jetstream.StreamConfig) {}, "the tag store is full (maximum bytes exceeded)"},
-		{"a limit of messages", nil, bucket.Storage{}, func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 }, "the tag store is full (maximum messages exceeded)"},
+		{"the limit of the bucket", nil, bucket.Storage{Bytes: 4 << 20}, func(*jetstream.StreamConfig) {},
+			"the tag store is full (maximum bytes exceeded)"},
+		{"a limit of messages", nil, bucket.Storage{}, func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
+			"the tag store is full (maximum messages exceeded)"},
 		{"the limit of the server", func(o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil },
 			bucket.Storage{}, func(*jetstream.StreamConfig) {}, "the tag store is full (insufficient resources)"},
 	} {
@@ -118,7 +120,8 @@ func TestStorageBeyondTheServer(t *testing.T) {
 	}
 	t.Cleanup(ns.Stop)
 	js := bustest.Dial(t, ns).JetStream()
-	_, err = bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: bucket.Storage{Bytes: 1 << 30}}, func(*jetstream.StreamConfig) {})
+	_, err = bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: bucket.Storage{Bytes: 1 << 30}},
+		func(*jetstream.StreamConfig) {})
 	if err == nil || !strings.Contains(err.Error(), "--storage-limit") {
 		t.Errorf("got %v, want the remedy", err)
 	}

@@ -27,7 +27,8 @@ func TestBounded(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if err := bucket.Bounded(left, "tag store", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) || errors.Is(err, schemas.ErrUnavailable) {
+	if err := bucket.Bounded(left, "tag store", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("of a caller who left: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ type Node struct {
 // test.
 func StartNode(t testing.TB, o *server.Options) *Node {
 	t.Helper()
-	o.Host, o.Port, o.HTTPHost, o.HTTPPort, o.StoreDir, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true
+	o.Host, o.Port, o.StoreDir, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true
+	o.HTTPHost, o.HTTPPort = "127.0.0.1", server.RANDOM_PORT
 	s, err := server.NewServer(o)
 	must(t, err)
 	n := &Node{Server: s}

@@ -55,7 +55,8 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("got %+v, %v", by, err)
 	}
 	_, mine, _ := strings.Cut(secret, made.ID)
-	for _, wrong := range []string{secret + "x", secret[:len(secret)-1], "cairn_" + made.ID + "_", "cairn_" + other.ID + mine, made.Hash, strings.TrimPrefix(secret, "cairn_")} {
+	for _, wrong := range []string{secret + "x", secret[:len(secret)-1], "cairn_" + made.ID + "_", "cairn_" + other.ID + mine, made.Hash,
+		strings.TrimPrefix(secret, "cairn_")} {
 		if _, err := ring.Identify(t.Context(), wrong); !errors.Is(err, keys.ErrUnknown) {
 			t.Errorf("%s: %v, want %v", wrong, err, keys.ErrUnknown)
 		}
@@ -65,7 +66,8 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("the list is %v, %v", list, err)
 	}
 	for _, k := range list {
-		if strings.Contains(secret, k.Hash) || k.State(time.Now()) != keys.StateActive || k.State(time.Now().Add(2*time.Hour)) == keys.StateActive != k.Expires.IsZero() {
+		if strings.Contains(secret, k.Hash) || k.State(time.Now()) != keys.StateActive ||
+			k.State(time.Now().Add(2*time.Hour)) == keys.StateActive != k.Expires.IsZero() {
 			t.Errorf("a key is %+v", k)
 		}
 	}

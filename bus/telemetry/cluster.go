@@ -41,7 +41,8 @@ func (c *cluster) Collect(to chan<- prometheus.Metric) {
 	if now.Quorum {
 		quorum = 1
 	}
-	for d, value := range map[*prometheus.Desc]int{clusterNodes: now.Nodes, clusterWanted: now.Wanted, clusterQuorum: quorum, clusterBehind: now.Behind} {
+	for d, value := range map[*prometheus.Desc]int{clusterNodes: now.Nodes, clusterWanted: now.Wanted, clusterQuorum: quorum,
+		clusterBehind: now.Behind} {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value))
 	}
 }

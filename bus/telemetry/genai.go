@@ -95,7 +95,8 @@ func ToolCall(ctx context.Context, tool, callID string) (_ context.Context, end 
 	began := time.Now()
 	ctx, s := start(ctx, asInternal, "execute_tool", tool, false)
 	if s.span != nil {
-		s.set(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(tool), semconv.GenAIToolType("function"), semconv.GenAIToolCallID(callID))
+		s.set(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(tool), semconv.GenAIToolType("function"),
+			semconv.GenAIToolCallID(callID))
 	}
 	return ctx, func() {
 		toolDuration.WithLabelValues(tool).Observe(time.Since(began).Seconds())

@@ -11,16 +11,19 @@ import (
 var (
 	buildInfo = gauge("build_info", "Always 1; labels identify the build.", "version", "goversion")
 
-	httpDuration = durations("http_request_duration_seconds", "Duration of HTTP requests; that of a stream lasts until its end.", "method", "route", "status")
-	httpRefused  = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
-	httpStreams  = gauge("http_streams_open", "Open event streams.").WithLabelValues()
+	httpDuration = durations("http_request_duration_seconds", "Duration of HTTP requests; that of a stream lasts until its end.", "method",
+		"route", "status")
+	httpRefused = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
+	httpStreams = gauge("http_streams_open", "Open event streams.").WithLabelValues()
 
-	natsDuration     = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status.", "subject", "status")
+	natsDuration = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status.",
+		"subject", "status")
 	natsNoResponders = counter("nats_no_responders_total", "Requests without responders.", "subject")
-	natsRefused      = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.", "subject")
-	natsConnected    = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
-	natsWanted       = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
-	firstEvent       = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
+	natsRefused      = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.",
+		"subject")
+	natsConnected = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
+	natsWanted    = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
+	firstEvent    = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
 
 	inFlight = gauge("service_requests_in_flight", "Requests in flight.", "service")
 	slots    = gauge("service_slots", "Concurrency limit of the service.", "service")
@@ -30,17 +33,20 @@ var (
 	recordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
 	circuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
 
-	modelDuration = durations("model_request_duration_seconds", "Requests to language models, until the end of their message.", "model", "outcome")
-	modelTokens   = counter("model_tokens_total", "Tokens processed by language models.", "model", "type")
-	toolDuration  = durations("tool_duration_seconds", "Calls of tools by a model.", "tool")
+	modelDuration = durations("model_request_duration_seconds", "Requests to language models, until the end of their message.",
+		"model", "outcome")
+	modelTokens  = counter("model_tokens_total", "Tokens processed by language models.", "model", "type")
+	toolDuration = durations("tool_duration_seconds", "Calls of tools by a model.", "tool")
 
 	estateLookups = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
 	estateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 
-	memoryUsed  = described("memory_budget_used_bytes", "Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.", "budget")
+	memoryUsed = described("memory_budget_used_bytes",
+		"Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.", "budget")
 	memoryLimit = described("memory_budget_bytes", "Size of a memory budget in bytes.", "budget")
 
-	certificateEnd = described("certificate_not_after_timestamp_seconds", "Expiry of the TLS certificate in use, in seconds since the Unix epoch.", "of")
+	certificateEnd = described("certificate_not_after_timestamp_seconds",
+		"Expiry of the TLS certificate in use, in seconds since the Unix epoch.", "of")
 
 	clusterNodes  = described("cluster_nodes", "Connected nodes of the cluster, including this one.")
 	clusterWanted = described("cluster_nodes_wanted", "Configured nodes of the cluster.")

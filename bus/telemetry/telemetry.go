@@ -15,7 +15,8 @@ import (
 var Registry = prometheus.NewRegistry()
 
 func init() {
-	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &certificatesInUse, &clusterState, &memoryBudgets)
+	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &certificatesInUse,
+		&clusterState, &memoryBudgets)
 }
 
 // Build exports the running version.

@@ -103,7 +103,8 @@ func TestSpansAreFlushed(t *testing.T) {
 	c, lines, flush := start(t, 200)
 	work(t.Context(), 2)
 	flush()
-	if got := strings.Join(c.names, ", "); strings.Count(got, "send cairn.tags.read") != 2 || strings.Count(got, "GET /tags/{request_id}") != 2 {
+	if got := strings.Join(c.names, ", "); strings.Count(got, "send cairn.tags.read") != 2 ||
+		strings.Count(got, "GET /tags/{request_id}") != 2 {
 		t.Errorf("spans: %s", got)
 	}
 	work(t.Context(), 1) // tracing has ended
@@ -133,7 +134,8 @@ func TestCollectorFailureIsLoggedOnce(t *testing.T) {
 }
 
 func TestTracingOff(t *testing.T) {
-	for _, off := range []string{"OTEL_SDK_DISABLED=true", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT="} {
+	for _, off := range []string{"OTEL_SDK_DISABLED=true", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+		"OTEL_EXPORTER_OTLP_ENDPOINT="} {
 		t.Run(off, func(t *testing.T) {
 			c, lines, flush := start(t, 200, off)
 			ctx, span := telemetry.NewRoute("GET", "/health", 200).Serve(t.Context(), false)

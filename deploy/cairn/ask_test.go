@@ -59,9 +59,11 @@ func TestAsk(t *testing.T) {
 	}{
 		{"an answer", 200, answered + done, nil,
 			result{"There are 3 hosts.\n", "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\n", 0}},
-		{"an error after the beginning", 200, answered + "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, nil,
+		{"an error after the beginning", 200, answered +
+			"event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, nil,
 			result{"There are 3 hosts.\n", "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\ncairn: AN-500 the model is gone\n", 1}},
-		{"a plain answer in place of the rendering agent's", 200, "event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is away\"}\n\n" + done, nil,
+		{"a plain answer in place of the rendering agent's", 200,
+			"event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is away\"}\n\n" + done, nil,
 			result{"3\n", "rendering agent unavailable: it is away\n", 0}},
 		{"events for programs", 200, "event: text_delta\ndata: {\"text\":\"3\"}\n\n" + done, []string{"--json"},
 			result{"{\"event\":\"text_delta\",\"data\":{\"text\":\"3\"}}\n{\"event\":\"done\",\"data\":{}}\n", "", 0}},
@@ -98,7 +100,8 @@ func TestAskIsToldThatNothingFollows(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	if got := do(t, `{}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?"); got.code != 1 || !strings.Contains(got.err, "incomplete answer") {
+	if got := do(t, `{}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?"); got.code != 1 ||
+		!strings.Contains(got.err, "incomplete answer") {
 		t.Errorf("%+v", got)
 	}
 }

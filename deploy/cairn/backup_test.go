@@ -57,7 +57,8 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	saved := do(t, "", "backup", file, "--nats", fromNATS)
-	if saved.code != 0 || !regexp.MustCompile(`(?m)^  catalog  45$`).MatchString(saved.out) || !regexp.MustCompile(`(?m)^  keys +1$`).MatchString(saved.out) {
+	if saved.code != 0 || !regexp.MustCompile(`(?m)^  catalog  45$`).MatchString(saved.out) ||
+		!regexp.MustCompile(`(?m)^  keys +1$`).MatchString(saved.out) {
 		t.Fatalf("%+v", saved)
 	}
 	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != 1 || !strings.Contains(again.err, "exists") {
@@ -124,7 +125,8 @@ func TestRestoreRefuses(t *testing.T) {
 // TestBackupAsOperator backs up and restores as the operator and keys users of
 // nats.conf, then starts the services of the compose file on the restored streams.
 func TestBackupAsOperator(t *testing.T) {
-	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off"}
+	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:",
+		"CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off"}
 	start := func(n node) string {
 		n.container(t, "register", "tags, register on", backends)
 		n.container(t, "resolve", "resolve on", backends)

@@ -56,7 +56,8 @@ func TestBench(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			file, page := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.html")
-			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "60", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json", file, "--html", page)
+			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "60", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json",
+				file, "--html", page)
 			if got.code != 0 || got.err != "" {
 				t.Fatalf("%+v", got)
 			}
@@ -71,7 +72,8 @@ func TestBench(t *testing.T) {
 			if strings.Join(names, ",") != strings.Join(rows, ",") || r.Operations[len(rows)-1].Count != 60 {
 				t.Errorf("%v, the last with %d requests; want %v and 60", names, r.Operations[len(rows)-1].Count, rows)
 			}
-			if e := r.Environment; e.URL != s.http || e.Version == "" || e.CPUs == 0 || e.Backends["model"] != "offline:" || e.Backends["index"] != "embedded:" {
+			if e := r.Environment; e.URL != s.http || e.Version == "" || e.CPUs == 0 || e.Backends["model"] != "offline:" ||
+				e.Backends["index"] != "embedded:" {
 				t.Errorf("%+v", e)
 			}
 			if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "<polyline") {
@@ -90,7 +92,8 @@ func TestBenchFindsTheHighestRate(t *testing.T) {
 	t.Parallel()
 	s := alone(t, "--model", "offline:")
 	file := filepath.Join(t.TempDir(), "a.json")
-	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for", "100ms", "--warm", "0s", "--skills", "1", "--json", file)
+	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for", "100ms", "--warm",
+		"0s", "--skills", "1", "--json", file)
 	if got.code != 0 || !strings.Contains(got.out, "is not sustained within p99 1ns") || !strings.Contains(got.err, "50/s: p99 ") {
 		t.Errorf("%+v", got)
 	}
@@ -116,7 +119,8 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	file := filepath.Join(t.TempDir(), "a.json")
-	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h", "--warm", "0s", "--skills", "3", "--json", file))
+	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h", "--warm", "0s",
+		"--skills", "3", "--json", file))
 	select {
 	case <-began:
 	case <-time.After(30 * time.Second):
@@ -149,7 +153,8 @@ func TestBenchOfACairnInTrouble(t *testing.T) {
 			}}
 			c.registered.Store(5)
 			file := filepath.Join(t.TempDir(), "a.json")
-			got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s", "--skills", "3", "--json", file, "--max-errors", may)
+			got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s", "--skills", "3", "--json",
+				file, "--max-errors", may)
 			if got.code != code || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
 				t.Errorf("%+v", got)
 			}
@@ -180,7 +185,8 @@ func TestBenchOpensItsFilesBefore(t *testing.T) {
 	}
 	c.registered.Store(5)
 	write(t, dir, "a.json", strings.Repeat("long ", 100_000))
-	got := do(t, "", "bench", "search", "--url", url, "--rate", "100", "--for", "100ms", "--warm", "0s", "--skills", "3", "--json", filepath.Join(dir, "a.json"))
+	got := do(t, "", "bench", "search", "--url", url, "--rate", "100", "--for", "100ms", "--warm", "0s", "--skills", "3", "--json",
+		filepath.Join(dir, "a.json"))
 	if r := benched(t, filepath.Join(dir, "a.json")); got.code != 0 || r.Operations[0].Count != 10 {
 		t.Errorf("%+v", got)
 	}
@@ -198,14 +204,16 @@ func TestBenchCompareIsAGate(t *testing.T) {
 		}}
 		c.registered.Store(5)
 		file := filepath.Join(dir, name)
-		if got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", rate, "--for", "600ms", "--warm", "0s", "--skills", "3", "--max-errors", "1", "--json", file); got.code != 0 {
+		if got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", rate, "--for", "600ms", "--warm", "0s", "--skills", "3",
+			"--max-errors", "1", "--json", file); got.code != 0 {
 			t.Fatalf("%+v", got)
 		}
 		return file
 	}
 	sound, failing, faster := of("sound", "100", 0), of("failing", "100", 1), of("faster", "200", 0)
 	got := do(t, "", "bench", "--compare", sound, failing)
-	if got.code != 1 || !strings.Contains(got.err, "figures are worse") || !regexp.MustCompile(`(?m)errors % +0 +50 +- +worse$`).MatchString(got.out) {
+	if got.code != 1 || !strings.Contains(got.err, "figures are worse") ||
+		!regexp.MustCompile(`(?m)errors % +0 +50 +- +worse$`).MatchString(got.out) {
 		t.Errorf("%+v", got)
 	}
 	got = do(t, "", "bench", "--compare", sound, faster)

@@ -277,7 +277,8 @@ func large(t *testing.T, url string) {
 	if len(body) < 9<<20 || len(body) > 10<<20 {
 		t.Fatalf("a body of %d bytes", len(body))
 	}
-	if got, said := asks(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(said, "280001") || !strings.Contains(said, "event: "+schemas.EventDone) {
+	if got, said := asks(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(said, "280001") ||
+		!strings.Contains(said, "event: "+schemas.EventDone) {
 		t.Errorf("%d %.1000s", got, said)
 	}
 }
@@ -285,7 +286,8 @@ func large(t *testing.T, url string) {
 // resumed replays an analysis.
 func resumed(t *testing.T, url string) {
 	t.Helper()
-	res, err := http.Post(url+"/api/v1/analyze", "application/json", strings.NewReader(`{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{}]}"}`))
+	res, err := http.Post(url+"/api/v1/analyze", "application/json",
+		strings.NewReader(`{"query":"how many hosts?","target":"H","context":"{\"hosts\":[{}]}"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

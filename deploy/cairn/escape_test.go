@@ -73,7 +73,8 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	broken := file("broken.json", "{\""+evil)
 	estate := file("estate.json", `{"hosts":[{"name":"`+evilJSON+`"}]}`)
 	commands := [][]string{
-		{"status"}, {"resolve", "a query"}, {"resolve", "a.b"}, {"resolve", "--agent", "q"}, {"resolve", "--tool", "a.b.c"}, {"resolve", "--tool-class", "c"},
+		{"status"}, {"resolve", "a query"}, {"resolve", "a.b"}, {"resolve", "--agent", "q"}, {"resolve", "--tool", "a.b.c"},
+		{"resolve", "--tool-class", "c"},
 		{"reindex"}, {"register", records}, {"register", unknown}, {"register", broken}, {"register", "--dry-run", records, unknown},
 		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"resolve", "--explain", "q"},
 		{"eval", records, judged, "--retry-timeout", "1ms"}, {"eval", records, broken},
@@ -107,7 +108,8 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	if _, _, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil}); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}, {"backup", filepath.Join(dir, evil, "file")}, {"restore", broken}} {
+	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}, {"backup", filepath.Join(dir, evil, "file")},
+		{"restore", broken}} {
 		check(append(args, "--nats", nats)...)
 	}
 	if got := do(t, "", "status", "--url", "http://"+evil); strings.ContainsAny(got.err, "\x1b\r\u202e") {

@@ -89,11 +89,13 @@ func TestEval(t *testing.T) {
 		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4, Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
 		Text: found, Vector: found, Hybrid: found,
 	}
-	timed := cmp.Options{cmpopts.IgnoreFields(evalLatencies{}, "P50", "P95"), cmp.AllowUnexported(evalMethod{}), cmpopts.EquateApprox(0, 1e-12)}
+	timed := cmp.Options{cmpopts.IgnoreFields(evalLatencies{}, "P50", "P95"), cmp.AllowUnexported(evalMethod{}),
+		cmpopts.EquateApprox(0, 1e-12)}
 	if diff := cmp.Diff(want, told, timed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, p := range [][2]float64{{told.First.P50, told.First.P95}, {told.Text.P50, told.Text.P95}, {told.Vector.P50, told.Vector.P95}, {told.Hybrid.P50, told.Hybrid.P95}} {
+	for _, p := range [][2]float64{{told.First.P50, told.First.P95}, {told.Text.P50, told.Text.P95}, {told.Vector.P50, told.Vector.P95},
+		{told.Hybrid.P50, told.Hybrid.P95}} {
 		if p[0] <= 0 || p[1] < p[0] {
 			t.Errorf("p50 %g ms, p95 %g ms", p[0], p[1])
 		}
@@ -102,7 +104,8 @@ func TestEval(t *testing.T) {
 		t.Error("what was to be kept is gone")
 	}
 	again := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a")
-	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 with one skill +0\.5000`, `  1 with several +0\.5000 +1\.0000`} {
+	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 with one skill +0\.5000`,
+		`  1 with several +0\.5000 +1\.0000`} {
 		if again.code != 0 || !regexp.MustCompile(`(?m)^`+row).MatchString(again.out) {
 			t.Errorf("no row %s: %+v", row, again)
 		}
@@ -111,7 +114,8 @@ func TestEval(t *testing.T) {
 	if gone.code != 0 || gone.err != "" || strings.Contains(listed("eval-a"), "kitchen") {
 		t.Errorf("left behind %s: %+v", listed("eval-a"), gone)
 	}
-	if none := do(t, "", "eval", corpus, queries, "--url", s.http); none.code != 0 || !regexp.MustCompile(`hybrid .* 3 +0 +0\n`).MatchString(none.out) {
+	if none := do(t, "", "eval", corpus, queries, "--url", s.http); none.code != 0 ||
+		!regexp.MustCompile(`hybrid .* 3 +0 +0\n`).MatchString(none.out) {
 		t.Errorf("of nothing: %+v", none)
 	}
 }
@@ -129,12 +133,15 @@ func TestEvalRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		{"a tenant who is someone", []string{corpus, queries, "--register", "--tenant", "acme"}, "with --register the tenant must begin with eval-"},
+		{"a tenant who is someone", []string{corpus, queries, "--register", "--tenant", "acme"},
+			"with --register the tenant must begin with eval-"},
 		{"nothing to keep", []string{corpus, queries, "--keep"}, "--keep requires --register"},
 		{"nobody asks", []string{corpus, queries, "--at-once", "0"}, "--at-once: want at least 1, got 0"},
 		{"too many ask", []string{corpus, queries, "--at-once", "99"}, "--at-once: want at most 32, got 99"},
-		{"a skill that is not in the corpus", []string{corpus, filepath.Join(dir, "other.jsonl")}, "other.jsonl:1: skill kitchen.tea is not in the corpus"},
-		{"a query without skills", []string{corpus, filepath.Join(dir, "bare.jsonl")}, "bare.jsonl:1: want query and at least one id in skill_ids"},
+		{"a skill that is not in the corpus", []string{corpus, filepath.Join(dir, "other.jsonl")},
+			"other.jsonl:1: skill kitchen.tea is not in the corpus"},
+		{"a query without skills", []string{corpus, filepath.Join(dir, "bare.jsonl")},
+			"bare.jsonl:1: want query and at least one id in skill_ids"},
 		{"no query", []string{corpus, filepath.Join(dir, "empty.jsonl")}, "empty.jsonl: contains no queries"},
 		{"no skill", []string{filepath.Join(dir, "empty.jsonl"), queries}, "empty.jsonl: contains no skills"},
 		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl: contains no skills"},

@@ -14,10 +14,13 @@ import (
 // response or an error.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
-		answered + done, "id: \x00\nevent: text_delta\ndata: {\"text\":1}\n\n" + done, "event: error\ndata: {}\n\n" + done, "event: tool_result\r\ndata: {\"result\":\"\xff\"}\r\n\r\n", "data\n\n:",
+		answered + done, "id: \x00\nevent: text_delta\ndata: {\"text\":1}\n\n" + done,
+		"event: error\ndata: {}\n\n" + done, "event: tool_result\r\ndata: {\"result\":\"\xff\"}\r\n\r\n", "data\n\n:",
 		`{"skills":[{"skill_id":"a.b","score":1e400},7,null],"degraded":"text-only","explain":[{"kind":"skill","id":"a.b","scope":"x","via":"y","text_rank":-1}]}`,
-		`{"skill_id":"a","manifest":null,"context_builders":[{"tool_ids":["\n\t"]}],"tools":[[]],"template":7}`, `{"agent_id":"a","capabilities":["\u001b"],"score":-1}`, `{"tools":[{}],"missing":[]}`,
-		`{"service":"cairn","status":"ok","services":[{"service":"tags","status":"down","degraded":["a"],"services":[{}]}]}`, `{"code":"CE-001","status":7}`, `null`, ``, "\xff",
+		`{"skill_id":"a","manifest":null,"context_builders":[{"tool_ids":["\n\t"]}],"tools":[[]],"template":7}`,
+		`{"agent_id":"a","capabilities":["\u001b"],"score":-1}`, `{"tools":[{}],"missing":[]}`,
+		`{"service":"cairn","status":"ok","services":[{"service":"tags","status":"down","degraded":["a"],"services":[{}]}]}`,
+		`{"code":"CE-001","status":7}`, `null`, ``, "\xff",
 	} {
 		f.Add(200, []byte(seed))
 		f.Add(400, []byte(seed))
@@ -36,7 +39,8 @@ func FuzzAnswer(f *testing.F) {
 		}
 		body.Store(&text)
 		status.Store(int64(code))
-		for _, command := range []string{"resolve x --query", "resolve x.y --skill", "resolve x --agent", "resolve x.y.z --tool", "resolve x --tool-class", "ask x --estate -", "ask x --estate - --json", "status", "status --json"} {
+		for _, command := range []string{"resolve x --query", "resolve x.y --skill", "resolve x --agent", "resolve x.y.z --tool",
+			"resolve x --tool-class", "ask x --estate -", "ask x --estate - --json", "status", "status --json"} {
 			got := do(t, "{}", append(strings.Fields(command), "--url", server.URL)...)
 			if got.code == 0 && code >= 300 && !strings.HasPrefix(command, "status") || got.code != 0 && got.err == "" && got.out == "" {
 				t.Errorf("%s of %d %q: %+v", command, code, text, got)

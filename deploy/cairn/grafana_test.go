@@ -123,20 +123,24 @@ func (p *running) found(t *testing.T, pattern string) string {
 func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
-	up := alone(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--nats-tls-cert", cert, "--nats-tls-key", secret, "--render", "cairn.nobody")
+	up := alone(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--nats-tls-cert", cert,
+		"--nats-tls-key", secret, "--render", "cairn.nobody")
 	url := up.found(t, ` http +(http://\S+)`)
 	for _, args := range [][]string{
-		{"register", "../examples/knowledge"}, {"resolve", "which volumes are nearly full?"}, {"ask", "--estate", "../examples/estate.json", "how many hosts?"},
+		{"register", "../examples/knowledge"}, {"resolve", "which volumes are nearly full?"},
+		{"ask", "--estate", "../examples/estate.json", "how many hosts?"},
 	} {
 		if got := do(t, "", append(args, "--url", url)...); got.code != 0 {
 			t.Fatalf("%v: %+v", args, got)
 		}
 	}
-	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`), "--nats-ca", cert, "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
+	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`), "--nats-ca", cert,
+		"--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	w.says(t, ": resolve on ")
 
 	const at = `url=(http://\S+/metrics)`
-	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", t.TempDir(), "--metrics", "127.0.0.1:0",
+	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", t.TempDir(),
+		"--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
 	node.says(t, "is waiting for a quorum")
 	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)), scrape(t, node.found(t, at)))

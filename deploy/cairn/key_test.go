@@ -38,16 +38,19 @@ func TestKeyCommands(t *testing.T) {
 	if got := do(t, "", "resolve", "--query", "x", "--url", p.http); got.code != 1 || !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without: %+v", got)
 	}
-	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out, "role admin, tenants all, no expiry") {
+	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out,
+		"role admin, tenants all, no expiry") {
 		t.Errorf("create: %+v", got)
 	}
-	if got := key("list"); strings.Count(got.out, "active") != 2 || strings.Count(got.out, "  the importer\n") != 1 || !strings.Contains(got.out, "acme") {
+	if got := key("list"); strings.Count(got.out, "active") != 2 || strings.Count(got.out, "  the importer\n") != 1 ||
+		!strings.Contains(got.out, "acme") {
 		t.Errorf("list: %+v", got)
 	}
 	if got := key("revoke", made.ID); !strings.Contains(got.out, "revoked "+made.ID) {
 		t.Errorf("revoke: %+v", got)
 	}
-	if got := key("list", "--json"); !strings.Contains(got.out, `"state": "revoked"`) || strings.Count(got.out, `"note": "the importer"`) != 1 || strings.Contains(got.out, "hash") {
+	if got := key("list", "--json"); !strings.Contains(got.out, `"state": "revoked"`) ||
+		strings.Count(got.out, `"note": "the importer"`) != 1 || strings.Contains(got.out, "hash") {
 		t.Errorf("list: %+v", got)
 	}
 	for says, args := range map[string][]string{

@@ -136,7 +136,8 @@ func (r *flagRow) String() string {
 			initial += r.commands[i] + ": " + code(d) + " "
 		}
 	}
-	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(flags.Variable(r.Name)), strings.Join(r.commands, " "), strings.TrimSpace(initial), usage}
+	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(flags.Variable(r.Name)), strings.Join(r.commands, " "),
+		strings.TrimSpace(initial), usage}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 

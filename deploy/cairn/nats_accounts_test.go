@@ -13,7 +13,8 @@ import (
 func TestAccounts(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
-	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:", "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "keys"}
+	backends := map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:", "CAIRN_MODEL": "offline:",
+		"CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "keys"}
 	n.container(t, "register", "tags, register on", backends)
 	n.container(t, "resolve", "resolve on", backends)
 	n.container(t, "analyze", "analyze on", backends)
@@ -57,7 +58,8 @@ func TestAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := platform.PublishRequest("cairn.analyze", events, []byte(`{"query":"how many hosts?","context":"[{\"host\":\"a\"}]","target":"H"}`)); err != nil {
+	if err := platform.PublishRequest("cairn.analyze", events,
+		[]byte(`{"query":"how many hosts?","context":"[{\"host\":\"a\"}]","target":"H"}`)); err != nil {
 		t.Fatal(err)
 	}
 	for kind := ""; kind != "done"; {

@@ -68,7 +68,8 @@ func TestAttacksOnStreams(t *testing.T) {
 	}
 	worker := n.dial(t, "worker")
 	for _, subject := range []string{"$KV.catalog.skill._global.YS5i", "$KV.tags.cg"} {
-		if _, err := worker.Request(subject, []byte(`{"name":"KV_catalog","subjects":["$KV.catalog.>"],"max_msgs":1}`), 10*time.Second); err != nil {
+		if _, err := worker.Request(subject, []byte(`{"name":"KV_catalog","subjects":["$KV.catalog.>"],"max_msgs":1}`),
+			10*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,14 +81,16 @@ func TestAttacksOnStreams(t *testing.T) {
 		{"a worker purges the catalog", "worker", "$JS.API.STREAM.PURGE.KV_catalog", "_INBOX_worker.a", ""},
 		{"a worker deletes the catalog", "worker", "$JS.API.STREAM.DELETE.KV_catalog", "_INBOX_worker.a", ""},
 		{"a worker deletes a record from the log", "worker", "$JS.API.STREAM.MSG.DELETE.KV_catalog", "_INBOX_worker.a", `{"seq":1}`},
-		{"a worker copies the keys", "worker", "$JS.API.STREAM.CREATE.analyze", "_INBOX_worker.a", `{"name":"analyze","sources":[{"name":"KV_keys"}]}`},
+		{"a worker copies the keys", "worker", "$JS.API.STREAM.CREATE.analyze", "_INBOX_worker.a",
+			`{"name":"analyze","sources":[{"name":"KV_keys"}]}`},
 		{"a worker has a consumer deliver to the keys", "worker", "$JS.API.CONSUMER.CREATE.KV_catalog", "_INBOX_worker.a",
 			`{"stream_name":"KV_catalog","config":{"deliver_subject":"$KV.keys.attacker","deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}`},
 		{"a worker publishes a key", "worker", "$KV.keys.attacker", "", "{}"},
 		{"an edge publishes a key", "edge", "$KV.keys.attacker", "", "{}"},
 		{"an edge has a worker reply to the catalog", "edge", "cairn.skills", "$KV.catalog.skill._global.a.b", `{}`},
 		{"an edge has a worker fail to the catalog", "edge", "cairn.skills", "$KV.catalog.skill._global.a.b", `no JSON`},
-		{"an edge has a worker stream to the catalog", "edge", "cairn.analyze", "$KV.catalog.skill._global.a.b", `{"query":"how many hosts?","context":"{}","target":"H"}`},
+		{"an edge has a worker stream to the catalog", "edge", "cairn.analyze", "$KV.catalog.skill._global.a.b",
+			`{"query":"how many hosts?","context":"{}","target":"H"}`},
 		{"an edge has a worker reply to JetStream", "edge", "cairn.skills", "$JS.API.STREAM.PURGE.KV_catalog", `{}`},
 		{"the platform has a worker reply to the catalog", "platform", "cairn.skills", "$KV.catalog.skill._global.a.b", `{}`},
 		{"the platform publishes a record", "platform", "$KV.catalog.skill._global.a.b", "", `{}`},
@@ -102,7 +105,8 @@ func TestAttacksOnStreams(t *testing.T) {
 	attacks = append(attacks, injected("edge", reads...)...)
 	attacks = append(attacks, injected("platform", reads...)...)
 	for _, reply := range []string{"$KV.keys.attacker", "$JS.API.STREAM.DELETE.KV_keys", "$JS.API.STREAM.PURGE.KV_keys"} {
-		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_catalog", ""}, {"$JS.API.DIRECT.GET.KV_tags", `{"seq":1}`}, {"$JS.API.DIRECT.GET.KV_tags", `{"seq":9}`}, {"$JS.API.STREAM.MSG.GET.KV_catalog", `{"seq":1}`}} {
+		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_catalog", ""}, {"$JS.API.DIRECT.GET.KV_tags", `{"seq":1}`},
+			{"$JS.API.DIRECT.GET.KV_tags", `{"seq":9}`}, {"$JS.API.STREAM.MSG.GET.KV_catalog", `{"seq":1}`}} {
 			attacks = append(attacks, attack{"the reply to " + r[0] + " goes to " + reply, "worker", r[0], reply, r[1]})
 		}
 	}
@@ -127,7 +131,8 @@ func TestAttacksOnStreams(t *testing.T) {
 			t.Errorf("%s: %s: streams (-before +after):\n%s", a.user, a.name, diff)
 		}
 	}
-	if got := do(t, "", "key", "list", "--nats", n.secret("keys-url")); got.code != 0 || strings.Count(got.out, "admin") != 1 || strings.Contains(got.out, "attacker") {
+	if got := do(t, "", "key", "list", "--nats", n.secret("keys-url")); got.code != 0 || strings.Count(got.out, "admin") != 1 ||
+		strings.Contains(got.out, "attacker") {
 		t.Errorf("the keys are %+v", got)
 	}
 }

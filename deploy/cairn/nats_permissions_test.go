@@ -90,12 +90,14 @@ var streamAPI = map[string]map[string]string{
 	"KV_catalog": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.PURGE.S": "operator",
 		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
-		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
+		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker",
+		"CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
 	"KV_tags": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"STREAM.PURGE.S": "worker", "STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker",
-		"CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "worker", "CONSUMER.DELETE.S.C": "worker", "CONSUMER.MSG.NEXT.S.C": "worker",
+		"CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "worker", "CONSUMER.DELETE.S.C": "worker",
+		"CONSUMER.MSG.NEXT.S.C": "worker",
 	},
 	"KV_embeddings": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "worker",
@@ -110,14 +112,16 @@ var streamAPI = map[string]map[string]string{
 	},
 	"KV_keys": {
 		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker", "STREAM.MSG.GET.S": "keys reader",
-		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys", "CONSUMER.DELETE.S.C": "keys", "CONSUMER.MSG.NEXT.S.C": "keys",
+		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys", "CONSUMER.DELETE.S.C": "keys",
+		"CONSUMER.MSG.NEXT.S.C": "keys",
 	},
 }
 
 var streamRequests = []string{
 	"STREAM.CREATE.S", "STREAM.UPDATE.S", "STREAM.INFO.S", "STREAM.PURGE.S", "STREAM.DELETE.S", "STREAM.SNAPSHOT.S", "STREAM.RESTORE.S",
 	"STREAM.MSG.GET.S", "STREAM.MSG.DELETE.S", "STREAM.LEADER.STEPDOWN.S", "STREAM.PEER.REMOVE.S", "DIRECT.GET.S",
-	"CONSUMER.CREATE.S", "CONSUMER.CREATE.S.C", "CONSUMER.DURABLE.CREATE.S.C", "CONSUMER.INFO.S.C", "CONSUMER.DELETE.S.C", "CONSUMER.MSG.NEXT.S.C",
+	"CONSUMER.CREATE.S", "CONSUMER.CREATE.S.C", "CONSUMER.DURABLE.CREATE.S.C", "CONSUMER.INFO.S.C", "CONSUMER.DELETE.S.C",
+	"CONSUMER.MSG.NEXT.S.C",
 }
 
 // publications returns mayPublish and a row for each JetStream API request.

@@ -20,7 +20,8 @@ func TestRegister(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
 	dir := t.TempDir()
-	write(t, dir, "b.jsonl", `{"skill_id": "net.trace", "purpose": "first"}`+"\n"+`{"skill_id": "net.trace", "purpose": "trace routes"}`+"\n"+`{"skill_id": "flat"}`)
+	write(t, dir, "b.jsonl", `{"skill_id": "net.trace", "purpose": "first"}`+"\n"+
+		`{"skill_id": "net.trace", "purpose": "trace routes"}`+"\n"+`{"skill_id": "flat"}`)
 	write(t, dir, "sub/c.yaml", "tool_id: a.b.c\n---\n- nothing: here\n")
 	write(t, dir, ".hidden/d.json", `{"broken`)
 	got := do(t, "", "register", "--url", s.http, "--json", dir)
@@ -36,7 +37,8 @@ func TestRegister(t *testing.T) {
 		t.Fatalf("%v, %+v", err, got)
 	}
 	want := summary{Accepted: map[string]int{"skill": 2, "tool": 1}, Revision: 3, Refused: []records.Refusal{
-		{Source: filepath.Join(dir, "b.jsonl:3"), Kind: "skill", ID: "flat", Code: "CE-061", Message: "invalid registration request", Fields: told.Refused[0].Fields},
+		{Source: filepath.Join(dir, "b.jsonl:3"), Kind: "skill", ID: "flat", Code: "CE-061", Message: "invalid registration request",
+			Fields: told.Refused[0].Fields},
 		{Source: filepath.Join(dir, "sub/c.yaml:3"), Message: told.Refused[1].Message},
 	}}
 	if diff := cmp.Diff(want, told); diff != "" || len(told.Refused[0].Fields) != 1 {
@@ -46,7 +48,8 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the later of two did not win: %+v", found)
 	}
 	people := do(t, `{"skill_id": "flat"}`, "register", "--url", s.http, "-")
-	if people.code != 1 || !strings.Contains(people.out, "rejected 1:\n  stdin:1  skill  flat  CE-061  record.skill_id: want at least 2 dot-separated segments") {
+	if people.code != 1 || !strings.Contains(people.out,
+		"rejected 1:\n  stdin:1  skill  flat  CE-061  record.skill_id: want at least 2 dot-separated segments") {
 		t.Errorf("for people: %+v", people)
 	}
 	dry := do(t, `[{"skill_id": "flat"}, {"skill_id": "a.b"}]`, "register", "--url", "http://127.0.0.1:1", "--dry-run", "-")

@@ -20,7 +20,8 @@ func TestReindex(t *testing.T) {
 	}{
 		{"an index on a server", 200, `{"generation":"cairn-1","records":7}`, nil, 0, "indexing 7 records into cairn-1;"},
 		{"for programs", 200, `{"generation":"cairn-1","records":7}`, []string{"--json"}, 0, `"generation": "cairn-1"`},
-		{"an index in memory", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, nil, 0, "nothing to reindex: the in-memory index"},
+		{"an index in memory", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, nil, 0,
+			"nothing to reindex: the in-memory index"},
 		{"in memory, for programs", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"--json"}, 0, `"records": 0`},
 		{"an index that is away", 503, `{"code":"CE-011","status":503,"title":"dependency unavailable"}`, nil, 1, "CE-011"},
 	} {

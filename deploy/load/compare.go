@@ -61,7 +61,8 @@ var figures = []figure{
 }
 
 func percentile(name string, percent float64, least int) figure {
-	return figure{name, func(m *Measured) float64 { return m.Latency.At(percent) }, func(s *Slot) float64 { return s.Latency.At(percent) }, false, least}
+	return figure{name, func(m *Measured) float64 { return m.Latency.At(percent) }, func(s *Slot) float64 { return s.Latency.At(percent) },
+		false, least}
 }
 
 // Compare returns the figures of all operations of two results, in order. A difference

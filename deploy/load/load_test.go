@@ -335,7 +335,8 @@ func TestCompareWhatIsOfTheSameLoad(t *testing.T) {
 		if err != nil || list[0].Verdict != load.Better || list[2].Verdict != load.Apart {
 			t.Errorf("%v %+v", err, list)
 		}
-		if _, err := load.Compare(slow, highest(time.Millisecond, 50*time.Millisecond)); err == nil || !strings.Contains(err.Error(), "p99 300ms and 0% errors and the highest within p99 50ms") {
+		if _, err := load.Compare(slow, highest(time.Millisecond, 50*time.Millisecond)); err == nil ||
+			!strings.Contains(err.Error(), "p99 300ms and 0% errors and the highest within p99 50ms") {
 			t.Errorf("other bounds: %v", err)
 		}
 	})
@@ -352,7 +353,8 @@ func TestReport(t *testing.T) {
 		if err := r.WriteHTML(&page); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"&lt;op&gt;", "Latency by percentile", "Latency over time", "Errors over time", "503 CE-011", "Rates that were tried", "prefers-color-scheme: dark"} {
+		for _, want := range []string{"&lt;op&gt;", "Latency by percentile", "Latency over time", "Errors over time", "503 CE-011",
+			"Rates that were tried", "prefers-color-scheme: dark"} {
 			if !strings.Contains(page.String(), want) {
 				t.Errorf("no %q on the page", want)
 			}

@@ -59,7 +59,8 @@ func (r *Result) byPercentile() plot {
 		}
 	}
 	y, yTicks := logScale(curves)
-	return newPlot("Latency by percentile", "share of the requests that took no longer", scale{0, to, left, right, false}, y, ticks, yTicks, curves)
+	return newPlot("Latency by percentile", "share of the requests that took no longer", scale{0, to, left, right, false}, y, ticks,
+		yTicks, curves)
 }
 
 func (r *Result) overTime() plot {

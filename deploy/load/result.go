@@ -166,5 +166,6 @@ func (r *run) result(ctx context.Context) *Result {
 
 // Codes returns the errors, most frequent first.
 func (m *Measured) Codes() []string {
-	return slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(m.Errors))), func(a, b string) int { return m.Errors[b] - m.Errors[a] })
+	return slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(m.Errors))),
+		func(a, b string) int { return m.Errors[b] - m.Errors[a] })
 }

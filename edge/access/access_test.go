@@ -48,7 +48,8 @@ func TestParse(t *testing.T) {
 func TestAuthorizationHeader(t *testing.T) {
 	t.Parallel()
 	gate := access.Open(access.Config{Keys: true}, bustest.Open(t), slog.New(slog.DiscardHandler))
-	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"}, {"Bearer cairn_"}, {"Bearer cairn_a_b"}, {"Bearer x.y.z"}} {
+	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"}, {"Bearer cairn_"},
+		{"Bearer cairn_a_b"}, {"Bearer x.y.z"}} {
 		if _, err := gate.Identify(t.Context(), header); !errors.Is(err, schemas.ErrUnauthenticated) {
 			t.Errorf("%q: got %v, want %v", header, err, schemas.ErrUnauthenticated)
 		}
@@ -61,7 +62,8 @@ func TestAuthorizationHeader(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	gate := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t), slog.New(slog.DiscardHandler))
+	gate := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t),
+		slog.New(slog.DiscardHandler))
 	ann, bob := &schemas.Identity{ID: "ann"}, &schemas.Identity{ID: "bob"}
 	if _, err := gate.Admit(ann); err != nil {
 		t.Errorf("first request: %v", err)

@@ -28,8 +28,10 @@ func FuzzIdentify(f *testing.F) {
 		{"Bearer cairn_a_b", `"role":"reader","tenant":"acme"`, `"role":"reader","tenants":["acme"]`},
 		{"bearer  x.y.z", `"role":["reader","admin"],"tenant":["acme","*"]`, `"role":"admin"`},
 		{`{"alg":"none"}`, `"role":"admin","tenant":"*"`, `"role":"king","tenants":["_global",""]`},
-		{`{"alg":"ES256","kid":"first"}`, `"role":"reader","role":"admin","tenant":[""],"aud":"x"`, `"role":"admin","tenants":[null],"expires":"2001-01-01T00:00:00Z"`},
-		{`{"alg":"HS256"}`, `"role":{"a":1},"tenant":"_global","exp":"x"`, `"role":"reader","tenants":"acme"`}, {"Basic \x00", `"`, `"revoked":5`},
+		{`{"alg":"ES256","kid":"first"}`, `"role":"reader","role":"admin","tenant":[""],"aud":"x"`,
+			`"role":"admin","tenants":[null],"expires":"2001-01-01T00:00:00Z"`},
+		{`{"alg":"HS256"}`, `"role":{"a":1},"tenant":"_global","exp":"x"`, `"role":"reader","tenants":"acme"`},
+		{"Basic \x00", `"`, `"revoked":5`},
 	} {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
 	}
@@ -37,7 +39,8 @@ func FuzzIdentify(f *testing.F) {
 	if _, err := keys.Setup(f.Context(), conn, bucket.Copies{}); err != nil {
 		f.Fatal(err)
 	}
-	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}}, Claims: access.Claims{Tenant: "tenant", Role: "role"}}
+	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}},
+		Claims: access.Claims{Tenant: "tenant", Role: "role"}}
 	gate := access.Open(c, conn, slog.New(slog.DiscardHandler))
 	f.Fuzz(func(t *testing.T, header string, claims, stored []byte) {
 		payload := fmt.Appendf(nil, `{"iss":%q,"aud":"cairn","sub":"ann","exp":%d,%s}`, i.URL, time.Now().Add(time.Hour).Unix(), claims)

@@ -168,7 +168,8 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		return nil, err
 	}
 	v.asked = time.Now()
-	v.oidc = found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys), &oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
+	v.oidc = found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
+		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
 	return v.oidc, nil
 }
 

@@ -91,7 +91,8 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := map[string]any{"iss": i.URL, "aud": "cairn", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(), "role": "reader", "tenant": "acme"}
+	all := map[string]any{"iss": i.URL, "aud": "cairn", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(), "role": "reader",
+		"tenant": "acme"}
 	for name, value := range claims {
 		all[name] = value
 	}
@@ -133,7 +134,9 @@ func TestTokens(t *testing.T) {
 		err     error
 	}{
 		{"valid token", i.token(t, nil), schemas.RoleReader, []string{"acme"}, nil},
-		{"several tenants and roles, some unknown", i.token(t, map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}), schemas.RoleAnalyst, []string{"acme", "globex"}, nil},
+		{"several tenants and roles, some unknown", i.token(t,
+			map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}), schemas.RoleAnalyst,
+			[]string{"acme", "globex"}, nil},
 		{"all tenants", i.token(t, map[string]any{"tenant": "*", "role": "admin"}), schemas.RoleAdmin, nil, nil},
 		{"several audiences", i.token(t, map[string]any{"aud": []string{"other", "cairn"}}), schemas.RoleReader, []string{"acme"}, nil},
 		{"other audience", i.token(t, map[string]any{"aud": "other"}), "", nil, schemas.ErrUnauthenticated},

@@ -16,7 +16,8 @@ const (
 )
 
 var resultsTemplate = template.Must(template.New("results").Parse(`<h1>Search</h1>
-{{if .Results}}<ul class="results">{{range .Results}}<li><a href="/docs/{{.Page}}#{{.ID}}">{{.Title}}</a> <small>{{.Page}}</small><br>{{.Text}}</li>
+{{if .Results}}<ul class="results">{{range .Results}}<li><a href="/docs/{{.Page}}#{{.ID}}">{{.Title}}</a> <small>{{.Page}}</small><br>
+{{.Text}}</li>
 {{end}}</ul>{{else}}<p>No section contains all words of “{{.Query}}”.</p>{{end}}`))
 
 // Search returns a page with the sections that contain all words of the query,

@@ -69,7 +69,8 @@ func TestInvalid(t *testing.T) {
 
 // FuzzMembers edits arbitrary objects: other members keep their order and values.
 func FuzzMembers(f *testing.F) {
-	for _, seed := range []string{` { } `, `{"a":null,"b":[1e400,{"a":"\u0000"}]}`, "{\"\\u0061\":\"é\",\n\"x\": 1}", `{"x":1,"x":2}`, `{"":{}}`} {
+	for _, seed := range []string{` { } `, `{"a":null,"b":[1e400,{"a":"\u0000"}]}`, "{\"\\u0061\":\"é\",\n\"x\": 1}",
+		`{"x":1,"x":2}`, `{"":{}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {

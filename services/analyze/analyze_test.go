@@ -31,7 +31,8 @@ const pumps = `{"site":{"pumps":[{"id":"p1","state":"on"},{"id":"p2","state":"of
 func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 	t.Helper()
 	s := bustest.Service(t, conn, "analyze")
-	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20,
+		Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -194,7 +195,8 @@ func TestAnalysisMemory(t *testing.T) {
 	held := make(chan struct{})
 	m, server := scripted(t, modeltest.Turn{Text: []string{"a"}, Gate: held}, modeltest.Say("ok"), modeltest.Say("ok"))
 	s := bustest.Service(t, conn, "analyze")
-	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Memory: 8 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}); err != nil {
+	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Memory: 8 << 20, EstateMemory: 1 << 20,
+		Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	large := func(n int) schemas.Analysis {
@@ -212,7 +214,8 @@ func TestAnalysisMemory(t *testing.T) {
 			t.Fatal("the model was not called")
 		}
 	}
-	if _, err := stream(t.Context(), conn, large(2)); !errors.Is(err, schemas.ErrAnalysisUnavailable) || !strings.Contains(err.Error(), "--analysis-memory") {
+	if _, err := stream(t.Context(), conn, large(2)); !errors.Is(err, schemas.ErrAnalysisUnavailable) ||
+		!strings.Contains(err.Error(), "--analysis-memory") {
 		t.Errorf("a second run: got %v, want %v naming --analysis-memory", err, schemas.ErrAnalysisUnavailable)
 	}
 	close(held)
@@ -233,7 +236,8 @@ func TestMaxRounds(t *testing.T) {
 		want string
 	}{
 		{"the model answers", modeltest.Say("Three."), `text_delta {"text":"Three."}`},
-		{"the model calls a tool again", inspect, `error {"code":"AN-500","message":"analysis failed: the model called tools in 13 messages and gave no answer"}`},
+		{"the model calls a tool again", inspect,
+			`error {"code":"AN-500","message":"analysis failed: the model called tools in 13 messages and gave no answer"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -245,7 +249,8 @@ func TestMaxRounds(t *testing.T) {
 				t.Errorf("got\n%s\n%v", got, err)
 			}
 			last := server.Requests()[12]
-			if said := last.Messages[len(last.Messages)-1]; len(last.Tools) != 0 || said.Role != "user" || !strings.Contains(said.Content, "Answer now") {
+			if said := last.Messages[len(last.Messages)-1]; len(last.Tools) != 0 || said.Role != "user" ||
+				!strings.Contains(said.Content, "Answer now") {
 				t.Errorf("the last request has %d tools and ends with message %+v", len(last.Tools), said)
 			}
 		})

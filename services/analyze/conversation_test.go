@@ -109,7 +109,8 @@ func TestResultsFitWindow(t *testing.T) {
 			continue
 		}
 		history += len(result)
-		if !strings.Contains(result, `"groups":{"pump-007":2,`) || !strings.Contains(result, `"truncated":true`) || !strings.Contains(result, `"group_count":900`) {
+		if !strings.Contains(result, `"groups":{"pump-007":2,`) || !strings.Contains(result, `"truncated":true`) ||
+			!strings.Contains(result, `"group_count":900`) {
 			t.Errorf("got %.300s, want the largest group, and truncated", result)
 		}
 	}
@@ -181,11 +182,15 @@ func TestIncompleteAnswers(t *testing.T) {
 		turns []modeltest.Turn
 		want  string
 	}{
-		{"an answer of reasoning alone is empty", []modeltest.Turn{modeltest.Say("<think>", "Hm.", "</think>\n")}, "the model returned an empty answer"},
+		{"an answer of reasoning alone is empty", []modeltest.Turn{modeltest.Say("<think>", "Hm.", "</think>\n")},
+			"the model returned an empty answer"},
 		{"an answer without text is empty", []modeltest.Turn{modeltest.Say(), modeltest.Say()}, "the model returned an empty answer"},
-		{"an answer that the server ends at a limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}}, "the model's answer was cut off at its token limit of 2"},
-		{"an answer that fills the window", []modeltest.Turn{{Text: []string{"Two"}, PromptTokens: 16383, Reason: "length"}}, "the model's answer was cut off at its token limit of 16384"},
-		{"a stream without its last part", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Stop}}, "the model's stream ended before its last part"},
+		{"an answer that the server ends at a limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}},
+			"the model's answer was cut off at its token limit of 2"},
+		{"an answer that fills the window", []modeltest.Turn{{Text: []string{"Two"}, PromptTokens: 16383, Reason: "length"}},
+			"the model's answer was cut off at its token limit of 16384"},
+		{"a stream without its last part", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Stop}},
+			"the model's stream ended before its last part"},
 		{"a reset connection", []modeltest.Turn{{Text: []string{"Two"}, End: modeltest.Cut}}, "the model's stream"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

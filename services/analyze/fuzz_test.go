@@ -34,12 +34,16 @@ func FuzzModel(f *testing.F) {
 	end := `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":-1,"completion_tokens":9007199254740993}}` + "\n\ndata: [DONE]\n\n"
 	call := chunk(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"compute_stats","arguments":"{\"data_key\":\"site.pumps\",\"group_by\""}}]}`)
 	for _, seed := range [][5]string{
-		{call + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":\"state\"}"}}]}`) + end, chunk(`{"content":"Two <think>hm</think> are on, 66.7 %."}`) + end, "", "text_delta", `{"text":"<b>"}`},
+		{call + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":\"state\"}"}}]}`) + end,
+			chunk(`{"content":"Two <think>hm</think> are on, 66.7 %."}`) + end, "", "text_delta", `{"text":"<b>"}`},
 		{call + end, chunk(`{"content":"\ud800"}`) + end, "{}", "text_delta", `{"text":7}`},
-		{chunk(`{"tool_calls":[{"index":5}]}`), chunk(`{"tool_calls":[{"index":0,"function":{"name":"\u0000","arguments":"\ud83d"}}]}`) + end, "", "error", "\xff"},
-		{"data: x\n\n", `data: {"error":{"message":"boom"}}` + "\n\n", "", "done", ""}, {"\xff", "", "", "a b", `[]`}, {"", end, "", "text_delta\r", `null`},
+		{chunk(`{"tool_calls":[{"index":5}]}`), chunk(`{"tool_calls":[{"index":0,"function":{"name":"\u0000","arguments":"\ud83d"}}]}`) + end,
+			"", "error", "\xff"},
+		{"data: x\n\n", `data: {"error":{"message":"boom"}}` + "\n\n", "", "done", ""}, {"\xff", "", "", "a b", `[]`},
+		{"", end, "", "text_delta\r", `null`},
 		{`{"message":{"tool_calls":[{"function":{"name":"inspect_schema","arguments":{"data_key":"site.pumps","x":[1e300]}}}]},"done":true}` + "\n", `{"message":{"content":"ok"},"done":true,"prompt_eval_count":-5}`, "", "", "{}"},
-		{`{"message":{"tool_calls":[{"function":{"name":"\ud800","arguments":null}}]},"done":true}`, `{"message":{"content":"a"}}` + "\n" + `{"error":"boom"}`, "", "text_delta", `{"text":"\ud800"}`},
+		{`{"message":{"tool_calls":[{"function":{"name":"\ud800","arguments":null}}]},"done":true}`,
+			`{"message":{"content":"a"}}` + "\n" + `{"error":"boom"}`, "", "text_delta", `{"text":"\ud800"}`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), seed[3], []byte(seed[4]))
 	}
@@ -74,7 +78,8 @@ func FuzzModel(f *testing.F) {
 func serveFuzzed(f *testing.F, m model.Model, render string, agent *atomic.Pointer[nats.Msg]) *bus.Conn {
 	f.Helper()
 	conn := bustest.Open(f)
-	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"), analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
+	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"), analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20,
+		EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
 	nc := conn.JetStream().Conn()
 	sub, err := nc.Subscribe(agentSubject, func(request *nats.Msg) {
 		event := *agent.Load()

@@ -48,7 +48,8 @@ func TestMaxCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, answer := range got {
-		if notRun := strings.Contains(string(answer), `"error":"not run: a message may have at most 16 calls, got 18`); notRun != (i >= maxCalls) {
+		if notRun := strings.Contains(string(answer),
+			`"error":"not run: a message may have at most 16 calls, got 18`); notRun != (i >= maxCalls) {
 			t.Errorf("call %d of %d: %s", i+1, len(calls), answer)
 		}
 	}

@@ -22,12 +22,14 @@ func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usage, err := register.OpenUsage(t.Context(), c, quota.Limit{Use: most, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size"})
+	usage, err := register.OpenUsage(t.Context(), c, quota.Limit{Use: most, Things: "records", CountFlag: "--tenant-records",
+		BytesFlag: "--tenant-records-size"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(usage.Close)
-	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn), Usage: usage}); err != nil {
+	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn),
+		Usage: usage}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -39,7 +41,8 @@ func tool(t *testing.T, conn *bus.Conn, tenant, id, description string) error {
 	if tenant != "" {
 		owner = fmt.Sprintf(`,"tenant_id":%q`, tenant)
 	}
-	_, err := bus.RegisterTool.Forward(t.Context(), conn, fmt.Appendf(nil, `{"tool_data":{"tool_id":"p.s.%s","description":%q%s}}`, id, description, owner))
+	_, err := bus.RegisterTool.Forward(t.Context(), conn, fmt.Appendf(nil, `{"tool_data":{"tool_id":"p.s.%s","description":%q%s}}`, id,
+		description, owner))
 	return err
 }
 
@@ -76,7 +79,8 @@ func TestTenantRecordLimit(t *testing.T) {
 	}
 	for n := range 10 { // a delete by one worker counts at once for the other
 		acme := "acme"
-		if _, err := bus.Unregister.Call(t.Context(), conn, schemas.Unregister{Kind: schemas.KindTool, ID: "p.s.1", TenantID: &acme}); err != nil {
+		if _, err := bus.Unregister.Call(t.Context(), conn,
+			schemas.Unregister{Kind: schemas.KindTool, ID: "p.s.1", TenantID: &acme}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tool(t, conn, "acme", "1", ""); err != nil {

@@ -20,8 +20,11 @@ import (
 func FuzzRendering(f *testing.F) {
 	for _, seed := range [][4]string{
 		{bySite, sites, `{"format":"plain","language":"de"}`, "Two sites:\n- fra1: 1,600\n- lon1: 9"},
-		{`{"data_key":"a","group_by":"b|*","metrics":["count","avg:x","avg:x"],"filter":{"a":{"in":[1,"\n"]},"b":null}}`, `{"groups":{"|":1e308,"\n\t":-1e308,"":null},"total":null,"metrics":{"avg:x":{"groups":{"|":0.1},"total":1e-300}},"group_count":-5}`, `{"language":"x-\u0000"}`, "- : \n- a"},
-		{`null`, `{"groups":[],"metrics":7}`, `[]`, "\xff"}, {`{"a":1,"a":2}`, `{"groups":{"a":1,"a":2}}`, `{`, "<b>"}, {`{"metrics":[""]}`, `{"groups":{"a":0,"b":-0.0},"group_count":9223372036854775807}`, `{"format":7}`, ""},
+		{`{"data_key":"a","group_by":"b|*","metrics":["count","avg:x","avg:x"],"filter":{"a":{"in":[1,"\n"]},"b":null}}`,
+			`{"groups":{"|":1e308,"\n\t":-1e308,"":null},"total":null,"metrics":{"avg:x":{"groups":{"|":0.1},"total":1e-300}},"group_count":-5}`,
+			`{"language":"x-\u0000"}`, "- : \n- a"},
+		{`null`, `{"groups":[],"metrics":7}`, `[]`, "\xff"}, {`{"a":1,"a":2}`, `{"groups":{"a":1,"a":2}}`, `{`, "<b>"},
+		{`{"metrics":[""]}`, `{"groups":{"a":0,"b":-0.0},"group_count":9223372036854775807}`, `{"format":7}`, ""},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), seed[3])
 	}
@@ -34,7 +37,8 @@ func FuzzRendering(f *testing.F) {
 		if err != nil {
 			return // not UTF-8
 		}
-		for _, body := range [][]byte{input, fmt.Appendf(nil, `{"query":"q","mode":"standard","answer":%s,"tool_uses":[{"tool_call_id":"1","name":"compute_stats","input":%s}],"tool_results":[%s],"profile":%s}`, answerJSON, input, result, profile)} {
+		for _, body := range [][]byte{input, fmt.Appendf(nil,
+			`{"query":"q","mode":"standard","answer":%s,"tool_uses":[{"tool_call_id":"1","name":"compute_stats","input":%s}],"tool_results":[%s],"profile":%s}`, answerJSON, input, result, profile)} {
 			var text strings.Builder
 			for event, err := range bus.Render.Forward(t.Context(), conn, body) {
 				var delta schemas.TextDelta

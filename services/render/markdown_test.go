@@ -24,7 +24,8 @@ func TestTextsEscapeValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input, err := json.Marshal(map[string]any{"data_key": "hosts <b>", "group_by": "site\n# *x*", "filter": map[string]any{"![x](http://evil/)": "<img src=x>\n- a"}})
+	input, err := json.Marshal(map[string]any{"data_key": "hosts <b>", "group_by": "site\n# *x*",
+		"filter": map[string]any{"![x](http://evil/)": "<img src=x>\n- a"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,8 @@ func TestRender(t *testing.T) {
 		}), "Most are in fra1.\n\nhosts nach site\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
 		{"a language without translation", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":"pl"}`) }),
 			"Most are in fra1.\n\n" + strings.NewReplacer("1,6", "1\u00a06").Replace(table)},
-		{"an invalid profile", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }), "Most are in fra1.\n\n" + table},
+		{"an invalid profile", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }),
+			"Most are in fra1.\n\n" + table},
 		{"a table in the history is not repeated", with(usual, func(r *schemas.Rendering) {
 			r.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "q"}, "1": {R: 1, C: "So:\n\n" + table}}}
 		}), "Most are in fra1."},
@@ -95,12 +96,14 @@ func TestRender(t *testing.T) {
 				`{"groups":{"null":3,"<b>":2},"total":5,"metrics":{"avg:x":{"groups":{"null":null,"<b>":1.23456},"total":1.5}}}`),
 			"\n\n**a_b by c\\|d**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
 		{"a duplicate metric", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites), "a\n\n" + table},
-		{"small figures", analysis("a", `{"data_key":"h","group_by":"s","metrics":["avg:x"]}`, `{"groups":{"a":0.00041,"b":0},"total":0.0123456}`),
+		{"small figures", analysis("a", `{"data_key":"h","group_by":"s","metrics":["avg:x"]}`,
+			`{"groups":{"a":0.00041,"b":0},"total":0.0123456}`),
 			"a\n\n**h by s**\n\n| s | avg:x |\n|---|--:|\n| a | 0.00041 |\n| b | 0 |\n| total | 0.0123 |"},
-		{"the last of two tables with the same title", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`), func(r *schemas.Rendering) {
-			r.ToolUses = append(r.ToolUses, r.ToolUses[0])
-			r.ToolResults = append(r.ToolResults, jsontext.Value(sites))
-		}), "a\n\n" + table},
+		{"the last of two tables with the same title", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`),
+			func(r *schemas.Rendering) {
+				r.ToolUses = append(r.ToolUses, r.ToolUses[0])
+				r.ToolResults = append(r.ToolResults, jsontext.Value(sites))
+			}), "a\n\n" + table},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -60,7 +60,8 @@ func TestMinRevisionBeyondTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := call()
-			if !errors.Is(err, schemas.ErrMalformed) || !strings.Contains(err.Error(), bus.HeaderMinRevision) || !strings.Contains(err.Error(), last) {
+			if !errors.Is(err, schemas.ErrMalformed) || !strings.Contains(err.Error(), bus.HeaderMinRevision) ||
+				!strings.Contains(err.Error(), last) {
 				t.Errorf("got %v, want %v naming the header and revision %s", err, schemas.ErrMalformed, last)
 			}
 		})
@@ -75,7 +76,8 @@ func TestMissByIDIsDecidedByTheLog(t *testing.T) {
 	for i := range 100 {
 		id, toolID := fmt.Sprintf("net.skill%d", i), fmt.Sprintf("p.s.tool%d", i)
 		w.put(tool, "acme", toolID, fmt.Sprintf(`{"tool_id":%q}`, toolID))
-		if _, err := bus.ResolveTools.Call(t.Context(), w.conn, schemas.ToolsQuery{ToolIDs: []string{toolID}, QueryOptions: asTenant("acme")}); err != nil {
+		if _, err := bus.ResolveTools.Call(t.Context(), w.conn,
+			schemas.ToolsQuery{ToolIDs: []string{toolID}, QueryOptions: asTenant("acme")}); err != nil {
 			t.Errorf("tool %d: %v", i, err)
 		}
 		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q}`, id))
@@ -162,7 +164,8 @@ func TestEmbedderUnavailable(t *testing.T) {
 	if _, err := w.health(w.ctx()); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("health at a revision that search does not see: got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	if h, err := w.health(t.Context()); err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(h.Degraded[0], "embedder unavailable") {
+	if h, err := w.health(t.Context()); err != nil || h.Status != schemas.StatusDegraded ||
+		!strings.Contains(h.Degraded[0], "embedder unavailable") {
 		t.Errorf("health: got %+v, %v, want it to say that the embedder is away", h, err)
 	}
 	embedder.away.Store(false)

@@ -201,7 +201,8 @@ func TestSkillPackage(t *testing.T) {
 			want: parts{Skill: "net.audit", Tools: []string{"p.s.one"}}},
 		{name: "re-registration replaces the record, links included",
 			records: []record{
-				{skill, "", `{"skill_id":"net.audit","tool_ids":["p.s.one"]}`}, {tool, "", `{"tool_id":"p.s.one"}`}, {tool, "", `{"tool_id":"p.s.two"}`},
+				{skill, "", `{"skill_id":"net.audit","tool_ids":["p.s.one"]}`}, {tool, "", `{"tool_id":"p.s.one"}`},
+				{tool, "", `{"tool_id":"p.s.two"}`},
 				{skill, "", `{"skill_id":"net.audit","tool_ids":["p.s.two"]}`},
 			},
 			want: parts{Skill: "net.audit", Tools: []string{"p.s.two"}}},

@@ -36,7 +36,8 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 		why.add(n, "tool_ids")
 	}
 	if len(a.Tools) == 0 {
-		return a, schemas.ErrToolNotFound.Because(fmt.Sprintf("none of the tool_ids is registered in %s: %q", s, a.Missing[:min(len(a.Missing), 5)]))
+		return a, schemas.ErrToolNotFound.Because(fmt.Sprintf("none of the tool_ids is registered in %s: %q", s,
+			a.Missing[:min(len(a.Missing), 5)]))
 	}
 	a.Explain = why.list
 	return a, nil

@@ -36,9 +36,12 @@ func TestTools(t *testing.T) {
 		err            error
 	}{
 		{"in the order asked", "", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of global", "p.s.one of global"}, nil, nil},
-		{"the ids not found are named", "", []string{"x.y.z", "p.s.one", "a.b.c"}, []string{"p.s.one of global"}, []string{"x.y.z", "a.b.c"}, nil},
-		{"an id asked twice is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"}, []string{"p.s.one of global"}, []string{"x.y.z"}, nil},
-		{"each id means the tenant's tool, or the global one", "acme", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of acme", "p.s.one of global"}, nil, nil},
+		{"the ids not found are named", "", []string{"x.y.z", "p.s.one", "a.b.c"}, []string{"p.s.one of global"},
+			[]string{"x.y.z", "a.b.c"}, nil},
+		{"an id asked twice is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"}, []string{"p.s.one of global"},
+			[]string{"x.y.z"}, nil},
+		{"each id means the tenant's tool, or the global one", "acme", []string{"q.s.two", "p.s.one"},
+			[]string{"q.s.two of acme", "p.s.one of global"}, nil, nil},
 		{"an inactive tool is found by id", "", []string{"p.s.old"}, []string{"p.s.old of global"}, nil, nil},
 		{"none found", "", []string{"x.y.z"}, nil, nil, schemas.ErrToolNotFound},
 	}

@@ -22,8 +22,10 @@ func FuzzTag(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"request_id":"r","flow":"f","tags":{"a":1e400,"\u0000":[null, {}],"":"\ud83d\ude00"}}`, `{"request_id":"r","flow":"f","tags":{}}`},
 		{`{"request_id":"a.b *>","tenant_id":"acme","tags":null,"ttl_seconds":1}`, `{"tags":{"a":1,"a":2}}`},
-		{`{"request_id":"r","ttl_seconds":9223372036854775807}`, `null`}, {`{"request_id":"","flow":7}`, `[]`}, {`{"request_id":"r","tags":{"a":1,"a":1}}`, "\xff"},
-		{`{"request_id":"r","tenant_id":"_global"}`, ``}, {`{"request_id":"\ud800"}`, `{`}, {"{\"request_id\":\"\xff\"}", `{"request_id":1}`}, {`[]`, `"`}, {``, `{"flow":"` + "\xff" + `"}`},
+		{`{"request_id":"r","ttl_seconds":9223372036854775807}`, `null`}, {`{"request_id":"","flow":7}`, `[]`},
+		{`{"request_id":"r","tags":{"a":1,"a":1}}`, "\xff"},
+		{`{"request_id":"r","tenant_id":"_global"}`, ``}, {`{"request_id":"\ud800"}`, `{`}, {"{\"request_id\":\"\xff\"}", `{"request_id":1}`},
+		{`[]`, `"`}, {``, `{"flow":"` + "\xff" + `"}`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
@@ -73,7 +75,8 @@ func written(t *testing.T, conn *bus.Conn, body []byte) {
 	if key.TenantID != nil && *key.TenantID == other {
 		other += "s"
 	}
-	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: sent.RequestID, TenantID: &other}); !errors.Is(err, schemas.ErrTagNotFound) {
+	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: sent.RequestID, TenantID: &other}); !errors.Is(err,
+		schemas.ErrTagNotFound) {
 		t.Errorf("%q is read by another tenant: %v", body, err)
 	}
 	if _, err := bus.DeleteTag.Call(t.Context(), conn, key); err != nil {

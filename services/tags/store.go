@@ -102,7 +102,8 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 			return err
 		}
 		if found.alive() {
-			return schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire", k.id, k.of()))
+			return schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
+				k.id, k.of()))
 		}
 		last = found.sequence // a marker, or an expired tag that is not removed yet
 	}
@@ -139,7 +140,8 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 		return tag, err
 	}
 	if !found.alive() {
-		return tag, schemas.ErrTagNotFound.Because(fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired", k.id, k.of()))
+		return tag, schemas.ErrTagNotFound.Because(fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired",
+			k.id, k.of()))
 	}
 	if err := json.Unmarshal(found.record, &tag); err != nil {
 		return tag, fmt.Errorf("decode tag %q: %w", k.id, err)

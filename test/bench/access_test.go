@@ -23,12 +23,14 @@ const pairs = 5
 // In the case "off" neither side authenticates, which measures the noise.
 func BenchmarkAuthentication(b *testing.B) {
 	nats := bustest.FreeAddress(b)
-	behind := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:"))
+	behind := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(),
+		"--model", "offline:"))
 	teacher := dial(b, behind.at)
 	for _, k := range knowledge {
 		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
 	}
-	said, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", "acme", "--role", "reader", "--json", "--nats", "nats://"+nats).Output()
+	said, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", "acme", "--role", "reader", "--json", "--nats",
+		"nats://"+nats).Output()
 	must(b, err)
 	key := madeKey.FindSubmatch(said)
 	if key == nil {
@@ -44,8 +46,9 @@ func BenchmarkAuthentication(b *testing.B) {
 				if key != "" {
 					args = append(args, "--rate-limit", "1000000")
 				}
-				return newSide(b, start(b, exec.Command(cairntest.Program(b), args...)), c.connections, side{path: "/resolve/skill", status: 200, key: key,
-					body: func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }})
+				return newSide(b, start(b, exec.Command(cairntest.Program(b), args...)), c.connections,
+					side{path: "/resolve/skill", status: 200, key: key,
+						body: func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }})
 			}
 			var known, anyone, knownWork, anyoneWork []float64
 			for range pairs {

@@ -94,7 +94,8 @@ func skill(_ string, n int64) call {
 // because a real one does not use the processors of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
-	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model", "offline:", "--auth", "keys"))
+	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model",
+		"offline:", "--auth", "keys"))
 	quiet, noisy := apiKey(b, nats, "globex"), apiKey(b, nats, "acme")
 	for _, key := range []string{quiet, noisy} {
 		c := dial(b, at.at)
@@ -136,7 +137,8 @@ func BenchmarkFairness(b *testing.B) {
 // apiKey creates a key for an admin of the tenant.
 func apiKey(b *testing.B, nats, tenant string) string {
 	b.Helper()
-	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "--json", "--nats", "nats://"+nats).Output()
+	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "--json", "--nats",
+		"nats://"+nats).Output()
 	must(b, err)
 	key := madeKey.FindSubmatch(out)
 	if key == nil {

@@ -46,7 +46,8 @@ type kill struct {
 
 // newProbe returns a probe of the address after a request of each kind has succeeded.
 func newProbe(b *testing.B, at string) *probe {
-	p := &probe{at: "http://" + at, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, well: map[string][]time.Time{}, failed: map[string]int{}}
+	p := &probe{at: "http://" + at, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		well: map[string][]time.Time{}, failed: map[string]int{}}
 	p.ctx, p.stop = context.WithCancel(b.Context())
 	p.await(b, "the record that is asked for", func(string) bool { return p.register("known") })
 	for kind, ask := range p.kinds() {

@@ -53,7 +53,8 @@ func BenchmarkKills(b *testing.B) {
 	p.begin()
 	killed := make(chan int)
 	go func() { killed <- c.killFor(b, length, p) }()
-	r := benched(b, "--url", "http://"+at, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1", "--connections", "500")
+	r := benched(b, "--url", "http://"+at, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1",
+		"--connections", "500")
 	b.ReportMetric(float64(<-killed), "kills")
 	p.end()
 	b.ReportMetric(0, "ns/op")
@@ -139,7 +140,10 @@ func newCluster(b *testing.B) *cluster {
 		c.nodes = append(c.nodes, &part{name: "node" + strconv.Itoa(i), command: func() *exec.Cmd { return rivalCommand(b, what) }})
 	}
 	run := func(role string, args ...string) {
-		c.roles = append(c.roles, &part{name: role, command: func() *exec.Cmd { return exec.Command(cairntest.Program(b), append(args, "--nats", url)...) }})
+		c.roles = append(c.roles, &part{name: role, command: func() *exec.Cmd {
+			return exec.Command(cairntest.Program(b),
+				append(args, "--nats", url)...)
+		}})
 	}
 	for range 2 {
 		at := bustest.FreeAddress(b)

@@ -31,9 +31,11 @@ func library(b *testing.B, n int) (records []record) {
 	}
 	for i := range n / 10 {
 		for k := range 3 {
-			add("tool", toolID(3*i+k), map[string]any{"tool_class": fmt.Sprint("class", i%50), "provider": "a", "description": "Lists what there is of it"})
+			add("tool", toolID(3*i+k), map[string]any{"tool_class": fmt.Sprint("class", i%50), "provider": "a",
+				"description": "Lists what there is of it"})
 		}
-		add("context_builder", builderID(i), map[string]any{"context_type": "inventory", "tool_ids": []string{toolID(i), toolID(i + 1)}, "instructions": "List all of it first."})
+		add("context_builder", builderID(i), map[string]any{"context_type": "inventory", "tool_ids": []string{toolID(i), toolID(i + 1)},
+			"instructions": "List all of it first."})
 		var skills []string
 		for k := range 5 {
 			skill := maps.Clone(corpus[(5*i+k)%len(corpus)])

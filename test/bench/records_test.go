@@ -52,7 +52,6 @@ func BenchmarkRecords(b *testing.B) {
 		for i := range askedSkills {
 			some = append(some, skills[i*len(skills)/askedSkills])
 		}
-		records, skills = nil, nil // frees their memory
 		for name, index := range map[string]string{"shared": "http://127.0.0.1:1", "embedded": "embedded:"} {
 			b.Run(fmt.Sprintf("records=%d/index=%s", n, name), func(b *testing.B) {
 				w := joined(b, nc, index, last)
@@ -84,7 +83,8 @@ type member struct {
 func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	b.Helper()
 	m := member{at: "http://" + bustest.FreeAddress(b)}
-	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--pprof", "--metrics", strings.TrimPrefix(m.at, "http://"))
+	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--pprof", "--metrics",
+		strings.TrimPrefix(m.at, "http://"))
 	began := time.Now()
 	m.process, _ = served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)
 	m.took = time.Since(began)

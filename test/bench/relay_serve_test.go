@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"runtime"
 	"strconv"
 	"time"
@@ -100,7 +101,7 @@ func serveNATS(ctx context.Context, _ string) error {
 		return err
 	}
 	defer conn.Close()
-	if _, err := conn.Subscribe("speak", func(m *nats.Msg) { go speakNATS(conn, m) }); err != nil {
+	if _, err := conn.Subscribe("speak", func(m *nats.Msg) { go speakNATS(m) }); err != nil {
 		return err
 	}
 	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +111,7 @@ func serveNATS(ctx context.Context, _ string) error {
 	})
 }
 
-func speakNATS(conn *nats.Conn, m *nats.Msg) {
+func speakNATS(m *nats.Msg) {
 	var ask schemas.Analysis
 	if err := json.Unmarshal(m.Data, &ask); err != nil {
 		return // the client times out
@@ -189,6 +190,6 @@ func serveCairn(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("http://%s\n", l.Addr())
+	fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr())
 	return errors.Join(edge.Serve(ctx, edge.Config{Listener: l, Conn: conn, Log: silent, Drain: time.Second}), s.Stop(context.Background()))
 }

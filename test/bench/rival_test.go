@@ -64,7 +64,7 @@ func serveHTTP(ctx context.Context, handler http.HandlerFunc) error {
 	}
 	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
-	fmt.Printf("http://%s\n", l.Addr())
+	fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr())
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -36,7 +36,8 @@ func BenchmarkSoak(b *testing.B) {
 	b.ReportMetric(highest.Rate, "highest/s")
 
 	var w watched
-	r := benchedWhile(b, func() { w.look(b, at) }, append(on, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(), "--max-errors", "1")...)
+	r := benchedWhile(b, func() { w.look(b, at) }, append(on, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(),
+		"--max-errors", "1")...)
 	w.report(b)
 	all := r.Operations[len(r.Operations)-1]
 	atMost(b, float64(all.Failed()), "failed", 0)

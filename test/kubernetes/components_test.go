@@ -73,7 +73,8 @@ func TestKubernetesComponents(t *testing.T) {
 		}
 	}
 	for _, m := range of[core.ConfigMap](list) {
-		if conf, is := m.Data["nats.conf"]; is && (!strings.Contains(m.Data["tls.conf"], "tls {") || !strings.Contains(m.Data["tls-routes.conf"], "ca_file") || !strings.Contains(conf, "include tls.conf")) {
+		if conf, is := m.Data["nats.conf"]; is && (!strings.Contains(m.Data["tls.conf"], "tls {") ||
+			!strings.Contains(m.Data["tls-routes.conf"], "ca_file") || !strings.Contains(conf, "include tls.conf")) {
 			t.Error("NATS is without TLS")
 		}
 	}

@@ -156,7 +156,8 @@ func TestKubernetesKeyRole(t *testing.T) {
 	if want := []string{"[] [secrets] [cairn-admin] [get patch]"}; !slices.Equal(rules, want) {
 		t.Errorf("the account may %q, want %q", rules, want)
 	}
-	if len(secrets) != 1 || secrets[0].Name != "cairn-admin" || len(secrets[0].Data)+len(secrets[0].StringData) > 0 || !slices.Contains(c.Args, secrets[0].Name) {
+	if len(secrets) != 1 || secrets[0].Name != "cairn-admin" || len(secrets[0].Data)+len(secrets[0].StringData) > 0 ||
+		!slices.Contains(c.Args, secrets[0].Name) {
 		t.Errorf("secrets %v, want an empty one that the Job names", secrets)
 	}
 	if len(of[rbac.ClusterRole](list))+len(of[rbac.ClusterRoleBinding](list)) > 0 {
@@ -211,7 +212,8 @@ func restricted(t *testing.T, name string, p core.PodTemplateSpec) {
 		t.Errorf("%s may what it likes", name)
 		return
 	}
-	if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *own.AllowPrivilegeEscalation || !*own.ReadOnlyRootFilesystem ||
+	if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *own.AllowPrivilegeEscalation ||
+		!*own.ReadOnlyRootFilesystem ||
 		len(own.Capabilities.Drop) != 1 || own.Capabilities.Drop[0] != "ALL" || *p.Spec.AutomountServiceAccountToken {
 		t.Errorf("%s may more than it needs", name)
 	}

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
 // decode parses an object and rejects unknown fields.
 func decode(text []byte) (runtime.Object, error) {
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme, core.AddToScheme, networking.AddToScheme, policy.AddToScheme, rbac.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme, core.AddToScheme,
+		networking.AddToScheme, policy.AddToScheme, rbac.AddToScheme} {
 		if err := add(known); err != nil {
 			return nil, err
 		}
@@ -184,7 +185,8 @@ func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
 			t.Errorf("nats.conf asks for %s and is not told", v[1])
 		}
 	}
-	if o.ServerName != "nats-1" || len(o.Routes) != int(*nats.Spec.Replicas) || o.Routes[2].Host != "nats-2.nats:6222" || o.Cluster.Password != password {
+	if o.ServerName != "nats-1" || len(o.Routes) != int(*nats.Spec.Replicas) || o.Routes[2].Host != "nats-2.nats:6222" ||
+		o.Cluster.Password != password {
 		t.Errorf("it is %s with the routes %v", o.ServerName, o.Routes)
 	}
 	ports := map[string]int{}
@@ -221,7 +223,8 @@ func settings(t *testing.T, c core.Container, known map[string]string) map[strin
 		switch {
 		case given:
 		case v.ValueFrom == nil:
-			value = regexp.MustCompile(`\$\((\w+)\)`).ReplaceAllStringFunc(v.Value, func(name string) string { return told[strings.Trim(name, "$()")] })
+			value = regexp.MustCompile(`\$\((\w+)\)`).ReplaceAllStringFunc(v.Value,
+				func(name string) string { return told[strings.Trim(name, "$()")] })
 		case v.ValueFrom.SecretKeyRef != nil && v.ValueFrom.SecretKeyRef.Name == "cairn-nats":
 			value = password
 		default:

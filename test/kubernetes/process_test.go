@@ -70,7 +70,8 @@ func TestKubernetesPodsRun(t *testing.T) {
 			probed(t, d.Name, metrics+probe.HTTPGet.Path)
 		}
 	}
-	if said, err := cairntest.Run(t, nil, "ask", "--url", ask, "--estate", "../../deploy/examples/estate.json", "how many hosts?"); err != nil {
+	if said, err := cairntest.Run(t, nil, "ask", "--url", ask, "--estate", "../../deploy/examples/estate.json",
+		"how many hosts?"); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
 	for name, metrics := range told {
@@ -141,7 +142,8 @@ func TestKubernetesEdgeFailsClosed(t *testing.T) {
 			}
 			var env []string
 			for name, value := range settings(t, c, map[string]string{
-				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "", "CAIRN_TLS_KEY": "", "CAIRN_NATS_CA": "",
+				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "", "CAIRN_TLS_KEY": "",
+				"CAIRN_NATS_CA": "",
 			}) {
 				env = append(env, name+"="+value)
 			}

@@ -106,7 +106,8 @@ func TestKubernetesIsWired(t *testing.T) {
 			}
 		}
 		for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
-			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name || len(h.Spec.Metrics) != 1 || h.Spec.Metrics[0].Pods == nil {
+			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name || len(h.Spec.Metrics) != 1 ||
+				h.Spec.Metrics[0].Pods == nil {
 				t.Errorf("%s: %s scales %v by %v", folder, h.Name, h.Spec.ScaleTargetRef, h.Spec.Metrics)
 			}
 		}

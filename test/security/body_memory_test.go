@@ -124,7 +124,8 @@ func TestUnfinishedBodies(t *testing.T) {
 			t.Fatalf("got %d of acme refused, %d without a credential; want at least %d and %d", refused, anonymous, clients-64/10, clients)
 		}
 	}
-	if res, text := do(t, http.MethodPost, p.URL()+"/api/v1/analyze", globex, smallAnalysis); res.StatusCode != http.StatusOK || !strings.Contains(text, "event: done") {
+	if res, text := do(t, http.MethodPost, p.URL()+"/api/v1/analyze", globex, smallAnalysis); res.StatusCode != http.StatusOK ||
+		!strings.Contains(text, "event: done") {
 		t.Errorf("another tenant: got %d %s, want an analysis", res.StatusCode, text)
 	}
 	if heap := gauge(t, p, admin, "go_memstats_heap_sys_bytes"); heap > 400<<20 {

@@ -32,7 +32,8 @@ func heavyAnalysis(t *testing.T) string {
 		estate.WriteString(`}]`)
 	}
 	body, err := json.Marshal(map[string]string{
-		"query": "how many hosts in " + strings.Repeat("site Oslo cluster rack zone ", 48), "target": "H", "context": "{" + estate.String()[1:] + "}",
+		"query": "how many hosts in " + strings.Repeat("site Oslo cluster rack zone ", 48), "target": "H",
+		"context": "{" + estate.String()[1:] + "}",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -182,7 +182,8 @@ func TestTenantThatHoldsSlotsDoesNotBlockOthers(t *testing.T) {
 	}))
 	defer embedder.Close()
 	defer close(released)
-	p := cairntest.Up(t, "--auth", "keys", "--slots", fmt.Sprint(slots), "--embed", "ollama://"+strings.TrimPrefix(embedder.URL, "http://")+"/slow")
+	p := cairntest.Up(t, "--auth", "keys", "--slots", fmt.Sprint(slots), "--embed",
+		"ollama://"+strings.TrimPrefix(embedder.URL, "http://")+"/slow")
 	noisy, quiet := newCaller(t, p, "acme", "registrar"), newCaller(t, p, "globex", "registrar")
 	statuses := make(chan int, 10*slots)
 	var sending sync.WaitGroup

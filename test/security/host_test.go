@@ -26,7 +26,8 @@ func TestDNSRebinding(t *testing.T) {
 			p := cairntest.Up(t, append([]string{"--metrics", "127.0.0.1:0"}, flags...)...)
 			monitor := monitorAddress(t, p)
 			for _, agent := range agents {
-				for _, url := range []string{p.URL() + "/skills", p.URL() + "/health", p.URL() + "/docs", monitor + "/metrics", monitor + "/health/ready"} {
+				for _, url := range []string{p.URL() + "/skills", p.URL() + "/health", p.URL() + "/docs", monitor + "/metrics",
+					monitor + "/health/ready"} {
 					status, body := get(t, url, "rebound.evil.example", "User-Agent", agent)
 					if status != http.StatusMisdirectedRequest || !strings.Contains(body, "CE-009") {
 						t.Errorf("%s by %q: %d %s, want 421 CE-009", url, agent, status, body)

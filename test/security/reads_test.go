@@ -126,7 +126,8 @@ func TestMinRevisionFlood(t *testing.T) {
 	c := client(t, "127.0.0.1")
 	flooder := "Bearer " + makeKey(t, up, "--role", "reader", "--tenant", "acme")
 	tenant := "Bearer " + makeKey(t, up, "--role", "registrar", "--tenant", "globex")
-	if status, body, err := send(c, "POST", up.URL()+"/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`, "Authorization", tenant); err != nil || status != 200 {
+	if status, body, err := send(c, "POST", up.URL()+"/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`, "Authorization",
+		tenant); err != nil || status != 200 {
 		t.Fatalf("register: %d %s %v", status, body, err)
 	}
 	before := len(up.Stderr.String())
@@ -207,7 +208,8 @@ func TestLogOfLargeFields(t *testing.T) {
 		t.Errorf("a context that is no JSON: %d %.200s %v, want 500", status, answer, err)
 	}
 	log := up.Stderr.String()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log, "status=500") && time.Now().Before(deadline); log = up.Stderr.String() {
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log, "status=500") &&
+		time.Now().Before(deadline); log = up.Stderr.String() {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if got := strings.Count(log, "level=ERROR"); got != 1 {

@@ -28,7 +28,8 @@ func TestFullTagStore(t *testing.T) {
 	for ; status == http.StatusCreated && n < 100; n++ {
 		status, body = write(n)
 	}
-	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"CE-011"`) || !strings.Contains(body, "the tag store is full (maximum bytes exceeded)") {
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"CE-011"`) ||
+		!strings.Contains(body, "the tag store is full (maximum bytes exceeded)") {
 		t.Fatalf("tag %d: got %d %s, want 503 CE-011 that the tag store is full", n, status, body)
 	}
 	began := time.Now()

@@ -18,10 +18,12 @@ func TestTenantLimits(t *testing.T) {
 	flags := []string{"--data", data, "--tenant-tags", "3", "--tenant-records", "3"}
 	process := cairntest.Up(t, flags...)
 	tag := func(tenant string, n int) (int, string) {
-		return sendJSON(t, http.MethodPost, process.URL()+"/tags/write", fmt.Sprintf(`{"request_id":"limit-%d","flow":"f","tags":{},"tenant_id":%q}`, n, tenant))
+		return sendJSON(t, http.MethodPost, process.URL()+"/tags/write",
+			fmt.Sprintf(`{"request_id":"limit-%d","flow":"f","tags":{},"tenant_id":%q}`, n, tenant))
 	}
 	tool := func(tenant string, n int) (int, string) {
-		return sendJSON(t, http.MethodPost, process.URL()+"/register/tool", fmt.Sprintf(`{"tool_data":{"tool_id":"p.s.t%d","tenant_id":%q}}`, n, tenant))
+		return sendJSON(t, http.MethodPost, process.URL()+"/register/tool",
+			fmt.Sprintf(`{"tool_data":{"tool_id":"p.s.t%d","tenant_id":%q}}`, n, tenant))
 	}
 	for n := range 3 {
 		if status, body := tag("acme", n); status != http.StatusCreated {
@@ -57,7 +59,8 @@ func TestTenantLimits(t *testing.T) {
 	if status, body := sendJSON(t, http.MethodDelete, process.URL()+"/tags/limit-0?tenant_id=acme", ""); status != http.StatusNoContent {
 		t.Errorf("delete a tag: got %d %s", status, body)
 	}
-	if status, body := sendJSON(t, http.MethodDelete, process.URL()+"/register/tool/p.s.t0?tenant_id=acme", ""); status != http.StatusNoContent {
+	if status, body := sendJSON(t, http.MethodDelete, process.URL()+"/register/tool/p.s.t0?tenant_id=acme",
+		""); status != http.StatusNoContent {
 		t.Errorf("delete a record: got %d %s", status, body)
 	}
 	if status, body := tag("acme", 3); status != http.StatusCreated {

@@ -112,7 +112,8 @@ func Command() *cobra.Command {
 	f.StringVar(&b.rate, "rate", "100", "`REQUESTS` per second, or max to search for the highest rate")
 	f.DurationVar(&b.plan.For, "for", time.Minute, "duration of the measurement")
 	f.DurationVar(&b.plan.Warm, "warm", 5*time.Second, "duration of the warm-up before the measurement")
-	f.IntVar(&b.plan.Connections, "connections", 64, "maximum number of requests in flight; further ones are delayed, and the delay counts as latency")
+	f.IntVar(&b.plan.Connections, "connections", 64,
+		"maximum number of requests in flight; further ones are delayed, and the delay counts as latency")
 	f.DurationVar(&b.bounds.P99, "max-p99", 100*time.Millisecond, "maximum 99th percentile latency, for --rate max")
 	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "maximum error rate of an operation, from 0 to 1; the exit code is 1 above it")
 	f.DurationVar(&b.bounds.Step, "step", 5*time.Second, "duration of each trial, for --rate max")
@@ -204,7 +205,8 @@ func (b *bench) borne(r *load.Result) error {
 	if worst.FailedShare() <= b.bounds.Errors {
 		return nil
 	}
-	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count, worst.Operation, b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
+	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count, worst.Operation,
+		b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
 }
 
 // measure runs the load at --rate, or searches for the highest sustained rate.
@@ -246,14 +248,16 @@ func (b *bench) notes(r *load.Result, records int) []string {
 		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.", 100*r.Slipped))
 	}
 	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
-		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)), short3(all.Refusals.At(99))))
+		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)),
+			short3(all.Refusals.At(99))))
 	}
 	if b.rate == highestRate && len(r.Steps) > 0 {
 		verdict := "is the highest sustained rate"
 		if !r.Steps[len(r.Steps)-1].Held {
 			verdict = "is not sustained"
 		}
-		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.", r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
+		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.", r.Rate, verdict,
+			b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
 	}
 	return notes
 }

@@ -81,7 +81,8 @@ func printCompared(out io.Writer, files []string, before, after *load.Result) (w
 		t.Row("  " + placeOf(r.Environment))
 	}
 	if before.Seconds != after.Seconds || before.Warm != after.Warm {
-		t.Row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.", before.Seconds, before.Warm, after.Seconds, after.Warm))
+		t.Row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.",
+			before.Seconds, before.Warm, after.Seconds, after.Warm))
 	}
 	t.Row("")
 	t.Row("operation", "figure", "before", "after", "difference", "")

@@ -15,7 +15,8 @@ var (
 		"explain alerts about", "compare the latency of", "plan the migration of", "check the backups of", "rank the risk of"}
 	purposeThings = []string{"volumes", "hosts", "virtual machines", "switches", "load balancers", "databases", "certificates",
 		"clusters", "queues", "storage pools", "firewall rules", "licences", "containers", "subnets", "tape libraries", "snapshots"}
-	purposePlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region", "during the night", "over a quarter"}
+	purposePlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region", "during the night",
+		"over a quarter"}
 )
 
 // purpose returns the purpose of skill n.
@@ -47,11 +48,13 @@ func skillID(n int) string { return fmt.Sprintf("bench%d.s%d", n%8, n) }
 func newRecords(tenant string, skills int) ([]records.Record, error) {
 	var all []any
 	for n := range 24 {
-		all = append(all, schemas.Tool{ToolID: fmt.Sprintf("bench.tools.t%d", n), ToolClass: "inventory.read", Provider: "bench", Description: "Reads " + purposeThings[n%len(purposeThings)] + "."})
+		all = append(all, schemas.Tool{ToolID: fmt.Sprintf("bench.tools.t%d", n), ToolClass: "inventory.read", Provider: "bench",
+			Description: "Reads " + purposeThings[n%len(purposeThings)] + "."})
 	}
 	for n := range 16 {
-		all = append(all, schemas.ContextBuilder{ContextBuilderID: fmt.Sprintf("ctx.bench%d", n), ContextType: "inventory", Description: "What is known of " + purposeThings[n] + ".",
-			ToolIDs: []string{fmt.Sprintf("bench.tools.t%d", n)}})
+		all = append(all, schemas.ContextBuilder{ContextBuilderID: fmt.Sprintf("ctx.bench%d", n), ContextType: "inventory",
+			Description: "What is known of " + purposeThings[n] + ".",
+			ToolIDs:     []string{fmt.Sprintf("bench.tools.t%d", n)}})
 	}
 	all = append(all, schemas.Guardrail{GuardrailID: "guard.bench", Description: "Change nothing."})
 	for n := range skills {

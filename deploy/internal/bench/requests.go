@@ -56,7 +56,8 @@ func newLoadClient(c client.HTTP, tenant string, skills int) (*loadClient, error
 	if err != nil {
 		return nil, err
 	}
-	a.analysis, err = json.Marshal(schemas.Analysis{Query: "how many hosts are there per site?", Context: string(estate), Target: schemas.TargetH})
+	a.analysis, err = json.Marshal(schemas.Analysis{Query: "how many hosts are there per site?", Context: string(estate),
+		Target: schemas.TargetH})
 	return a, err
 }
 
@@ -126,7 +127,8 @@ func (a *loadClient) writeTag(ctx context.Context, _ int) load.Answer {
 	n := a.writes.Add(1)
 	id, ttl := fmt.Sprintf("%s-%d", a.tenant, n), int(tagTime.Seconds())
 	answer := a.exchange(ctx, http.MethodPost, "/tags/write", schemas.TagWrite{
-		Tag:        schemas.Tag{RequestID: id, Flow: "bench", Tags: map[string]jsontext.Value{"phase": jsontext.Value(`"start"`), "tenant": jsontext.Value(`"bench"`)}},
+		Tag: schemas.Tag{RequestID: id, Flow: "bench", Tags: map[string]jsontext.Value{"phase": jsontext.Value(`"start"`),
+			"tenant": jsontext.Value(`"bench"`)}},
 		TTLSeconds: &ttl,
 	})
 	if answer.Err == "" {
@@ -150,7 +152,8 @@ func (a *loadClient) byID(ctx context.Context, n int) load.Answer {
 }
 
 func (a *loadClient) search(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + purpose(n%a.skills) + "?", QueryOptions: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + purpose(n%a.skills) + "?",
+		QueryOptions: a.asking()})
 }
 
 func (a *loadClient) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }

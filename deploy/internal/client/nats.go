@@ -25,7 +25,8 @@ type NATS struct {
 // Flags defines the flags.
 func (n *NATS) Flags(f *pflag.FlagSet) {
 	flags.Secret(f, &n.URL, "nats", "nats://127.0.0.1:4222", "`URL` of the NATS server; comma-separated list for several")
-	f.StringVar(&n.inbox, "nats-inbox", "", "inbox `PREFIX` for replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
+	f.StringVar(&n.inbox, "nats-inbox", "",
+		"inbox `PREFIX` for replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
 	f.StringVar(&n.Creds, "nats-creds", "", "NATS credentials `FILE`")
 	f.StringVar(&n.NKey, "nats-nkey", "", "NKey seed `FILE`")
 	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with CA certificates for the NATS server; empty: those of the system")

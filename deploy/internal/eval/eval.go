@@ -127,7 +127,8 @@ func (e *eval) settle() error {
 	case e.register && e.tenant == "":
 		e.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
 	case e.register && !strings.HasPrefix(e.tenant, tenantPrefix):
-		return fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed", e.tenant, tenantPrefix)
+		return fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed",
+			e.tenant, tenantPrefix)
 	case e.keep && !e.register:
 		return errors.New("--keep requires --register")
 	}

@@ -142,12 +142,14 @@ func (r evaluation) explain(t *output.Table) {
 		case row.Degraded == 0:
 		case row.Lacking == schemas.TextOnly:
 			t.Row()
-			t.Row(fmt.Sprintf("%d of %d answers of %s search are text-only because the embedding model did not respond in time, so this row", row.Degraded, r.Queries, row.name))
+			t.Row(fmt.Sprintf("%d of %d answers of %s search are text-only because the embedding model did not respond in time, so this row",
+				row.Degraded, r.Queries, row.name))
 			t.Row("does not measure the model. Reduce --at-once, or increase query_timeout in the --embed URL.")
 			t.Row(`"cairn status" shows whether the model is available.`)
 		default:
 			t.Row()
-			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name, row.Lacking))
+			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name,
+				row.Lacking))
 		}
 	}
 }

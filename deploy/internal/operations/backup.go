@@ -66,7 +66,8 @@ Workers may run during the restore: they update their indexes.`,
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
-	cmd.Flags().IntVar(&k.replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
+	cmd.Flags().IntVar(&k.replicas, "replicas", 0,
+		"number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
 	flags.JSON(cmd, &k.json)
 	return cmd
 }

@@ -59,8 +59,10 @@ its tenants only; requests without tenant_id use its single tenant.`,
 	f.BoolVar(&k.all, "all-tenants", false, "make the key valid for every tenant")
 	f.StringVar(&k.role, "role", "", "`ROLE` of the key: reader, registrar, analyst or admin")
 	f.StringVar(&k.note, "note", "", "description `TEXT` of the key, shown by key list")
-	f.StringVar(&k.secret, "kubernetes-secret", "", "`NAME` of an existing Secret in the pod's namespace, to which the key is written as key and id")
-	f.StringVar(&k.account, "kubernetes-account", accountFolder, "`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
+	f.StringVar(&k.secret, "kubernetes-secret", "",
+		"`NAME` of an existing Secret in the pod's namespace, to which the key is written as key and id")
+	f.StringVar(&k.account, "kubernetes-account", accountFolder,
+		"`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
 	f.Var(&k.expires, "expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never")
 	k.flags(cmd)
 	return cmd
@@ -102,13 +104,15 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 			if err := target.set(ctx, map[string]string{"id": made.ID, "key": secret}); err != nil {
 				return errors.Join(err, s.Revoke(ctx, made.ID)) // otherwise the key would be lost, but valid
 			}
-			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role, tenantList(made), expiry(made), k.secret)
+			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role, tenantList(made),
+				expiry(made), k.secret)
 			return err
 		}
 		if k.json {
 			return output.JSON(out, map[string]string{"id": made.ID, "key": secret})
 		}
-		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made), expiry(made))
+		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made),
+			expiry(made))
 		return err
 	})
 }

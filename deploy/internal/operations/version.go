@@ -33,7 +33,8 @@ func versionCommand() *cobra.Command {
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), b)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", strings.Join(append(output.NonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n",
+				strings.Join(append(output.NonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " "))
 			return err
 		},
 	}

@@ -23,9 +23,11 @@ type accessFlags struct {
 
 func (a *accessFlags) flags(f *pflag.FlagSet) {
 	f.Var(&a.auth, "auth", "authentication `METHODS`: keys, oidc=ISSUER,AUDIENCE, or off; repeatable, space-separated in the environment")
-	f.StringVar(&a.claims.Tenant, "oidc-tenant-claim", "tenant", "token `CLAIM` that contains the tenant or a list of tenants; * means all tenants")
+	f.StringVar(&a.claims.Tenant, "oidc-tenant-claim", "tenant",
+		"token `CLAIM` that contains the tenant or a list of tenants; * means all tenants")
 	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "token `CLAIM` that contains the role or a list of roles")
-	f.Float64Var(&a.limits.Rate, "rate-limit", 0, "maximum `RATE` in requests per second of one credential at this edge; requests above it are answered with 429; 0: unlimited")
+	f.Float64Var(&a.limits.Rate, "rate-limit", 0,
+		"maximum `RATE` in requests per second of one credential at this edge; requests above it are answered with 429; 0: unlimited")
 	streamLimitFlag(f, &a.limits.Streams)
 	f.BoolVar(&a.insecure, "insecure", false, "allow non-loopback addresses without authentication")
 }

@@ -28,29 +28,40 @@ type backends struct {
 func (b *backends) flags(f *pflag.FlagSet) {
 	b.Config = services.Defaults()
 	c := &b.Config
-	f.StringVar(&c.Index, "index", c.Index, "`URL` of the search index: embedded:, in the memory of each worker, or http://elasticsearch:9200, shared by all workers")
-	f.StringVar(&c.Embed, "embed", c.Embed, "`URL` of the embedding model: ollama://host:11434/name, or lexical:, which hashes words and needs no server")
-	f.StringVar(&c.Model, "model", c.Model, "`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, a rule-based planner that needs no model")
-	f.StringVar(&c.Render, "render", c.Render, "NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned as they are")
+	f.StringVar(&c.Index, "index", c.Index,
+		"`URL` of the search index: embedded:, in the memory of each worker, or http://elasticsearch:9200, shared by all workers")
+	f.StringVar(&c.Embed, "embed", c.Embed,
+		"`URL` of the embedding model: ollama://host:11434/name, or lexical:, which hashes words and needs no server")
+	f.StringVar(&c.Model, "model", c.Model,
+		"`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, a rule-based planner that needs no model")
+	f.StringVar(&c.Render, "render", c.Render,
+		"NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned as they are")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default time to live of tags")
-	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count, "maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
+	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
+		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
 	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "maximum `MIB` of tags per tenant; 0: unlimited")
-	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count, "maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
+	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
+		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
 	f.Int64Var(&b.tenantRecords, "tenant-records-size", c.TenantRecords.Bytes>>20, "maximum `MIB` of records per tenant; 0: unlimited")
 	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are answered with 503")
-	f.IntVar(&b.analyses, "analysis-memory", 0, "memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
-	f.DurationVar(&c.Grace, "analyze-grace", c.Grace, "grace period for which an analysis continues after its client disconnected, so that it can be resumed")
-	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20), "maximum size in `MIB` of the cache of parsed estates, within the unused part of --analysis-memory")
+	f.IntVar(&b.analyses, "analysis-memory", 0,
+		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
+	f.DurationVar(&c.Grace, "analyze-grace", c.Grace,
+		"grace period for which an analysis continues after its client disconnected, so that it can be resumed")
+	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20),
+		"maximum size in `MIB` of the cache of parsed estates, within the unused part of --analysis-memory")
 }
 
 // streamFlags defines the flags of the JetStream streams.
 func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
-	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync, "sync each tag to disk before acknowledging it, so that it survives a power failure; like --tag-memory, fixed when the bucket is created")
+	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync,
+		"sync each tag to disk before acknowledging it, so that it survives a power failure; like --tag-memory, fixed when the bucket is created")
 	c := &s.Copies
 	f.IntVar(&c.Replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
-	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit", "maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
+	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit",
+		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
 	f.StringVar(&c.Cluster, "placement-cluster", "", "place streams only in this NATS `CLUSTER`")
 }
 

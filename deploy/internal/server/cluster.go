@@ -55,7 +55,8 @@ func (c *cluster) start(data, listen string, guarded bus.ServerOption) (*bus.Ser
 // announce prints that the node has started and waits for the others.
 func (c *cluster) announce(out io.Writer, server *bus.Server, http string) {
 	if c.Name != "" {
-		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version, server.Node(), c.Name, http)
+		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version, server.Node(),
+			c.Name, http)
 	}
 }
 

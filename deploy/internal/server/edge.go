@@ -104,12 +104,14 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 
 // config returns the configuration of the edge. The caller closes its listener.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout, NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout,
+		NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
-	err = cmp.Or(flags.AtLeast("analyze-timeout", e.retryTimeout, time.Millisecond), flags.AtMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
+	err = cmp.Or(flags.AtLeast("analyze-timeout", e.retryTimeout, time.Millisecond),
+		flags.AtMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
 	err = cmp.Or(err, flags.AtLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
 	err = cmp.Or(err, flags.Paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {

@@ -37,7 +37,8 @@ type process struct {
 func (p *process) flags(f *pflag.FlagSet) {
 	f.TextVar(&p.level, "log-level", slog.LevelInfo, "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
 	f.StringVar(&p.format, "log-format", "text", "log `FORMAT`: text or json")
-	f.DurationVar(&p.drain, "drain", services.Defaults().Drain, "graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
+	f.DurationVar(&p.drain, "drain", services.Defaults().Drain,
+		"graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
 	p.observed.flags(f)
 }
 

@@ -69,9 +69,11 @@ the process immediately.`,
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "listen `ADDRESS` for NATS clients; empty: in-process connections only")
 	f.StringVar(&u.data, "data", "data", "data `DIRECTORY`; empty: in memory, lost when the process exits")
 	flags.Secret(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
-	f.StringVar(&u.security.Cert, "nats-tls-cert", "", "`FILE` with the PEM certificate of the NATS server, reloaded when it changes; empty: no TLS")
+	f.StringVar(&u.security.Cert, "nats-tls-cert", "",
+		"`FILE` with the PEM certificate of the NATS server, reloaded when it changes; empty: no TLS")
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
-	f.StringVar(&u.security.CA, "nats-tls-ca", "", "`FILE` with the CA certificates for mutual TLS between cluster nodes, read at startup; empty: routes without TLS")
+	f.StringVar(&u.security.CA, "nats-tls-ca", "",
+		"`FILE` with the CA certificates for mutual TLS between cluster nodes, read at startup; empty: routes without TLS")
 	u.cluster.flags(f)
 	u.backends.flags(f)
 	streamFlags(f, &u.backends.Config)
@@ -91,7 +93,8 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if u.nats != "" {
-		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "", "set --nats-secret-file, or --insecure to allow it"); err != nil {
+		if err := guard("nats-listen", u.nats, u.insecure || u.security.Secret != "",
+			"set --nats-secret-file, or --insecure to allow it"); err != nil {
 			return err
 		}
 	}
@@ -201,7 +204,8 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 // at once; otherwise found is nil and the edge starts when all services are ready.
 // The edge stops first, so that its requests in flight complete. One drain deadline,
 // which starts when either of them stops, applies to both.
-func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, found func(context.Context) error, ready func()) error {
+func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, found func(context.Context) error,
+	ready func()) error {
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))

@@ -41,7 +41,8 @@ func TestBreaker(t *testing.T) {
 		refused := func(when string) {
 			t.Helper()
 			for _, err := range []error{b.Do(t.Context(), func() error { t.Errorf("%s: called", when); return nil }), b.Err()} {
-				if !errors.Is(err, errAway) || errors.Is(err, errFailed) || !strings.Contains(err.Error(), "circuit breaker is open, the last failure was: status 503") {
+				if !errors.Is(err, errAway) || errors.Is(err, errFailed) ||
+					!strings.Contains(err.Error(), "circuit breaker is open, the last failure was: status 503") {
 					t.Errorf("%s: got %v, want %v and why", when, err, errAway)
 				}
 			}

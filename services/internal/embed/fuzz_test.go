@@ -17,10 +17,14 @@ import (
 // entries: the result is vectors of the model's dimensions, or a classified error.
 func FuzzVectors(f *testing.F) {
 	for _, seed := range [][4]string{
-		{`{"model_info":{"general.architecture":"bert","bert.context_length":512,"tokenizer.ggml.model":"bert"},"parameters":"num_ctx 12\n"}`, `{"models":[{"name":"m:latest","digest":"sha256:0123"}]}`, `{"embeddings":[[1,0.5],[0,-1]],"prompt_eval_count":-3}`, "\x00\x3c\x00\x38"},
-		{`{"model_info":{"general.architecture":7,"bert.context_length":1e300},"parameters":"num_ctx -5"}`, `{"models":[{"name":"m:latest"}]}`, `{"embeddings":[[1],[1,2]]}`, "\xff\xff\xff\xff"},
-		{`{"capabilities":["completion"]}`, `{"models":null}`, `{"embeddings":[[]]}`, ""}, {`{}`, `{"models":[{"name":"m"}]}`, `{"embeddings":[[1e39],[null]]}`, "\x00"},
-		{`null`, `{"models":[{"name":"m"}]}`, `{"embeddings":[null,null]}`, ""}, {`[`, `x`, `{"error":"unsupported value: NaN"}`, ""}, {"\xff", ``, ``, ``},
+		{`{"model_info":{"general.architecture":"bert","bert.context_length":512,"tokenizer.ggml.model":"bert"},"parameters":"num_ctx 12\n"}`,
+			`{"models":[{"name":"m:latest","digest":"sha256:0123"}]}`, `{"embeddings":[[1,0.5],[0,-1]],"prompt_eval_count":-3}`, "\x00\x3c\x00\x38"},
+		{`{"model_info":{"general.architecture":7,"bert.context_length":1e300},"parameters":"num_ctx -5"}`, `{"models":[{"name":"m:latest"}]}`,
+			`{"embeddings":[[1],[1,2]]}`, "\xff\xff\xff\xff"},
+		{`{"capabilities":["completion"]}`, `{"models":null}`, `{"embeddings":[[]]}`, ""},
+		{`{}`, `{"models":[{"name":"m"}]}`, `{"embeddings":[[1e39],[null]]}`, "\x00"},
+		{`null`, `{"models":[{"name":"m"}]}`, `{"embeddings":[null,null]}`, ""}, {`[`, `x`, `{"error":"unsupported value: NaN"}`, ""},
+		{"\xff", ``, ``, ``},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), []byte(seed[3]), 200)
 	}

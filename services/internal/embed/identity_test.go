@@ -67,7 +67,8 @@ func TestSpaceIdentifiesVectors(t *testing.T) {
 		e := open(t, serve(t, info), "all-minilm"+row.settings)
 		vectors(t, e, embed.Query, "red")
 		got := e.Space()
-		if other, ok := names[got.Name]; ok || !strings.HasPrefix(got.Name, "all-minilm:latest@"+row.digest[:12]+"+") || got.Dimensions != row.dimensions {
+		if other, ok := names[got.Name]; ok || !strings.HasPrefix(got.Name, "all-minilm:latest@"+row.digest[:12]+"+") ||
+			got.Dimensions != row.dimensions {
 			t.Errorf("%s: got %+v, as of %q", row.name, got, other)
 		}
 		names[got.Name] = row.name
@@ -178,7 +179,8 @@ func TestShortTimeouts(t *testing.T) {
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
 	for range 4 { // more than open the breaker
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, embed.ErrUnavailable) {
+		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, embed.ErrUnavailable) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 		}
 		cancel()

@@ -119,7 +119,8 @@ func TestCleaning(t *testing.T) {
 		{"control and zero-width characters go", "a\x00b\u200bc\ufeff\td\u00ade", "a bc de", "a bc de"},
 		{"joiners stay where they have a meaning", "क\u200dष 👩\u200d💻", "कष 👩💻", "क\u200dष 👩\u200d💻"},
 		{"broken encoding is no text", "a\xffb", "a b", "a b"},
-		{"endless words are broken", strings.Repeat("a", 250), strings.Repeat("a", 100) + " " + strings.Repeat("a", 100) + " " + strings.Repeat("a", 50), strings.Repeat("a", 250)},
+		{"endless words are broken", strings.Repeat("a", 250),
+			strings.Repeat("a", 100) + " " + strings.Repeat("a", 100) + " " + strings.Repeat("a", 50), strings.Repeat("a", 250)},
 		{"lines stay", " first\r\nsecond ", "first \nsecond", "first \nsecond"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -148,7 +149,8 @@ func TestLongTextsAreTruncated(t *testing.T) {
 		{"in a batch, of a window that is not told", 0, "", long, "indigo" + strings.Repeat(" word", 10)},
 		{"by itself, of a window that is told", 12, "", long, "indigo" + strings.Repeat(" word", 11)},
 		{"by itself, of a window that is set", 512, "stop x\nnum_ctx    12\n", long, "indigo" + strings.Repeat(" word", 11)},
-		{"one that fits is left alone", 12, "", strings.TrimSpace(strings.Repeat("letters ", 12)), strings.TrimSpace(strings.Repeat("letters ", 12))},
+		{"one that fits is left alone", 12, "", strings.TrimSpace(strings.Repeat("letters ", 12)),
+			strings.TrimSpace(strings.Repeat("letters ", 12))},
 		{"without spaces, at the letters", 2, "", strings.Repeat("ü", 40), strings.Repeat("ü", 17)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -196,7 +198,8 @@ func TestFailures(t *testing.T) {
 		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
 		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, those before it had 64"},
-		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRefused, `"a poisoned text"`},
+		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRefused,
+			`"a poisoned text"`},
 		{"a setting it does not know", status(400, "invalid option"), embed.ErrRefused, "invalid option"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -258,7 +261,8 @@ func TestTextThatBreaksTheModel(t *testing.T) {
 		}
 		vectors(t, e, embed.Document, "one", "two")
 		s.SetEmbedding(func([]string) ollamatest.Embedding { return broken })
-		if _, err := e.Embed(t.Context(), embed.Document, []string{"one"}); !errors.Is(err, embed.ErrUnavailable) || errors.Is(err, embed.ErrRefused) {
+		if _, err := e.Embed(t.Context(), embed.Document, []string{"one"}); !errors.Is(err, embed.ErrUnavailable) ||
+			errors.Is(err, embed.ErrRefused) {
 			t.Errorf("%s on every text: got %v, want %v", name, err, embed.ErrUnavailable)
 		}
 	}

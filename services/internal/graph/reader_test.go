@@ -139,9 +139,11 @@ func TestTemplate(t *testing.T) {
 		{"the tenant's of that id",
 			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "acme", "b", `{}`}}, "acme/b@template_id"},
 		{"one that names the skill, where the named is not there",
-			[][4]string{{sk, "", "net.x", `{"template_id":"gone"}`}, {te, "", "b", `{"skill_ids":["net.x"]}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}}, "/a@skill_ids"},
+			[][4]string{{sk, "", "net.x", `{"template_id":"gone"}`}, {te, "", "b", `{"skill_ids":["net.x"]}`},
+				{te, "", "a", `{"skill_ids":["net.x"]}`}}, "/a@skill_ids"},
 		{"the tenant's of those",
-			[][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}, {te, "acme", "b", `{"skill_ids":["net.x"]}`}}, "acme/b@skill_ids"},
+			[][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`},
+				{te, "acme", "b", `{"skill_ids":["net.x"]}`}}, "acme/b@skill_ids"},
 		{"none", [][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{}`}}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -40,7 +40,8 @@ func TestRealMigration(t *testing.T) {
 		}
 		wantStatus(t, next, false, 1)
 		wantFound(t, next, index.TextOnly)
-		if got, err := next.Search(t.Context(), index.Query{Kind: "skill", Text: "espresso", TopK: 1}); err != nil || got.Degraded != index.TextOnly {
+		if got, err := next.Search(t.Context(), index.Query{Kind: "skill", Text: "espresso", TopK: 1}); err != nil ||
+			got.Degraded != index.TextOnly {
 			t.Errorf("search for no word that is there: got %+v, %v, want it to be %s", got, err, index.TextOnly)
 		}
 		alone := coffee

@@ -40,7 +40,8 @@ func tableOf(fields []string) string {
 		read = append(read, fmt.Sprintf("%s AS t%d, %s AS v%d", typeOf(t), i, v, i))
 		named = append(named, fmt.Sprintf("t%d, v%d, %s AS l%d", i, i, labelOf(i), i))
 	}
-	return "CREATE TABLE rec AS WITH raw AS MATERIALIZED (SELECT " + strings.Join(read, ", ") + " FROM el) SELECT " + strings.Join(named, ", ") + " FROM raw"
+	return "CREATE TABLE rec AS WITH raw AS MATERIALIZED (SELECT " + strings.Join(read, ", ") + " FROM el) SELECT " + strings.Join(named,
+		", ") + " FROM raw"
 }
 
 // at returns the index of a field.

@@ -14,8 +14,10 @@ import (
 
 // Hostile are values that are more than text where they are not escaped.
 var Hostile = []string{
-	"<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil/)", "| a |", "*b*", "`c`", "x\n# heading", "- item", "# heading",
-	"> quote", "1. item", "~~~", "---", "a\n\n<script>alert(1)</script>", "https://evil.example/", "&lt;b>", `\`, "_em_", "[r]: http://evil/", "\x1b[31mred",
+	"<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil/)", "| a |", "*b*", "`c`", "x\n# heading",
+	"- item", "# heading",
+	"> quote", "1. item", "~~~", "---", "a\n\n<script>alert(1)</script>", "https://evil.example/", "&lt;b>", `\`, "_em_",
+	"[r]: http://evil/", "\x1b[31mred",
 }
 
 var renderer = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))

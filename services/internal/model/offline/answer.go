@@ -115,7 +115,8 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
 	case p.intent == overview:
 		return sayOverview(arrays, results)
 	case p.intent == fields:
-		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2), strings.Join(escapeAll(results[0].Fields), ", "), results[0].Count)
+		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2),
+			strings.Join(escapeAll(results[0].Fields), ", "), results[0].Count)
 	}
 	return strings.Join(append([]string{p.say(results[1], results[len(results)-1])}, p.notes...), "\n")
 }
@@ -130,7 +131,8 @@ func (p plan) say(r, goals result) string {
 	case p.intent == metric && p.group == nil:
 		return fmt.Sprintf("%v: the %s of %s over the %s.", total, metricNames[p.metric], p.measure.name(), p.records(2))
 	case p.intent == metric:
-		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:\n- %s", metricNames[p.metric], p.measure.name(), p.records(2), total, p.group.name(), enumerate(lines, "\n- ", longList, r.GroupCount))
+		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:\n- %s", metricNames[p.metric], p.measure.name(), p.records(2), total,
+			p.group.name(), enumerate(lines, "\n- ", longList, r.GroupCount))
 	case p.intent == compare:
 		return p.sayCompare(r)
 	case p.intent == distinct:
@@ -243,7 +245,8 @@ func (p plan) sayCompare(r result) string {
 	if best.n == next.n {
 		return fmt.Sprintf("Both the same: %s and %s have %v %s each.", best.name(), next.name(), best.n, p.records(2))
 	}
-	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.name(), best.n, p.records(2), inline(lines[1:], longList), best.n-next.n)
+	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.name(), best.n, p.records(2), inline(lines[1:], longList),
+		best.n-next.n)
 }
 
 // sayOverview reports for each array the number of records and a breakdown.

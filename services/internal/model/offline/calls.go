@@ -49,7 +49,8 @@ func (p plan) calls(arrays []*array) (out []call) {
 // apart reports whether the goals need a separate call, because groups cannot express
 // them or may be too many.
 func (p plan) apart() bool {
-	return p.intent != compare && len(p.goals) > 0 && (len(p.goals) > 1 || p.goals[0].labels == nil || p.goals[0].field.column().Distinct > maxGroups)
+	return p.intent != compare && len(p.goals) > 0 && (len(p.goals) > 1 || p.goals[0].labels == nil ||
+		p.goals[0].field.column().Distinct > maxGroups)
 }
 
 // stats returns the call for the plan's records or, with goals, for those that meet the

@@ -100,7 +100,8 @@ func (m match) speaksFor() bool {
 
 // had reports whether a word such as "have" or "with" precedes the field.
 func (r reading) had(m match) bool {
-	i, _ := find(r.q[:m.start()], max(0, m.start()-5), "have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any")
+	i, _ := find(r.q[:m.start()], max(0, m.start()-5),
+		"have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any")
 	return i >= 0
 }
 
@@ -108,7 +109,8 @@ func (r reading) had(m match) bool {
 // has false, missing.
 func (m match) flagged(want bool) cond {
 	f := m.field
-	if !want && f.filled() < f.column().Records && !slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "false" }) {
+	if !want && f.filled() < f.column().Records && !slices.ContainsFunc(f.column().Values,
+		func(v estate.Value) bool { return v.Text == "false" }) {
 		return m.present(false)
 	}
 	label := fmt.Sprint(want)
@@ -153,7 +155,8 @@ func (m match) equal() cond {
 		c.filter = json.RawMessage(`{"ne":` + string(c.filter) + `}`)
 	}
 	if c.shown {
-		c.filter = in(slices.DeleteFunc(slices.Clone(m.field.column().Values), func(v estate.Value) bool { return slices.Contains(c.labels, v.Text) }))
+		c.filter = in(slices.DeleteFunc(slices.Clone(m.field.column().Values),
+			func(v estate.Value) bool { return slices.Contains(c.labels, v.Text) }))
 	}
 	c.phrase = m.field.name() + than + enumerate(escapeAll(c.labels), " or ", 8, len(c.labels))
 	return c
@@ -173,7 +176,8 @@ func in(values []estate.Value) json.RawMessage {
 
 // inList selects records whose list has the value or, if denied, lacks it.
 func (m match) inList() cond {
-	c := cond{match: m, phrase: markdown.Escape(m.values[0].Text) + " in " + m.field.name(), filter: json.RawMessage(`{"contains":` + string(m.values[0].JSON()) + `}`)}
+	c := cond{match: m, phrase: markdown.Escape(m.values[0].Text) + " in " + m.field.name(),
+		filter: json.RawMessage(`{"contains":` + string(m.values[0].JSON()) + `}`)}
 	if m.denied {
 		c.filter, c.inverse, c.shown, c.phrase = nil, c.filter, true, "no "+c.phrase
 	}
@@ -193,7 +197,8 @@ func (m match) within() cond {
 		phrases = append(phrases, signs[l.op]+l.to)
 		filters = append(filters, fmt.Sprintf("%q:%s", l.op, to))
 	}
-	c := cond{match: m, filter: json.RawMessage("{" + strings.Join(filters, ",") + "}"), phrase: m.field.name() + strings.Join(phrases, " and")}
+	c := cond{match: m, filter: json.RawMessage("{" + strings.Join(filters, ",") + "}"),
+		phrase: m.field.name() + strings.Join(phrases, " and")}
 	if to, ok := strings.CutPrefix(filters[0], `"eq":`); ok {
 		c.filter = json.RawMessage(to)
 	}

@@ -74,7 +74,8 @@ func (f *field) numeric() bool        { return f.has("number") }
 
 // sums reports whether the field's numbers can be added, unlike those of an id.
 func (f *field) sums() bool {
-	return f.numeric() && !slices.ContainsFunc(parts(f.path), func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
+	return f.numeric() && !slices.ContainsFunc(parts(f.path),
+		func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
 }
 
 // flag reports whether all values are booleans.

@@ -81,12 +81,14 @@ func (r reading) describes(i int) bool {
 	if k < len(r.q) && r.q[k].at == w.at && r.by[k] >= 0 {
 		return false // a part of a word: "part-time"
 	}
-	for k < len(r.q) && !r.q[k].brk && (fillers[r.q[k].low] && r.by[k] < 0 || platforms[w.low] && platforms[r.q[k].low] || oneOf(r.q[k].low, "a|an|any|the|no")) {
+	for k < len(r.q) && !r.q[k].brk && (fillers[r.q[k].low] && r.by[k] < 0 || platforms[w.low] && platforms[r.q[k].low] ||
+		oneOf(r.q[k].low, "a|an|any|the|no")) {
 		k++
 	}
 	_, field := r.at(k, asField)
 	field = field && (!r.focus.has(i) || r.names(r.focus))
-	return field && !r.q[k].brk && !w.ident && w.low == w.text && !narrows(w.low) || platforms[w.low] && k < len(r.q) && (r.by[k] >= 0 || k > i+1)
+	return field && !r.q[k].brk && !w.ident && w.low == w.text && !narrows(w.low) || platforms[w.low] && k < len(r.q) &&
+		(r.by[k] >= 0 || k > i+1)
 }
 
 // names reports whether the phrase denotes records of the array.
@@ -102,7 +104,8 @@ func (r reading) names(of span) bool {
 // narrows reports whether a word before a noun restricts its state, by itself or by its
 // ending. Such a word cannot be ignored.
 func narrows(low string) bool {
-	return adjectives[low] || slices.ContainsFunc([]string{"ed", "ing", "able", "ible", "less"}, func(e string) bool { return strings.HasSuffix(low, e) })
+	return adjectives[low] || slices.ContainsFunc([]string{"ed", "ing", "able", "ible", "less"},
+		func(e string) bool { return strings.HasSuffix(low, e) })
 }
 
 // renamed reports whether a parenthesis after the word gives its meaning.

@@ -29,10 +29,11 @@ func planTurn(asked []string, arrays []*array, seen string) plan {
 // refersBack reports whether q starts like a follow-up.
 func refersBack(q []word) bool {
 	how, _ := find(q, 0, "how many")
-	return (how < 0 || len(q) < 6) && slices.ContainsFunc([]string{"and|only", "what|how about", "same for", "of those|these|them"}, func(p string) bool {
-		i, _ := find(q, 0, p)
-		return i == 0
-	})
+	return (how < 0 || len(q) < 6) && slices.ContainsFunc([]string{"and|only", "what|how about", "same for", "of those|these|them"},
+		func(p string) bool {
+			i, _ := find(q, 0, p)
+			return i == 0
+		})
 }
 
 // amend replaces the plan's conditions on the fields that q names. It returns false if q

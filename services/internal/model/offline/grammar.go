@@ -65,7 +65,8 @@ func parse(q []word) *shape {
 	s.denials()
 	s.groups()
 	switch {
-	case s.asks(fields, "field|fields|column|columns|attribute|attributes|schema", "what information|details|info", "what is known about|on|of"):
+	case s.asks(fields, "field|fields|column|columns|attribute|attributes|schema", "what information|details|info",
+		"what is known about|on|of"):
 	case s.asks(overview, "overview|summary|summarise|summarize|describe", "what arrays|collections|tables"):
 	case s.begins("what|which") && !slices.ContainsFunc(q, word.content):
 		s.intent = overview
@@ -171,7 +172,8 @@ func (s *shape) denials() {
 		ends := w.brk || s.is(i, "and|but|that|which") || said && s.is(i, "in|at|on|of|from")
 		on = on && !ends && !s.consumed[i]
 		s.neg[i], said = on, on && (said || w.content() && !verbs[w.low])
-		if s.is(i, denials) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") || w.low == "of" && s.is(i-1, "out") {
+		if s.is(i, denials) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") ||
+			w.low == "of" && s.is(i-1, "out") {
 			on, said = !s.consumed[i], false
 		}
 	}

@@ -17,7 +17,8 @@ func hostile(t *testing.T) *estate.Estate {
 	type record = map[string]any
 	var hosts []record
 	for i, v := range markdowntest.Hostile {
-		hosts = append(hosts, record{"name": v, "site": v, "role": "db", "tags": []string{v}, "rack<b>x</b>": "r1", "load *x*": i, "zone": "<i>north</i>"})
+		hosts = append(hosts, record{"name": v, "site": v, "role": "db", "tags": []string{v}, "rack<b>x</b>": "r1", "load *x*": i,
+			"zone": "<i>north</i>"})
 	}
 	text, err := json.Marshal(record{"hosts": hosts, "disks <u>[x](http://evil/)</u>": []record{{"size": 1}}})
 	if err != nil {

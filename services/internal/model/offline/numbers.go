@@ -14,7 +14,8 @@ type limit struct{ op, to string } // op as in a filter, or eq
 
 var comparisons = []struct{ words, op string }{
 	{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"or more", "gte"}, {"or fewer|less", "lte"},
-	{"more|greater|larger|bigger|higher|longer|older|heavier|taller|wider|faster than", "gt"}, {"fewer|less|lower|smaller|shorter|younger|lighter|slower|cheaper than", "lt"},
+	{"more|greater|larger|bigger|higher|longer|older|heavier|taller|wider|faster than", "gt"},
+	{"fewer|less|lower|smaller|shorter|younger|lighter|slower|cheaper than", "lt"},
 	{"over|above|exceeding", "gt"}, {"under|below", "lt"},
 }
 

@@ -97,7 +97,8 @@ func (r *reading) take(m match) {
 		if r.by[i] < 0 {
 			continue
 		}
-		if o := r.matches[r.by[i]]; m.role == asField && m.plain && m.whole >= 0.4 && m.field.numeric() && o.field != m.field && len(o.pos) == len(m.pos) {
+		if o := r.matches[r.by[i]]; m.role == asField && m.plain && m.whole >= 0.4 && m.field.numeric() && o.field != m.field &&
+			len(o.pos) == len(m.pos) {
 			r.rivals = append(r.rivals, m)
 		}
 		return

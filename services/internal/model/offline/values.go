@@ -166,7 +166,8 @@ func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[int]*ma
 		}
 		for _, r := range runs {
 			i := r[0]
-			if len(words) > 3 || r[1] > i+1 || q[i].stop || fillers[q[i].low] || q[i].digits() != "" || len(q[i].low) < 2 || platforms[q[i].low] && strings.Contains(v.Text, " ") {
+			if len(words) > 3 || r[1] > i+1 || q[i].stop || fillers[q[i].low] || q[i].digits() != "" || len(q[i].low) < 2 ||
+				platforms[q[i].low] && strings.Contains(v.Text, " ") {
 				continue
 			}
 			if partly[i] == nil {

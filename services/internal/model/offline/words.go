@@ -29,7 +29,8 @@ func (s span) empty() bool    { return s[0] >= s[1] }
 
 // shortened expands abbreviations and merges compound terms.
 var shortened = strings.NewReplacer(
-	"’", "'", "n't", " not", "'s ", " ", "'re ", " are ", "=", " = ", "%", " percent", "i.e.", "ie", "e.g.", "ie", "operating systems", "os", "operating system", "os",
+	"’", "'", "n't", " not", "'s ", " ", "'re ", " are ", "=", " = ", "%", " percent", "i.e.", "ie", "e.g.", "ie", "operating systems", "os",
+	"operating system", "os",
 	"data center", "datacenter", "virtual machine", "vm", "backed up", "backup", "IP address", "ip", "who hosts", "who provider",
 )
 

@@ -27,7 +27,8 @@ func TestFind(t *testing.T) {
 	}{
 		{"no models", nil, ""},
 		{"no suitable model", []ollamatest.Info{embedder, noTools, cloud}, ""},
-		{"the largest of up to 10 GiB", []ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), noTools, cloud}, "b:8b"},
+		{"the largest of up to 10 GiB", []ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), noTools,
+			cloud}, "b:8b"},
 		{"the smallest of larger ones", []ollamatest.Info{info("c:70b", 40*gib), info("d:32b", 20*gib)}, "d:32b"},
 		{"the first by name of equal sizes", []ollamatest.Info{info("b:1b", gib), info("a:1b", gib)}, "a:1b"},
 	} {

@@ -112,7 +112,8 @@ func TestCheck(t *testing.T) {
 	}{
 		{"a model that chats with tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat, tools}}, ""},
 		{"a model without tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat}}, "cannot chat with tools"},
-		{"a model for embeddings", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{types.CapabilityEmbedding}}, "cannot chat with tools"},
+		{"a model for embeddings", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{types.CapabilityEmbedding}},
+			"cannot chat with tools"},
 		{"no such model", ollamatest.Info{Name: "other:latest"}, "not found"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

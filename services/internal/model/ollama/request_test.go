@@ -37,7 +37,8 @@ func TestRequest(t *testing.T) {
 		{Role: model.Assistant, Text: "Hello."},
 	}, c.Messages...)
 	c.Messages = append(c.Messages,
-		model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "c1", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers"}`)}}},
+		model.Message{Role: model.Assistant, Calls: []model.Call{{ID: "c1", Name: "inspect_schema",
+			Input: json.RawMessage(`{"data_key":"servers"}`)}}},
 		model.Message{Role: model.ToolRole, CallID: "c1", Tool: "inspect_schema", Result: json.RawMessage(`{"count":4}`)})
 	want := `{
 		"model": "scripted:latest",

@@ -45,7 +45,8 @@ func TestRequest(t *testing.T) {
 	srv := openaitest.New(t, modeltest.Say("Four."))
 	c := modeltest.Question()
 	c.Messages = append(c.Messages,
-		model.Message{Role: model.Assistant, Text: "I look.", Calls: []model.Call{{ID: "c1", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers"}`)}}},
+		model.Message{Role: model.Assistant, Text: "I look.",
+			Calls: []model.Call{{ID: "c1", Name: "inspect_schema", Input: json.RawMessage(`{"data_key":"servers"}`)}}},
 		model.Message{Role: model.ToolRole, CallID: "c1", Tool: "inspect_schema", Result: json.RawMessage(`{"count":4}`)})
 	if _, err := modeltest.Collect(t.Context(), open(t, srv.URL()), c); err != nil {
 		t.Fatal(err)
@@ -120,7 +121,8 @@ func TestWindow(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]int{
 		`"max_model_len":4096`: 4096, `"max_context_length":4097`: 4097, `"context_window":4098`: 4098, `"context_length":4099`: 4099,
-		`"meta":{"n_ctx_train":40960}`: 40960, `"meta":{"n_ctx":8192,"n_ctx_train":40960}`: 8192, `"owned_by":"me"`: 0, `"context_length":"many"`: 0,
+		`"meta":{"n_ctx_train":40960}`: 40960, `"meta":{"n_ctx":8192,"n_ctx_train":40960}`: 8192, `"owned_by":"me"`: 0,
+		`"context_length":"many"`: 0,
 	} {
 		srv := openaitest.New(t)
 		srv.SetModels(`{"id":"` + openaitest.Model + `",` + row + `}`)
@@ -159,10 +161,12 @@ func TestStreamDialects(t *testing.T) {
 	for name, row := range map[string]struct{ stream, want string }{
 		"content of an unexpected type is skipped": {`data: {"choices":[{"delta":{"content":[{"type":"thinking"}]}}]}` + "\n\n" +
 			`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"a null error is not an error":  {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"lines end with CRLF":           {strings.ReplaceAll(`data: {"choices":[{"delta":{"content":"Four."}}]}`+"\n\n"+finish, "\n", "\r\n"), "Four."},
-		"comments are skipped":          {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"chunks after DONE are ignored": {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish + "data: [DONE]\n\ndata: {\n\n", "Four."},
+		"a null error is not an error": {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"lines end with CRLF": {strings.ReplaceAll(`data: {"choices":[{"delta":{"content":"Four."}}]}`+"\n\n"+finish, "\n",
+			"\r\n"), "Four."},
+		"comments are skipped": {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"chunks after DONE are ignored": {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish + "data: [DONE]\n\ndata: {\n\n",
+			"Four."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,8 +185,9 @@ func TestStatusErrors(t *testing.T) {
 		body, want string
 		is         error
 	}{
-		"a JSON error":              {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
-		"a code names the reason":   {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, "too many tokens", model.ErrTooLong},
+		"a JSON error": {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
+		"a code names the reason": {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, "too many tokens",
+			model.ErrTooLong},
 		"an error that is a string": {503, `{"error":"loading"}`, `status 503: {"error":"loading"}`, model.ErrUnavailable},
 		"a body that is not JSON":   {502, "<h1>Bad Gateway</h1>", "status 502: <h1>Bad Gateway</h1>", model.ErrUnavailable},
 		"no body":                   {401, "", "status 401: Unauthorized", model.ErrUnavailable},

@@ -40,7 +40,8 @@ func TestRealEndpoint(t *testing.T) {
 		}
 		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: got.Text, Calls: got.Calls})
 		for _, call := range got.Calls {
-			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: []byte(`{"groups":{},"total":91.5}`)})
+			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name,
+				Result: []byte(`{"groups":{},"total":91.5}`)})
 		}
 	}
 	t.Error("no answer after 5 turns")
