@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -20,10 +21,11 @@ import (
 // disconnected, calls fail at once with schemas.ErrUnavailable. It may be used
 // concurrently.
 type Conn struct {
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	inbox inbox
-	reads *Conn // nil: this connection
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	inbox    inbox
+	outbound *admission.Pool // bytes of unconfirmed large messages
+	reads    *Conn           // nil: this connection
 
 	mu            sync.Mutex
 	connection    context.Context // canceled on disconnect; a new one per connection
@@ -47,7 +49,7 @@ func Open(url, name string, options ...Option) (*Conn, error) {
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{})}
+	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes)}
 	c.inbox.budget.Store(retryBurst * retryRatio)
 	options := append([]nats.Option{
 		nats.Name(name),

@@ -62,7 +62,11 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 			}
 		})
 	}
-	l.request = s.message(ctx, body, int(c.nc.MaxPayload()-headerRoom))
+	most := int(c.nc.MaxPayload() - headerRoom)
+	if l.replay != nil {
+		most = min(most, maxInline)
+	}
+	l.request = s.message(ctx, body, most)
 	l.request.Reply = reply
 	if l.request.Data == nil {
 		l.body = body
@@ -282,12 +286,12 @@ func (l *listener) accepted(control string) error {
 	return l.upload()
 }
 
-// upload sends the body in chunks to the worker's control subject.
+// upload sends the body to the worker's control subject, one chunk after the other.
 func (l *listener) upload() error {
 	size := int(min(chunkSize, l.conn.nc.MaxPayload()-headerRoom))
 	for len(l.body) > 0 {
 		n := min(size, len(l.body))
-		if err := l.conn.nc.Publish(l.control, l.body[:n]); err != nil {
+		if err := l.conn.sendChunk(l.ctx, l.control, l.body[:n]); err != nil {
 			return transportError(l.subject, err)
 		}
 		l.body = l.body[n:]

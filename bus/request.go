@@ -108,6 +108,11 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 	defer c.inbox.forget(reply)
 	request.Reply = reply
 	request.Header.Set(HeaderHeartbeat, "1")
+	received, err := c.reserve(ctx, len(request.Data))
+	if err != nil {
+		return nil, err
+	}
+	defer received()
 	if err := c.nc.PublishMsg(request); err != nil {
 		return nil, err
 	}
@@ -129,6 +134,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 		case msg := <-msgs:
 			switch {
 			case isHeartbeat(msg):
+				received()
 				missed = 0
 				timeout.Reset(heartbeatTimeout)
 				continue

@@ -18,6 +18,10 @@ import (
 // 8 MB; a record of 1 MiB and a page of them fit.
 const maxPayload = 8 << 20
 
+// maxPending is the max_pending of the embedded server. In-process connections carry the
+// replies of all workers, of up to maxPayload each; see outboundBytes for requests.
+const maxPending = 256 << 20
+
 // Server is a NATS server with JetStream in this process.
 type Server struct {
 	ns      *server.Server
@@ -92,6 +96,7 @@ func serverOptions(dir, listen string) (*server.Options, error) {
 		NoSigs:     true,
 		NoLog:      true,
 		DontListen: listen == "",
+		MaxPending: maxPending,
 	}
 	if listen == "" {
 		return o, nil

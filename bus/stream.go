@@ -37,7 +37,10 @@ const (
 	// stallTimeout is how long a worker waits for a client that does not read.
 	stallTimeout = 10 * time.Second
 	// chunkSize is the size of an upload's messages in bytes.
-	chunkSize = 1 << 20
+	chunkSize = 512 << 10
+	// maxInline is the largest body that goes with the request of a run, in bytes. A larger
+	// one is sent when a worker has admitted the request.
+	maxInline = 256 << 10
 )
 
 // Stream is a subject that answers each Req with events, the last of type done. Any

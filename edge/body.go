@@ -39,9 +39,10 @@ const (
 	defaultBodyMemory = 512 << 20
 )
 
-var errBodyMemory = schemas.ErrUnavailable.Because("the memory for request bodies (--body-memory) is in use")
+var errBodyMemory = schemas.ErrUnavailable.Because("the memory for the bodies of requests and responses (--body-memory) is in use")
 
-// requestBody is the body of one request and its share of the memory for bodies.
+// requestBody is the body of one request, and the share of the memory for bodies that it
+// and the response hold.
 type requestBody struct {
 	consumed bool   // the body was received or discarded
 	lingers  bool   // the connection is closed after the answer, with the body unread
@@ -61,7 +62,6 @@ func (x *exchange) body(limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	x.tenant = bus.ShareKey(x.by, nil)
 	if size > 0 && !x.acquireBody(size) {
 		return nil, errBodyMemory
 	}
@@ -138,6 +138,7 @@ func tooLarge(limit int) error {
 // acquireBody takes n bytes of the memory for bodies and reports whether they
 // were available.
 func (x *exchange) acquireBody(n int64) bool {
+	x.tenant = bus.ShareKey(x.by, nil)
 	if !x.edge.bodies.Acquire(x.tenant, n) {
 		return false
 	}
@@ -145,7 +146,7 @@ func (x *exchange) acquireBody(n int64) bool {
 	return true
 }
 
-// releaseBody returns the memory of the body, which must not be used afterwards.
+// releaseBody returns the memory of the bodies, which must not be used afterwards.
 func (x *exchange) releaseBody() {
 	if x.held > 0 {
 		x.edge.bodies.Release(x.tenant, x.held)

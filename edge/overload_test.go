@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"cairn/bus"
 	"cairn/bus/overload"
 	"cairn/edge"
@@ -82,4 +84,67 @@ func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 		})
 	}
 	clients.Wait()
+}
+
+// large serves tags with size bytes each.
+func large(t *testing.T, f *front, size int) {
+	t.Helper()
+	must(t, bus.ReadTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		value := jsontext.Value(`"` + strings.Repeat("x", size) + `"`)
+		return schemas.TagFound{Tags: schemas.Tag{Tags: map[string]jsontext.Value{"x": value}}}, nil
+	}))
+}
+
+// TestUnreadResponsesHoldNoSlot has a client that does not read a response larger than
+// the buffers of its connection.
+func TestUnreadResponsesHoldNoSlot(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
+	large(t, f, 7<<20)
+	f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
+	soon(t, "another request is answered", 10*time.Second, func() bool {
+		return f.ask(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
+	})
+}
+
+// TestResponsesCountAgainstTheMemoryForBodies keeps a response unread.
+func TestResponsesCountAgainstTheMemoryForBodies(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.BodyMemory = 10 << 20 })
+	large(t, f, 7<<20)
+	unread := f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
+	soon(t, "a response beyond the memory is refused", 10*time.Second, func() bool {
+		a := f.ask(t, http.MethodGet, "/tags/a", nil)
+		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, "--body-memory")
+	})
+	must(t, unread.Close())
+	soon(t, "the memory of the unread response is free again", 10*time.Second, func() bool {
+		return f.ask(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
+	})
+}
+
+// TestDisconnectedClientsHoldTheirSlot has a worker that is still busy with the request of
+// a client that has disconnected.
+func TestDisconnectedClientsHoldTheirSlot(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
+	received, release := make(chan struct{}), make(chan struct{})
+	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
+		received <- struct{}{}
+		<-release
+		return schemas.Nothing{}, nil
+	}))
+	large(t, f, 1)
+	client := f.unfinished(t, "DELETE /tags/a HTTP/1.1", 0, "")
+	<-received
+	must(t, client.Close())
+	for range 20 { // the edge notices the disconnect meanwhile
+		if a := f.ask(t, http.MethodGet, "/tags/a", nil); a.status != http.StatusServiceUnavailable {
+			t.Fatalf("while the worker is busy: got %d %s, want 503", a.status, a.body)
+		}
+	}
+	close(release)
+	soon(t, "another request is answered", 10*time.Second, func() bool {
+		return f.ask(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
+	})
 }

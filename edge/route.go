@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -134,23 +136,32 @@ func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return action{needs: e.Permission, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
 }
 
-// relay sends the request to e and responds with the reply. It takes the slot here,
-// after the body has arrived, so that slow clients hold none.
+// relay sends the request to e and responds with the reply. It holds a slot from when
+// the body has arrived until the worker has replied, so that slow clients hold none, and
+// clients that disconnect hold theirs while the worker runs. The reply counts against the
+// memory for bodies until the client has received it.
 func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) error {
 	slot, err := x.start()
 	if err != nil {
 		return err
 	}
 	defer slot.Close()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.ctx))
+	defer cancel()
+	defer context.AfterFunc(x.edge.stopping, cancel)()
 	var reply bus.Reply
 	err = slot.IdleAfter(x.ctx, idleDelay, func() (err error) {
-		reply, err = e.Forward(x.ctx, x.edge.conn, body)
+		reply, err = e.Forward(ctx, x.edge.conn, body)
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(x.ctx.Err(), err); err != nil {
 		return err
 	}
+	slot.Close()
 	x.edge.sawRevision(reply.Revision)
+	if !x.acquireBody(int64(len(reply.Body))) {
+		return errBodyMemory
+	}
 	x.reply(reply)
 	return nil
 }
