@@ -99,7 +99,7 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
 	f.DurationVar(&e.retryTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
-	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of request bodies in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
+	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 
 // config returns the configuration of the edge. The caller closes its listener.
