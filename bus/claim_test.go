@@ -14,11 +14,9 @@ func TestUnclaimedRun(t *testing.T) {
 	t.Parallel()
 	conn, nc := listening(t)
 	silent(t, nc, bus.Analyze.Subject, 0)
-	began := time.Now()
 	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
-		if took := time.Since(began); !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) ||
-			took > 5*time.Second {
-			t.Errorf("%v after %v", err, took)
+		if !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) {
+			t.Errorf("got %v, want %v", err, bus.ErrUnclaimed)
 		}
 	}
 }

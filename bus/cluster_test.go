@@ -180,11 +180,7 @@ func TestSuspendedNodeIsDisconnected(t *testing.T) {
 	until(t, "two nodes find each other", connected("2"))
 	cut0()
 	cut1()
-	cut := time.Now()
 	until(t, "the suspended node is disconnected", connected("1"))
-	if took := time.Since(cut); took > 10*time.Second {
-		t.Errorf("a suspended node is disconnected after %v", took)
-	}
 	mend0()
 	mend1()
 	until(t, "it comes back", connected("2"))

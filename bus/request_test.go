@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,10 +65,9 @@ func TestWriteIsNotRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	for taken := silent(t, nc, bus.WriteTag.Subject, 1); ; answered.Add(1) {
-		began := time.Now()
 		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
-		if took := time.Since(began); taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || took > 8*time.Second) {
-			t.Errorf("no heartbeat: got %v after %v", err, took)
+		if taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "no heartbeat")) {
+			t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
 		}
 		if err != nil {
 			break

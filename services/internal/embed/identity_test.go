@@ -210,14 +210,14 @@ func TestCircuitBreaker(t *testing.T) {
 	for range 3 {
 		_ = fail()
 	}
-	asked, began := len(s.Embeds()), time.Now()
+	requests := len(s.Embeds())
 	for range 100 {
 		if err := fail(); !strings.Contains(err.Error(), "circuit breaker is open, the last failure was: ") {
 			t.Fatalf("got %v, want why the breaker is open", err)
 		}
 	}
-	if more, took := len(s.Embeds())-asked, time.Since(began); more > 0 || took > time.Second {
-		t.Errorf("100 queries cost %d requests and %v, want nothing", more, took)
+	if more := len(s.Embeds()) - requests; more > 0 {
+		t.Errorf("100 queries sent %d requests, want none", more)
 	}
 	if err := e.Check(t.Context()); !errors.Is(err, embed.ErrUnavailable) {
 		t.Errorf("check: got %v, want why queries fail", err)
