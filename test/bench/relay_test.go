@@ -81,6 +81,9 @@ func (r relay) round(b *testing.B, streams int) figures {
 		b.Fatalf("%s, %d streams: %s", r.name, streams, fault)
 	}
 	delays := steady(heard)
+	if len(delays) == 0 {
+		b.Fatalf("%s: the %d streams were never open at the same time; the machine is too busy", r.name, streams)
+	}
 	return figures{
 		p50: delays[len(delays)/2].Seconds() * 1000, p99: delays[len(delays)*99/100].Seconds() * 1000,
 		work:   worked / float64(streams*spoken),
