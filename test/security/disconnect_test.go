@@ -47,7 +47,7 @@ func TestDisconnectFlood(t *testing.T) {
 	defer sync.OnceFunc(func() { close(stop) })()
 	for n := range 40 {
 		body := fmt.Sprintf(`{"tool_data":{"tool_id":"a.b.c%d","tenant_id":"globex"}}`, n)
-		if status, answer := quiet.status(t, http.MethodPost, "/register/tool", body); status != http.StatusOK {
+		if status, answer := quiet.post(t, "/register/tool", body); status != http.StatusOK {
 			t.Errorf("request %d of another tenant: %d %s, want 200", n, status, answer)
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -75,10 +75,10 @@ func (c caller) do(t *testing.T, method, path, body string) *http.Response {
 	return res
 }
 
-// status returns the status and the body of the whole response.
-func (c caller) status(t *testing.T, method, path, body string) (int, string) {
+// post returns the status and the body of the whole response.
+func (c caller) post(t *testing.T, path, body string) (int, string) {
 	t.Helper()
-	res := c.do(t, method, path, body)
+	res := c.do(t, http.MethodPost, path, body)
 	defer func() { _ = res.Body.Close() }()
 	text, _ := io.ReadAll(res.Body)
 	return res.StatusCode, string(text)
@@ -128,7 +128,7 @@ func TestHangingUpDoesNotBypassTheStreamLimit(t *testing.T) {
 	}
 	release()
 	for end := time.Now().Add(deadline); ; {
-		status, text := c.status(t, "POST", "/api/v1/analyze", heldQuestion)
+		status, text := c.post(t, "/api/v1/analyze", heldQuestion)
 		if status == http.StatusOK {
 			break
 		}
@@ -190,7 +190,7 @@ func TestTenantThatHoldsSlotsDoesNotBlockOthers(t *testing.T) {
 	defer sending.Wait()
 	for i := range 10 * slots {
 		sending.Go(func() {
-			status, _ := noisy.status(t, "POST", "/resolve/skill", fmt.Sprintf(`{"query":"slow search %d"}`, i))
+			status, _ := noisy.post(t, "/resolve/skill", fmt.Sprintf(`{"query":"slow search %d"}`, i))
 			statuses <- status
 		})
 	}
@@ -203,7 +203,7 @@ func TestTenantThatHoldsSlotsDoesNotBlockOthers(t *testing.T) {
 		t.Error("one tenant holds every slot, and nothing was refused")
 	}
 	for i := range 20 {
-		if status, text := quiet.status(t, "POST", "/resolve/tools", `{"tool_ids":["a.b.c"]}`); status != http.StatusNotFound {
+		if status, text := quiet.post(t, "/resolve/tools", `{"tool_ids":["a.b.c"]}`); status != http.StatusNotFound {
 			t.Fatalf("request %d of another tenant: got %d %s, want 404 for a tool that does not exist", i+1, status, text)
 		}
 	}
