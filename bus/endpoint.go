@@ -95,10 +95,10 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.gate, nil}, e.handler(s, handle))
 }
 
-// ServeBeside is Serve with slots apart from those of other requests, so that health
+// ServeHealthCheck is Serve with slots apart from those of other requests, so that health
 // checks are answered under load.
-func (e Endpoint[Req, Res]) ServeBeside(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.beside, nil}, e.handler(s, handle))
+func (e Endpoint[Req, Res]) ServeHealthCheck(s *Service, handle func(context.Context, Req) (Res, error)) error {
+	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.healthGate, nil}, e.handler(s, handle))
 }
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {

@@ -75,7 +75,7 @@ func ServeHealth(s *Service, name string, health func(context.Context) (schemas.
 		h, err := health(ctx)
 		return result{h, err}
 	})
-	return Health(name).ServeBeside(s, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+	return Health(name).ServeHealthCheck(s, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 		if MinRevision(ctx) > 0 {
 			return health(ctx)
 		}

@@ -36,10 +36,10 @@ type listener struct {
 	// Of a run only:
 	replay    *replay // nil: not a run
 	replaying bool    // replaying, before live events
-	early     Event   // live event beyond a gap, delivered after the replay
+	pending   Event   // live event beyond a gap, delivered after the replay
 	replays   int     // replays without progress
 	expected  uint64  // sequence of the worker's last event when the replay started
-	orphaned  bool    // no worker has the run
+	noWorker  bool    // no worker has the run
 }
 
 // listen sends a request with the body for events on the reply subject. With try it
@@ -195,12 +195,12 @@ func (l *listener) read() (Event, error) {
 		return l.deliver(e)
 	}
 	l.replaying = false
-	early := l.early
-	l.early = Event{}
+	early := l.pending
+	l.pending = Event{}
 	switch {
 	case early.Type != "":
 		return l.deliver(early)
-	case l.orphaned:
+	case l.noWorker:
 		return Event{}, l.ending()
 	case l.last < l.expected && l.replays < maxReplays: // the last events are on their way into the replay stream
 		return Event{}, l.startReplay()
@@ -343,7 +343,7 @@ func (l *listener) startReplay() error {
 	if found && l.last > last {
 		return schemas.ErrMalformed.Because(fmt.Sprintf("there is no event %d yet; the last is %d", l.last, last))
 	}
-	l.orphaned, l.expected = !found, last
+	l.noWorker, l.expected = !found, last
 	l.replaying = true
 	l.replay.rewind()
 	return err
@@ -357,7 +357,7 @@ func (l *listener) missed(e Event) error {
 	case l.replay == nil || l.replays == maxReplays:
 		return schemas.ErrUnavailable.Because("events were lost")
 	}
-	l.early = e
+	l.pending = e
 	return l.startReplay()
 }
 

@@ -161,7 +161,7 @@ func TestHealthUnderLoad(t *testing.T) {
 			<-held
 			return schemas.TagFound{}, nil
 		}),
-		bus.Health("tags").ServeBeside(s, func(context.Context, schemas.Nothing) (schemas.Health, error) {
+		bus.Health("tags").ServeHealthCheck(s, func(context.Context, schemas.Nothing) (schemas.Health, error) {
 			return schemas.Health{Status: schemas.StatusOK}, nil
 		}))
 	if err != nil {

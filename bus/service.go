@@ -28,14 +28,14 @@ type Service struct {
 	log   *slog.Logger
 	gate  *overload.Gate
 	used  telemetry.Slots
-	// beside admits health checks, whatever the load.
-	beside   *overload.Gate
-	parked   *admission.Pool // requests that wait without a slot
-	workers  *workers
-	ctx      context.Context // of the requests in flight
-	end      context.CancelFunc
-	adjuster sync.WaitGroup // the goroutine that adjusts the gate
-	stop     sync.Once
+	// healthGate admits health checks, whatever the load.
+	healthGate *overload.Gate
+	parked     *admission.Pool // requests that wait without a slot
+	workers    *workers
+	ctx        context.Context // of the requests in flight
+	end        context.CancelFunc
+	adjuster   sync.WaitGroup // the goroutine that adjusts the gate
+	stop       sync.Once
 }
 
 // Start registers the service on c under name. It admits at most slots requests at a
@@ -50,25 +50,25 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	ctx, end := context.WithCancel(context.Background())
 	s := &Service{
 		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
-		gate: overload.New(slots), used: telemetry.NewSlots(name, slots), beside: overload.New(besideSlots),
+		gate: overload.New(slots), used: telemetry.NewSlots(name, slots), healthGate: overload.New(healthSlots),
 		parked: admission.NewPool(parkedRequests), workers: newWorkers(), ctx: ctx, end: end,
 	}
 	s.adjuster.Go(func() { s.gate.Run(ctx) })
 	return s, nil
 }
 
-// besideSlots is the number of slots of ServeBeside. Its requests are cheap, and some
+// healthSlots is the number of slots of ServeBeside. Its requests are cheap, and some
 // wait for a backend.
-const besideSlots = 1024
+const healthSlots = 1024
 
 // endpoint configures how the requests of a subject are handled.
 type endpoint struct {
-	subject string
-	timeout time.Duration
-	row     func(error) *schemas.Error // maps an error to the one that callers see
-	needs   schemas.Permission
-	gate    *overload.Gate
-	events  func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
+	subject    string
+	timeout    time.Duration
+	mapError   func(error) *schemas.Error // maps an error to the one that callers see
+	permission schemas.Permission
+	gate       *overload.Gate
+	events     func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
 }
 
 // answers reports whether the endpoint may publish to the reply subject of a request.
@@ -96,12 +96,12 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 			return
 		}
 		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
-		ctx, by, denied := admit(ctx, r.Headers().Get, e.needs)
+		ctx, by, denied := admit(ctx, r.Headers().Get, e.permission)
 		slot := e.gate.Admit(ShareKey(by, nil))
 		if slot == nil {
 			metrics.Refused()
 			err := busy(e.subject)
-			s.refuse(ctx, r, e.row(err), err, nats.Header{HeaderBusy: {"1"}})
+			s.refuse(ctx, r, e.mapError(err), err, nats.Header{HeaderBusy: {"1"}})
 			cancel()
 			return
 		}
@@ -175,7 +175,7 @@ func (s *Service) drain(ctx context.Context) error {
 // admitted meanwhile.
 func (s *Service) wait() {
 	s.adjuster.Wait()
-	for _, gate := range []*overload.Gate{s.gate, s.beside} {
+	for _, gate := range []*overload.Gate{s.gate, s.healthGate} {
 		gate.Close()
 		for gate.Used() > 0 {
 			time.Sleep(time.Millisecond)

@@ -48,7 +48,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 		_, ok := s.runOf(reply)
 		return ok
 	}
-	return svc.add(endpoint{s.Subject, s.Timeout, s.row, s.Permission, svc.gate, ofRun}, func(ctx context.Context, r request) {
+	return svc.add(endpoint{s.Subject, s.Timeout, s.mapError, s.Permission, svc.gate, ofRun}, func(ctx context.Context, r request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		w := s.session(ctx, svc.conn, r, cancel)
@@ -117,15 +117,15 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 	case err == nil:
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
-		w.storeError(s.row(err)) // before the client receives the error and resumes
+		w.storeError(s.mapError(err)) // before the client receives the error and resumes
 		header := nats.Header{}
 		if errors.Is(err, errFull) {
 			header.Set(HeaderBusy, "1")
 		}
-		svc.refuse(ctx, r, s.row(err), err, header)
+		svc.refuse(ctx, r, s.mapError(err), err, header)
 		return
 	default:
-		e := svc.report(ctx, s.Subject, s.row(err), err, false)
+		e := svc.report(ctx, s.Subject, s.mapError(err), err, false)
 		err = errors.Join(
 			w.send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
 			w.send(schemas.EventDone, schemas.Nothing{}))
@@ -304,7 +304,7 @@ func (w *session) close() {
 }
 
 // errDisconnected is the cause of cancellation when the client has disconnected.
-var errDisconnected = errors.New("the caller left")
+var errDisconnected = errors.New("the client has disconnected")
 
 // Continue implements Sender.
 func (w *session) Continue() {
@@ -322,16 +322,16 @@ func (w *session) disconnected() {
 	case !w.isRun:
 		w.cancel(errDisconnected)
 	case w.graceTimer == nil:
-		w.graceTimer = time.AfterFunc(w.grace, w.abandon)
+		w.graceTimer = time.AfterFunc(w.grace, w.expire)
 	}
 	w.missedAt = time.Now()
 	w.detached.Store(true)
 	w.wake()
 }
 
-// abandon cancels the run after the grace period, unless a recent heartbeat reached
+// expire cancels the run after the grace period, unless a recent heartbeat reached
 // a subscriber: one that follows the run without acknowledging events.
-func (w *session) abandon() {
+func (w *session) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.graceTimer = nil

@@ -125,16 +125,16 @@ func (s Stream[Req]) translate(err error) error {
 	case !errors.As(err, &e):
 		return err
 	case errors.Is(err, ErrUnclaimed):
-		return fmt.Errorf("%w: %w", ErrUnclaimed, s.row(e))
+		return fmt.Errorf("%w: %w", ErrUnclaimed, s.mapError(e))
 	case Logged(err):
-		return loggedError{s.row(e)}
+		return loggedError{s.mapError(e)}
 	default:
-		return s.row(e)
+		return s.mapError(e)
 	}
 }
 
-// row returns the error of the stream's contract that a caller sees for err.
-func (s Stream[Req]) row(err error) *schemas.Error {
+// mapError returns the error of the stream's contract that a caller sees for err.
+func (s Stream[Req]) mapError(err error) *schemas.Error {
 	if s.Errors == nil {
 		return visible(err)
 	}

@@ -185,7 +185,7 @@ func (x *exchange) discardBody() {
 // linger discards the rest of a body after the response, within the deadline that
 // discardBody has set.
 func (x *exchange) linger() {
-	if !x.lingers || x.status == statusLeft {
+	if !x.lingers || x.status == statusDisconnected {
 		return
 	}
 	if http.NewResponseController(x.w).Flush() != nil {

@@ -19,8 +19,8 @@ import (
 const (
 	// writeTimeout bounds one write to the client.
 	writeTimeout = 30 * time.Second
-	// statusLeft is the status in logs and metrics of a request whose client disconnected.
-	statusLeft = telemetry.StatusDisconnected
+	// statusDisconnected is the status in logs and metrics of a request whose client disconnected.
+	statusDisconnected = telemetry.StatusDisconnected
 )
 
 // exchange is one request and its response.
@@ -88,8 +88,8 @@ func (x *exchange) write(status int, media []string, body []byte) {
 // fail responds with err unless the response has begun.
 func (x *exchange) fail(err error) {
 	x.err = err
-	if x.status != 0 || x.abandoned(err) {
-		x.status = statusLeft
+	if x.status != 0 || x.clientGone(err) {
+		x.status = statusDisconnected
 		return
 	}
 	e := x.visible(err)
@@ -106,8 +106,8 @@ func (x *exchange) fail(err error) {
 	x.write(e.Status, mediaJSON, body)
 }
 
-// abandoned reports whether err is the cancellation of a request whose client disconnected.
-func (x *exchange) abandoned(err error) bool {
+// clientGone reports whether err is the cancellation of a request whose client disconnected.
+func (x *exchange) clientGone(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil && !x.edge.stopped()
 }
 

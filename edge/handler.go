@@ -126,7 +126,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer x.count(began)
 	x.handle()
 	x.log(began)
-	if x.status == statusLeft {
+	if x.status == statusDisconnected {
 		panic(http.ErrAbortHandler) // close the connection: an empty response would look complete
 	}
 }

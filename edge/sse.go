@@ -47,7 +47,7 @@ func events[Req any](s bus.Stream[Req]) action {
 				return err
 			}
 			run, err := startRun(x, s)
-			if x.status == 0 && x.abandoned(err) { // the client has not received the run's name and cannot resume it
+			if x.status == 0 && x.clientGone(err) { // the client has not received the run's name and cannot resume it
 				return errors.Join(err, s.Cancel(context.WithoutCancel(x.ctx), x.edge.conn, run))
 			}
 			return err
@@ -198,7 +198,7 @@ func (s *stream) fail(err error) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.x.status == 0 || s.x.abandoned(err) || s.x.edge.stopped() {
+	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() {
 		return err
 	}
 	e := s.x.visible(err)

@@ -56,9 +56,9 @@ type search struct {
 // openSearch opens the configured index and embedder. Their servers may be
 // unavailable. The embedder is watched until the process stops.
 func (w *wiring) openSearch(ctx context.Context) (search, error) {
-	living, end := context.WithCancel(context.WithoutCancel(ctx))
-	w.atEnd(end)
-	e, err := embed.Open(living, w.Embed)
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.atEnd(cancel)
+	e, err := embed.Open(lifetime, w.Embed)
 	if err != nil {
 		return search{}, err
 	}
@@ -75,8 +75,8 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	}
 	w.atEnd(func() { _ = ix.Close() }) // the index is a projection: no data is lost
 	var watching sync.WaitGroup
-	watching.Go(func() { embed.Watch(living, e) })
-	w.atEnd(func() { end(); watching.Wait() })
+	watching.Go(func() { embed.Watch(lifetime, e) })
+	w.atEnd(func() { cancel(); watching.Wait() })
 	w.warm(ctx, e)
 	return search{ix, e}, nil
 }

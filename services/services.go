@@ -95,8 +95,7 @@ func (w *wiring) start(ctx context.Context) error {
 		return err
 	}
 	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
-		w.Log.Warn("NATS takes smaller messages than records and answers may be: large ones are refused", "max_payload", most, "wanted",
-			2*bus.MaxBody)
+		w.Log.Warn("max_payload of NATS is too small: large records and replies are refused", "max_payload", most, "wanted", 2*bus.MaxBody)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, role := range w.Roles {
@@ -203,9 +202,9 @@ func (w *wiring) resolve(ctx context.Context) error {
 }
 
 func (w *wiring) analyze(ctx context.Context) error {
-	living, end := context.WithCancel(context.WithoutCancel(ctx))
-	w.atEnd(end)
-	m, err := openModel(living, w.Model)
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.atEnd(cancel)
+	m, err := openModel(lifetime, w.Model)
 	if err != nil {
 		return err
 	}
@@ -233,14 +232,14 @@ func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
 // watch ends the process when the catalog is replaced: otherwise it would continue to serve
 // records of the old one. After a restart it reads the new catalog.
 func (w *wiring) watch(ctx context.Context) {
-	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if err := w.catalog.Watch(living, watchEvery); err != nil {
+		if err := w.catalog.Watch(lifetime, watchEvery); err != nil {
 			w.failed <- err
 		}
 	})
-	w.atEnd(func() { end(); watching.Wait() })
+	w.atEnd(func() { cancel(); watching.Wait() })
 }
 
 // search returns the index and its embedder, which are opened once per process.

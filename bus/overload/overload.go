@@ -1,5 +1,5 @@
-// Package overload limits how many requests a process runs at once, by how late
-// its goroutines are run, and divides that limit among tenants. It keeps the
+// Package overload limits how many requests a process runs at once, by the scheduling
+// latency of its goroutines, and divides that limit among tenants. It keeps the
 // queue of the Go scheduler short, which knows no tenants: requests wait in
 // queues of their tenants instead, for a bounded time and in bounded number.
 package overload
@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// tolerated is how late 99 % of the goroutines may be run. A request needs some
-	// ten of them, through an edge and a worker.
-	tolerated = 2 * time.Millisecond
+	// latencyTarget is the target of the 99th percentile of the scheduling latency. A
+	// request needs some ten goroutines, through an edge and a worker.
+	latencyTarget = 2 * time.Millisecond
 	// interval is how often the limit is adjusted.
 	interval = 50 * time.Millisecond
 	// minRunning is the lowest limit, per processor. Requests that wait for a backend do
@@ -25,14 +25,14 @@ const (
 	minRunning = 2
 	// decrease and increase are the factors by which the limit changes.
 	decrease, increase = 0.5, 1.1
-	// calm is how many intervals without a queue end the limit.
-	calm = 100
+	// idleIntervals is the number of intervals without a queue after which the limit ends.
+	idleIntervals = 100
 )
 
 // Gate admits requests. At most capacity requests are admitted at once, and of
-// these as many run as leave goroutines on time; the others wait. Both are
-// divided among tenants by an [admission.Pool]. The limit follows the lateness
-// of goroutines as the window of TCP follows the loss of packets, as it does in
+// these as many run as keep the scheduling latency low; the others wait. Both are
+// divided among tenants by an [admission.Pool]. The limit follows the
+// scheduling latency as the window of TCP follows the loss of packets, as it does in
 // CockroachDB's admission control: requests that wait for a backend do not lower
 // it. A Gate may be used concurrently.
 type Gate struct {
@@ -40,7 +40,7 @@ type Gate struct {
 	admitted *admission.Pool
 	running  *admission.Pool
 	limit    int64 // of running
-	quiet    int   // intervals in a row without a queue
+	idle     int   // intervals in a row without a queue
 }
 
 // New returns a gate without a limit but its capacity. Run adjusts the limit.
@@ -51,8 +51,8 @@ func New(capacity int) *Gate {
 
 // Run adjusts the limit until ctx ends.
 func (g *Gate) Run(ctx context.Context) {
-	var l lateness
-	l.take()
+	var l schedulerLatency
+	l.p99() // of the time before does not count
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -60,25 +60,25 @@ func (g *Gate) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			g.Adjust(l.take())
+			g.Adjust(l.p99())
 		}
 	}
 }
 
-// Adjust sets the limit for the next interval, given how late goroutines were in
-// the last one. Run calls it; it must not be called concurrently.
-func (g *Gate) Adjust(late time.Duration) {
+// Adjust sets the limit for the next interval, given the scheduling latency of the
+// last one. Run calls it; it must not be called concurrently.
+func (g *Gate) Adjust(latency time.Duration) {
 	running, queued := g.running.Used(), g.running.Queued() > 0
-	if g.quiet++; queued {
-		g.quiet = 0
+	if g.idle++; queued {
+		g.idle = 0
 	}
 	switch {
-	case late > tolerated:
+	case latency > latencyTarget:
 		least := min(int64(minRunning*runtime.GOMAXPROCS(0)), g.capacity)
 		g.limit = max(int64(decrease*float64(min(g.limit, running))), least)
 	case queued:
 		g.limit = min(int64(math.Ceil(increase*float64(g.limit))), g.capacity)
-	case g.quiet >= calm:
+	case g.idle >= idleIntervals:
 		g.limit = g.capacity
 	}
 	g.running.Resize(g.limit)

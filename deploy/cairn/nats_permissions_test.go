@@ -29,8 +29,8 @@ var mayPublish = []permission{
 	{"cairn.analyze", "edge", "requests"},
 	{"cairn.health.resolve", "edge worker", "requests; registration waits for resolution"},
 	{"cairn.render", "worker", "requests to the rendering agent"},
-	{"cairn.projected", "worker", "what the shared index holds"},
-	{"cairn.held.tags", "worker", "tags that each tenant holds"},
+	{"cairn.projected", "worker", "progress of the shared index"},
+	{"cairn.held.tags", "worker", "number and size of the tags of each tenant"},
 	{"cairn.analyze.RUN", "edge", "flow control and cancellation of a run"},
 	{"cairn.analyze.RUN.event", "worker", "events of a run"},
 	{"cairn.analyze.RUN.kept", "worker", "the same, retained for replay"},
@@ -72,8 +72,8 @@ var maySubscribe = []permission{
 	{">", "", "everything"},
 	{"cairn.>", "", "requests of others"},
 	{"cairn.> in queue q", "worker", "requests, each of which one worker takes"},
-	{"cairn.projected", "worker", "what the shared index holds"},
-	{"cairn.held.tags", "worker", "tags that each tenant holds"},
+	{"cairn.projected", "worker", "progress of the shared index"},
+	{"cairn.held.tags", "worker", "number and size of the tags of each tenant"},
 	{"cairn.analyze.RUN", "worker", "flow control and cancellation of a run"},
 	{"cairn.analyze.RUN.event", "edge", "events of a run that a client resumes"},
 	{"cairn.analyze.RUN.kept", "", "events of others"},
@@ -177,9 +177,9 @@ func (r *refusals) await(t *testing.T, last string) {
 	}
 }
 
-// TestUsersOverstep tries every row of the permission table as every user. Publications
+// TestNATSPermissions tries every row of the permission table as every user. Publications
 // have no reply subject and an invalid body, so allowed ones have no effect.
-func TestUsersOverstep(t *testing.T) {
+func TestNATSPermissions(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	const last = "the.last.subject"
 	for _, user := range natsUsers {
@@ -224,7 +224,7 @@ func TestUsersOverstep(t *testing.T) {
 	for _, who := range []nats.Option{nil, nats.UserInfo("edge", "wrong"), nats.UserInfo("cluster", password)} {
 		if nc, err := nats.Connect(n.ClientURL(), who); err == nil {
 			nc.Close()
-			t.Error("a stranger is let in")
+			t.Error("a client without valid credentials was accepted")
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Purpose is the use of a text: some models embed queries and documents differently.
 type Purpose int
 
-// A Document is searched for, a Query searches.
+// The purposes.
 const (
 	Document Purpose = iota
 	Query
@@ -26,7 +26,7 @@ type Embedder interface {
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 	// Space describes the vectors of Embed.
 	Space() Space
-	// Check returns why Embed would fail now, or nil.
+	// Check returns the error with which Embed would fail now, or nil.
 	Check(ctx context.Context) error
 }
 
@@ -49,14 +49,14 @@ type Space struct {
 //
 // ollama+https uses TLS; without a host it is 127.0.0.1. The settings are
 //
-//	floor=0.2            the best cosine that a query must reach, from 0 to 1
-//	query_prefix=…       what is put before a query (default: as the model's family wants it)
-//	document_prefix=…    what is put before a document
-//	num_ctx=512          the model's window in tokens (default: the server's own)
-//	dimensions=512       shorter vectors, of models that allow it
-//	batch=16             texts a request, at most; a query waits until the batch before it is done
-//	timeout=60s          how long a request for documents may take
-//	query_timeout=2s     how long the vectors of a query may take
+//	floor=0.2            lowest cosine of a relevant best match, from 0 to 1
+//	query_prefix=…       prefix of queries (default: that of the model's family)
+//	document_prefix=…    prefix of documents
+//	num_ctx=512          context window in tokens (default: that of the server)
+//	dimensions=512       length of the vectors, if the model supports others
+//	batch=16             maximum batch size; a query waits for the batch before it
+//	timeout=60s          timeout of a request for documents
+//	query_timeout=2s     timeout of a query
 //	keep_alive=1h        how long the model stays loaded after a request; negative: forever
 //
 // The server is not contacted: Check, Warm and Embed report one that is unavailable.

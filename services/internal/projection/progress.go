@@ -9,9 +9,9 @@ import (
 	"cairn/schemas"
 )
 
-// remembered is the number of revisions tracked individually: many times what all
+// maxRecent is the number of revisions tracked individually: many times what all
 // workers apply while a registration waits.
-const remembered = 1 << 14
+const maxRecent = 1 << 14
 
 var (
 	errFilling    = errors.New("the index is being rebuilt, or other workers use another model")
@@ -25,7 +25,7 @@ type progress struct {
 	mu         sync.Mutex
 	generation string
 	live       bool            // whether searches read the generation
-	stuck      error           // why nothing is being applied; nil: it is
+	blocked    error           // prevents changes from being applied; nil: none
 	floor      uint64          // the watermark: everything up to it was applied
 	recent     map[uint64]bool // whether a revision was applied or failed
 	order      []uint64        // the keys of recent, oldest first
@@ -46,9 +46,9 @@ func (s *progress) change(f func() bool) {
 	}
 }
 
-// aim sets the generation written to and whether it is live. A different generation
+// setGeneration sets the generation that is written to, and whether it is live. A different generation
 // resets the progress.
-func (s *progress) aim(generation string, live bool) {
+func (s *progress) setGeneration(generation string, live bool) {
 	s.change(func() bool {
 		if s.generation != generation {
 			s.floor, s.order = 0, nil
@@ -60,18 +60,19 @@ func (s *progress) aim(generation string, live bool) {
 	})
 }
 
-// stick sets why nothing is applied; nil: it is. It reports whether that changed.
-func (s *progress) stick(why error) (began bool) {
+// setBlocked sets the error that prevents changes from being applied, nil for none. It
+// reports whether there was none before, or is none now.
+func (s *progress) setBlocked(err error) (changed bool) {
 	s.change(func() bool {
-		began = (s.stuck == nil) != (why == nil)
-		s.stuck = why
-		return began
+		changed = (s.blocked == nil) != (err == nil)
+		s.blocked = err
+		return changed
 	})
-	return began
+	return changed
 }
 
-// reach raises the watermark.
-func (s *progress) reach(generation string, revision uint64) {
+// advance raises the watermark.
+func (s *progress) advance(generation string, revision uint64) {
 	s.change(func() bool {
 		if s.generation != generation || revision <= s.floor {
 			return false
@@ -82,61 +83,61 @@ func (s *progress) reach(generation string, revision uint64) {
 }
 
 // receive handles an announcement of any projector, including this one.
-func (s *progress) receive(news schemas.Projected) {
+func (s *progress) receive(update schemas.Projected) {
 	s.change(func() bool {
-		if s.generation != news.Generation {
+		if s.generation != update.Generation {
 			return false
 		}
-		applied, failed := s.note(news.Revisions, true), s.note(news.Failed, false)
+		applied, failed := s.record(update.Revisions, true), s.record(update.Failed, false)
 		return applied || failed
 	})
 }
 
-// note records the outcome of revisions and reports whether any is news.
-func (s *progress) note(revisions []uint64, applied bool) (news bool) {
+// record records the outcome of revisions and reports whether any is new.
+func (s *progress) record(revisions []uint64, applied bool) (changed bool) {
 	for _, r := range revisions {
 		before, ok := s.recent[r]
 		if !ok {
 			s.order = append(s.order, r)
 		}
-		news = news || !ok || before != applied
+		changed = changed || !ok || before != applied
 		s.recent[r] = applied
 	}
-	for len(s.order) > remembered {
+	for len(s.order) > maxRecent {
 		delete(s.recent, s.order[0])
 		s.order = s.order[1:]
 	}
-	return news
+	return changed
 }
 
-// verdict returns nil when the revision is searchable, or why it will not be soon.
-// The outcome is open until the channel closes, if there is one.
-func (s *progress) verdict(revision uint64) (open <-chan struct{}, err error) {
+// status returns nil when the revision is searchable, or the error that prevents it. While
+// the outcome is open it returns a channel that is closed on the next change.
+func (s *progress) status(revision uint64) (open <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	applied, known := s.recent[revision]
 	switch {
-	case s.generation == "" && s.stuck == nil: // starting
+	case s.generation == "" && s.blocked == nil: // starting
 		return s.changed, nil
-	case !s.live && s.stuck == nil:
+	case !s.live && s.blocked == nil:
 		return nil, errFilling
 	case s.live && (applied || !known && revision <= s.floor):
 		return nil, nil
-	case s.stuck != nil:
-		return nil, s.stuck
+	case s.blocked != nil:
+		return nil, s.blocked
 	case known:
 		return nil, fmt.Errorf("revision %d is not in the index", revision)
 	}
 	return s.changed, nil
 }
 
-// why returns what prevents changes from becoming searchable; nil: nothing.
-func (s *progress) why() error {
+// problem returns the error that prevents changes from becoming searchable, or nil.
+func (s *progress) problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.stuck != nil:
-		return s.stuck
+	case s.blocked != nil:
+		return s.blocked
 	case s.generation == "":
 		return errNoResponse
 	case !s.live:
@@ -149,7 +150,7 @@ func (s *progress) why() error {
 func (s *progress) begun(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		begun, changed := s.generation != "" || s.stuck != nil, s.changed
+		begun, changed := s.generation != "" || s.blocked != nil, s.changed
 		s.mu.Unlock()
 		if begun {
 			return

@@ -34,12 +34,12 @@ const (
 	// Retry intervals of a failing backend.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
-	// firstAnswer is how long Open waits for the index.
-	firstAnswer = 5 * time.Second
-	// lookEvery is the interval at which the generation is checked.
-	lookEvery = time.Minute
-	// measureEvery is the interval at which the lag is measured.
-	measureEvery = 5 * time.Second
+	// startTimeout bounds the wait of Open for the index.
+	startTimeout = 5 * time.Second
+	// generationInterval is the interval at which the generation is checked.
+	generationInterval = time.Minute
+	// lagInterval is the interval at which the lag is measured.
+	lagInterval = 5 * time.Second
 )
 
 // Deps are the dependencies of a projector.
@@ -90,7 +90,7 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	p.stop = stop
 	p.running.Go(func() { p.run(running) })
 	p.running.Go(func() { p.measure(running) })
-	waiting, cancel := context.WithTimeout(ctx, firstAnswer)
+	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	p.progress.begun(waiting)
 	return p, nil
@@ -129,7 +129,7 @@ func (p *Projector) run(ctx context.Context) {
 
 // measure records the lag of the index periodically until ctx ends.
 func (p *Projector) measure(ctx context.Context) {
-	tick := time.NewTicker(measureEvery)
+	tick := time.NewTicker(lagInterval)
 	defer tick.Stop()
 	for {
 		if lag := p.lag(ctx); lag != nil {
@@ -174,7 +174,7 @@ func (p *Projector) collect(ctx context.Context, t *target, w work) ([]jetstream
 	if err := p.look(ctx, t); err != nil {
 		return nil, err
 	}
-	messages, err := t.available(t.room())
+	messages, err := t.available(t.batchSize())
 	if err == nil && len(messages) == 0 {
 		messages, err = p.wait(ctx, t)
 	}
@@ -196,10 +196,10 @@ func (p *Projector) wait(ctx context.Context, t *target) ([]jetstream.Msg, error
 
 // look checks periodically that the generation is still the one written to.
 func (p *Projector) look(ctx context.Context, t *target) error {
-	if time.Since(t.looked) < lookEvery {
+	if time.Since(t.checked) < generationInterval {
 		return nil
 	}
-	t.looked = time.Now()
+	t.checked = time.Now()
 	name, err := p.deps.Index.Generation(ctx)
 	if err != nil {
 		return ctx.Err() // applying reports it
@@ -208,7 +208,7 @@ func (p *Projector) look(ctx context.Context, t *target) error {
 		return fmt.Errorf("%w: generation %s", index.ErrLost, t.generation)
 	}
 	if status, err := p.deps.Index.Status(ctx); err == nil {
-		p.progress.aim(t.generation, status.Live == status.Fingerprint)
+		p.progress.setGeneration(t.generation, status.Live == status.Fingerprint)
 	}
 	return ctx.Err()
 }
@@ -223,11 +223,11 @@ func persist[T any](ctx context.Context, p *Projector, what string, try func() (
 		}
 		return done, err
 	}, backoff.WithBackOff(retries()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
-		if ctx.Err() == nil && p.progress.stick(err) {
+		if ctx.Err() == nil && p.progress.setBlocked(err) {
 			p.deps.Log.Warn("the index lags behind", "operation", what, "err", err)
 		}
 	}))
-	if err == nil && p.progress.stick(nil) {
+	if err == nil && p.progress.setBlocked(nil) {
 		p.deps.Log.Info("the index accepts changes again")
 	}
 	return done, err

@@ -80,7 +80,7 @@ func (q *quarantine) watch(loaded func()) {
 			case entry == nil:
 				loaded()
 			default:
-				q.learn(entry)
+				q.apply(entry)
 			}
 		case <-q.end:
 			return
@@ -88,7 +88,7 @@ func (q *quarantine) watch(loaded func()) {
 	}
 }
 
-func (q *quarantine) learn(entry jetstream.KeyValueEntry) {
+func (q *quarantine) apply(entry jetstream.KeyValueEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var record schemas.QuarantinedRecord
@@ -117,7 +117,7 @@ func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) 
 		case err != nil:
 			return err
 		default:
-			q.learn(entry)
+			q.apply(entry)
 			if q.has(record.Key) > record.Revision {
 				return nil
 			}
@@ -127,7 +127,7 @@ func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) 
 			continue // concurrent update by another worker
 		}
 		if err == nil {
-			q.note(record)
+			q.add(record)
 		}
 		return err
 	}
@@ -140,15 +140,15 @@ func (q *quarantine) has(key string) uint64 {
 	return q.known[key].Revision
 }
 
-func (q *quarantine) note(record schemas.QuarantinedRecord) {
+func (q *quarantine) add(record schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.known[record.Key] = record
 	q.count()
 }
 
-// forget releases the key if the quarantined revision is not newer.
-func (q *quarantine) forget(ctx context.Context, key string, revision uint64) error {
+// release releases the key if the quarantined revision is not newer.
+func (q *quarantine) release(ctx context.Context, key string, revision uint64) error {
 	if held := q.has(key); held == 0 || held > revision {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (p *Projector) Visible(ctx context.Context, revision uint64) error {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
-		open, err := p.progress.verdict(revision)
+		open, err := p.progress.status(revision)
 		if open == nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (p *Projector) ask(ctx context.Context) {
 		return
 	}
 	if info, err := t.consumer.Info(ctx); err == nil {
-		p.progress.reach(t.generation, reached(info))
+		p.progress.advance(t.generation, reached(info))
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string)
 	lag := p.lag(ctx) // first, as an unresponsive index uses up the deadline
 	s, wrong := Status(ctx, p.deps.Index)
 	s.Lag = lag
-	if why := p.progress.why(); why != nil && len(wrong) == 0 {
+	if why := p.progress.problem(); why != nil && len(wrong) == 0 {
 		wrong = []string{why.Error()}
 	}
 	for i, sentence := range wrong {

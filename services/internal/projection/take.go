@@ -125,7 +125,7 @@ func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[ui
 	}
 	for _, c := range changes {
 		reason, bad := reasons[c.Revision]
-		if err := p.settle(ctx, c, reason, bad); err != nil {
+		if err := p.updateQuarantine(ctx, c, reason, bad); err != nil {
 			return nil, fmt.Errorf("quarantine %s: %w", c.Key, err)
 		}
 	}
@@ -156,10 +156,10 @@ func (p *Projector) put(ctx context.Context, documents []index.Change) ([]index.
 	return append(first, second...), err
 }
 
-// settle updates the quarantine after a change.
-func (p *Projector) settle(ctx context.Context, c catalog.Change, reason string, bad bool) error {
+// updateQuarantine updates the quarantine after a change.
+func (p *Projector) updateQuarantine(ctx context.Context, c catalog.Change, reason string, bad bool) error {
 	if !bad {
-		return p.quarantine.forget(ctx, c.Key.String(), c.Revision)
+		return p.quarantine.release(ctx, c.Key.String(), c.Revision)
 	}
 	p.deps.Log.Warn("the index rejected a record, which is quarantined", "key", c.Key, "revision", c.Revision, "reason", reason)
 	err := p.quarantine.put(ctx, schemas.QuarantinedRecord{
@@ -171,7 +171,7 @@ func (p *Projector) settle(ctx context.Context, c catalog.Change, reason string,
 	// A projector that did not know of the quarantine may have applied a newer revision.
 	newest, err := p.deps.Catalog.Get(ctx, c.Key)
 	if errors.Is(err, catalog.ErrNotFound) && !c.Removed || err == nil && newest.Revision > c.Revision {
-		return p.quarantine.forget(ctx, c.Key.String(), c.Revision)
+		return p.quarantine.release(ctx, c.Key.String(), c.Revision)
 	}
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
@@ -179,8 +179,8 @@ func (p *Projector) settle(ctx context.Context, c catalog.Change, reason string,
 	return err
 }
 
-// tell announces the outcome of revisions, here and to all other workers.
-func (p *Projector) announce(news schemas.Projected) {
-	p.progress.receive(news)
-	_ = bus.Projected.Publish(p.deps.Conn, news) // a lost announcement is covered by querying the consumer
+// announce publishes the outcome of revisions, here and to all other workers.
+func (p *Projector) announce(update schemas.Projected) {
+	p.progress.receive(update)
+	_ = bus.Projected.Publish(p.deps.Conn, update) // a lost announcement is covered by querying the consumer
 }

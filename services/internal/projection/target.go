@@ -30,8 +30,8 @@ const (
 	// while a generation is not live yet.
 	idle    = 5 * time.Second
 	filling = 100 * time.Millisecond
-	// lookAgain is the interval at which a partial batch is extended.
-	lookAgain = 5 * time.Millisecond
+	// batchInterval is the interval at which a partial batch is extended.
+	batchInterval = 5 * time.Millisecond
 )
 
 // target is the generation that a projector writes to, with its shared consumer.
@@ -40,7 +40,7 @@ type target struct {
 	consumer   jetstream.Consumer
 	live       bool      // whether searches read it, when last checked
 	promoted   bool      // by this projector, which promotes once
-	looked     time.Time // when the generation was last checked
+	checked    time.Time // when the generation was last checked
 	size       int       // mean size of the last records, in bytes; initially largeRecord
 }
 
@@ -63,7 +63,7 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 		consumer:   consumer,
 		live:       status.Live == status.Fingerprint,
 		promoted:   p.promoted == name,
-		looked:     time.Now(),
+		checked:    time.Now(),
 		size:       largeRecord,
 	}
 	p.mu.Lock()
@@ -73,7 +73,7 @@ func (p *Projector) bind(ctx context.Context) (*target, error) {
 	if err := p.drained(ctx, t); err != nil {
 		return nil, err
 	}
-	p.progress.aim(name, t.live)
+	p.progress.setGeneration(name, t.live)
 	return t, nil
 }
 
@@ -96,8 +96,8 @@ func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.
 	return c, nil
 }
 
-// room returns the number of messages to fetch.
-func (t *target) room() int { return max(1, min(maxCount, maxBytes/max(t.size, 1))) }
+// batchSize returns the number of messages to fetch.
+func (t *target) batchSize() int { return max(1, min(maxCount, maxBytes/max(t.size, 1))) }
 
 // available returns up to most messages without waiting.
 func (t *target) available(most int) ([]jetstream.Msg, error) {
@@ -119,7 +119,7 @@ func (t *target) next(ctx context.Context) ([]jetstream.Msg, error) {
 	if err != nil || len(first) == 0 {
 		return first, err
 	}
-	more, err := t.available(t.room() - 1)
+	more, err := t.available(t.batchSize() - 1)
 	if err != nil {
 		return first, nil // the next call retries
 	}
@@ -129,14 +129,14 @@ func (t *target) next(ctx context.Context) ([]jetstream.Msg, error) {
 // fill extends the batch until it is full or no other batch is in progress: an index
 // applies many changes in little more time than one. It ends before AckWait expires.
 func (t *target) fill(ctx context.Context, group []jetstream.Msg, w work, end time.Time) []jetstream.Msg {
-	for w.busy() && len(group) < t.room() && time.Now().Before(end) {
+	for w.busy() && len(group) < t.batchSize() && time.Now().Before(end) {
 		select {
 		case <-w.ended:
-		case <-time.After(lookAgain):
+		case <-time.After(batchInterval):
 		case <-ctx.Done():
 			return group
 		}
-		more, err := t.available(t.room() - len(group))
+		more, err := t.available(t.batchSize() - len(group))
 		if err != nil {
 			return group // the next call retries
 		}
@@ -166,19 +166,19 @@ func (p *Projector) drained(ctx context.Context, t *target) error {
 	if err != nil {
 		return fmt.Errorf("query consumer %s: %w", durable(t.generation), err)
 	}
-	p.progress.reach(t.generation, reached(info))
+	p.progress.advance(t.generation, reached(info))
 	if t.promoted || info.NumPending > 0 || info.NumAckPending > 0 {
 		return nil
 	}
 	err = p.deps.Index.Promote(ctx)
 	if err == nil {
 		t.promoted, t.live, p.promoted = true, true, t.generation
-		p.progress.aim(t.generation, t.live)
+		p.progress.setGeneration(t.generation, t.live)
 	}
 	if errors.Is(err, index.ErrLost) {
 		return err
 	}
-	if err != nil && ctx.Err() == nil && p.progress.stick(err) {
+	if err != nil && ctx.Err() == nil && p.progress.setBlocked(err) {
 		p.deps.Log.Warn("the index is not live yet", "generation", t.generation, "err", err)
 	}
 	return nil

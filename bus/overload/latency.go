@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// lateness is how long goroutines wait between when they can run and when they do.
-type lateness struct {
+// schedulerLatency samples how long runnable goroutines wait before they run.
+type schedulerLatency struct {
 	sample [1]metrics.Sample
 	before []uint64
 }
 
-// quantile is of how many the lateness is bounded.
+// quantile is the reported quantile.
 const quantile = 0.99
 
-// take is what 99% of the goroutines that ran since the last call did not
-// exceed; 0 when none did.
-func (l *lateness) take() time.Duration {
+// p99 returns the 99th percentile since the last call; 0 if no goroutine ran.
+func (l *schedulerLatency) p99() time.Duration {
 	l.sample[0].Name = "/sched/latencies:seconds"
 	metrics.Read(l.sample[:])
 	h := l.sample[0].Value.Float64Histogram()
