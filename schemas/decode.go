@@ -44,6 +44,9 @@ func unmarshal(body []byte, v any) error {
 	if len(body) == 0 {
 		return errors.New("the body is empty; want a JSON object")
 	}
+	if Nested(body, maxNesting) {
+		return locateNesting(body)
+	}
 	return json.Unmarshal(body, v, decodeOptions)
 }
 
@@ -61,6 +64,8 @@ func (e *Error) explain(err error) *Error {
 		return e.With(FieldError{Field: field, Message: message})
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
 		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
+	case errors.As(err, &syntactic) && errors.Is(err, errNesting):
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: fmt.Sprintf("%v at byte %d", errNesting, syntactic.ByteOffset)})
 	case errors.As(err, &syntactic):
 		return e.Because(fmt.Sprintf("not valid JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err))
 	default:

@@ -74,6 +74,39 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
+func TestRequestNesting(t *testing.T) {
+	t.Parallel()
+	arrays := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	deepField := func(field string) string { // as far as the error reports it
+		return (field + strings.Repeat("[0]", 200))[:200] + "…: nested more than 1000 levels deep at byte "
+	}
+	for _, row := range []struct{ name, got, want string }{
+		{"a record of 1000 levels", skill(t, `{"skill_id":"a.b","x":`+arrays(998)+`}`), ""},
+		{"of 1001", skill(t, `{"skill_id":"a.b","x":`+arrays(999)+`}`), deepField("record.x") + "1030"},
+		{"of more than the JSON package decodes", skill(t, `{"skill_id":"a.b","x":`+arrays(100_000)+`}`), deepField("record.x") + "1030"},
+		{"a tag of 1001 levels", decodeMessage[schemas.TagWrite](t, `{"tags":{"a":[],"b":`+arrays(999)+`}}`, schemas.ErrMalformed),
+			deepField("tags.b") + "1018"},
+		{"a field of another type", decodeMessage[schemas.SkillQuery](t, `{"query":`+arrays(1000)+`}`, schemas.ErrMalformed),
+			deepField("query") + "1008"},
+		{"as many records beside each other", skill(t, `{"skill_id":"a.b","x":[{}`+strings.Repeat(",{}", 5000)+`]}`), ""},
+		{"brackets in a text", skill(t, `{"skill_id":"a.b","x":"`+strings.Repeat(`\"[\\`, 2000)+`"}`), ""},
+		{"brackets after a text that ends in a backslash", skill(t, `{"skill_id":"a.b","x":["\\",`+arrays(998)+`]}`),
+			deepField("record.x[1]") + "1035"},
+		{"invalid JSON before it", skill(t, `{"skill_id":"a.b","x":,`+arrays(5000)+`}`),
+			"not valid JSON at byte 32: invalid character ',' at start of value"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if row.got != row.want {
+				t.Errorf("got  %s\nwant %s", row.got, row.want)
+			}
+		})
+	}
+	if _, err := schemas.Decode[schemas.Nothing]([]byte(arrays(5000)), schemas.ErrMalformed); err != nil {
+		t.Errorf("a request without fields: %v", err)
+	}
+}
+
 func skill(t *testing.T, record string) string {
 	t.Helper()
 	return decodeMessage[schemas.RegisterSkill](t, `{"record":`+record+`}`, schemas.ErrInvalidRegistration)

@@ -57,10 +57,18 @@ func read(c catalog.Change) (taken, error) {
 	}
 }
 
+// maxNesting is the nesting of a record that a response, which adds two levels, can
+// contain: the JSON package encodes at most 10,000. Registration permits fewer;
+// older records and those of other writers may have more.
+const maxNesting = 10_000 - 2
+
 // fields decodes the change's record as a T.
 func fields[T any](c catalog.Change) (f T, err error) {
 	if jsontext.Value(c.Record).Kind() != jsontext.KindBeginObject {
 		return f, errors.New("not a JSON object") // null would decode as an empty object
+	}
+	if schemas.Nested(c.Record, maxNesting) {
+		return f, errors.New("nested too deep to be part of a response")
 	}
 	return f, json.Unmarshal(c.Record, &f)
 }

@@ -129,6 +129,40 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// A record that no response can contain is quarantined, and one with one level less is
+// part of every kind of response.
+func TestDeepRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	deep := func(member string, levels int) string { // the record's object is one level
+		return fmt.Sprintf(`{%s,"x":%s%s}`, member, strings.Repeat("[", levels-1), strings.Repeat("]", levels-1))
+	}
+	w.put(tool, "", "p.s.deep", deep(`"tool_id":"p.s.deep"`, 9998))
+	w.put(tool, "", "p.s.deeper", deep(`"tool_id":"p.s.deeper"`, 9999))
+	w.put(skill, "", "net.deep", deep(`"skill_id":"net.deep","tool_ids":["p.s.deep","p.s.deeper"],"purpose":"dig"`, 9998))
+	w.put(skill, "", "net.deeper", deep(`"skill_id":"net.deeper","purpose":"dig"`, 9999))
+	w.serve()
+	if a, err := bus.ListTools.Call(w.ctx(), w.conn, schemas.ListQuery{}); err != nil || len(a.Tools) != 1 {
+		t.Errorf("listing of tools: got %d tools, %v, want 1", len(a.Tools), err)
+	}
+	if a, err := bus.ListSkills.Call(w.ctx(), w.conn, schemas.ListQuery{}); err != nil || len(a.Skills) != 1 {
+		t.Errorf("listing of skills: got %d skills, %v, want 1", len(a.Skills), err)
+	}
+	ids := schemas.ToolsQuery{ToolIDs: []string{"p.s.deep", "p.s.deeper"}}
+	if a, err := bus.ResolveTools.Call(w.ctx(), w.conn, ids); err != nil || len(a.Tools) != 1 || len(a.Missing) != 1 {
+		t.Errorf("tools by id: got %d tools, %v, want 1", len(a.Tools), err)
+	}
+	if p, err := w.parts("", "net.deep"); err != nil || len(p.Tools) != 1 {
+		t.Errorf("package: got %v, %v, want one tool", p, err)
+	}
+	if hits, err := w.search("", "dig", 5); err != nil || len(hits) != 1 {
+		t.Errorf("search: got %v, %v, want one skill", hits, err)
+	}
+	if h, err := w.health(w.ctx()); err != nil || !strings.Contains(strings.Join(h.Degraded, "\n"), "2 records") {
+		t.Errorf("health: got %+v, %v, want it to name 2 records", h, err)
+	}
+}
+
 // faulty is an embedder that can be made unavailable.
 type faulty struct {
 	embed.Embedder
