@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -67,10 +68,29 @@ func (e *Error) explain(err error) *Error {
 	case errors.As(err, &syntactic) && errors.Is(err, errNesting):
 		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: fmt.Sprintf("%v at byte %d", errNesting, syntactic.ByteOffset)})
 	case errors.As(err, &syntactic):
-		return e.Because(fmt.Sprintf("not valid JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err))
+		message := fmt.Sprintf("not valid JSON at byte %d: %s", syntactic.ByteOffset, unquoted(syntactic.Err))
+		if syntactic.JSONPointer == "" {
+			return e.Because(message)
+		}
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: message})
 	default:
 		return e.Because(truncateValue(err.Error()))
 	}
+}
+
+// unquoted returns the text of err, an error of the JSON package, without the part of
+// the input that it quotes first.
+func unquoted(err error) string {
+	text := err.Error()
+	at := strings.IndexAny(text, "'\"`")
+	if at < 0 {
+		return text
+	}
+	quoted, err := strconv.QuotedPrefix(text[at:])
+	if err != nil {
+		return strings.TrimSpace(text[:at])
+	}
+	return text[:at] + strings.TrimPrefix(text[at+len(quoted):], " ")
 }
 
 // fieldOf converts a JSON pointer to a dotted path such as record.capabilities[2].

@@ -29,7 +29,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"a valid skill", skill(t, `{"skill_id":"a.b"}`), ""},
 		{"unknown fields", skill(t, `{"skill_id":"a.b","color":{"r":1}}`), ""},
 		{"invalid JSON", decodeMessage[schemas.RegisterSkill](t, `{"record":`, schemas.ErrInvalidRegistration),
-			"not valid JSON at byte 10: unexpected EOF"},
+			"record: not valid JSON at byte 10: unexpected EOF"},
 		{"an empty body", decodeMessage[schemas.RegisterSkill](t, ``, schemas.ErrInvalidRegistration), "the body is empty; want a JSON object"},
 		{"another type", decodeMessage[schemas.RegisterSkill](t, `[]`, schemas.ErrInvalidRegistration), "body: want an object, got an array"},
 		{"no record", decodeMessage[schemas.RegisterSkill](t, `{}`, schemas.ErrInvalidRegistration),
@@ -93,7 +93,7 @@ func TestRequestNesting(t *testing.T) {
 		{"brackets after a text that ends in a backslash", skill(t, `{"skill_id":"a.b","x":["\\",`+arrays(998)+`]}`),
 			deepField("record.x[1]") + "1035"},
 		{"invalid JSON before it", skill(t, `{"skill_id":"a.b","x":,`+arrays(5000)+`}`),
-			"not valid JSON at byte 32: invalid character ',' at start of value"},
+			"record.x: not valid JSON at byte 32: invalid character at start of value"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +104,38 @@ func TestRequestNesting(t *testing.T) {
 	}
 	if _, err := schemas.Decode[schemas.Nothing]([]byte(arrays(5000)), schemas.ErrMalformed); err != nil {
 		t.Errorf("a request without fields: %v", err)
+	}
+}
+
+// A syntax error names the field and the position, and repeats nothing of a value.
+func TestSyntaxErrors(t *testing.T) {
+	t.Parallel()
+	const query = `{"query":"` // of 10 bytes
+	for _, row := range []struct{ name, body, want string }{
+		{"a surrogate followed by another escape", query + `\ud800\u0041 secret"}`, "query: not valid JSON at byte 10: invalid surrogate pair in string"},
+		{"a surrogate followed by text", query + `\ud800secret"}`, "query: not valid JSON at byte 10: invalid surrogate pair in string"},
+		{"a surrogate followed by quotation marks", query + "\\ud800`'`'``\"}", "query: not valid JSON at byte 10: invalid surrogate pair in string"},
+		{"a surrogate alone", query + `\ud800"}`, "query: not valid JSON at byte 10: invalid surrogate pair in string"},
+		{"an unknown escape", query + `\q"}`, "query: not valid JSON at byte 10: invalid escape sequence in string"},
+		{"an escape of no hexadecimal digits", query + `\u in "}`, "query: not valid JSON at byte 10: invalid escape sequence in string"},
+		{"a control character", query + "\n\"}", "query: not valid JSON at byte 10: invalid character in string (expecting non-control character)"},
+		{"invalid UTF-8", query + "\xff\"}", "query: not valid JSON at byte 10: invalid UTF-8"},
+		{"a text that does not end", query + `secret`, "query: not valid JSON at byte 16: unexpected EOF"},
+		{"a word", `{"query":secret}`, "query: not valid JSON at byte 9: invalid character at start of value"},
+		{"a value without a comma after it", `{"query":"a" "top_k":1}`, "not valid JSON at byte 13: invalid character after object value (expecting ',' or '}')"},
+		{"another literal", `{"query":ture}`, "query: not valid JSON at byte 10: invalid character in literal true (expecting 'r')"},
+		{"no value", `{"query"}`, "query: not valid JSON at byte 8: invalid character after object name (expecting ':')"},
+		{"a name that is no string", `{query:1}`, "not valid JSON at byte 1: invalid character at start of value"},
+		{"an element", `{"tool_ids":["a",é]}`, "tool_ids[1]: not valid JSON at byte 17: invalid character at start of value"},
+		{"text", `secret`, "not valid JSON at byte 0: invalid character at start of value"},
+		{"text after the body", `{} secret`, "not valid JSON at byte 3: invalid character after top-level value"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if got := decodeMessage[schemas.SkillQuery](t, row.body, schemas.ErrMalformed); got != row.want {
+				t.Errorf("got  %s\nwant %s", got, row.want)
+			}
+		})
 	}
 }
 

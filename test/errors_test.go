@@ -111,8 +111,8 @@ func TestJSONBodies(t *testing.T) {
 			t.Errorf("no JSON: %s", a.body)
 		}
 		c.rows(t, []row{
-			{"a body that is not UTF-8 is refused", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400, "CE-061", ""},
-			{"in a query too", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001", ""},
+			{"a body that is not UTF-8", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400, "CE-061 record.skill_id", ""},
+			{"in a query too", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001 query", ""},
 		})
 	})
 }
