@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"cairn/schemas"
@@ -19,32 +20,36 @@ func newHosts(names []string) hosts {
 	for _, name := range names {
 		h[canonicalHost(name)] = true
 	}
+	delete(h, "") // the name of a malformed Host
 	return h
 }
 
 // check returns ErrMisdirected unless the request's Host is localhost, an IP
-// address or a configured name. A request without a Host is HTTP/1.0 and not from
-// a browser; it is accepted.
+// address or a configured name. A request without a Host is accepted if it is
+// HTTP/1.0: browsers do not send it.
 func (h hosts) check(r *http.Request) *schemas.Error {
-	name := canonicalHost(hostname(r.Host))
-	if name == "" || h[name] {
+	if r.Host == "" && !r.ProtoAtLeast(1, 1) {
 		return nil
 	}
-	if _, err := netip.ParseAddr(name); err == nil {
+	name := canonicalHost(hostname(r.Host))
+	if h[name] {
+		return nil
+	}
+	if address, err := netip.ParseAddr(name); err == nil && address.Zone() == "" {
 		return nil
 	}
 	return schemas.ErrMisdirected.Because(fmt.Sprintf(
 		"the Host %q is not a name of this server: want localhost, an IP address, or a name given with --http-host (CAIRN_HTTP_HOST)", r.Host))
 }
 
-// hostname returns a Host header without its port and brackets.
+// hostname returns a Host header without its port and brackets; empty for one that
+// is not uri-host [ ":" port ] (RFC 9110, 7.2).
 func hostname(host string) string {
-	if strings.HasPrefix(host, "[") {
-		address, _, _ := strings.Cut(host[1:], "]")
-		return address
+	u, err := url.Parse("//" + host)
+	if err != nil || u.Host != host {
+		return ""
 	}
-	name, _, _ := strings.Cut(host, ":")
-	return name
+	return u.Hostname()
 }
 
 // canonicalHost returns the name in lower case, without the dot of the DNS root.

@@ -16,7 +16,7 @@ func TestHost(t *testing.T) {
 	names := func(c *edge.Config) { c.Hosts = []string{"cairn.example", "Edge.Cairn.svc."} }
 	keys := func(c *edge.Config) { c.Access = access.Config{Keys: true} }
 	accepted := []string{
-		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "127.0.0.1:8080", "10.1.2.3", "[::1]:8080", "[::1]", "[fe80::1%25eth0]:80",
+		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "127.0.0.1:8080", "10.1.2.3", "[::1]:8080", "[::1]", "[::ffff:127.0.0.1]:80",
 		"cairn.example", "CAIRN.example:443", "cairn.example.", "edge.cairn.svc:80",
 	}
 	refused := []string{
@@ -45,15 +45,36 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestNoHost sends HTTP/1.0, which has no Host header; load balancers probe so.
-func TestNoHost(t *testing.T) {
+// TestMalformedHost sends headers that net/http's client does not. HTTP/1.0 may have
+// no Host; load balancers probe so.
+func TestMalformedHost(t *testing.T) {
 	t.Parallel()
-	conn := open(t).dial(t)
-	_, err := io.WriteString(conn, "GET /health/live HTTP/1.0\r\n\r\n")
+	f := open(t, func(c *edge.Config) { c.Hosts = []string{"", "."} })
+	for header, want := range map[string]string{
+		"HTTP/1.0\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost:\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost: evil.example\r\n": "HTTP/1.0 421",
+		"HTTP/1.1\r\nHost:\r\n": "HTTP/1.1 421", "HTTP/1.1\r\nHost: [::1]:80\r\n": "HTTP/1.1 200",
+	} {
+		f.host(t, header, want)
+	}
+	for _, host := range []string{
+		"[::1].evil.example", "[::1]evil.example", "[127.0.0.1]evil.example:80", "[].evil.example", ":evil.example", "[", "]", "[]", ":80",
+		"::1", ":", "[::1", "[::1]:evil", "localhost:evil", "localhost:80:80",
+		"[fe80::1%evil.example]", "[fe80::1%25evil.example]", "fe80::1%evil.example", "[fe80::1%25eth0]:80", "%6cocalhost",
+	} {
+		f.host(t, "HTTP/1.1\r\nHost: "+host+"\r\n", "HTTP/1.1 421")
+	}
+}
+
+// host sends a probe with the version and Host header, and wants the status line to
+// begin with want.
+func (f *front) host(t *testing.T, header, want string) {
+	t.Helper()
+	conn := f.dial(t)
+	_, err := io.WriteString(conn, "GET /health/live "+header+"Connection: close\r\n\r\n")
 	must(t, err)
 	answer, err := io.ReadAll(conn)
 	must(t, err)
-	if !strings.HasPrefix(string(answer), "HTTP/1.0 200") {
-		t.Errorf("answer %q, want 200", answer)
+	if !strings.HasPrefix(string(answer), want) {
+		t.Errorf("%q: answer %q, want %s", header, answer, want)
 	}
 }
