@@ -235,6 +235,29 @@ func TestHTTPErrors(t *testing.T) {
 	}
 }
 
+// TestLongPaths requests paths that no route can have; the cost of matching grows with
+// the path, and no credential is needed.
+func TestLongPaths(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for _, c := range []struct{ method, path string }{
+		{"GET", "/" + strings.Repeat("%41", 20000)}, {"GET", "/" + strings.Repeat("a/", 30000)}, {"PATCH", "/tags/" + strings.Repeat("a", 60000)},
+		{"GET", "/register/" + strings.Repeat("a", 60000) + "/b"}, {"OPTIONS", "/tags/" + strings.Repeat("%20", 1400)},
+	} {
+		got := f.ask(t, c.method, c.path, nil)
+		e := got.problem(t)
+		if got.status != 404 || e.Code != "CE-004" || e.Instance != "" || !strings.Contains(e.Detail, "4096 bytes") || len(got.body) > 1<<10 {
+			t.Errorf("%s of a path of %d bytes: %d, %d bytes: %.200s", c.method, len(c.path), got.status, len(got.body), got.body)
+		}
+	}
+	var asked string
+	echo(t, f, bus.ReadTag, func(request string) { asked = request }, schemas.TagFound{})
+	path := "/tags/" + strings.Repeat("%F0%9F%A6%8A", 256)
+	if got := f.ask(t, "GET", path, nil); got.status != 200 || !strings.Contains(asked, strings.Repeat("🦊", 256)) {
+		t.Errorf("the longest id: %d %s", got.status, got.body)
+	}
+}
+
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -127,8 +127,21 @@ func (x *exchange) visible(err error) *schemas.Error {
 		e = x.route.translate(e)
 	}
 	c := *e
-	c.Instance, c.RequestID = x.r.URL.EscapedPath(), x.id
+	c.Instance, _ = boundedPath(x.r)
+	c.RequestID = x.id
 	return &c
+}
+
+// boundedPath returns the escaped path of the request, or false if it exceeds maxPath.
+func boundedPath(r *http.Request) (string, bool) {
+	if len(r.URL.Path) > maxPath { // is not longer than its escaped form, which costs more
+		return "", false
+	}
+	path := r.URL.EscapedPath()
+	if len(path) > maxPath {
+		return "", false
+	}
+	return path, true
 }
 
 // log writes one line for the exchange: faults of Cairn that no worker has logged

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -24,13 +25,16 @@ import (
 	"cairn/schemas"
 )
 
+// maxPath bounds the escaped path of a request, in bytes. The longest id has 256
+// characters of 4 bytes, each of which takes 3 bytes when escaped.
+const maxPath = 4 << 10
+
 // edge is the http.Handler of all routes.
 type edge struct {
 	conn          *bus.Conn
 	log           *slog.Logger
 	mux           *mux.Router
 	table         map[*mux.Route]*route
-	methods       []string // of all routes, sorted
 	describe      func() (description, error)
 	origins       *http.CrossOriginProtection
 	gate          *access.Gate // nil: authentication is off
@@ -59,7 +63,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		hosts:     newHosts(c.Hosts),
 		bodies:    admission.NewPool(bodyMemory),
 		keepAlive: cmp.Or(c.KeepAlive, defaultKeepAlive),
-		mux:       mux.NewRouter().UseEncodedPath().SkipClean(true),
+		mux:       mux.NewRouter(),
 		table:     map[*mux.Route]*route{},
 		origins:   http.NewCrossOriginProtection(),
 	}
@@ -88,10 +92,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 			r.public = newPublic()
 		}
 		e.table[e.mux.Path(r.path).Methods(methods...)] = &r
-		e.methods = append(e.methods, methods...)
 	}
-	slices.Sort(e.methods)
-	e.methods = slices.Compact(e.methods)
 	return e
 }
 
@@ -150,13 +151,19 @@ func (x *exchange) handle() {
 }
 
 // dispatch finds the route and runs its action. It uses the router only to match:
-// mux.Router.ServeHTTP would copy each request twice.
+// mux.Router.ServeHTTP would copy each request twice. It escapes the path once; the
+// router with UseEncodedPath would do so for each route.
 func (x *exchange) dispatch() error {
 	if err := x.edge.hosts.check(x.r); err != nil {
 		return err
 	}
+	path, ok := boundedPath(x.r)
+	if !ok {
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("want a path of at most %d bytes; GET /openapi.json lists all", maxPath))
+	}
+	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
 	var match mux.RouteMatch
-	if x.edge.mux.Match(x.r, &match) {
+	if x.edge.mux.Match(request, &match) {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
 		if err := x.edge.origins.Check(x.r); err != nil {
 			return schemas.ErrForbidden.Because("cross-origin requests of browsers are not allowed")
@@ -164,32 +171,30 @@ func (x *exchange) dispatch() error {
 		x.trace()
 		return x.admitted()
 	}
-	allowed := x.allowed()
-	if len(allowed) == 0 {
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("no route has the path %q; GET /openapi.json lists all", x.r.URL.EscapedPath()))
+	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("no route has the path %q; GET /openapi.json lists all", path))
 	}
-	x.w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
+	allowed := strings.Join(x.edge.allowed(request), ", ")
+	x.w.Header()["Allow"] = []string{allowed}
 	if x.r.Method == http.MethodOptions {
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
-	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, x.r.URL.EscapedPath(),
-		strings.Join(allowed, ", ")))
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, path, allowed))
 }
 
-// allowed returns the methods of the request's path; none when the path is unknown.
-func (x *exchange) allowed() []string {
+// allowed returns the methods of the path of r, which has other methods than that of r.
+func (e *edge) allowed(r *http.Request) []string {
 	var methods []string
-	for _, method := range x.edge.methods {
-		probe := http.Request{Method: method, URL: x.r.URL}
-		if x.edge.mux.Match(&probe, &mux.RouteMatch{}) {
-			methods = append(methods, method)
+	for route := range e.table {
+		var match mux.RouteMatch
+		if route.Match(r, &match); match.MatchErr == mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
+			of, _ := route.GetMethods() // fails for a route without methods
+			methods = append(methods, of...)
 		}
 	}
-	if len(methods) > 0 {
-		methods = append(methods, http.MethodOptions)
-	}
-	return methods
+	slices.Sort(methods)
+	return append(slices.Compact(methods), http.MethodOptions)
 }
 
 // name sets the request id: that of the client when it is valid, else a new one.

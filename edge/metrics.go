@@ -78,7 +78,7 @@ func (m Monitor) handler() http.Handler {
 // refuse responds with the error e.
 func refuse(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
 	c := *e
-	c.Instance = r.URL.EscapedPath()
+	c.Instance, _ = boundedPath(r)
 	body, err := json.Marshal(&c)
 	if err != nil { // the path is not valid UTF-8
 		c.Instance = ""
