@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -178,6 +179,11 @@ func TestHTTPErrors(t *testing.T) {
 		{"an unknown parameter", "GET", "/skills?limt=5", nil, 400, "CE-001", "limt"},
 		{"a parameter twice", "GET", "/skills?cursor=a&cursor=a", nil, 400, "CE-001", "cursor"},
 		{"a query that cannot be read", "GET", "/skills?a%zz=1", nil, 400, "CE-001", "query"},
+		{"5,000 parameters", "GET", "/skills?" + manyParameters, nil, 400, "CE-001", "query"},
+		{"5,000 parameters of a removal", "DELETE", "/register/skill/a.b?" + manyParameters, nil, 400, "CE-061", "query"},
+		{"5,000 parameters of an analysis", "GET", "/api/v1/analyze/run-1?" + manyParameters, nil, 400, "AN-400", "query"},
+		{"5,000 parameters without a credential", "GET", "/docs/search?" + manyParameters, nil, 400, "CE-001", "query"},
+		{"a query of 60 KB", "GET", "/tools?cursor=" + strings.Repeat("a", 60000), nil, 400, "CE-001", "query"},
 		{"a parameter that is not UTF-8", "GET", "/skills?domain=%ff", nil, 400, "CE-001", "domain"},
 		{"an unknown parameter of a removal", "DELETE", "/register/skill/a.b?tenant=t", nil, 400, "CE-061", "tenant"},
 		{"a revision that is no number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001", "Cairn-Min-Revision"},
@@ -232,6 +238,30 @@ func TestHTTPErrors(t *testing.T) {
 				t.Errorf("Retry-After %q with %d", again, c.status)
 			}
 		})
+	}
+}
+
+// manyParameters are fewer than url.ParseQuery accepts.
+var manyParameters = func() string {
+	var b strings.Builder
+	for n := range 5000 {
+		fmt.Fprintf(&b, "%d&", n)
+	}
+	return b.String()
+}()
+
+// TestLongestQuery lists with the longest value of each parameter.
+func TestLongestQuery(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	var asked string
+	echo(t, f, bus.ListTools, func(request string) { asked = request }, schemas.ToolList{})
+	query := "limit=100&cursor=" + strings.Repeat("c", 4096)
+	for _, name := range []string{"tenant_id", "domain", "provider", "tool_class"} {
+		query += "&" + name + "=" + strings.Repeat("%F0%9F%A6%8A", 256)
+	}
+	if got := f.ask(t, "GET", "/tools?"+query, nil); got.status != 200 || strings.Count(asked, "🦊") != 4*256 {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 

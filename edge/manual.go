@@ -67,6 +67,9 @@ func searchManual() action {
 		if err != nil {
 			return err
 		}
+		if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
+			return a.invalid.With(wrong...)
+		}
 		page, err := d.manual.Search(x.r.URL.Query().Get("q"))
 		if err != nil {
 			return err

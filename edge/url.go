@@ -14,6 +14,14 @@ import (
 	"cairn/schemas"
 )
 
+const (
+	// maxQuery bounds the query of a request, in bytes. The longest listing has four
+	// ids, each character of which takes 12 bytes when escaped, and a cursor of 4 KiB.
+	maxQuery = 20 << 10
+	// maxParameters bounds the parameters of a query; no route has as many.
+	maxParameters = 32
+)
+
 // parameter is a field of a request in the URL.
 type parameter struct {
 	name    string
@@ -39,6 +47,9 @@ func parametersOf(t reflect.Type) parameters {
 // read returns the JSON request of the path variables, still escaped, and the query,
 // with an error for each invalid parameter.
 func (p parameters) read(path map[string]string, query string) ([]byte, []schemas.FieldError) {
+	if wrong := checkQuery(query); wrong != nil {
+		return nil, wrong
+	}
 	given, wrong := gather(path, query)
 	body := []byte{'{'}
 	for _, param := range p {
@@ -61,6 +72,15 @@ func (p parameters) read(path map[string]string, query string) ([]byte, []schema
 	}
 	slices.SortFunc(wrong, func(a, b schemas.FieldError) int { return strings.Compare(a.Field, b.Field) })
 	return append(body, '}'), wrong
+}
+
+// checkQuery returns an error for a query that is too large to be parsed, which costs
+// more per parameter than anything else before a request is admitted.
+func checkQuery(query string) []schemas.FieldError {
+	if len(query) <= maxQuery && strings.Count(query, "&") < maxParameters {
+		return nil
+	}
+	return []schemas.FieldError{{Field: "query", Message: fmt.Sprintf("want at most %d bytes and %d parameters", maxQuery, maxParameters)}}
 }
 
 // append appends value as JSON, or returns a message that names what was expected.
