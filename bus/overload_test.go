@@ -33,7 +33,10 @@ func TestOverloadIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Health("tags").ServeHealthCheck(service, func(context.Context, schemas.Nothing) (schemas.Health, error) { return schemas.Health{}, nil })
+	err = Health("tags").ServeHealthCheck(service, func(context.Context, schemas.Nothing) (schemas.Health,
+		error) {
+		return schemas.Health{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
