@@ -8,6 +8,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/services/internal/quota"
+	"cairn/services/tags"
 )
 
 // Config configures the services of a process and their backends. Each backend is given
@@ -52,7 +53,7 @@ func Defaults() Config {
 		Model:          "offline:",
 		TenantTags:     quota.Use{Count: 5_000_000, Bytes: 2 << 30},
 		TenantRecords:  quota.Use{Count: 1_000_000, Bytes: 4 << 30},
-		TagTTL:         30 * time.Minute,
+		TagTTL:         tags.DefaultTTL,
 		Slots:          1024,
 		AnalysisMemory: 1 << 30,
 		Grace:          bus.Analyze.Grace,
