@@ -41,13 +41,13 @@ type bootstrap struct {
 
 // nodeState is a node's reply to a query.
 type nodeState struct {
-	Node     string `json:"node"`
-	Migrates bool   `json:"migrates"` // has stand-alone streams to migrate
-	Copy     *held  `json:"copy,omitempty"`
+	Node     string      `json:"node"`
+	Migrates bool        `json:"migrates"` // has stand-alone streams to migrate
+	Copy     *streamCopy `json:"copy,omitempty"`
 }
 
-// held is what a node stores of a stream.
-type held struct {
+// streamCopy is what a node stores of a stream.
+type streamCopy struct {
 	Messages uint64 `json:"messages"`
 	Last     uint64 `json:"last"` // sequence
 }

@@ -135,7 +135,7 @@ func (s *Service) fits(size int) error {
 	return nil
 }
 
-// maxBusyRetries is how often a request is sent again after a busy worker refused it.
+// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 // Of two workers, the free one then receives it in 31 of 32 cases.
 const maxBusyRetries = 5
 

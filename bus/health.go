@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// checkTTL is how long the result of a health check is shared.
+	// checkTTL is the lifetime of a shared health check result.
 	checkTTL = 250 * time.Millisecond
 	// checkTimeout bounds a service's health check. It is less than an edge waits,
 	// so that a backend that hangs is reported instead of the service.

@@ -320,7 +320,7 @@ func (l *listener) deliver(e Event) (Event, error) {
 }
 
 const (
-	// maxReplays is how often a replay is repeated to find an event that must exist:
+	// maxReplays is the maximum number of replays to find an event that must exist:
 	// JetStream stores it a moment after it was published.
 	maxReplays = 5
 	// replayPause separates two such replays.

@@ -202,14 +202,14 @@ func (b *bootstrap) copiesOf(ctx context.Context, name string, want jetstream.St
 }
 
 // held returns what this server stores of the stream, or nil.
-func (s *Server) held(stream string) *held {
+func (s *Server) held(stream string) *streamCopy {
 	account, err := s.ns.JszAccount(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true})
 	if err != nil {
 		return nil
 	}
 	for _, d := range account.Streams {
 		if d.Name == stream {
-			return &held{d.State.Msgs, d.State.LastSeq}
+			return &streamCopy{d.State.Msgs, d.State.LastSeq}
 		}
 	}
 	return nil

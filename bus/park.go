@@ -9,7 +9,7 @@ import (
 	"cairn/schemas"
 )
 
-// parkedRequests is how many requests of a service may be parked. They hold a
+// parkedRequests is the maximum number of parked requests of a service. They hold a
 // goroutine and their body each.
 const parkedRequests = 1024
 

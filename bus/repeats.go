@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// repeatBurst is how many lines of a key are logged at once, and repeatRate how
-	// many per second after that.
+	// repeatBurst is the burst size of the lines of a key, and repeatRate their rate limit,
+	// in lines per second.
 	repeatBurst = 10
 	repeatRate  = 1
-	// repeatKeys is how many keys are known at a time.
+	// repeatKeys is the maximum number of tracked keys.
 	repeatKeys = 1024
-	// floodEnd is how long after its last line a flood has ended.
+	// floodEnd is the time without a line after which a flood has ended.
 	floodEnd = 10 * time.Second
 )
 

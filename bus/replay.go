@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// fetchBatch is how many messages are read at once.
+	// fetchBatch is the maximum number of messages in a batch.
 	fetchBatch = 64
 	// fetchTimeout bounds the reading of a batch.
 	fetchTimeout = 5 * time.Second
@@ -78,7 +78,7 @@ func (r *replay) fetch(ctx context.Context) error {
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
 		if errors.Is(err, nats.ErrNoResponders) {
-			return schemas.ErrUnavailable.Because("no stream retains the events of runs: run cairn setup")
+			return schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
 		}
 		if err != nil {
 			return transportError(r.run, err)
@@ -111,7 +111,7 @@ func (r *replay) advance() (err error) {
 }
 
 const (
-	// replayTTL is how long events of a run can be replayed.
+	// replayTTL is the retention period of the events of a run.
 	replayTTL = 2 * time.Minute
 	// replayBytes is the limit of the replay stream, in bytes; the oldest events are
 	// removed first.

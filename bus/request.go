@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// heartbeatInterval is how often a worker sends a heartbeat for a request.
+	// heartbeatInterval is the interval of the heartbeats of a request.
 	heartbeatInterval = 250 * time.Millisecond
-	// heartbeatTimeout is how long a client waits for a heartbeat before it retries
-	// a read, and maxMissed how many such periods in a row fail the request. Periods
+	// heartbeatTimeout is the time without a heartbeat after which a client retries
+	// a read, and maxMissed the number of consecutive periods that fail the request. Periods
 	// are counted, not measured, so that a suspended client does not give up.
 	heartbeatTimeout = 500 * time.Millisecond
 	maxMissed        = 5

@@ -163,7 +163,7 @@ func (s *Server) URL() string {
 	return s.ns.ClientURL()
 }
 
-// StorageLimit returns how many bytes the server's streams may take: 75 % of the space
+// StorageLimit returns the storage limit of the server's streams in bytes: 75 % of the space
 // that was free on the disk, or used by them, at the start.
 func (s *Server) StorageLimit() int64 { return s.ns.JetStreamConfig().MaxStore }
 

@@ -125,7 +125,7 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 	return nil
 }
 
-// settle is how long the service must be idle to count as drained: messages that the
+// settle is the idle time after which the service counts as drained: messages that the
 // server has already sent are then in a handler.
 const settle = 20 * time.Millisecond
 

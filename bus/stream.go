@@ -17,12 +17,12 @@ const (
 	// cancels the stream, so that a client that disconnects before it knows the control
 	// subject is detected within a second.
 	beatInterval = 500 * time.Millisecond
-	// streamHeartbeatTimeout is how long a client waits for a message.
+	// streamHeartbeatTimeout is the timeout of a client for the next message.
 	streamHeartbeatTimeout = 6 * time.Second
-	// claimTimeout is how long TryRun waits for the first heartbeat, which a worker
+	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker
 	// sends at once.
 	claimTimeout = 2 * time.Second
-	// timeoutMargin is how long a client waits beyond the deadline for the worker's
+	// timeoutMargin is the time that a client waits after the deadline for the worker's
 	// timeout error.
 	timeoutMargin = 2 * time.Second
 	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
@@ -31,10 +31,10 @@ const (
 	// half of it, and when ackInterval has passed since the last acknowledgement.
 	window      = 128
 	ackInterval = time.Second
-	// backlog is how many messages are buffered for a client; more are dropped, and
+	// backlog is the buffer size of a client in messages; further ones are dropped, and
 	// replayed if the stream is a run.
 	backlog = 2 * window
-	// stallTimeout is how long a worker waits for a client that does not read.
+	// stallTimeout is the timeout of a worker for acknowledgements of a slow client.
 	stallTimeout = 10 * time.Second
 	// chunkSize is the size of an upload's messages in bytes.
 	chunkSize = 512 << 10
@@ -53,7 +53,7 @@ type Stream[Req any] struct {
 	Permission schemas.Permission
 	// Timeout bounds the whole stream.
 	Timeout time.Duration
-	// Grace is how long a run continues without a client.
+	// Grace is the grace period of a run without a client.
 	Grace time.Duration
 	// Runs bounds the requests in progress of one credential at a worker; 0: no
 	// limit. Further ones fail with schemas.ErrTooManyRequests.

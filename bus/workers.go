@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxIdle is how many goroutines of a service wait for the next request. More than the
+// maxIdle is the maximum number of idle goroutines of a service. More than the
 // number of processors seldom help.
 const maxIdle = 16
 

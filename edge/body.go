@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// bodyTimeout bounds how long the whole body of a request may take to arrive.
+	// bodyTimeout is the read timeout of a whole request body.
 	bodyTimeout = time.Minute
 	// bodyGrace and bodyRate bound it part by part: n bytes may take bodyGrace
 	// plus n/bodyRate. A slower request fails.
@@ -25,8 +25,8 @@ const (
 	firstBuffer = 64 << 10
 	growth      = 4
 
-	// maxReusedRest is how many bytes of an unused body are read to keep the
-	// connection, and restTimeout is how long that may take.
+	// maxReusedRest is the number of bytes of an unused body that are read to reuse the
+	// connection, and restTimeout the timeout of that read.
 	maxReusedRest = 64 << 10
 	restTimeout   = time.Second
 	// A connection with more than that is closed after the answer. For lingerTimeout

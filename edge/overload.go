@@ -16,13 +16,13 @@ const (
 	// maxStreams its open event streams. Both are divided among tenants.
 	maxRequests = 1024
 	maxStreams  = 4096
-	// queueTimeout is how long a request waits for its turn to run.
+	// queueTimeout is the maximum queueing time of an admitted request.
 	queueTimeout = time.Second
-	// idleDelay is how long a request waits for a worker before it no longer counts as
+	// idleDelay is the wait for a worker after which a request no longer counts as
 	// running. Under CPU load alone workers answer sooner; a longer wait is one for a
 	// backend, and must not refuse other requests.
 	idleDelay = 50 * time.Millisecond
-	// promptRefusals is how many requests per second are refused at once. Those beyond
+	// promptRefusals is the rate of immediate rejections per second. Those beyond
 	// are delayed by refusalDelay on average, half of it at least: a refusal takes about
 	// 100 µs of processor time, and clients that ignore Retry-After would otherwise use
 	// the processors of other tenants with refusals (BenchmarkFairness).

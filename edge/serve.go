@@ -21,10 +21,10 @@ const (
 	readHeaderTimeout = 10 * time.Second // from the connection to the end of the request header
 	idleTimeout       = 2 * time.Minute  // between two requests on a connection
 	maxHeaderBytes    = 64 << 10
-	// drainDelay is how long new requests are still accepted after ctx has ended:
+	// drainDelay is the time after the end of ctx in which new requests are accepted:
 	// requests that were sent before the client learned of the shutdown.
 	drainDelay = 250 * time.Millisecond
-	// streamEndTimeout is how long streams have, after the drain, to send their last events.
+	// streamEndTimeout is the timeout of streams, after the drain, for their last events.
 	streamEndTimeout = time.Second
 )
 
@@ -34,13 +34,13 @@ type Config struct {
 	Listener net.Listener // replaces Addr when not nil; closed by Serve
 	Conn     *bus.Conn
 	Log      *slog.Logger
-	// Drain is how long requests in flight may take after ctx has ended.
+	// Drain is the drain deadline of requests in flight, counted from the end of ctx.
 	Drain time.Duration
 	// AnalyzeTimeout bounds an analysis; 0: the timeout of the contract.
 	AnalyzeTimeout time.Duration
 	// NoMetrics removes the route /metrics, for metrics that have a listener of their own (Monitor).
 	NoMetrics bool
-	// KeepAlive is how long a stream may be without an event before a comment line
+	// KeepAlive is the time without an event after which a comment line
 	// keeps the connection alive; 0: 10 seconds.
 	KeepAlive time.Duration
 	// Cert and Key are the PEM files of the TLS certificate and its key; empty: plain

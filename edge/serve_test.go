@@ -110,7 +110,7 @@ func TestDrainTimeout(t *testing.T) {
 	}
 }
 
-func TestNATSGoesAndComesBack(t *testing.T) {
+func TestNATSReconnect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server, err := bus.StartServer(dir, bustest.FreeAddress(t))

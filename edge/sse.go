@@ -19,16 +19,16 @@ import (
 const (
 	// mediaEvents is the media type of server-sent events.
 	mediaEvents = "text/event-stream"
-	// defaultKeepAlive is how long a stream may be without an event before a comment
+	// defaultKeepAlive is the time without an event after which a comment
 	// line keeps the connection alive. Without a first event in that time the response
 	// begins with status 200; each attempt to start a run has that time.
 	defaultKeepAlive = 10 * time.Second
-	// batchDelay is how long an event that closely follows another waits for more, so
+	// batchDelay is the batching delay of an event that closely follows another, so
 	// that a burst takes few writes. A single event does not wait.
 	batchDelay = time.Millisecond
 	// maxBatch is the number of buffered bytes that are written at once.
 	maxBatch = 32 << 10
-	// deadlineSlack is how much of a write timeout may pass before the deadline is
+	// deadlineSlack is the part of a write timeout after which the deadline is
 	// set again, so that not every write sets it.
 	deadlineSlack = time.Second
 )
@@ -55,7 +55,7 @@ func events[Req any](s bus.Stream[Req]) action {
 	}
 }
 
-// maxRestarts is how often a run that no worker confirms is started again. Two
+// maxRestarts is the maximum number of restarts of an unclaimed run. Two
 // attempts cover the time in which NATS still routes requests to a frozen worker.
 const maxRestarts = 2
 

@@ -160,7 +160,7 @@ func withClient(t *testing.T) (*bus.Server, *nats.Conn) {
 }
 
 // A worker on a suspended machine receives an analysis and does not reply.
-func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
+func TestAnalyzeRetriesUnclaimedRun(t *testing.T) {
 	t.Parallel()
 	server, nc := withClient(t)
 	f := serve(t, bustest.Dial(t, server))
@@ -179,7 +179,7 @@ func TestAnalysisThatNobodyHasIsBegunAnew(t *testing.T) {
 }
 
 // With all workers suspended, the last attempt ends after the heartbeat timeout.
-func TestAnalysisThatNobodyEverHas(t *testing.T) {
+func TestAnalyzeUnclaimedTimeout(t *testing.T) {
 	t.Parallel()
 	server, nc := withClient(t)
 	f := serve(t, bustest.Dial(t, server))
@@ -242,7 +242,7 @@ func TestManyEventsArriveInOrder(t *testing.T) {
 	}
 }
 
-func TestSilenceIsBrokenByComments(t *testing.T) {
+func TestKeepAliveComments(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.KeepAlive = 20 * time.Millisecond })
 	next := make(chan struct{})
@@ -280,7 +280,7 @@ func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 	r.until(t, "data: {}")
 }
 
-func TestWorkIsCancelledWhenTheClientLeaves(t *testing.T) {
+func TestDisconnectCancelsAnalysis(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	for _, speaks := range []bool{true, false} {

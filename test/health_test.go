@@ -54,9 +54,9 @@ func TestModelUnavailable(t *testing.T) {
 	})
 }
 
-// TestSilentWorker subscribes a worker that sends no heartbeat: the request fails
+// TestHeartbeatTimeout subscribes a worker that sends no heartbeat: the request fails
 // with 503 after the heartbeat timeout.
-func TestSilentWorker(t *testing.T) {
+func TestHeartbeatTimeout(t *testing.T) {
 	everywhere(t, workerless, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		sub, err := nc.SubscribeSync("cairn.resolve.agent")

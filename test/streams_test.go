@@ -18,7 +18,7 @@ func TestManyStreams(t *testing.T) {
 	t.Parallel()
 	const streams, words = 200, 1000
 	c := newClient(t, start(t, topologies[0], setup{idle: true}))
-	talk(t, c.nats, 2*streams, words) // a slow start is retried on another slot
+	serveWords(t, c.nats, 2*streams, words) // a slow start is retried on another slot
 	var all sync.WaitGroup
 	for n := range streams {
 		all.Go(func() {
@@ -30,8 +30,8 @@ func TestManyStreams(t *testing.T) {
 	all.Wait()
 }
 
-// talk serves analyses with the given number of words, each containing the query.
-func talk(t *testing.T, server string, slots, words int) {
+// serveWords serves analyses with the given number of words, each containing the query.
+func serveWords(t *testing.T, server string, slots, words int) {
 	t.Helper()
 	conn, err := bus.Open(server, t.Name())
 	if err != nil {

@@ -160,7 +160,7 @@ func TestRestore(t *testing.T) {
 }
 
 // A bucket with any message prevents a restore.
-func TestRestoreRefusesWhatIsNotEmpty(t *testing.T) {
+func TestRestoreRejectsNonEmptyBucket(t *testing.T) {
 	t.Parallel()
 	file := saved(t, filled(t))
 	for _, key := range []string{"catalog.skill._global.mine", "keys.mine", "aside.mine"} {

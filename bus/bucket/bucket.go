@@ -167,7 +167,7 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 		updated, err := js.UpdateStream(ctx, c)
 		if Full(err) {
 			// The disk has shrunk: the server refuses any update, even to a lower limit.
-			slog.Warn("a bucket keeps its settings: the NATS server has no room to change them", "bucket", name, "max_bytes",
+			slog.Warn("stream configuration not updated: insufficient storage on the NATS server", "bucket", name, "max_bytes",
 				before.MaxBytes, "err", err)
 			return s, nil
 		}

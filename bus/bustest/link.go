@@ -7,8 +7,8 @@ import (
 )
 
 // Link starts a proxy to the address and returns the address of the proxy. From cut until
-// mend it forwards nothing and closes no connection, like a suspended host.
-func Link(t testing.TB, to string) (at string, cut, mend func()) {
+// heal it forwards nothing and closes no connection, like a suspended host.
+func Link(t testing.TB, to string) (at string, cut, heal func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -24,16 +24,16 @@ func Link(t testing.TB, to string) (at string, cut, mend func()) {
 	})
 	silent := false
 	cut = func() { l.whole.Lock(); silent = true }
-	mend = func() { l.whole.Unlock(); silent = false }
+	heal = func() { l.whole.Unlock(); silent = false }
 	t.Cleanup(func() {
 		if silent {
-			mend()
+			heal()
 		}
 		_ = listener.Close() // the test is over
 		close(l.ended)
 		l.running.Wait()
 	})
-	return listener.Addr().String(), cut, mend
+	return listener.Addr().String(), cut, heal
 }
 
 type link struct {

@@ -153,7 +153,7 @@ func TestKeyRecordOfAnotherSubject(t *testing.T) {
 }
 
 // The ring keeps its keys while NATS is unavailable, and drops those of a deleted bucket.
-func TestRingOfABucketThatIsAway(t *testing.T) {
+func TestRingBucketUnavailable(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	s := open(t, conn)
@@ -189,7 +189,7 @@ func TestRingOfABucketThatIsAway(t *testing.T) {
 }
 
 // A ring whose read times out resumes it with the next one.
-func TestRingOfManyKeysFarAway(t *testing.T) {
+func TestRingHighLatency(t *testing.T) {
 	t.Parallel()
 	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
 	if err != nil {

@@ -181,7 +181,7 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 			return nil, schemas.ErrUnavailable.Because("the API keys cannot be read")
 		}
 	}
-	if !found || !k.opens(secret) {
+	if !found || !k.matches(secret) {
 		return nil, fmt.Errorf("%w: unknown id or secret", ErrUnknown)
 	}
 	if state := k.State(time.Now()); state != StateActive {
@@ -202,8 +202,8 @@ func newKnown(k *Key) *known {
 	return &known{k, k.Identity(), sum}
 }
 
-// opens compares secret with that of k in constant time.
-func (k *known) opens(secret string) bool {
+// matches compares secret with that of k in constant time.
+func (k *known) matches(secret string) bool {
 	sum := sha256.Sum256([]byte(secret))
 	return subtle.ConstantTimeCompare(sum[:], k.sum) == 1
 }

@@ -83,9 +83,9 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskIsToldThatNothingFollows checks that a stream without an end event fails when
+// TestAskIncompleteReplay checks that a stream without an end event fails when
 // the replay has no further events.
-func TestAskIsToldThatNothingFollows(t *testing.T) {
+func TestAskIncompleteReplay(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, _ *http.Request) {
@@ -114,8 +114,8 @@ func TestAskWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// TestAskComesBack checks that an interrupted stream is resumed after the last event ID.
-func TestAskComesBack(t *testing.T) {
+// TestAskResumes checks that an interrupted stream is resumed after the last event ID.
+func TestAskResumes(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	mux := http.NewServeMux()

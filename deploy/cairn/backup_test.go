@@ -90,9 +90,9 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// TestBackupOfNoCairn checks that the backup of a NATS server without Cairn's streams
+// TestBackupWithoutStreams checks that the backup of a NATS server without Cairn's streams
 // fails and leaves no file.
-func TestBackupOfNoCairn(t *testing.T) {
+func TestBackupWithoutStreams(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	got := do(t, "", "backup", file, "--nats", "nats://operator:"+password+"@"+n.Addr().String())

@@ -138,9 +138,9 @@ func TestBenchIsInterrupted(t *testing.T) {
 	nothingLeft(t, s, p.out.String())
 }
 
-// TestBenchOfACairnInTrouble checks that failed requests are counted by code, cause an
+// TestBenchCountsErrors checks that failed requests are counted by code, cause an
 // exit code above --max-errors, and are excluded from latency.
-func TestBenchOfACairnInTrouble(t *testing.T) {
+func TestBenchCountsErrors(t *testing.T) {
 	t.Parallel()
 	for may, code := range map[string]int{"0.001": 1, "0.49": 1, "0.5": 0} {
 		t.Run(may, func(t *testing.T) {
@@ -171,9 +171,9 @@ func TestBenchOfACairnInTrouble(t *testing.T) {
 	}
 }
 
-// TestBenchOpensItsFilesBefore checks that a file that cannot be written is reported
+// TestBenchUnwritableOutput checks that a file that cannot be written is reported
 // before the first registration, and that an existing file is replaced.
-func TestBenchOpensItsFilesBefore(t *testing.T) {
+func TestBenchUnwritableOutput(t *testing.T) {
 	t.Parallel()
 	c := &trouble{answer: func(string, int32) (int, string) { return 200, soundAnswer }}
 	url, dir := c.start(t), t.TempDir()
@@ -192,7 +192,7 @@ func TestBenchOpensItsFilesBefore(t *testing.T) {
 	}
 }
 
-func TestBenchCompareIsAGate(t *testing.T) {
+func TestBenchCompareExitCode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	of := func(name, rate string, failing int32) string {

@@ -68,7 +68,7 @@ func compose(t *testing.T) composed {
 	return c
 }
 
-func TestComposeIsWhole(t *testing.T) {
+func TestComposeReferences(t *testing.T) {
 	t.Parallel()
 	c := compose(t)
 	for name, s := range c.Services {
@@ -127,9 +127,9 @@ func there(path string) bool {
 	return err == nil
 }
 
-// TestComposeSpeaksOfThisProgram checks that every container runs an existing command
+// TestComposeCommands checks that every container runs an existing command
 // with valid settings.
-func TestComposeSpeaksOfThisProgram(t *testing.T) {
+func TestComposeCommands(t *testing.T) {
 	t.Parallel()
 	for name, s := range compose(t).cairn() {
 		cmd, args, err := newRoot(os.Getenv).Find(s.Command)
@@ -150,9 +150,9 @@ func TestComposeSpeaksOfThisProgram(t *testing.T) {
 	}
 }
 
-// TestComposeTellsNATSWhatItAsks checks that the NATS servers get exactly the variables
+// TestComposeNATSVariables checks that the NATS servers get exactly the variables
 // that nats.conf contains.
-func TestComposeTellsNATSWhatItAsks(t *testing.T) {
+func TestComposeNATSVariables(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(natsConf)
 	if err != nil {

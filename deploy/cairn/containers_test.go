@@ -39,7 +39,7 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	p := begin(t, cmd)
-	p.says(t, says)
+	p.waitForOutput(t, says)
 	return p
 }
 

@@ -204,9 +204,9 @@ const (
 	noVectors      = `{"code":"CE-011","status":503,"title":"dependency unavailable"}`
 )
 
-// TestEvalOfACairnInTrouble checks that eval waits until the corpus is searchable,
+// TestEvalRetries checks that eval waits until the corpus is searchable,
 // reports failed and degraded responses, and retries the removal of the corpus.
-func TestEvalOfACairnInTrouble(t *testing.T) {
+func TestEvalRetries(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
 	c := &trouble{answer: func(search string, before int32) (int, string) {
@@ -241,8 +241,8 @@ func TestEvalOfACairnInTrouble(t *testing.T) {
 	}
 }
 
-// TestEvalAsksAgain checks that eval retries degraded responses until they are complete.
-func TestEvalAsksAgain(t *testing.T) {
+// TestEvalRetriesDegraded checks that eval retries degraded responses until they are complete.
+func TestEvalRetriesDegraded(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
 	c := &trouble{answer: func(search string, before int32) (int, string) {

@@ -136,13 +136,13 @@ func TestDashboardAndAlerts(t *testing.T) {
 	}
 	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`), "--nats-ca", cert,
 		"--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
-	w.says(t, ": resolve on ")
+	w.waitForOutput(t, ": resolve on ")
 
 	const at = `url=(http://\S+/metrics)`
 	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", t.TempDir(),
 		"--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
-	node.says(t, "is waiting for a quorum")
+	node.waitForOutput(t, "is waiting for a quorum")
 	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)), scrape(t, node.found(t, at)))
 	for who, expr := range expressions(t) {
 		for _, m := range metric.FindAllStringSubmatch(expr, -1) {

@@ -9,9 +9,9 @@ import (
 	"cairn/bus/bustest"
 )
 
-// TestCommandsKnowAnAuthorityByTheEnvironment checks that commands trust the CA in
+// TestCommandsTrustSSLCertFile checks that commands trust the CA in
 // SSL_CERT_FILE.
-func TestCommandsKnowAnAuthorityByTheEnvironment(t *testing.T) {
+func TestCommandsTrustSSLCertFile(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("needs Linux: Go ignores SSL_CERT_FILE on other systems")

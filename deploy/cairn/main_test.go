@@ -84,7 +84,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
 	p := begin(t, program(context.Background(), args...))
-	p.says(t, "Press Ctrl-C to shut down.")
+	p.waitForOutput(t, "Press Ctrl-C to shut down.")
 	p.http = addressed.FindString(p.out.String())
 	return p
 }
@@ -95,8 +95,8 @@ func alone(t *testing.T, args ...string) *running {
 	return serve(t, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}, args...)...)
 }
 
-// says waits until the process has printed text.
-func (p *running) says(t *testing.T, text string) {
+// waitForOutput waits until the process has printed text.
+func (p *running) waitForOutput(t *testing.T, text string) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
 	for !strings.Contains(p.out.String(), text) {

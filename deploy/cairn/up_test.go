@@ -154,7 +154,7 @@ func TestSecondSignalKills(t *testing.T) {
 	}
 	<-asked
 	s.signal(t)
-	s.says(t, "Shutting down")
+	s.waitForOutput(t, "Shutting down")
 	if strings.Contains(s.out.String(), "Stopped.") {
 		t.Errorf("stopped with a request in flight:\n%s", s.out)
 	}

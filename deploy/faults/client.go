@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// patience is the timeout of a request.
-	patience = 6 * time.Second
-	// pause is the time between two operations of a client.
-	pause = 10 * time.Millisecond
+	// requestTimeout is the timeout of a request.
+	requestTimeout = 6 * time.Second
+	// requestInterval is the time between two operations of a client.
+	requestInterval = 10 * time.Millisecond
 	// rest is the pause after a failed request: the fewer outcomes are unknown, the more
 	// violations the history can reveal.
 	rest = 300 * time.Millisecond
 	// resolvePause is the interval at which a client sends resolve requests.
 	resolvePause = 100 * time.Millisecond
-	// keysFor is how long a key is used, so that its history stays short.
+	// keysFor is the lifetime of a key, so that its history stays short.
 	keysFor = 2 * time.Second
 	// keysAtOnce is the number of keys that all clients share at a time.
 	keysAtOnce = 6
@@ -50,7 +50,7 @@ func newWorkload(https [nodes]string) *workload {
 	prefix := strconv.FormatUint(rand.Uint64(), 36) // #nosec G404 -- of this run, and no secret
 	return &workload{
 		began: time.Now(), prefix: prefix, https: https, records: map[string]bool{}, samples: map[string][]Sample{},
-		http: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		http: &http.Client{Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 }
 
@@ -80,7 +80,7 @@ func (w *workload) tags(ctx context.Context, client int) {
 		if !sent || o.Unknown {
 			sleep(ctx, rest)
 		}
-		sleep(ctx, pause)
+		sleep(ctx, requestInterval)
 	}
 }
 
@@ -158,7 +158,7 @@ func (w *workload) note(kind string, client int, at time.Duration, failed bool) 
 func (w *workload) register(ctx context.Context, client int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		w.registerOne(client, fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n))
-		sleep(ctx, pause)
+		sleep(ctx, requestInterval)
 	}
 }
 

@@ -102,7 +102,7 @@ func (c *cluster) kill(i int) {
 func (c *cluster) stop(i int) error { return c.procs[i].Process.Signal(syscall.SIGSTOP) }
 func (c *cluster) cont(i int) error { return c.procs[i].Process.Signal(syscall.SIGCONT) }
 
-// isolate partitions the node from the others until mend.
+// isolate partitions the node from the others until heal.
 func (c *cluster) isolate(i int) {
 	for j := range nodes {
 		if i != j {
@@ -112,11 +112,11 @@ func (c *cluster) isolate(i int) {
 	}
 }
 
-func (c *cluster) mend() {
+func (c *cluster) heal() {
 	for _, row := range c.links {
 		for _, l := range row {
 			if l != nil {
-				l.mend()
+				l.heal()
 			}
 		}
 	}

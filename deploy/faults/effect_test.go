@@ -9,7 +9,7 @@ import (
 
 // A third of the requests at healthy nodes time out, while the longest time without a
 // response stays short.
-func TestEffectShowsAThirdThatHangs(t *testing.T) {
+func TestEffectCountsTimeouts(t *testing.T) {
 	t.Parallel()
 	var list []faults.Sample
 	for n := range 300 {

@@ -166,14 +166,14 @@ var kinds = []kind{
 		sleep(ctx, 8*time.Second)
 		return c.run(node)
 	}},
-	{"the power of %s, the leader, fails for 5 s", leader, true, func(ctx context.Context, c *cluster, node int) error {
+	{"power failure of %s, the leader, for 5 s", leader, true, func(ctx context.Context, c *cluster, node int) error {
 		return c.powerFails(ctx, node)
 	}},
-	{"%s, the leader, is cut off for 10 s", leader, false, cutOff},
-	{"the power of all fails for 5 s", everyone, true, func(ctx context.Context, c *cluster, _ int) error {
+	{"network partition of %s, the leader, for 10 s", leader, false, cutOff},
+	{"power failure of all nodes for 5 s", everyone, true, func(ctx context.Context, c *cluster, _ int) error {
 		return c.powerFails(ctx, 0, 1, 2)
 	}},
-	{"%s, the leader, stands still for 10 s", leader, false, func(ctx context.Context, c *cluster, node int) error {
+	{"%s, the leader, is suspended for 10 s", leader, false, func(ctx context.Context, c *cluster, node int) error {
 		if err := c.stop(node); err != nil {
 			return err
 		}
@@ -181,13 +181,13 @@ var kinds = []kind{
 		return c.cont(node)
 	}},
 	{"the disk of %s, the leader, is full for 10 s; then it is started again", leader, true, diskFull},
-	{"%s is cut off for 10 s", anyone, false, cutOff},
+	{"network partition of %s for 10 s", anyone, false, cutOff},
 }
 
 func cutOff(ctx context.Context, c *cluster, node int) error {
 	c.isolate(node)
 	sleep(ctx, 10*time.Second)
-	c.mend()
+	c.heal()
 	return nil
 }
 

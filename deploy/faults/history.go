@@ -52,9 +52,9 @@ func (h *History) Operations() []Operation {
 
 // Check reports whether the operations are linearizable: whether each can have taken effect
 // at one moment between its call and its return. An operation of unknown outcome may have
-// taken effect at any time after its call, or never; unknown reads are ignored. patience is
+// taken effect at any time after its call, or never; unknown reads are ignored. timeout is
 // the timeout of the check. page writes a visualization of the history as HTML.
-func Check(list []Operation, patience time.Duration) (verdict porcupine.CheckResult, page func(path string) error) {
+func Check(list []Operation, timeout time.Duration) (verdict porcupine.CheckResult, page func(path string) error) {
 	var last time.Duration
 	for _, o := range list {
 		last = max(last, o.Returned, o.Call)
@@ -71,7 +71,7 @@ func Check(list []Operation, patience time.Duration) (verdict porcupine.CheckRes
 		history = append(history, porcupine.Operation{ClientId: o.Client, Input: o, Output: o, Call: int64(o.Call), Return: int64(returned)})
 	}
 	model := register.ToModel()
-	verdict, info := porcupine.CheckOperationsVerbose(model, history, patience)
+	verdict, info := porcupine.CheckOperationsVerbose(model, history, timeout)
 	return verdict, func(path string) error { return porcupine.VisualizePath(model, info, path) }
 }
 

@@ -104,8 +104,8 @@ func (l *link) cut() {
 	l.whole = make(chan struct{})
 }
 
-// mend resumes forwarding, beginning with the data that was held back.
-func (l *link) mend() {
+// heal resumes forwarding, beginning with the data that was held back.
+func (l *link) heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -116,7 +116,7 @@ func (l *link) mend() {
 }
 
 func (l *link) close() error {
-	l.mend()
+	l.heal()
 	err := l.listener.Close()
 	l.mu.Lock()
 	for c := range l.conns {

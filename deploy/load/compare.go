@@ -36,9 +36,9 @@ const (
 	leastSlots = 5
 	// doubt is the significance level.
 	doubt = 0.01
-	// small is the relative difference that is never significant: runs vary more than
+	// minEffect is the relative difference that is never significant: runs vary more than
 	// the slots within one.
-	small = 0.05
+	minEffect = 0.05
 )
 
 // figure is a value to compare, in the whole run and per slot.
@@ -75,7 +75,7 @@ func Compare(before, after *Result) ([]Difference, error) {
 	if err := sameLoad(before, after); err != nil {
 		return nil, err
 	}
-	apart := math.Abs(after.Rate-before.Rate) > small*max(before.Rate, after.Rate)
+	apart := math.Abs(after.Rate-before.Rate) > minEffect*max(before.Rate, after.Rate)
 	var list []Difference
 	for i, b := range before.Operations {
 		a := after.Operations[i]
@@ -145,7 +145,7 @@ func (f figure) verdict(before, after *Measured) string {
 	}
 	was, is := f.whole(before), f.whole(after)
 	test, err := stats.MannWhitneyUTest(b, a, stats.LocationDiffers)
-	if err != nil || test.P >= doubt || math.Abs(is-was) <= small*max(was, is) {
+	if err != nil || test.P >= doubt || math.Abs(is-was) <= minEffect*max(was, is) {
 		return Same // the test fails when all samples are equal
 	}
 	if (is > was) == f.larger {

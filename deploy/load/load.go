@@ -95,7 +95,7 @@ func (r *run) work(whole, bounded context.Context) {
 		n := int(r.next.Add(1) - 1)
 		due := r.begin.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
 		waited := time.Until(due) > 0
-		if !due.Before(r.end) || !until(whole, due) {
+		if !due.Before(r.end) || !sleepUntil(whole, due) {
 			return
 		}
 		measured := !due.Before(r.from)
@@ -131,8 +131,8 @@ func (r *run) work(whole, bounded context.Context) {
 	}
 }
 
-// until waits for the time and reports whether it came before ctx ended.
-func until(ctx context.Context, at time.Time) bool {
+// sleepUntil waits for the time and reports whether it came before ctx ended.
+func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {
 		return ctx.Err() == nil

@@ -54,7 +54,7 @@ func near(t *testing.T, what string, got, want float64) {
 
 // A second's stall of a single connection meets one request, and makes a
 // hundred wait that are due meanwhile.
-func TestStallIsNotOmitted(t *testing.T) {
+func TestNoCoordinatedOmission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := plan(at("stall", stalling)).Run(t.Context())
@@ -108,7 +108,7 @@ func TestLateTimersAreNoLackOfConnections(t *testing.T) {
 	})
 }
 
-func TestWhatIsNeverAnsweredCounts(t *testing.T) {
+func TestUnansweredRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := plan(at("hang", always(time.Hour)))
@@ -227,7 +227,7 @@ func TestHighest(t *testing.T) {
 	})
 }
 
-func TestHighestOfWhatFails(t *testing.T) {
+func TestHighestRateWithErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := at("broken", always(0))
@@ -308,7 +308,7 @@ func TestCompare(t *testing.T) {
 
 // Only where the rate was found does it say something of the service; what else
 // was measured at two rates that were found is not judged.
-func TestCompareWhatIsOfTheSameLoad(t *testing.T) {
+func TestCompareDifferentLoads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		of := func(change func(*load.Plan)) *load.Result {

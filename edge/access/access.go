@@ -27,7 +27,7 @@ type Config struct {
 	OIDC   []Provider
 	Claims Claims
 	Limits Limits
-	// Fresh is how long a provider's signing keys are trusted before they are fetched
+	// Fresh is the maximum age of a provider's cached signing keys before they are fetched
 	// again; 0: one minute.
 	Fresh time.Duration
 }

@@ -27,7 +27,7 @@ const (
 	// retryInterval is the minimum time between two requests to a provider that failed,
 	// and between two fetches of its keys: a new key is accepted that much later at most.
 	retryInterval = 2 * time.Second
-	// tokenTTL is how long a verified token is accepted without verifying it again.
+	// tokenTTL is the lifetime of a cached token verification.
 	tokenTTL = time.Minute
 	// maxTokens is the number of verified tokens that are cached.
 	maxTokens = 1 << 14
@@ -53,7 +53,7 @@ const allTenants = "*"
 
 // verifier verifies the tokens of one provider. It fetches the provider's keys when a
 // token has an unknown key id, so that keys can be rotated, and after fresh, so that a
-// withdrawn key is no longer trusted (go-oidc keeps it).
+// revoked key is no longer trusted (go-oidc keeps it).
 type verifier struct {
 	Provider
 	claims Claims

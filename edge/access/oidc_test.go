@@ -219,9 +219,9 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// TestWithdrawnKey checks that a withdrawn key is rejected even before a token is
+// TestRevokedSigningKey checks that a revoked key is rejected even before a token is
 // signed with its successor.
-func TestWithdrawnKey(t *testing.T) {
+func TestRevokedSigningKey(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = time.Nanosecond })
@@ -231,7 +231,7 @@ func TestWithdrawnKey(t *testing.T) {
 	}
 	i.rotate(t, "second")
 	if _, err := gate.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err, schemas.ErrUnauthenticated) {
-		t.Errorf("signed with the withdrawn key: %v, want %v", err, schemas.ErrUnauthenticated)
+		t.Errorf("signed with the revoked key: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
 }
 

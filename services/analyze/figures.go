@@ -108,14 +108,14 @@ func (f *figure) multiply(unit string) {
 		for power := least; power <= most; power++ {
 			for _, thousand := range []float64{1000, 1024} {
 				times := math.Pow(thousand, float64(power))
-				f.readings = append(f.readings, reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*maxAbout) * times})
+				f.readings = append(f.readings, reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*maxRoundingError) * times})
 			}
 		}
 	}
 }
 
-// maxAbout bounds the relative error of rounding to a multiple: 5k does not match 5,400.
-const maxAbout = 0.05
+// maxRoundingError bounds the relative error of rounding to a multiple: 5k does not match 5,400.
+const maxRoundingError = 0.05
 
 // newFigure parses a number. A single separator with three digits after it is a
 // decimal point or a thousands separator, so both readings are kept.

@@ -147,7 +147,7 @@ func (l *loop) use(ctx context.Context, calls []model.Call) error {
 // budget, so that later results fit too.
 func (l *loop) room() int {
 	used := len(l.conversation.Rules) + l.budget.outline + toolBytes + size(l.conversation.Messages)
-	return min(max(l.budget.all-used, leastResult)/2, maxResult)
+	return min(max(l.budget.all-used, minResultBytes)/2, maxResult)
 }
 
 func (l *loop) report(r result) error {

@@ -16,8 +16,8 @@ import (
 // differences: among many values some two always match.
 const maxDifferences = 100
 
-// place is a number in a tool result.
-type place struct {
+// occurrence is a number in a tool result.
+type occurrence struct {
 	value   float64
 	call    string
 	pointer string
@@ -25,8 +25,8 @@ type place struct {
 	total   bool
 }
 
-func newPlace(call, pointer string) place {
-	p := place{call: call, pointer: pointer}
+func newPlace(call, pointer string) occurrence {
+	p := occurrence{call: call, pointer: pointer}
 	metric, _, ofGroup := strings.Cut(pointer, "/groups/")
 	if !ofGroup {
 		metric, p.total = strings.CutSuffix(pointer, "/total")
@@ -37,14 +37,14 @@ func newPlace(call, pointer string) place {
 
 // placeIndex indexes the places of all results.
 type placeIndex struct {
-	all     []place
-	calls   map[string]int     // number of places by call
-	metrics map[string][]place // by call and metric
-	totals  map[string][]place // totals by metric, of all calls
+	all     []occurrence
+	calls   map[string]int          // number of places by call
+	metrics map[string][]occurrence // by call and metric
+	totals  map[string][]occurrence // totals by metric, of all calls
 }
 
-func index(places []place) placeIndex {
-	x := placeIndex{all: places, calls: map[string]int{}, metrics: map[string][]place{}, totals: map[string][]place{}}
+func index(places []occurrence) placeIndex {
+	x := placeIndex{all: places, calls: map[string]int{}, metrics: map[string][]occurrence{}, totals: map[string][]occurrence{}}
 	for _, p := range places {
 		x.calls[p.call]++
 		x.metrics[p.of()] = append(x.metrics[p.of()], p)
@@ -56,12 +56,12 @@ func index(places []place) placeIndex {
 }
 
 // of returns the key of the place's call and metric.
-func (p place) of() string { return p.call + " " + p.metric }
+func (p occurrence) of() string { return p.call + " " + p.metric }
 
 // provenance returns the source of each figure in the answer: a value of a result,
 // exact or rounded; the question or the calls; or two values of one result.
 func provenance(ctx context.Context, answer, question string, results []result) schemas.Provenance {
-	var places, samples []place
+	var places, samples []occurrence
 	inputs := figuresOf(question)
 	for _, r := range results {
 		inputs = append(inputs, figuresOf(string(r.call.Input))...)
@@ -89,7 +89,7 @@ func trace(f figure, places placeIndex, inputs []figure) schemas.Figure {
 	if f.percent {
 		traced.Text += "%"
 	}
-	switch at := slices.IndexFunc(places.all, func(p place) bool { return f.says(p.value) }); {
+	switch at := slices.IndexFunc(places.all, func(p occurrence) bool { return f.says(p.value) }); {
 	case at >= 0:
 		traced.From, traced.Sources = schemas.FromValue, sources(places.all[at])
 	case slices.ContainsFunc(inputs, f.equals):
@@ -105,7 +105,7 @@ func trace(f figure, places placeIndex, inputs []figure) schemas.Figure {
 	return traced
 }
 
-func sources(places ...place) []schemas.Source {
+func sources(places ...occurrence) []schemas.Source {
 	var list []schemas.Source
 	for _, p := range places {
 		list = append(list, schemas.Source{ToolCallID: p.call, Pointer: p.pointer})
@@ -120,7 +120,7 @@ func (f figure) share(places placeIndex) []schemas.Source {
 		if !whole.total || whole.value == 0 {
 			continue
 		}
-		for _, parts := range [][]place{places.metrics[whole.of()], places.totals[whole.metric]} {
+		for _, parts := range [][]occurrence{places.metrics[whole.of()], places.totals[whole.metric]} {
 			for _, part := range parts {
 				if f.is(part.value / whole.value * 100) {
 					return sources(part, whole)
@@ -149,8 +149,8 @@ func (f figure) difference(places placeIndex) []schemas.Source {
 }
 
 // placesOf returns the numbers of a result, including those in its strings.
-func placesOf(r result) []place {
-	var all []place
+func placesOf(r result) []occurrence {
+	var all []occurrence
 	values := jsontext.NewDecoder(bytes.NewReader(r.answer))
 	for {
 		token, err := values.ReadToken()

@@ -45,8 +45,8 @@ const (
 	// maxResult bounds a tool result in bytes. 1,000 groups with names of typical
 	// length take a twentieth of it.
 	maxResult = 512 << 10
-	// leastResult is the minimum space for a result, in bytes.
-	leastResult = 2 << 10
+	// minResultBytes is the minimum space for a result, in bytes.
+	minResultBytes = 2 << 10
 	// maxCalls bounds the calls of one message. Real messages have a handful.
 	maxCalls = 16
 )

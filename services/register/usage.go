@@ -22,13 +22,13 @@ type Usage struct {
 
 	mu      sync.Mutex
 	seed    maphash.Seed
-	tenants map[string]*holding
+	tenants map[string]*tenantUsage
 	applied watermark.Watermark    // advanced while holding mu
 	ahead   map[catalog.Key]uint64 // revisions of own writes above the watermark, already counted
 }
 
-// holding is the usage of a tenant.
-type holding struct {
+// tenantUsage is the usage of a tenant.
+type tenantUsage struct {
 	sizes   map[uint64]uint32 // bytes of each record by the hash of its key
 	stored  int64             // total bytes
 	pending quota.Use         // pending writes
@@ -36,7 +36,7 @@ type holding struct {
 
 // OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
-	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*holding{}, ahead: map[catalog.Key]uint64{}}
+	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*tenantUsage{}, ahead: map[catalog.Key]uint64{}}
 	newest, err := c.Revision(ctx)
 	if err != nil {
 		return nil, err
@@ -75,17 +75,17 @@ func (u *Usage) set(key catalog.Key, bytes int64) {
 	u.forget(key.Tenant, h)
 }
 
-func (u *Usage) holding(tenant string) *holding {
+func (u *Usage) holding(tenant string) *tenantUsage {
 	h := u.tenants[tenant]
 	if h == nil {
-		h = &holding{sizes: map[uint64]uint32{}}
+		h = &tenantUsage{sizes: map[uint64]uint32{}}
 		u.tenants[tenant] = h
 	}
 	return h
 }
 
 // forget removes a tenant without records and pending writes.
-func (u *Usage) forget(tenant string, h *holding) {
+func (u *Usage) forget(tenant string, h *tenantUsage) {
 	if len(h.sizes) == 0 && h.pending == (quota.Use{}) {
 		delete(u.tenants, tenant)
 	}

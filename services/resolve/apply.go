@@ -33,7 +33,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 			continue
 		}
 		var err error
-		if read[i], err = take(c); err != nil {
+		if read[i], err = decodeFacts(c); err != nil {
 			r.deps.Log.Warn("quarantined unreadable record", "key", c.Key, "revision", c.Revision, "err", err)
 			bad[i], shown[i].Removed = true, true
 			continue

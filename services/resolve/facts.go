@@ -26,9 +26,9 @@ type taken struct {
 	record []byte // as it is answered
 }
 
-// take decodes the change's record as strictly as registration does. Fields
+// decodeFacts decodes the change's record as strictly as registration does. Fields
 // without a meaning for the kind are ignored.
-func take(c catalog.Change) (taken, error) {
+func decodeFacts(c catalog.Change) (taken, error) {
 	t, err := read(c)
 	if err != nil {
 		return taken{}, fmt.Errorf("read %s: %w", c.Key, err)

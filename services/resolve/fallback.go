@@ -19,8 +19,8 @@ const (
 	// at the latest: bulk registrations take precedence over indexing.
 	idleTimeout = time.Second
 	maxDelay    = 30 * time.Second
-	// piece is the maximum number of changes indexed at once.
-	piece = 256
+	// batchSize is the maximum number of changes indexed at once.
+	batchSize = 256
 )
 
 // fallback is a text index of this worker's records, searched while the shared
@@ -96,7 +96,7 @@ func (f *fallback) rest(ctx context.Context) {
 func (f *fallback) next() []catalog.Change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := min(piece, len(f.waiting))
+	n := min(batchSize, len(f.waiting))
 	next := f.waiting[:n:n]
 	f.waiting = f.waiting[n:]
 	if len(f.waiting) == 0 {

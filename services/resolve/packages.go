@@ -10,8 +10,8 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// mostPackages bounds the total size of cached packages, in bytes.
-const mostPackages = 32 << 20
+// maxPackageBytes bounds the total size of cached packages, in bytes.
+const maxPackageBytes = 32 << 20
 
 // wanted is the key of a cached package.
 type wanted struct {
@@ -38,7 +38,7 @@ func (p *packages) get(w wanted) (jsontext.Value, bool) {
 func (p *packages) put(w wanted, body jsontext.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.size += len(body); p.kept == nil || p.size > mostPackages {
+	if p.size += len(body); p.kept == nil || p.size > maxPackageBytes {
 		p.kept, p.size = map[wanted]jsontext.Value{}, len(body)
 	}
 	p.kept[w] = body

@@ -140,8 +140,8 @@ func TestFallbackFirstSearch(t *testing.T) {
 	}
 }
 
-// behind returns an index with equal documents of outdated skills and agents.
-func behind(t testing.TB, keys ...string) index.Index {
+// staleIndex returns an index with equal documents of outdated skills and agents.
+func staleIndex(t testing.TB, keys ...string) index.Index {
 	t.Helper()
 	ix := openIndex(t, "embedded:")
 	var changes []index.Change
@@ -169,7 +169,7 @@ func TestInactiveHits(t *testing.T) {
 	}
 	w.put(agent, "", "old", `{"agent_id":"old","status":"retired"}`)
 	w.put(agent, "", "young", `{"agent_id":"young"}`)
-	w.start(behind(t, append(keys, "agent//old", "agent//young")...), false)
+	w.start(staleIndex(t, append(keys, "agent//old", "agent//young")...), false)
 	for _, tenant := range []string{"", "acme"} {
 		hits, err := w.search(tenant, "audit virtual networks", 3)
 		var ids []string

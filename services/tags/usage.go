@@ -49,7 +49,7 @@ type usage struct {
 	news  map[int64]map[string]quota.Use // not announced
 }
 
-// change is what has changed of a tenant's tags that expire in the same second.
+// change is the usage delta of a tenant's tags that expire in the same second.
 type change struct {
 	Tenant string    `json:"tenant"`
 	Ends   int64     `json:"ends"`

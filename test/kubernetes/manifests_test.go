@@ -132,9 +132,9 @@ func TestKubernetesRefusesMistakes(t *testing.T) {
 	}
 }
 
-// TestKubernetesSpeaksOfThisProgram checks that every container runs an existing command
+// TestKubernetesCommands checks that every container runs an existing command
 // with valid settings.
-func TestKubernetesSpeaksOfThisProgram(t *testing.T) {
+func TestKubernetesCommands(t *testing.T) {
 	t.Parallel()
 	// The command reads the file last, after it has checked all arguments and settings.
 	absent := filepath.Join(t.TempDir(), "absent")
@@ -165,9 +165,9 @@ func TestKubernetesSpeaksOfThisProgram(t *testing.T) {
 	}
 }
 
-// TestKubernetesTellsNATSWhatItAsks checks that the ConfigMap is the configuration
+// TestKubernetesNATSVariables checks that the ConfigMap is the configuration
 // that compose mounts, and that its servers get each variable that it contains.
-func TestKubernetesTellsNATSWhatItAsks(t *testing.T) {
+func TestKubernetesNATSVariables(t *testing.T) {
 	should, err := os.ReadFile(natsConf)
 	if err != nil {
 		t.Fatal(err)

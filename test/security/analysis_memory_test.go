@@ -57,7 +57,7 @@ func newSlowModel(t *testing.T) *slowModel {
 	return m
 }
 
-// outcome is how an analysis was answered.
+// outcome is the result of an analysis request.
 type outcome struct {
 	status     int
 	retryAfter string
@@ -65,7 +65,7 @@ type outcome struct {
 	err        error
 }
 
-// analyze sends an analysis and returns how it was answered.
+// analyze sends an analysis and returns its outcome.
 func analyze(client *http.Client, url string, body []byte) (o outcome) {
 	res, err := client.Post(url+"/api/v1/analyze", "application/json", bytes.NewReader(body))
 	if err != nil {

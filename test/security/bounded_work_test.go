@@ -43,7 +43,7 @@ func heavyAnalysis(t *testing.T) string {
 
 var processorSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
 
-// processorTime is what the process has used so far, in seconds.
+// processorTime returns the CPU time of the process in seconds.
 func processorTime(t *testing.T, url string) float64 {
 	t.Helper()
 	res, err := http.Get(url + "/metrics")

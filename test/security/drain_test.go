@@ -34,8 +34,8 @@ func hangingModel(t *testing.T) (url string, asked <-chan struct{}) {
 	return "openai" + strings.TrimPrefix(server.URL, "http") + "/m", requests
 }
 
-// A process ends soon after its drain, whatever is in flight, and says so.
-func TestDrainHasAnEnd(t *testing.T) {
+// A process exits after its drain deadline, even with requests in flight, and logs it.
+func TestDrainDeadline(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string

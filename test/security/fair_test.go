@@ -99,7 +99,7 @@ func (c caller) hold(t *testing.T) (status int, header http.Header, hangUp func(
 	return res.StatusCode, res.Header, func() { _ = res.Body.Close() }
 }
 
-func TestHangingUpDoesNotBypassTheStreamLimit(t *testing.T) {
+func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 	t.Parallel()
 	model, release := holdingModel(t)
 	p := cairntest.Up(t, "--auth", "keys", "--stream-limit", "2", "--model", model)

@@ -86,8 +86,8 @@ const (
 	deepest = 10
 	// passes is the number of times that measure runs each query.
 	passes = 4
-	// pause is the interval between retries.
-	pause = 500 * time.Millisecond
+	// retryInterval is the interval between retries.
+	retryInterval = 500 * time.Millisecond
 )
 
 // searcher runs the queries of an evaluation.
@@ -150,7 +150,7 @@ func (s *searcher) again(ctx context.Context, queries []judged, search string, v
 				continue
 			}
 			select {
-			case <-time.After(pause):
+			case <-time.After(retryInterval):
 			case <-ctx.Done():
 			}
 		}

@@ -48,11 +48,11 @@ func TestBreaker(t *testing.T) {
 			}
 		}
 		refused("open")
-		if b.Due() {
+		if b.HalfOpen() {
 			t.Error("a probe is due at once")
 		}
 		time.Sleep(6 * time.Second)
-		if !b.Due() {
+		if !b.HalfOpen() {
 			t.Error("no probe is due after 6 s")
 		}
 		_ = b.Do(t.Context(), func() error {
@@ -61,7 +61,7 @@ func TestBreaker(t *testing.T) {
 		})
 		refused("after a failed probe")
 		time.Sleep(6 * time.Second)
-		if err := errors.Join(b.Do(t.Context(), fails(nil)), b.Err()); err != nil || b.Due() {
+		if err := errors.Join(b.Do(t.Context(), fails(nil)), b.Err()); err != nil || b.HalfOpen() {
 			t.Errorf("after a probe that succeeded: %v", err)
 		}
 	})

@@ -68,8 +68,8 @@ func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
 	return c
 }
 
-// holds waits until the bucket has n vectors.
-func holds(t testing.TB, js jetstream.JetStream, n uint64) jetstream.KeyValue {
+// waitForVectors waits until the bucket has n vectors.
+func waitForVectors(t testing.TB, js jetstream.JetStream, n uint64) jetstream.KeyValue {
 	t.Helper()
 	kv, err := js.KeyValue(t.Context(), embed.Bucket)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestCacheEmbedsMissingTexts(t *testing.T) {
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	e := warmed(t, s, openCache(t, js))
 	first := vectors(t, e, embed.Document, "red", "blue", "red")
-	holds(t, js, 2)
+	waitForVectors(t, js, 2)
 	second := vectors(t, e, embed.Document, "green", "red", "blue", "")
 	if diff := cmp.Diff([][]string{{"red", "blue"}, {"green"}}, asked(s)); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
@@ -144,7 +144,7 @@ func TestCacheOutlivesTheProcess(t *testing.T) {
 	js := connect(t, nats)
 	first := vectors(t, warmed(t, s, openCache(t, js)), embed.Document, texts...)
 	query := vectors(t, warmed(t, s, openCache(t, js)), embed.Query, "red")
-	holds(t, js, 1201)
+	waitForVectors(t, js, 1201)
 	stopNATS(nats)
 
 	before := len(asked(s))
@@ -178,7 +178,7 @@ func TestCacheKeepsPartialResults(t *testing.T) {
 	if _, err := e.Embed(t.Context(), embed.Document, texts); !errors.Is(err, embed.ErrUnavailable) {
 		t.Fatalf("got %v, want %v", err, embed.ErrUnavailable)
 	}
-	holds(t, js, 64)
+	waitForVectors(t, js, 64)
 }
 
 func TestCacheServesWithoutModel(t *testing.T) {
@@ -187,7 +187,7 @@ func TestCacheServesWithoutModel(t *testing.T) {
 	e := warmed(t, s, openCache(t, js))
 	vectors(t, e, embed.Document, "red")
 	vectors(t, e, embed.Query, "red")
-	holds(t, js, 2)
+	waitForVectors(t, js, 2)
 	s.Close()
 	vectors(t, e, embed.Document, "red")
 	vectors(t, e, embed.Query, "red")
@@ -210,7 +210,7 @@ func TestCacheSeparatesModels(t *testing.T) {
 			}
 		}
 	}
-	holds(t, js, 3)
+	waitForVectors(t, js, 3)
 }
 
 func TestCacheReplacesInvalidEntries(t *testing.T) {
@@ -218,7 +218,7 @@ func TestCacheReplacesInvalidEntries(t *testing.T) {
 	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
 	e := warmed(t, s, openCache(t, js))
 	want := vectors(t, e, embed.Document, "red", "blue")
-	kv := holds(t, js, 2)
+	kv := waitForVectors(t, js, 2)
 	keys, err := kv.Keys(t.Context())
 	if err != nil {
 		t.Fatal(err)

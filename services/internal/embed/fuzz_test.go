@@ -35,7 +35,7 @@ func FuzzVectors(f *testing.F) {
 	s, js := serve(f), connect(f, startNATS(f, f.TempDir()))
 	kept := warmed(f, s, openCache(f, js))
 	want := vectors(f, kept, embed.Document, "red")
-	kv := holds(f, js, 1)
+	kv := waitForVectors(f, js, 1)
 	keys, err := kv.Keys(f.Context())
 	if err != nil {
 		f.Fatal(err)

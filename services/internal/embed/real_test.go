@@ -156,7 +156,7 @@ func TestRealCache(t *testing.T) {
 	e, js := real(t, "minilm", ""), connect(t, startNATS(t, t.TempDir()))
 	c := openCache(t, js)
 	first := vectors(t, embed.Cached(e, c), embed.Document, "a café", "red")
-	holds(t, js, 2)
+	waitForVectors(t, js, 2)
 	second := vectors(t, embed.Cached(e, c), embed.Document, "red", "a café")
 	direct := vectors(t, e, embed.Document, "red", "a café")
 	for i := range first {

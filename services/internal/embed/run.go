@@ -33,7 +33,7 @@ func (r *run) do(ctx context.Context, batch []job) error {
 		return r.fit(ctx, batch[0])
 	}
 	err := r.send(ctx, batch)
-	if !errors.Is(err, ErrRefused) && !r.broke(ctx, err) {
+	if !errors.Is(err, ErrRefused) && !r.textFailed(ctx, err) {
 		return err
 	}
 	for _, j := range batch {
@@ -49,7 +49,7 @@ func (r *run) fit(ctx context.Context, j job) error {
 	whole := j.text
 	j.text = within(whole, r.id.window)
 	err := r.send(ctx, []job{j})
-	for again := 1; r.broke(ctx, err); again++ {
+	for again := 1; r.textFailed(ctx, err); again++ {
 		if again == attempts {
 			return fmt.Errorf("%q: %w: the model fails on it every time: %w", beginning(r.purpose, whole), ErrRefused, err)
 		}
@@ -69,9 +69,9 @@ func (r *run) fit(ctx context.Context, j job) error {
 	return nil
 }
 
-// broke reports whether err is caused by the text and not by the server, which still
+// textFailed reports whether err is caused by the text and not by the server, which still
 // embeds a sample. Queries skip the check.
-func (r *run) broke(ctx context.Context, err error) bool {
+func (r *run) textFailed(ctx context.Context, err error) bool {
 	var status api.StatusError
 	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError && !errors.Is(err, ErrRefused)
 	if r.purpose == Query || !failed && !errors.Is(err, errTimeout) {

@@ -61,8 +61,8 @@ func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
 	}, nil
 }
 
-// shape is what the bucket has of its own: it forgets the oldest instead of
-// refusing the newest, and may lose its last moments.
+// shape configures the bucket as a cache: it discards the oldest vectors instead of
+// rejecting new ones, and may lose the last writes.
 func shape(c *jetstream.StreamConfig) {
 	c.Description = "vectors by model, purpose and text; may be deleted"
 	c.Discard = jetstream.DiscardOld

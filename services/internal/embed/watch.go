@@ -25,7 +25,7 @@ func (m *model) Check(ctx context.Context) error {
 
 func (m *model) check(ctx context.Context) error {
 	for _, b := range m.breakers {
-		if err := b.Err(); err != nil && (m.watched.Load() || !b.Due()) {
+		if err := b.Err(); err != nil && (m.watched.Load() || !b.HalfOpen()) {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (m *model) watch(ctx context.Context) {
 // when it is fast enough.
 func (m *model) try(ctx context.Context) {
 	for purpose, b := range m.breakers {
-		if !b.Due() {
+		if !b.HalfOpen() {
 			continue
 		}
 		_ = b.Do(ctx, func() error { // the breaker stores the error

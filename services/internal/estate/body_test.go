@@ -119,7 +119,7 @@ func TestShortContextIsCopied(t *testing.T) {
 	}
 }
 
-// TestLongContext covers the seam of a context that is unescaped in two parts.
+// TestLongContext covers the chunk boundary of a context that is unescaped in two parts.
 func TestLongContext(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{

@@ -27,7 +27,7 @@ func (v value) label() []byte {
 }
 
 // shortest normalizes a number: 85.0 to 85, 6e-1 to 0.6, -0 to 0. It keeps all digits of
-// an integer, and those that a float64 distinguishes of another number.
+// an integer, and otherwise the shortest ones that round-trip as a float64.
 func shortest(number value) []byte {
 	if isPlainInteger(number) {
 		return number

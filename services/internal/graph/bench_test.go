@@ -41,7 +41,7 @@ func BenchmarkLinks(b *testing.B) {
 	}
 }
 
-func BenchmarkNamers(b *testing.B) {
+func BenchmarkReferrers(b *testing.B) {
 	g := filled(10_000)
 	for i := 0; b.Loop(); i++ {
 		to := builder("", fmt.Sprintf("cb.%d", i%5000))

@@ -24,7 +24,7 @@ func TestElasticCircuitBreaker(t *testing.T) {
 		}
 	}
 	before := s.asked.Load()
-	for range 20 { // within the pause, on a busy machine too
+	for range 20 { // within the open timeout, on a busy machine too
 		if _, err := ix.Search(t.Context(), vlans); !errors.Is(err, index.ErrUnavailable) {
 			t.Fatalf("search: got %v, want %v", err, index.ErrUnavailable)
 		}

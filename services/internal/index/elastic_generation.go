@@ -31,15 +31,15 @@ func (e *elastic) Generation(ctx context.Context) (string, error) {
 	return g.name, nil
 }
 
-// Renew implements Migrator.
-func (e *elastic) Renew(ctx context.Context) (string, error) {
+// NewGeneration implements Migrator.
+func (e *elastic) NewGeneration(ctx context.Context) (string, error) {
 	space, err := e.space(ctx)
 	if err != nil {
-		return "", fmt.Errorf("renew the index: %w", err)
+		return "", fmt.Errorf("create index generation: %w", err)
 	}
 	there, err := e.look(ctx)
 	if err != nil {
-		return "", fmt.Errorf("renew the index: %w", err)
+		return "", fmt.Errorf("create index generation: %w", err)
 	}
 	p := there.newest(e.planFor(space))
 	if there.live(e.settings) == p.mark() {
@@ -47,7 +47,7 @@ func (e *elastic) Renew(ctx context.Context) (string, error) {
 	}
 	g, err := e.make(ctx, p, there)
 	if err != nil {
-		return "", fmt.Errorf("renew the index: %w", err)
+		return "", fmt.Errorf("create index generation: %w", err)
 	}
 	return g.name, nil
 }

@@ -107,7 +107,7 @@ func (p picky) Embed(ctx context.Context, purpose embed.Purpose, texts []string)
 	return p.model.Embed(ctx, purpose, texts)
 }
 
-func TestElasticRejectsWhatTheModelRejects(t *testing.T) {
+func TestElasticRejectsTextsRejectedByModel(t *testing.T) {
 	t.Parallel()
 	var taken atomic.Int64
 	s := newStub(t)

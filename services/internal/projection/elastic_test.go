@@ -35,7 +35,7 @@ func TestRealIndexHasAllRecords(t *testing.T) {
 	}
 	w.remove("net.s7")
 	w.visible(stays, last)
-	w.drained(stays)
+	w.caughtUp(stays)
 	real := w.opened[0]
 	for id, want := range map[string]int{"net.s0": 1, "net.s399": 1, "net.s7": 0} {
 		words := strings.Replace(id, "net.s", "number", 1)
@@ -51,7 +51,7 @@ func TestRealIndexHasAllRecords(t *testing.T) {
 	if got, err := stays.Reindex(t.Context()); err != nil || got.Records != records {
 		t.Errorf("got %+v, %v, want %d records, the removed one included", got, err, records)
 	}
-	w.drained(stays)
+	w.caughtUp(stays)
 	if s, _ := stays.Status(t.Context()); s.Documents[schemas.KindSkill] != records-1 {
 		t.Errorf("got %v, want as many documents as before", s.Documents)
 	}

@@ -72,7 +72,7 @@ func TestIndexLostBeforePromotion(t *testing.T) {
 		return errAway
 	})
 	close(release)
-	w.drained(p)
+	w.caughtUp(p)
 	w.eventually("the worker has tried to promote it", func() bool { return stuck(t, p) })
 	w.server.lose("two")
 	w.server.fail(nil)
@@ -139,7 +139,7 @@ func testModels(t *testing.T, records int) {
 		_, wrong := p.Status(t.Context())
 		return len(wrong) == 1 && strings.Contains(wrong[0], "another model")
 	})
-	w.drained(p)
+	w.caughtUp(p)
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	if w.server.live != "of another model" {
@@ -168,7 +168,7 @@ func TestReindexRebuilds(t *testing.T) {
 	p := w.projector()
 	w.projector()
 	w.visible(p, last)
-	w.drained(p)
+	w.caughtUp(p)
 	got, err := p.Reindex(t.Context())
 	if err != nil || got.Generation != "one-again" || got.Records != records {
 		t.Errorf("got %+v, %v, want generation one-again with %d records", got, err, records)

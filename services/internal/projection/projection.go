@@ -162,7 +162,7 @@ func (p *Projector) project(ctx context.Context) error {
 			}
 			group.Go(func() error {
 				defer w.end()
-				return p.take(ctx, t.generation, messages)
+				return p.applyMessages(ctx, t.generation, messages)
 			})
 		}
 	})

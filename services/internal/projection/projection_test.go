@@ -93,8 +93,8 @@ func TestTwoWorkersApplyAllDespiteFailures(t *testing.T) {
 			}
 		}
 	}
-	w.drained(a)
-	w.drained(b)
+	w.caughtUp(a)
+	w.caughtUp(b)
 	for i := range records {
 		for round := range 4 {
 			id := fmt.Sprintf("net.s%d", i)
@@ -165,7 +165,7 @@ func TestUnavailableIndexDoesNotBlock(t *testing.T) {
 		t.Error("no answer within 10 s, want it at once")
 	}
 	w.server.fail(nil)
-	w.drained(p)
+	w.caughtUp(p)
 	w.visible(p, last)
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()

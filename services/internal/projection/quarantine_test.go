@@ -46,7 +46,7 @@ func testPoison(t *testing.T, w *world) {
 	if err := p.Visible(ctx, bad); err == nil || ctx.Err() != nil {
 		t.Errorf("got %v, want at once that the poison is not visible", err)
 	}
-	w.drained(p)
+	w.caughtUp(p)
 	w.eventually("both workers know both", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
@@ -92,7 +92,7 @@ func TestSupersededRecordIsNotQuarantined(t *testing.T) {
 			<-began
 			w.visible(p, replaced(w))
 			close(release)
-			w.drained(p)
+			w.caughtUp(p)
 			w.eventually("nothing is set quarantine", func() bool {
 				s, _ := p.Status(t.Context())
 				return s.Quarantined == 0
@@ -127,7 +127,7 @@ func testStaysQuarantined(t *testing.T, older string) {
 		return s.Quarantined == 1
 	})
 	close(release)
-	w.drained(p)
+	w.caughtUp(p)
 	fresh := w.projector() // knows what was written, and no more
 	if s, _ := fresh.Status(t.Context()); s.Quarantined != 1 || s.QuarantinedRecords[0].Revision != bad {
 		t.Errorf("got %+v set quarantine, want revision %d", s.QuarantinedRecords, bad)

@@ -310,8 +310,8 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// drained waits until the whole log was applied.
-func (w *world) drained(p *projection.Projector) {
+// caughtUp waits until the whole log was applied.
+func (w *world) caughtUp(p *projection.Projector) {
 	w.t.Helper()
 	w.eventually("nothing is pending", func() bool {
 		s, _ := p.Status(w.t.Context())

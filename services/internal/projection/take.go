@@ -16,10 +16,10 @@ import (
 	"cairn/services/internal/index"
 )
 
-// take applies messages as one batch, retrying as long as needed, and acknowledges
+// applyMessages applies messages as one batch, retrying as long as needed, and acknowledges
 // them. Rejected records are quarantined. On an error no message is acknowledged,
 // and all are redelivered.
-func (p *Projector) take(ctx context.Context, generation string, messages []jetstream.Msg) error {
+func (p *Projector) applyMessages(ctx context.Context, generation string, messages []jetstream.Msg) error {
 	if len(messages) == 0 {
 		return nil
 	}

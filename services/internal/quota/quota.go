@@ -7,10 +7,10 @@ import (
 	"cairn/schemas"
 )
 
-// Use is what a tenant stores.
+// Use is the storage usage of a tenant.
 type Use struct{ Count, Bytes int64 }
 
-// Limit is the most that each tenant may store, of one kind of thing. The global
+// Limit is the storage quota of each tenant for records or tags. The global
 // scope is a tenant of its own. A limit of 0 is none.
 type Limit struct {
 	Use

@@ -56,7 +56,7 @@ const (
 	shares      = "share|percentage|percent|fraction|proportion|portion|ratio"
 	largest     = "most|top|highest|largest|biggest"
 	smallest    = "fewest|least|lowest|smallest"
-	denials     = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
+	negations   = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
 )
 
 // parse returns the shape of a question. The first matching rule wins.
@@ -172,7 +172,7 @@ func (s *shape) denials() {
 		ends := w.brk || s.is(i, "and|but|that|which") || said && s.is(i, "in|at|on|of|from")
 		on = on && !ends && !s.consumed[i]
 		s.neg[i], said = on, on && (said || w.content() && !verbs[w.low])
-		if s.is(i, denials) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") ||
+		if s.is(i, negations) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") ||
 			w.low == "of" && s.is(i-1, "out") {
 			on, said = !s.consumed[i], false
 		}
