@@ -46,7 +46,7 @@ type nodeState struct {
 	Copy     *streamCopy `json:"copy,omitempty"`
 }
 
-// streamCopy is what a node stores of a stream.
+// streamCopy is the state of a node's copy of a stream.
 type streamCopy struct {
 	Messages uint64 `json:"messages"`
 	Last     uint64 `json:"last"` // sequence

@@ -79,11 +79,11 @@ func TestCallPropagatesContext(t *testing.T) {
 	s := bustest.Service(t, conn, "tags")
 	var id string
 	var revision uint64
-	var patience time.Duration
+	var timeout time.Duration
 	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
 		id, revision = bus.RequestID(ctx), bus.MinRevision(ctx)
 		deadline, _ := ctx.Deadline()
-		patience = time.Until(deadline)
+		timeout = time.Until(deadline)
 		return schemas.TagFound{}, nil
 	})
 	if err != nil {
@@ -95,8 +95,8 @@ func TestCallPropagatesContext(t *testing.T) {
 	if _, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r1"}); err != nil {
 		t.Fatal(err)
 	}
-	if id != "abc" || revision != 7 || patience > 3*time.Second || patience < time.Second {
-		t.Errorf("got id %q, revision %d, timeout %v", id, revision, patience)
+	if id != "abc" || revision != 7 || timeout > 3*time.Second || timeout < time.Second {
+		t.Errorf("got id %q, revision %d, timeout %v", id, revision, timeout)
 	}
 }
 

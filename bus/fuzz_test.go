@@ -58,10 +58,10 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, by, id, patience, number, trace string, body []byte) {
-		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {patience},
+	f.Fuzz(func(t *testing.T, by, id, timeout, number, trace string, body []byte) {
+		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {timeout},
 			bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
-		if d, err := time.ParseDuration(patience); err == nil && 0 < d && d < 10*time.Second {
+		if d, err := time.ParseDuration(timeout); err == nil && 0 < d && d < 10*time.Second {
 			return // the timeout expires before the reply
 		}
 		for _, values := range header {

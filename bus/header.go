@@ -106,7 +106,7 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 }
 
 // received returns parent with the metadata in the headers of a request. It generates
-// a request ID if there is no valid one. The timeout is the caller's, at most most.
+// a request ID if there is no valid one. The timeout is the caller's, limited to most.
 func received(parent context.Context, header func(string) string, most time.Duration) (context.Context, context.CancelFunc) {
 	id := header(HeaderRequestID)
 	if !ValidRequestID(id) {

@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// Ready returns a message for each dependency whose absence stops all requests: the
+// Ready returns a message for each unavailable dependency that all requests need: the
 // NATS connection, or else every service. The list is empty while at least one
 // service has a worker: an edge that reported itself unready for one service would
 // make all others unavailable too.

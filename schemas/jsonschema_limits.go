@@ -136,7 +136,7 @@ func length(least, most int) func(*jsonschema.Schema) {
 	}
 }
 
-// between bounds a number; most 0 is unbounded.
+// between bounds a number; a most of 0 means no maximum.
 func between(least, most float64) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		s.Minimum = &least

@@ -64,7 +64,7 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error
 // watchEvery is the interval at which the catalog is checked for replacement.
 const watchEvery = 5 * time.Second
 
-// wiring holds what the services of a process share, and closes it.
+// wiring holds the shared dependencies of the services of a process, and closes them.
 type wiring struct {
 	Config
 	conn *bus.Conn

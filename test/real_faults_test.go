@@ -82,7 +82,7 @@ func TestRealElasticsearchFaults(t *testing.T) {
 		{hanging, false, localOnly, localOnly},
 		{full, false, localOnly, localOnly}, {failing, false, localOnly, localOnly}, {halved, false, complete, either},
 	} {
-		o.run(t, "new records become searchable later", func(b backends) *proxy { return b.elastic })
+		o.run(t, "indexing is delayed", func(b backends) *proxy { return b.elastic })
 	}
 }
 

@@ -202,7 +202,7 @@ func newKnown(k *Key) *known {
 	return &known{k, k.Identity(), sum}
 }
 
-// matches compares secret with that of k in constant time.
+// matches reports in constant time whether secret is the secret of k.
 func (k *known) matches(secret string) bool {
 	sum := sha256.Sum256([]byte(secret))
 	return subtle.ConstantTimeCompare(sum[:], k.sum) == 1

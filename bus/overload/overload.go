@@ -18,7 +18,7 @@ const (
 	// latencyTarget is the target of the 99th percentile of the scheduling latency. A
 	// request needs some ten goroutines, through an edge and a worker.
 	latencyTarget = 2 * time.Millisecond
-	// interval is how often the limit is adjusted.
+	// interval is the interval of adjustments.
 	interval = 50 * time.Millisecond
 	// minRunning is the lowest limit, per processor. Requests that wait for a backend do
 	// not count (Idle, IdleAfter).
@@ -182,7 +182,7 @@ func (s *Slot) resume(ctx context.Context) bool {
 	return !again || s.Start(ctx)
 }
 
-// Close gives the slot back. Closing it again has no effect.
+// Close releases the slot. Closing it again has no effect.
 func (s *Slot) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

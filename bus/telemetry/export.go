@@ -89,7 +89,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 			e.log.Warn("traces are not exported", "err", err)
 		}
 	case e.failing.Swap(false):
-		e.log.Info("traces are exported again")
+		e.log.Info("trace export resumed")
 	}
 	return nil
 }

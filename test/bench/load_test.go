@@ -15,7 +15,7 @@ import (
 )
 
 // client is one keep-alive connection. It implements as little of HTTP as possible, because
-// the server is what is measured.
+// only the server is measured.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader

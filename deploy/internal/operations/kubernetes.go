@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// accountFolder is where Kubernetes mounts the credentials of a service account.
+	// accountFolder is the mount point of the credentials of a service account.
 	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// clusterTimeout bounds one request to the API server.
 	clusterTimeout = 10 * time.Second

@@ -55,7 +55,7 @@ func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()
 		select {
 		case <-returned.Done():
 		case <-limit.C:
-			log.Error("requests in flight were cut off at the end of the drain", "drain", p.drain)
+			log.Error("drain deadline exceeded: requests in flight were canceled", "drain", p.drain)
 			os.Exit(ExitCutOff)
 		}
 	})

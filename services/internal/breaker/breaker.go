@@ -109,5 +109,5 @@ func (b *Breaker) open() error {
 	return fmt.Errorf("%w: %w, the last failure was: %s", b.settings.Unavailable, gobreaker.ErrOpenState, (*b.failure.Load()).Error())
 }
 
-// HalfOpen reports whether the next call would be a probe.
+// HalfOpen reports whether the next call is a probe.
 func (b *Breaker) HalfOpen() bool { return b.circuit.State() == gobreaker.StateHalfOpen }

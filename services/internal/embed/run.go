@@ -51,7 +51,7 @@ func (r *run) fit(ctx context.Context, j job) error {
 	err := r.send(ctx, []job{j})
 	for again := 1; r.textFailed(ctx, err); again++ {
 		if again == attempts {
-			return fmt.Errorf("%q: %w: the model fails on it every time: %w", beginning(r.purpose, whole), ErrRefused, err)
+			return fmt.Errorf("%q: %w: the model fails deterministically on it: %w", beginning(r.purpose, whole), ErrRefused, err)
 		}
 		err = r.send(ctx, []job{j})
 	}

@@ -17,7 +17,8 @@ func newOperand(v value) operand { return operand{v.kind(), string(v.label())} }
 
 func (o operand) scalar() bool { return o.kind < kindNull }
 
-// label returns the text by which operands of a kind are equal.
+// label returns the canonical text of the operand: operands of a kind are equal if their
+// labels are.
 func (o operand) label() string {
 	if o.kind == kindArray || o.kind == kindObject {
 		return string(canonical(value(o.text)))

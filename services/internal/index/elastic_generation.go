@@ -92,7 +92,7 @@ func (e *elastic) make(ctx context.Context, p *plan, there indices) (_ *generati
 	return g, nil
 }
 
-// create creates the index of a kind; that it already exists is no error.
+// create creates the index of a kind. An existing index is not an error.
 func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 	body := object{"aliases": object{p.writeAlias(kind): object{}}}
 	if err := json.Unmarshal(p.body, &body); err != nil {

@@ -67,7 +67,7 @@ func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string)
 		wrong = []string{why.Error()}
 	}
 	for i, sentence := range wrong {
-		wrong[i] = "new records become searchable later: " + sentence
+		wrong[i] = "indexing is delayed: " + sentence
 	}
 	if s.Quarantined, s.QuarantinedRecords = p.quarantine.list(maxListed); s.Quarantined > 0 {
 		var keys []string

@@ -26,7 +26,7 @@ const (
 	// unused is the inactivity after which the server deletes a consumer; a
 	// generation used after that is filled from the beginning.
 	unused = 7 * 24 * time.Hour
-	// idle is how long a worker waits for changes between checks; filling is the same
+	// idle is the maximum wait of a worker for changes between checks; filling is the same
 	// while a generation is not live yet.
 	idle    = 5 * time.Second
 	filling = 100 * time.Millisecond

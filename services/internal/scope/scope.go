@@ -7,7 +7,7 @@ import "fmt"
 // tenant.
 const Global = ""
 
-// Scope is what a request of the tenant sees: the tenant's records and the global
+// Scope is the visibility of a request of the tenant: the tenant's records and the global
 // ones. An id means the tenant's record, or else the global one.
 type Scope string
 

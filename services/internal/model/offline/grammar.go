@@ -36,7 +36,7 @@ type shape struct {
 	by       span   // the words after per, by, each
 	measured span   // the words after "the most", "the highest"
 	metric   string // avg, sum, min, max, p50
-	topN     int    // how many of the top are asked for; 0 for one
+	topN     int    // the N of "top N"; 0 means 1
 	least    bool   // the fewest instead of the most
 	amount   bool   // the most of something is asked for, not the highest
 	each     bool   // the number of each is asked for
