@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+	"unicode/utf8"
 
 	"cairn/bus"
 	"cairn/bus/overload"
@@ -60,9 +61,14 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 		to.Continue()
 	}
 	err = a.answer(ctx, ask, text, to)
-	a.Log.InfoContext(ctx, "analysis", "client_id", ask.ID, "client_request_id", ask.RequestID,
+	a.Log.DebugContext(ctx, "analysis", "client_id", loggedID(ask.ID), "client_request_id", loggedID(ask.RequestID),
 		"mode", ask.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
+}
+
+// loggedID returns id, cut to 64 characters.
+func loggedID(id string) string {
+	return string([]rune(id)[:min(64, utf8.RuneCountInString(id))])
 }
 
 func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {

@@ -30,9 +30,15 @@ const pumps = `{"site":{"pumps":[{"id":"p1","state":"on"},{"id":"p2","state":"of
 // serve starts the service. render is the subject of the rendering agent; empty: none.
 func serve(t *testing.T, conn *bus.Conn, m model.Model, render string) {
 	t.Helper()
+	serveLogged(t, conn, m, render, slog.DiscardHandler)
+}
+
+// serveLogged is serve with a log.
+func serveLogged(t *testing.T, conn *bus.Conn, m model.Model, render string, log slog.Handler) {
+	t.Helper()
 	s := bustest.Service(t, conn, "analyze")
 	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20, EstateMemory: 1 << 20,
-		Log: slog.New(slog.DiscardHandler)}); err != nil {
+		Log: slog.New(log)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -184,6 +190,34 @@ func TestAnalysisErrors(t *testing.T) {
 				t.Errorf("got %q, %v; want %v saying %q", got, err, row.want, row.says)
 			}
 		})
+	}
+}
+
+// lines receives the lines of a log.
+type lines chan string
+
+// Write implements io.Writer.
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestLogOfAnAnalysis checks that a client writes little to the log, at debug level.
+func TestLogOfAnAnalysis(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	log := make(lines, 1)
+	serveLogged(t, conn, offline.New(), "", slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	for _, row := range []struct{ id, want string }{{"ui-1", "ui-1"}, {strings.Repeat("é", 256), strings.Repeat("é", 64)}} {
+		a := ask("how many?")
+		a.ID, a.RequestID = row.id, row.id
+		if _, err := stream(t.Context(), conn, a); err != nil {
+			t.Fatal(err)
+		}
+		got := <-log
+		if !strings.Contains(got, "level=DEBUG") || !strings.Contains(got, "client_id="+row.want+" client_request_id="+row.want+" ") {
+			t.Errorf("got %s, want client_id and client_request_id %s at debug level", got, row.want)
+		}
 	}
 }
 

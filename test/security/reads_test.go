@@ -221,6 +221,27 @@ func TestLogOfLargeFields(t *testing.T) {
 	}
 }
 
+// A client writes nothing to the log at the default level with its analyses.
+func TestLogOfAnalyses(t *testing.T) {
+	t.Parallel()
+	up := cairntest.Up(t)
+	c := client(t, "127.0.0.1")
+	id := strings.Repeat("I", 256)
+	before := len(up.Stderr.String())
+	for range 20 {
+		body := fmt.Sprintf(`{"id":%q,"request_id":%q,"target":"H","query":"how many hosts?","context":"{\"hosts\":[{\"name\":\"a\"}]}"}`, id, id)
+		if status, answer, err := send(c, "POST", up.URL()+"/api/v1/analyze", body); err != nil || status != 200 {
+			t.Fatalf("%d %.200s %v", status, answer, err)
+		}
+	}
+	if err := up.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if grown := up.Stderr.String()[before:]; len(grown) > 4<<10 || strings.Contains(grown, id[:64]) {
+		t.Errorf("logged %d bytes: %.2000s", len(grown), grown)
+	}
+}
+
 // Mistakes of callers are no warnings, over HTTP and NATS.
 func TestCallerMistakesAreNoWarnings(t *testing.T) {
 	t.Parallel()
