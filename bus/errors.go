@@ -75,14 +75,20 @@ func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, hea
 
 // report returns e with the request ID of ctx and logs err, unless the caller or
 // another worker does: faults of this system are logged once, as warnings and errors,
-// and those of callers at debug level.
+// and those of callers at debug level. The metrics count a CallerError as a malformed
+// request.
 func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, err error, callerLogs bool) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
-	telemetry.Failed(ctx, c.Status, c.Code)
+	counted := c.Status
+	var fault callerError
+	if errors.As(err, &fault) {
+		counted = schemas.ErrMalformed.Status
+	}
+	telemetry.Failed(ctx, counted, c.Code)
 	switch {
 	case callerLogs:
-	case mistake(c.Status) || Logged(err):
+	case mistake(counted) || Logged(err):
 		s.log.DebugContext(ctx, "request refused", "subject", subject, "err", err)
 	case c.Status == schemas.ErrUnavailable.Status:
 		s.log.WarnContext(ctx, "request refused", "subject", subject, "err", err)
@@ -94,6 +100,15 @@ func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, 
 
 // mistake reports whether an error of the status is the caller's fault.
 func mistake(status int) bool { return status < 500 || status == schemas.ErrNotImplemented.Status }
+
+// CallerError marks err, an error that the contract answers with a status of 500 or
+// more, as the caller's fault.
+func CallerError(err error) error { return callerError{err} }
+
+type callerError struct{ error }
+
+// Unwrap returns the marked error.
+func (e callerError) Unwrap() error { return e.error }
 
 // callerLogs reports whether the caller logs the error: a client of this package
 // does when it may still retry importPrefix, and when its own timeout ends at the

@@ -150,6 +150,7 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 	}{
 		{"a client error", schemas.ErrSkillNotFound, false, ""},
 		{"a feature that is missing", schemas.ErrNotImplemented, false, ""},
+		{"a client error of status 500", bus.CallerError(schemas.ErrInternal), true, ""},
 		{"an unavailable dependency", schemas.ErrUnavailable, true, "level=WARN"},
 		{"a fault", errors.New("fault"), true, "level=ERROR"},
 		{"a timeout that the client has too", context.DeadlineExceeded, false, ""},

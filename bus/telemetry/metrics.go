@@ -16,7 +16,7 @@ var (
 	httpRefused = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
 	httpStreams = gauge("http_streams_open", "Open event streams.").WithLabelValues()
 
-	natsDuration = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status.",
+	natsDuration = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status, or 400 for any fault of the caller.",
 		"subject", "status")
 	natsNoResponders = counter("nats_no_responders_total", "Requests without responders.", "subject")
 	natsRefused      = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.",

@@ -14,6 +14,7 @@ import (
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
+	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
 )
 
@@ -73,11 +74,14 @@ func loggedID(id string) string {
 
 func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {
 	e, done, err := a.estates.open(ctx, text, reserved(ctx))
+	var syntax *estate.SyntaxError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, schemas.ErrUnavailable):
 		return err
+	case errors.As(err, &syntax): // the contract answers it with 500
+		return bus.CallerError(schemas.ErrInternal.Because("context: " + err.Error()))
 	case err != nil:
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
