@@ -336,7 +336,7 @@ func TestRunWithoutReplayStream(t *testing.T) {
 	run := bus.NewRun()
 	listen(t, conn, run, 0)
 	if _, err := resumed(t.Context(), conn, run, 1); !errors.Is(err, schemas.ErrAnalysisUnavailable) ||
-		!strings.Contains(err.Error(), "no stream retains") {
+		!strings.Contains(err.Error(), "no replay stream") {
 		t.Errorf("got %v", err)
 	}
 }
