@@ -42,7 +42,7 @@ func TestTagRequests(t *testing.T) {
 			{"tags are an object", write, `{"request_id":"$a","flow":"f","tags":[]}`, 400, "CE-001 tags", ""},
 			{"a member may come once", write, `{"request_id":"$a","request_id":"$b"}`, 400, "CE-001 request_id", ""},
 			{"an array is no tag", write, `[]`, 400, "CE-001 body", ""},
-			{"no JSON is no tag", write, `{"request_id":`, 400, "CE-001", ""},
+			{"no JSON is no tag", write, `{"request_id":`, 400, "CE-001 request_id", ""},
 			{"nothing is no tag", write, ``, 400, "CE-001", ""},
 			{"nothing was stored", "GET /tags/$a", "", 404, "CE-022", ""},
 			{"a tag lives at least a second", write, `{"request_id":"$a","ttl_seconds":0}`, 400, "CE-001 ttl_seconds", ""},

@@ -10,7 +10,7 @@ var long = strings.Repeat("x", 257)
 // refusals are registrations that violate the schema, with the error fields.
 var refusals = []row{
 	{"a body is required", "POST /register/skill", ``, 400, "CE-061", ""},
-	{"of JSON", "POST /register/skill", `{"record":`, 400, "CE-061", ""},
+	{"of JSON", "POST /register/skill", `{"record":`, 400, "CE-061 record", ""},
 	{"without anything behind", "POST /register/skill", `{"record":{"skill_id":"$.a"}} x`, 400, "CE-061", ""},
 	{"an object", "POST /register/skill", `[]`, 400, "CE-061 body", ""},
 	{"with the record", "POST /register/skill", `{}`, 400, "CE-061 record.skill_id", ""},

@@ -75,11 +75,11 @@ func TestRealRenew(t *testing.T) {
 	brew := index.Change{Document: index.Document{Kind: "skill", ID: "kitchen.coffee", Title: "Coffee"}, Revision: 2}
 	fill(t, ix, []index.Change{stale})
 	before := generation(t, unaware)
-	renewed, err := ix.Renew(t.Context())
+	renewed, err := ix.NewGeneration(t.Context())
 	if err != nil || renewed == before {
 		t.Fatalf("renewed %q, %v, want another than %q", renewed, err, before)
 	}
-	if again, err := other.Renew(t.Context()); err != nil || again != renewed {
+	if again, err := other.NewGeneration(t.Context()); err != nil || again != renewed {
 		t.Errorf("renewed while that is filled: %q, %v, want %q", again, err, renewed)
 	}
 	if err := unaware.Apply(t.Context(), []index.Change{brew}); err != nil {

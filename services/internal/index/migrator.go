@@ -23,9 +23,9 @@ type Migrator interface {
 	// means that the generation is empty: model, mapping or catalog changed, or the
 	// server lost it. The name consists of letters, digits and dashes.
 	Generation(ctx context.Context) (string, error)
-	// Renew starts a generation that replaces an intact live one, and returns its
+	// NewGeneration starts a generation that replaces an intact live one, and returns its
 	// name. While a generation is being filled, it returns that one.
-	Renew(ctx context.Context) (string, error)
+	NewGeneration(ctx context.Context) (string, error)
 	// Promote makes the generation that Apply writes to live, for all kinds
 	// atomically. Call it once per generation, after the whole log was applied:
 	// two workers with different settings that kept calling it would alternate. The

@@ -126,7 +126,7 @@ func (s *server) Generation(ctx context.Context) (string, error) {
 	return s.name, nil
 }
 
-func (s *server) Renew(ctx context.Context) (string, error) {
+func (s *server) NewGeneration(ctx context.Context) (string, error) {
 	if err := s.ask(ctx, nil); err != nil {
 		return "", err
 	}

@@ -199,7 +199,7 @@ func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
 	if t == nil {
 		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not responded yet")
 	}
-	name, err := p.deps.Index.Renew(ctx)
+	name, err := p.deps.Index.NewGeneration(ctx)
 	if errors.Is(err, index.ErrUnavailable) {
 		return schemas.Reindexed{}, schemas.ErrUnavailable.Because(err.Error())
 	}
