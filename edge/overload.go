@@ -18,10 +18,6 @@ const (
 	maxStreams  = 4096
 	// queueTimeout is the maximum queueing time of an admitted request.
 	queueTimeout = time.Second
-	// idleDelay is the wait for a worker after which a request no longer counts as
-	// running. Under CPU load alone workers answer sooner; a longer wait is one for a
-	// backend, and must not refuse other requests.
-	idleDelay = 50 * time.Millisecond
 	// promptRefusals is the rate of immediate rejections per second. Those beyond
 	// are delayed by refusalDelay on average, half of it at least: a refusal takes about
 	// 100 µs of processor time, and clients that ignore Retry-After would otherwise use

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cairn/bus"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -150,7 +151,7 @@ func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) err
 	defer cancel()
 	defer context.AfterFunc(x.edge.stopping, cancel)()
 	var reply bus.Reply
-	err = slot.IdleAfter(x.ctx, idleDelay, func() (err error) {
+	err = overload.IdleAfter(overload.WithSlot(x.ctx, slot), func() (err error) {
 		reply, err = e.Forward(ctx, x.edge.conn, body)
 		return err
 	})

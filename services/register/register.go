@@ -109,7 +109,7 @@ func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas
 // registered waits until a durable change is searchable and returns the response.
 func (r registry) registered(ctx context.Context, revision uint64) schemas.Registered {
 	registered := schemas.Registered{Revision: revision}
-	err := overload.Idle(ctx, func() error {
+	err := overload.IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 		defer cancel()
 		return r.visible(ctx, revision)
