@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // front is a running edge with a stub service.
 type front struct {
 	url     string
+	secure  bool // hold connects with TLS
 	conn    *bus.Conn
 	service *bus.Service
 	client  *http.Client

@@ -44,13 +44,14 @@ type Monitor struct {
 // Serve answers /metrics, /health/live, /health/ready and, with Pprof,
 // /debug/pprof/ until ctx ends, closes the listener and returns nil.
 func (m Monitor) Serve(ctx context.Context) error {
+	listener := newLimitedListener(m.Listener, monitorConnections, slog.New(bus.LogHandler(m.Log.Handler())))
 	server := &http.Server{
-		Handler: m.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
+		Handler: m.handler(), ConnState: listener.track, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
 		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off
-	if err := server.Serve(m.Listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"net/http"
 	"net/netip"
 
 	"cairn/bus/admission"
@@ -30,7 +29,7 @@ func newPublic() *public {
 
 // enterPublic admits the request and counts it as in flight until release is called.
 func (x *exchange) enterPublic(p *public) (release func(), err error) {
-	address := clientAddress(x.r)
+	address := clientAddress(x.r.RemoteAddr)
 	if wait := p.rates.Admit(address); wait > 0 {
 		x.retryAfter(wait)
 		return nil, schemas.ErrTooManyRequests.Because("the client address exceeds the rate limit for requests without a credential")
@@ -41,12 +40,12 @@ func (x *exchange) enterPublic(p *public) (release func(), err error) {
 	return func() { p.requests.Release(address, 1) }, nil
 }
 
-// clientAddress returns the network address that a request counts against: the peer
-// address, for IPv6 its /64, which usually belongs to one host.
-func clientAddress(r *http.Request) string {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+// clientAddress returns the network address that a request or connection of the peer
+// counts against: its address, for IPv6 its /64, which usually belongs to one host.
+func clientAddress(remote string) string {
+	peer, err := netip.ParseAddrPort(remote)
 	if err != nil { // not a TCP connection
-		return r.RemoteAddr
+		return remote
 	}
 	address := peer.Addr().Unmap().WithZone("")
 	if address.Is4() {

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,9 @@ type Config struct {
 	// BodyMemory bounds the bytes of all request bodies in memory, divided among
 	// tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
 	BodyMemory int64
+	// Connections bounds the open connections, divided among client addresses. One
+	// beyond it is closed when it is accepted. 0: 16,384.
+	Connections int64
 	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
 	// reports whether it has a quorum; nil: unknown, outside the process of the server.
 	ClusterHealth func() (problem string, quorum bool)
@@ -83,10 +87,12 @@ func Serve(ctx context.Context, c Config) error {
 	}
 	defer background.Wait()
 	defer cancelRequests()
+	limited := newLimitedListener(listener, cmp.Or(c.Connections, defaultConnections), handler.log)
+	listener = limited
 	var unused newConns
 	server := &http.Server{
 		Handler:           handler,
-		ConnState:         unused.track,
+		ConnState:         func(c net.Conn, state http.ConnState) { unused.track(c, state); limited.track(c, state) },
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,

@@ -105,7 +105,8 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 // config returns the configuration of the edge. The caller closes its listener.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout,
-		NoMetrics: p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+		Connections: maxConnections(),
+		NoMetrics:   p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err

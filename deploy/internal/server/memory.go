@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
@@ -40,4 +41,18 @@ func memoryShare(mib int, divisor int64) int64 {
 		limit = min(limit, int64(system))
 	}
 	return max(limit/divisor, minBudget)
+}
+
+// connectionMemory is the memory of an open HTTP connection, in bytes, with TLS.
+const connectionMemory = 32 << 10
+
+// maxConnections returns how many HTTP connections the process may hold: as many as an
+// eighth of the memory limit fits, and at most 80 % of its file descriptors.
+func maxConnections() int64 {
+	most := memoryShare(0, 8) / connectionMemory
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur > math.MaxInt32 {
+		return most
+	}
+	return min(most, int64(files.Cur)*4/5)
 }
