@@ -82,9 +82,7 @@ func TestWriteIsNotRetried(t *testing.T) {
 func TestHeartbeatExtendsWait(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	var asked atomic.Int64
 	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
-		asked.Add(1)
 		long, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
 		<-long.Done()
@@ -94,8 +92,8 @@ func TestHeartbeatExtendsWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
-	if err != nil || found.Tags.Flow != "late" || asked.Load() != 1 {
-		t.Errorf("%v, %v, asked %d times", found, err, asked.Load())
+	if err != nil || found.Tags.Flow != "late" {
+		t.Errorf("got %v, %v, want the late reply", found, err)
 	}
 }
 
