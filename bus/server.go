@@ -30,7 +30,7 @@ type Server struct {
 	node    string // name in the cluster; empty: stand-alone
 	nodes   int    // configured size of the cluster
 	secret  string // token of clients
-	waits   said   // reason for which Found waits
+	waits   said   // reason for which Bootstrap waits
 }
 
 // said is a text that may be replaced concurrently.

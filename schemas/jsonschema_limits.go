@@ -124,35 +124,35 @@ func oneOfKinds(s *jsonschema.Schema) {
 	}
 }
 
-// length bounds the length of a string in characters; most 0 is unbounded.
-func length(least, most int) func(*jsonschema.Schema) {
+// length bounds the length of a string in characters; a maximum of 0 means no limit.
+func length(minimum, maximum int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		if least > 0 {
-			s.MinLength = &least
+		if minimum > 0 {
+			s.MinLength = &minimum
 		}
-		if most > 0 {
-			s.MaxLength = &most
+		if maximum > 0 {
+			s.MaxLength = &maximum
 		}
 	}
 }
 
-// between bounds a number; a most of 0 means no maximum.
-func between(least, most float64) func(*jsonschema.Schema) {
+// between bounds a number; a maximum of 0 means no limit.
+func between(minimum, maximum float64) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		s.Minimum = &least
-		if most > 0 {
-			s.Maximum = &most
+		s.Minimum = &minimum
+		if maximum > 0 {
+			s.Maximum = &maximum
 		}
 	}
 }
 
-func items(least, most int) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = &least, &most }
+func items(minimum, maximum int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = &minimum, &maximum }
 }
 
 // members bounds the number of members of an object and constrains their names.
-func members(most int, names *jsonschema.Schema) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) { s.MaxProperties, s.PropertyNames = &most, names }
+func members(maximum int, names *jsonschema.Schema) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MaxProperties, s.PropertyNames = &maximum, names }
 }
 
 func enum(values ...any) func(*jsonschema.Schema) {

@@ -39,13 +39,13 @@ func (c *check) fail(field, format string, args ...any) {
 // truncateValue truncates s to maxValueLength characters.
 func truncateValue(s string) string { return truncate(s, maxValueLength) }
 
-// truncate truncates s to most characters and replaces invalid UTF-8.
-func truncate(s string, most int) string {
+// truncate truncates s to at most maximum characters and replaces invalid UTF-8.
+func truncate(s string, maximum int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if utf8.RuneCountInString(s) <= most {
+	if utf8.RuneCountInString(s) <= maximum {
 		return s
 	}
-	return string([]rune(s)[:most]) + "…"
+	return string([]rune(s)[:maximum]) + "…"
 }
 
 // as returns invalid with the collected fields, or nil if there are none.
@@ -56,15 +56,15 @@ func (c check) as(invalid *Error) error {
 	return invalid.With(c...)
 }
 
-func (c *check) length(field, s string, least, most int) {
+func (c *check) length(field, s string, minimum, maximum int) {
 	n := utf8.RuneCountInString(s)
 	switch {
 	case !utf8.ValidString(s):
 		c.fail(field, "must be valid UTF-8")
-	case n < least && n == 0:
+	case n < minimum && n == 0:
 		c.fail(field, "required, and must not be empty")
-	case n < least || n > most:
-		c.fail(field, "want %d to %d characters, got %d", least, most, n)
+	case n < minimum || n > maximum:
+		c.fail(field, "want %d to %d characters, got %d", minimum, maximum, n)
 	}
 }
 
@@ -87,9 +87,9 @@ func (c *check) id(field, s string, segments int) {
 }
 
 // atMost bounds the number of items of a list or members of an object.
-func (c *check) atMost(field string, n, most int) {
-	if n > most {
-		c.fail(field, "want at most %d items, got %d", most, n)
+func (c *check) atMost(field string, n, maximum int) {
+	if n > maximum {
+		c.fail(field, "want at most %d items, got %d", maximum, n)
 	}
 }
 
@@ -116,8 +116,8 @@ func (c *check) tenant(field string, t *string) {
 	}
 }
 
-func (c *check) between(field string, n *int, least, most int) {
-	if n != nil && (*n < least || *n > most) {
-		c.fail(field, "want an integer from %d to %d, got %d", least, most, *n)
+func (c *check) between(field string, n *int, minimum, maximum int) {
+	if n != nil && (*n < minimum || *n > maximum) {
+		c.fail(field, "want an integer from %d to %d, got %d", minimum, maximum, *n)
 	}
 }

@@ -20,7 +20,7 @@ const leastTurns = 9
 func turns(b *testing.B) int { return max(leastTurns, b.N) }
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(rivalVariable); name != "" {
+	if name := os.Getenv(baselineVariable); name != "" {
 		os.Exit(runRival(name))
 	}
 	os.Exit(cairntest.Main(m))
@@ -50,12 +50,12 @@ func median(list []float64) float64 {
 }
 
 // report reports the medians of both sides and the median of their ratios.
-func report(b *testing.B, unit string, cairn, rival []float64) {
+func report(b *testing.B, unit string, cairn, baseline []float64) {
 	b.Helper()
 	b.ReportMetric(0, "ns/op") // meaningless here
 	b.ReportMetric(median(cairn), "cairn-"+unit)
-	b.ReportMetric(median(rival), "rival-"+unit)
-	b.ReportMetric(median(ratios(cairn, rival)), unit+"-ratio")
+	b.ReportMetric(median(baseline), "baseline-"+unit)
+	b.ReportMetric(median(ratios(cairn, baseline)), unit+"-ratio")
 }
 
 // ratios returns the ratio of both sides for each turn.

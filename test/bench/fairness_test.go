@@ -32,12 +32,12 @@ const (
 	warmUp = 2 * time.Second
 	// fairPeriod is the duration of a measurement, idle and under attack.
 	fairPeriod = 8 * time.Second
-	// pause is the time between a response and the next request on a connection of the
+	// thinkTime is the time between a response and the next request on a connection of the
 	// measured tenant.
-	pause = 5 * time.Millisecond
-	// slowest is a 99th percentile that always passes; above it, the percentile may be at
-	// most slower times that of an idle server.
-	slowest, slower = 50 * time.Millisecond, 3
+	thinkTime = 5 * time.Millisecond
+	// maxP99 is a 99th percentile that always passes; above it, the percentile may be at
+	// most maxSlowdown times that of an idle server.
+	maxP99, maxSlowdown = 50 * time.Millisecond, 3
 )
 
 // class is an endpoint class; of returns its nth request.
@@ -127,7 +127,7 @@ func BenchmarkFairness(b *testing.B) {
 			b.ReportMetric(float64(attacked.Refused)/attacked.Seconds, "attack-refused/s")
 			b.ReportMetric(float64(attacked.Failed), "attack-failed")
 			atMost(b, float64(loaded.Refused+loaded.Failed), "refused", 0)
-			if most := max(slowest, slower*idle.p99()); loaded.p99() > most {
+			if most := max(maxP99, maxSlowdown*idle.p99()); loaded.p99() > most {
 				b.Errorf("p99 under attack: %v, want at most %v", loaded.p99(), most)
 			}
 		})
@@ -212,7 +212,7 @@ func measure(b *testing.B, at, key string, of class) tally {
 				if status < 300 {
 					mine.took = append(mine.took, took)
 				}
-				time.Sleep(pause)
+				time.Sleep(thinkTime)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -237,7 +237,7 @@ func attack(b *testing.B, at, key string, of class) (stop func() tally) {
 	spec, err := json.Marshal(attackSpec{at, key, of.name})
 	must(b, err)
 	cmd := exec.Command("nice", "-n", "19", self)
-	cmd.Env = append(os.Environ(), rivalVariable+"=attack "+string(spec))
+	cmd.Env = append(os.Environ(), baselineVariable+"=attack "+string(spec))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(b, err)

@@ -28,7 +28,7 @@ import (
 // BenchmarkRegisterElasticsearch compares "cairn register" of the whole corpus with the
 // bulk indexer of the Elasticsearch client for Go, which writes the same documents. Both
 // start with an empty index and end when all documents can be found. The vectors are
-// computed before: Cairn has them in its cache, the rival in the documents.
+// computed before: Cairn has them in its cache, the baseline in the documents.
 func BenchmarkRegisterElasticsearch(b *testing.B) {
 	elastic, setting := elasticServer(b)
 	corpus := evaluation(b, "retrieval", "corpus.jsonl")
@@ -43,23 +43,23 @@ func BenchmarkRegisterElasticsearch(b *testing.B) {
 	}
 	bulk := bulkIndexer(b)
 	cairn := func() float64 { return float64(records) / l.register(b, prefix+"-cairn", corpus, records) }
-	rival := func() float64 {
-		return float64(records) / writeInBulk(b, bulk, elastic, prefix+"-rival", layout, file, records)
+	baseline := func() float64 {
+		return float64(records) / writeInBulk(b, bulk, elastic, prefix+"-baseline", layout, file, records)
 	}
 	cairn()
-	rival() // warm-up
+	baseline() // warm-up
 	var c, r []float64
 	for i := range turns(b) {
 		if i%2 == 0 {
-			c, r = append(c, cairn()), append(r, rival())
+			c, r = append(c, cairn()), append(r, baseline())
 		} else {
-			r, c = append(r, rival()), append(c, cairn())
+			r, c = append(r, baseline()), append(c, cairn())
 		}
 	}
 	report(b, "records/s", c, r)
 }
 
-// bulkIndexer builds the rival, which is a module of its own, and returns its path.
+// bulkIndexer builds the baseline, which is a module of its own, and returns its path.
 func bulkIndexer(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bulkindexer")
@@ -71,7 +71,7 @@ func bulkIndexer(b *testing.B) string {
 	return path
 }
 
-// writeInBulk returns how long the rival takes, in seconds.
+// writeInBulk returns how long the baseline takes, in seconds.
 func writeInBulk(b *testing.B, bulk, elastic, index string, layout []byte, file string, records int) float64 {
 	b.Helper()
 	tell(b, http.MethodPut, elastic+"/"+index, layout)

@@ -137,7 +137,7 @@ func newCluster(b *testing.B) *cluster {
 	url := "nats://" + strings.Join(c.nats, ",nats://")
 	for i := range 3 {
 		what := strings.Join([]string{"node", c.nats[i], routes[i], strings.Join(routes, ","), b.TempDir(), "node" + strconv.Itoa(i)}, " ")
-		c.nodes = append(c.nodes, &part{name: "node" + strconv.Itoa(i), command: func() *exec.Cmd { return rivalCommand(b, what) }})
+		c.nodes = append(c.nodes, &part{name: "node" + strconv.Itoa(i), command: func() *exec.Cmd { return baselineCommand(b, what) }})
 	}
 	run := func(role string, args ...string) {
 		c.roles = append(c.roles, &part{name: role, command: func() *exec.Cmd {

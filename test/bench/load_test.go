@@ -137,15 +137,15 @@ func (s *side) turn(b *testing.B, n int) result {
 }
 
 // compare sends n requests to both sides in each turn, after a warm-up turn.
-func compare(b *testing.B, n int, cairn, rival *side) (c, r []result) {
+func compare(b *testing.B, n int, cairn, baseline *side) (c, r []result) {
 	b.Helper()
 	cairn.turn(b, n)
-	rival.turn(b, n)
+	baseline.turn(b, n)
 	for i := range turns(b) {
 		if i%2 == 0 {
-			c, r = append(c, cairn.turn(b, n)), append(r, rival.turn(b, n))
+			c, r = append(c, cairn.turn(b, n)), append(r, baseline.turn(b, n))
 		} else {
-			r, c = append(r, rival.turn(b, n)), append(c, cairn.turn(b, n))
+			r, c = append(r, baseline.turn(b, n)), append(c, cairn.turn(b, n))
 		}
 	}
 	return c, r

@@ -25,9 +25,9 @@ import (
 	"cairn/schemas"
 )
 
-// speak is a model that generates the number of tokens in the query, each when it is due,
+// generate simulates a model that emits the number of tokens in the query, each when it is due,
 // independently of delays of the previous one.
-func speak(query string, say func(schemas.TextDelta) error) error {
+func generate(query string, emit func(schemas.TextDelta) error) error {
 	tokens, err := strconv.Atoi(query)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func speak(query string, say func(schemas.TextDelta) error) error {
 	for i := range tokens {
 		due := time.Duration(i) * pace
 		time.Sleep(time.Until(began.Add(due)))
-		if err := say(schemas.TextDelta{Text: fmt.Sprint(i, int64(origin+due))}); err != nil {
+		if err := emit(schemas.TextDelta{Text: fmt.Sprint(i, int64(origin+due))}); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func serveFloor(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	model := &http.Server{Handler: http.HandlerFunc(speakHTTP), ReadHeaderTimeout: 10 * time.Second}
+	model := &http.Server{Handler: http.HandlerFunc(generateHTTP), ReadHeaderTimeout: 10 * time.Second}
 	defer func() { _ = model.Close() }()
 	go func() { _ = model.Serve(l) }() // returns after Close
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: l.Addr().String()})
@@ -61,7 +61,7 @@ func serveFloor(ctx context.Context, _ string) error {
 	})
 }
 
-func speakHTTP(w http.ResponseWriter, r *http.Request) {
+func generateHTTP(w http.ResponseWriter, r *http.Request) {
 	var ask schemas.Analysis
 	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -69,7 +69,7 @@ func speakHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	err := speak(ask.Query, func(t schemas.TextDelta) error {
+	err := generate(ask.Query, func(t schemas.TextDelta) error {
 		data, err := json.Marshal(t)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func serveNATS(ctx context.Context, _ string) error {
 		return err
 	}
 	defer conn.Close()
-	if _, err := conn.Subscribe("speak", func(m *nats.Msg) { go speakNATS(m) }); err != nil {
+	if _, err := conn.Subscribe("generate", func(m *nats.Msg) { go generateNATS(m) }); err != nil {
 		return err
 	}
 	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
@@ -111,12 +111,12 @@ func serveNATS(ctx context.Context, _ string) error {
 	})
 }
 
-func speakNATS(m *nats.Msg) {
+func generateNATS(m *nats.Msg) {
 	var ask schemas.Analysis
 	if err := json.Unmarshal(m.Data, &ask); err != nil {
 		return // the client times out
 	}
-	err := speak(ask.Query, func(t schemas.TextDelta) error {
+	err := generate(ask.Query, func(t schemas.TextDelta) error {
 		data, err := json.Marshal(t)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func passOn(w http.ResponseWriter, r *http.Request, conn *nats.Conn) error {
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	if err := conn.PublishRequest("speak", inbox, body); err != nil {
+	if err := conn.PublishRequest("generate", inbox, body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -181,7 +181,7 @@ func serveCairn(ctx context.Context, _ string) error {
 		return err
 	}
 	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
-		return speak(ask.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
+		return generate(ask.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
 	})
 	if err != nil {
 		return err

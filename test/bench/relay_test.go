@@ -27,7 +27,7 @@ var relays = []relay{
 	{"cairn", "/api/v1/analyze"},
 }
 
-// relay is a rival of the same name, which runs in a new process for each round.
+// relay is a baseline of that name, which runs in a new process for each round.
 type relay struct{ name, path string }
 
 // figures are the results of one round.
@@ -68,7 +68,7 @@ func BenchmarkRelay(b *testing.B) {
 // round measures the relay in a new process.
 func (r relay) round(b *testing.B, streams int) figures {
 	b.Helper()
-	at := rival(b, r.name)
+	at := baseline(b, r.name)
 	defer func() { _ = at.process.Stop() }()
 	l := listeners{server: at, path: r.path}
 	l.listen(b, 20, 20) // warm-up

@@ -17,14 +17,14 @@ var knowledge = [][2]string{
 }
 
 // BenchmarkResolveByID compares resolving a skill by id with a minimal HTTP handler over
-// NATS. The rival echoes the request: the package in Cairn's response is extra work.
+// NATS. The baseline echoes the request: the package in Cairn's response is extra work.
 func BenchmarkResolveByID(b *testing.B) {
 	at := up(b)
 	teacher := dial(b, at.at)
 	for _, k := range knowledge {
 		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
 	}
-	bare := rival(b, "echo tcp")
+	bare := baseline(b, "echo tcp")
 	body := func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }
 	for _, connections := range []int{1, 32} {
 		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {

@@ -21,22 +21,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// rivalVariable makes this test binary run the named rival, in a separate process like
+// baselineVariable makes this test binary run the named baseline, in a separate process like
 // cairn, until SIGTERM.
-const rivalVariable = "CAIRN_BENCH_RIVAL"
+const baselineVariable = "CAIRN_BENCH_BASELINE"
 
-// rival starts the named rival.
-func rival(b *testing.B, name string) server {
+// baseline starts the named baseline.
+func baseline(b *testing.B, name string) server {
 	b.Helper()
-	return start(b, rivalCommand(b, name))
+	return start(b, baselineCommand(b, name))
 }
 
-func rivalCommand(b *testing.B, name string) *exec.Cmd {
+func baselineCommand(b *testing.B, name string) *exec.Cmd {
 	b.Helper()
 	self, err := os.Executable()
 	must(b, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), rivalVariable+"="+name)
+	cmd.Env = append(os.Environ(), baselineVariable+"="+name)
 	return cmd
 }
 

@@ -16,15 +16,15 @@ import (
 // (append-only file, fsync every second).
 func BenchmarkTagWrite(b *testing.B) {
 	db := redisServer(b)
-	stored := rival(b, "redis "+db.at)
+	stored := baseline(b, "redis "+db.at)
 	stored.pids = append(stored.pids, db.pids...)
 	at := up(b)
 	body := func(n int) []byte {
 		return fmt.Appendf(nil, `{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
 	}
 	cairn := newSide(b, at, 32, side{path: "/tags/write", status: 201, body: body})
-	rival := newSide(b, stored, 32, side{path: "/tags/write", status: 201, body: body})
-	c, r := compare(b, 16_000, cairn, rival)
+	baseline := newSide(b, stored, 32, side{path: "/tags/write", status: 201, body: body})
+	c, r := compare(b, 16_000, cairn, baseline)
 	report(b, "p50-µs", each(c, p50), each(r, p50))
 	report(b, "p99-µs", each(c, p99), each(r, p99))
 	report(b, "cpu-µs", each(c, work), each(r, work))

@@ -223,8 +223,8 @@ func TestCacheReplacesInvalidEntries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, spoilt := range [][]byte{{1, 2, 3}, slices.Repeat([]byte{0xff}, 128)} { // too short; not finite
-		if _, err := kv.Put(t.Context(), keys[i], spoilt); err != nil {
+	for i, corrupt := range [][]byte{{1, 2, 3}, slices.Repeat([]byte{0xff}, 128)} { // too short; not finite
+		if _, err := kv.Put(t.Context(), keys[i], corrupt); err != nil {
 			t.Fatal(err)
 		}
 	}

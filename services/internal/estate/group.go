@@ -117,9 +117,9 @@ func (c *column) classes(ctx context.Context) (of []uint32, many int) {
 	return of, len(of)
 }
 
-// rank returns the first most groups with records, by descending figure and then by key;
+// rank returns the first limit groups with records, by descending figure and then by key;
 // NaN sorts last. The result is incomplete if ctx is done.
-func (by grouping) rank(ctx context.Context, figures []float64, most int) []uint32 {
+func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uint32 {
 	compare := func(g, h uint32) int {
 		x, y := figures[g], figures[h]
 		if x == y || x != x && y != y {
@@ -136,7 +136,7 @@ func (by grouping) rank(ctx context.Context, figures []float64, most int) []uint
 			break
 		}
 		if many > 0 {
-			best.offer(uint32(g), most)
+			best.offer(uint32(g), limit)
 		}
 	}
 	slices.SortFunc(best.list, compare)
@@ -157,12 +157,12 @@ func (w *worstFirst) Push(g any)         { w.list = append(w.list, g.(uint32)) }
 // Pop is never called: the groups are sorted at the end.
 func (w *worstFirst) Pop() any { panic("nothing is taken from the heap") }
 
-// offer adds g if there are fewer than most groups, or replaces a worse one.
-func (w *worstFirst) offer(g uint32, most int) {
+// offer adds g if there are fewer than limit groups, or replaces a worse one.
+func (w *worstFirst) offer(g uint32, limit int) {
 	switch {
-	case len(w.list) < most:
+	case len(w.list) < limit:
 		heap.Push(w, g)
-	case most > 0 && w.compare(g, w.list[0]) < 0:
+	case limit > 0 && w.compare(g, w.list[0]) < 0:
 		w.list[0] = g
 		heap.Fix(w, 0)
 	}

@@ -50,7 +50,7 @@ func Unquote(quoted []byte) []byte {
 	if len(src) < parallelBytes {
 		return dst[:unescape(dst, src)]
 	}
-	middle, first := seam(src, len(src)/2), 0
+	middle, first := boundary(src, len(src)/2), 0
 	var wait sync.WaitGroup
 	wait.Go(func() { first = unescape(dst[:middle], src[:middle]) })
 	second := unescape(dst[middle:], src[middle:])
@@ -59,9 +59,9 @@ func Unquote(quoted []byte) []byte {
 	return dst[:n]
 }
 
-// seam returns an offset from i on that no escape or surrogate pair crosses; the end of
+// boundary returns an offset from i on that no escape or surrogate pair crosses; the end of
 // src if there is none nearby.
-func seam(src []byte, i int) int {
+func boundary(src []byte, i int) int {
 	const longest, near = len(`\u0000`), 1 << 10
 	for end := min(len(src), i+near); i < end; i++ {
 		if bytes.IndexByte(src[i-longest:i], '\\') < 0 {

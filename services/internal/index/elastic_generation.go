@@ -42,7 +42,7 @@ func (e *elastic) NewGeneration(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("create index generation: %w", err)
 	}
 	p := there.newest(e.planFor(space))
-	if there.live(e.settings) == p.mark() {
+	if there.live(e.settings) == p.suffix() {
 		p = p.at(p.build + 1)
 	}
 	g, err := e.make(ctx, p, there)

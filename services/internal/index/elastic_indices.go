@@ -32,7 +32,7 @@ func (e *elastic) look(ctx context.Context) (indices, error) {
 		return nil, fmt.Errorf("look for indices: %w", err)
 	}
 	for name := range found {
-		if e.markOf(name) == "" {
+		if e.suffixOf(name) == "" {
 			delete(found, name) // not created by Cairn
 		}
 	}
@@ -49,10 +49,10 @@ func (s settings) all() (patterns []string) {
 
 var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12}-[0-9]{1,9})$`)
 
-// markOf returns the generation mark in an index name; empty for a foreign index.
-func (s settings) markOf(index string) string {
-	_, mark := s.split(index)
-	return mark
+// suffixOf returns the generation suffix of an index name; empty for a foreign index.
+func (s settings) suffixOf(index string) string {
+	_, suffix := s.split(index)
+	return suffix
 }
 
 // kindAlias returns the search alias that belongs to an index name.
@@ -61,7 +61,7 @@ func (s settings) kindAlias(index string) string {
 	return s.alias(kind)
 }
 
-func (s settings) split(index string) (kind, mark string) {
+func (s settings) split(index string) (kind, suffix string) {
 	rest, ok := strings.CutPrefix(index, s.prefix)
 	if match := names.FindStringSubmatch(rest); ok && match != nil {
 		return match[1], match[2]
@@ -74,7 +74,7 @@ func (s settings) split(index string) (kind, mark string) {
 func (i indices) newest(p *plan) *plan {
 	newest := 1
 	for name := range i {
-		fingerprint, build, _ := strings.Cut(p.markOf(name), "-")
+		fingerprint, build, _ := strings.Cut(p.suffixOf(name), "-")
 		if n, err := strconv.Atoi(build); err == nil && fingerprint == p.fingerprint {
 			newest = max(newest, n)
 		}
@@ -97,10 +97,10 @@ func (i indices) name(p *plan) string {
 	for _, kind := range kinds {
 		h.Write([]byte(i[p.index(kind)].Settings.Index.UUID))
 	}
-	return p.mark() + "-" + hex.EncodeToString(h.Sum(nil)[:4])
+	return p.suffix() + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// live returns the mark of the generation that all kinds are searched in; empty when they differ.
+// live returns the suffix of the generation that all search aliases point to; empty if they differ.
 func (i indices) live(s settings) string {
 	searched := i.searched(s)
 	for _, kind := range kinds {
@@ -111,16 +111,16 @@ func (i indices) live(s settings) string {
 	return searched[kinds[0]]
 }
 
-// searched returns the mark of the index behind each kind's alias.
+// searched returns the suffix of the index behind each kind's alias.
 func (i indices) searched(s settings) map[string]string {
-	marks := map[string]string{}
+	suffixes := map[string]string{}
 	for name, index := range i {
-		kind, mark := s.split(name)
+		kind, suffix := s.split(name)
 		if _, ok := index.Aliases[s.alias(kind)]; ok {
-			marks[kind] = mark
+			suffixes[kind] = suffix
 		}
 	}
-	return marks
+	return suffixes
 }
 
 // liveSince returns the creation time of the oldest live index; empty when none is live.

@@ -154,8 +154,8 @@ func TestRealConcurrentGeneration(t *testing.T) {
 	}
 	ix := openAt(t, url, lexical(t))
 	fill(t, ix, some(1))
-	mark := got[0][:strings.LastIndex(got[0], "-")]
-	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+mark, "", nil)
+	suffix := got[0][:strings.LastIndex(got[0], "-")]
+	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+suffix, "", nil)
 	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrLost) {
 		t.Errorf("apply to what was deleted: got %v, want %v", err, index.ErrLost)
 	}

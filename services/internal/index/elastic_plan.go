@@ -46,14 +46,14 @@ func (p *plan) at(build int) *plan {
 	return &next
 }
 
-// mark identifies the indices of this plan and build.
-func (p *plan) mark() string { return p.fingerprint + "-" + strconv.Itoa(p.build) }
+// suffix identifies the indices of this plan and build.
+func (p *plan) suffix() string { return p.fingerprint + "-" + strconv.Itoa(p.build) }
 
 // family is the name prefix of a kind's indices, all builds.
 func (p *plan) family(kind string) string { return p.alias(kind) + "-" + p.fingerprint + "-" }
 
 // index is the name of the index of a kind.
-func (p *plan) index(kind string) string { return p.alias(kind) + "-" + p.mark() }
+func (p *plan) index(kind string) string { return p.alias(kind) + "-" + p.suffix() }
 
 // writeAlias is the alias that documents are written through, with require_alias:
 // Elasticsearch creates a missing index with dynamic mappings, but not an alias.

@@ -24,13 +24,13 @@ func (e *elastic) Promote(ctx context.Context) error {
 		g.lost.Store(true)
 		return fmt.Errorf("promote index %s: %w", g.name, ErrLost)
 	}
-	if there.live(e.settings) == g.mark() {
+	if there.live(e.settings) == g.suffix() {
 		return nil
 	}
 	if err := e.point(ctx, g.plan, there); err != nil {
 		return fmt.Errorf("promote index %s: %w", g.name, err)
 	}
-	if err := e.retire(ctx, there, g.mark()); err != nil {
+	if err := e.retire(ctx, there, g.suffix()); err != nil {
 		return fmt.Errorf("index %s is live: %w", g.name, err)
 	}
 	return nil
@@ -42,7 +42,7 @@ func (e *elastic) point(ctx context.Context, p *plan, there indices) error {
 	var actions []object
 	for name, index := range there {
 		alias := p.kindAlias(name)
-		if _, ok := index.Aliases[alias]; ok && p.markOf(name) != p.mark() {
+		if _, ok := index.Aliases[alias]; ok && p.suffixOf(name) != p.suffix() {
 			actions = append(actions, object{"remove": object{"index": name, "alias": alias, "must_exist": false}})
 		}
 	}
@@ -55,7 +55,7 @@ func (e *elastic) point(ctx context.Context, p *plan, there indices) error {
 	}
 	req := esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(body)}
 	if err := e.link.call(ctx, adminTime, req, &struct{}{}); err != nil {
-		return fmt.Errorf("switch to %s: %w", p.mark(), err)
+		return fmt.Errorf("switch to %s: %w", p.suffix(), err)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (e *elastic) retire(ctx context.Context, before indices, live string) error
 	since := before.liveSince(e.settings)
 	var old []string
 	for name, index := range before {
-		if index.Settings.Index.Made < since && e.markOf(name) != live {
+		if index.Settings.Index.Made < since && e.suffixOf(name) != live {
 			old = append(old, name)
 		}
 	}

@@ -165,7 +165,7 @@ func TestRealWords(t *testing.T) {
 	prefix := newPrefix(t)
 	ix := openAt(t, server(t)+"?prefix="+prefix, lexical(t))
 	name := generation(t, ix)
-	mark := name[:strings.LastIndex(name, "-")]
+	suffix := name[:strings.LastIndex(name, "-")]
 	for _, text := range []string{
 		"What can I do with the certificates?",
 		"I\u2019d see what\u2019s new in Ann\u2019s host",
@@ -181,7 +181,7 @@ func TestRealWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answer struct{ Tokens []struct{ Token string } }
-		ask(t, http.MethodPost, server(t)+"/"+prefix+"-skill-"+mark+"/_analyze", string(body), &answer)
+		ask(t, http.MethodPost, server(t)+"/"+prefix+"-skill-"+suffix+"/_analyze", string(body), &answer)
 		got := []string{}
 		for _, token := range answer.Tokens {
 			got = append(got, token.Token)

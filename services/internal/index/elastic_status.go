@@ -33,7 +33,7 @@ func (e *elastic) Status(ctx context.Context) (Status, error) {
 	}
 	s := Status{Live: there.live(e.settings), Documents: map[string]int{}}
 	if space, err := e.space(ctx); err == nil {
-		s.Fingerprint = there.newest(e.planFor(space)).mark()
+		s.Fingerprint = there.newest(e.planFor(space)).suffix()
 	}
 	counts := make([]int, len(kinds))
 	all, ctx := errgroup.WithContext(ctx) // concurrently: health checks are short

@@ -87,22 +87,22 @@ func timed(work func() int) peer {
 
 // compare runs both alternately, so that load on the machine affects both, and reports
 // medians of the times and of their ratio.
-func compare(b *testing.B, cairn, rival peer) {
+func compare(b *testing.B, cairn, baseline peer) {
 	b.Helper()
 	cairn()
-	rival() // warm-up
+	baseline() // warm-up
 	var ours, theirs, ratios []float64
 	for b.Loop() {
 		took, groups := cairn()
-		theirTook, theirGroups := rival()
+		theirTook, theirGroups := baseline()
 		if theirGroups != groups && theirGroups != 0 {
-			b.Fatalf("%d groups, the rival has %d", groups, theirGroups)
+			b.Fatalf("%d groups, the baseline has %d", groups, theirGroups)
 		}
 		ours, theirs, ratios = append(ours, took), append(theirs, theirTook), append(ratios, took/theirTook)
 	}
 	b.ReportMetric(0, "ns/op") // not meaningful
 	b.ReportMetric(middle(ours), "cairn-ms")
-	b.ReportMetric(middle(theirs), "rival-ms")
+	b.ReportMetric(middle(theirs), "baseline-ms")
 	b.ReportMetric(middle(ratios), "ratio")
 }
 

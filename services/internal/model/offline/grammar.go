@@ -62,7 +62,7 @@ const (
 // parse returns the shape of a question. The first matching rule wins.
 func parse(q []word) *shape {
 	s := &shape{q: q, neg: make([]bool, len(q)), aside: make([]bool, len(q)), consumed: make([]bool, len(q))}
-	s.denials()
+	s.negations()
 	s.groups()
 	switch {
 	case s.asks(fields, "field|fields|column|columns|attribute|attributes|schema", "what information|details|info",
@@ -156,10 +156,10 @@ func (s *shape) phraseBefore(end int) span {
 	return span{i, end}
 }
 
-// denials marks what follows "no", "without", "not" up to the end of the
+// negations marks the words after "no", "without", "not" up to the end of the
 // clause ("not patched in Oslo" denies the patch, not Oslo), what is switched
 // off, and what must not be matched: "instead of groups", "i.e. groups".
-func (s *shape) denials() {
+func (s *shape) negations() {
 	if i, j := s.says("instead of", "rather than"); i >= 0 {
 		mark(s.aside, i, s.phrase(j)[1])
 	}
