@@ -10,6 +10,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // TestStreamAdmitsBySize serves with two workers, one of which admits no body
@@ -46,7 +47,7 @@ func TestStreamAdmitsBySize(t *testing.T) {
 	}{
 		{"a small body is admitted", 10, nil},
 		{"a body in chunks that is too large for the worker is refused", 5_000_000, schemas.ErrAnalysisUnavailable},
-		{"and so is one in the request", 1_000_001, schemas.ErrAnalysisUnavailable},
+		{"a body in the request that is too large for the worker is refused", 1_000_001, schemas.ErrAnalysisUnavailable},
 	} {
 		_, err := collect(t.Context(), conn, question(strings.Repeat("x", c.size)))
 		if c.want == nil && err != nil || c.want != nil && !errors.Is(err, c.want) {
@@ -55,7 +56,7 @@ func TestStreamAdmitsBySize(t *testing.T) {
 	}
 	select {
 	case <-released:
-	case <-time.After(10 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Error("the admitted request was not released")
 	}
 	if len(released) != 0 {

@@ -12,8 +12,8 @@ import (
 
 func TestUnclaimedRun(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
-	silent(t, nc, bus.Analyze.Subject, 0)
+	conn, nc := startServer(t)
+	unresponsive(t, nc, bus.Analyze.Subject, 0)
 	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
 		if !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) {
 			t.Errorf("got %v, want %v", err, bus.ErrUnclaimed)
@@ -23,7 +23,7 @@ func TestUnclaimedRun(t *testing.T) {
 
 func TestSlowRunIsClaimed(t *testing.T) {
 	t.Parallel()
-	conn, _ := listening(t)
+	conn, _ := startServer(t)
 	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		long, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
 		defer cancel()

@@ -17,7 +17,7 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects by itself; while it is
+// Conn is a connection to a NATS server. It reconnects automatically; while it is
 // disconnected, calls fail at once with schemas.ErrUnavailable. It may be used
 // concurrently.
 type Conn struct {
@@ -46,6 +46,11 @@ func Open(url, name string, options ...Option) (*Conn, error) {
 		return nil, err
 	}
 	return connect(url, name, options...)
+}
+
+// OpenInProcess is like Open, without a network connection, for a server in this process.
+func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Option) (*Conn, error) {
+	return connect("", name, append(options, nats.InProcessServer(server))...)
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
@@ -155,7 +160,8 @@ func (c *Conn) Reader() *Conn {
 	return c.reads
 }
 
-// Closed returns a channel that is closed when the connection is closed for good.
+// Closed returns a channel that is closed when the connection is closed and will not be
+// reopened.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
 // MaxPayload returns the server's max_payload in bytes.

@@ -11,6 +11,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // serveTags starts a service that answers bus.ReadTag with handle.
@@ -68,7 +69,7 @@ func TestStopTimeout(t *testing.T) {
 				if !errors.Is(err, bus.ErrCutOff) {
 					t.Errorf("got %v, want %v", err, bus.ErrCutOff)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(wait.Timeout):
 				t.Error("Stop waits for the handler")
 			}
 			close(release)

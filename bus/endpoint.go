@@ -3,20 +3,22 @@ package bus
 import (
 	"context"
 	"errors"
-	"strconv"
+	"reflect"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
 
 const (
-	// callTimeout bounds every request.
-	callTimeout = 10 * time.Second
+	// callTimeout bounds every request. A write may wait for a leader election of NATS,
+	// which takes up to 10 s.
+	callTimeout = 15 * time.Second
 	// MaxBody is the largest body of a request, in bytes.
 	MaxBody = 1 << 20
 )
@@ -24,19 +26,22 @@ const (
 // Endpoint is a subject that answers each Req with one Res.
 type Endpoint[Req, Res any] struct {
 	Subject string
+	// Summary describes the operation in one line.
+	Summary string
 	// Invalid is the error for a request that cannot be read or is not valid.
 	Invalid *schemas.Error
 	// Permission is the permission that the caller must have; empty admits everyone.
 	Permission schemas.Permission
 }
 
-// Reply is a reply as it was received.
+// Reply is the reply to a request, with its JSON body not decoded.
 type Reply struct {
-	Body     []byte
-	Revision uint64 // of the catalog after a write; else 0
+	Body    []byte
+	Token   schemas.ConsistencyToken   // of a write or of the record that was read; else the zero token
+	Ignored []schemas.ConsistencyToken // tokens of the request that belong to another catalog
 }
 
-// Call sends req and returns the reply. It waits at most 10 seconds, not beyond
+// Call sends req and returns the reply. It waits at most 15 seconds, not beyond
 // ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
 // retried meanwhile (see Conn.roundTrip). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
@@ -51,7 +56,7 @@ func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res
 	return res, json.Unmarshal(reply.Body, &res)
 }
 
-// Forward is Call with a body that is already JSON, and returns the reply as it is.
+// Forward is Call with a body that is already JSON, and returns the reply unchanged.
 func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (_ Reply, err error) {
 	if !c.Connected() {
 		return Reply{}, schemas.ErrUnavailable.Because("NATS is unavailable")
@@ -61,13 +66,8 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	lost := c.lost()
-	defer context.AfterFunc(lost, cancel)()
 	msg, err := c.roundTrip(ctx, request, e.Permission == schemas.PermissionRead)
-	switch {
-	case err != nil && lost.Err() != nil:
-		return Reply{}, schemas.ErrUnavailable.Because("the connection to NATS was lost")
-	case err != nil:
+	if err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
@@ -75,9 +75,11 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 
 // endSpan ends the span of a request that returned err.
 func endSpan(span telemetry.Span, err error) {
-	var e *schemas.Error
-	if errors.As(err, &e) {
-		span.Answered(e.Status, e.Code)
+	if err != nil {
+		var e *schemas.Error
+		if errors.As(err, &e) {
+			span.Answered(e.Status, e.Code)
+		}
 	}
 	span.End()
 }
@@ -86,19 +88,29 @@ func readReply(msg *nats.Msg) (Reply, error) {
 	if err := readError(msg); err != nil {
 		return Reply{}, err
 	}
-	revision, _ := strconv.ParseUint(msg.Header.Get(HeaderRevision), 10, 64) // absent: 0
-	return Reply{Body: msg.Data, Revision: revision}, nil
+	reply := Reply{Body: msg.Data, Ignored: tokens(msg.Header.Get(HeaderIgnoredRevision))}
+	if text := msg.Header.Get(HeaderRevision); text != "" {
+		reply.Token, _ = schemas.ParseConsistencyToken(text) // malformed: the zero token
+	}
+	return reply, nil
 }
 
 // Serve answers the endpoint's requests with handle, concurrently, until s stops.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.gate, nil}, e.handler(s, handle))
+	return s.add(e.on(s.gate), e.handler(s, handle))
 }
 
-// ServeHealthCheck is Serve with slots apart from those of other requests, so that health
+// ServeHealthCheck is like Serve, but with slots that other requests cannot use, so that health
 // checks are answered under load.
 func (e Endpoint[Req, Res]) ServeHealthCheck(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(endpoint{e.Subject, callTimeout, visible, e.Permission, s.healthGate, nil}, e.handler(s, handle))
+	return s.add(e.on(s.healthGate), e.handler(s, handle))
+}
+
+func (e Endpoint[Req, Res]) on(gate *overload.Gate) endpoint {
+	return endpoint{
+		subject: e.Subject, summary: e.Summary, request: reflect.TypeFor[Req](), response: reflect.TypeFor[Res](),
+		timeout: callTimeout, mapError: visible, permission: e.Permission, gate: gate,
+	}
 }
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
@@ -153,9 +165,14 @@ func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
 		s.fail(ctx, r, err)
 		return
 	}
-	var header nats.Header
-	if w, ok := res.(interface{ CatalogRevision() uint64 }); ok {
-		header = nats.Header{HeaderRevision: {strconv.FormatUint(w.CatalogRevision(), 10)}}
+	header := nats.Header{}
+	if w, ok := res.(interface {
+		CatalogRevision() schemas.ConsistencyToken
+	}); ok {
+		header.Set(HeaderRevision, w.CatalogRevision().String())
+	}
+	if ignored := IgnoredTokens(ctx); ignored != "" {
+		header.Set(HeaderIgnoredRevision, ignored)
 	}
 	s.respond(ctx, r, body, header)
 }

@@ -9,6 +9,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func writeTag(id string) schemas.TagWrite {
@@ -41,9 +42,9 @@ func TestCallReturnsDeclaredError(t *testing.T) {
 	}{
 		{"an answer", "r1", nil, ""},
 		{"a declared error with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
-		{"a panic is internal", "boom", schemas.ErrInternal,
+		{"a panic is an internal error", "boom", schemas.ErrInternal,
 			"internal error: an unexpected error; the log of the worker has it under the request_id"},
-		{"an unknown error is internal, and not shown", "odd", schemas.ErrInternal,
+		{"an unknown error is internal, and its text is not returned", "odd", schemas.ErrInternal,
 			"internal error: an unexpected error; the log of the worker has it under the request_id"},
 		{"an invalid request names the field", "", schemas.ErrMalformed,
 			"malformed request: request_id: required, and must not be empty"},
@@ -89,13 +90,13 @@ func TestCallPropagatesContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	ctx = bus.WithMinRevision(bus.WithRequestID(ctx, "abc"), 7)
 	if _, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r1"}); err != nil {
 		t.Fatal(err)
 	}
-	if id != "abc" || revision != 7 || timeout > 3*time.Second || timeout < time.Second {
+	if id != "abc" || revision != 7 || timeout > 10*time.Second || timeout <= 0 {
 		t.Errorf("got id %q, revision %d, timeout %v", id, revision, timeout)
 	}
 }
@@ -182,7 +183,7 @@ func TestReconnect(t *testing.T) {
 	}
 	inFlight := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "hang"})
 		inFlight <- err
@@ -196,7 +197,7 @@ func TestReconnect(t *testing.T) {
 		t.Errorf("while disconnected: got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	again()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	if err := conn.WaitConnected(ctx); err != nil {
 		t.Fatal(err)

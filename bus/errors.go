@@ -15,7 +15,7 @@ import (
 	"cairn/schemas"
 )
 
-// visible returns the error that a caller sees for err: the declared one that err
+// visible returns the error that a caller receives for err: the declared one that err
 // wraps, or else one that hides internals.
 func visible(err error) *schemas.Error {
 	var known *schemas.Error
@@ -53,7 +53,7 @@ func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
 
 // refuse replies with e, the visible form of err, and the headers.
 func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error, header nats.Header) {
-	e = s.report(ctx, r.Subject(), e, err, callerLogs(r, e, header))
+	e = s.report(ctx, r.Subject(), e, err, loggedByClient(r, e, header))
 	body, err := json.Marshal(e)
 	if err != nil || s.fits(len(body)) != nil {
 		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
@@ -67,8 +67,10 @@ func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error,
 // respond publishes the reply itself: micro's methods write to a request that micro
 // reads after the endpoint's callback has returned, and handlers run longer.
 func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, header nats.Header) {
-	err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: header, Data: body})
-	if err != nil {
+	if r.Reply() == "" {
+		return
+	}
+	if err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: header, Data: body}); err != nil {
 		s.log.WarnContext(ctx, "reply not sent", "subject", r.Subject(), "err", err)
 	}
 }
@@ -77,7 +79,7 @@ func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, hea
 // another worker does: faults of this system are logged once, as warnings and errors,
 // and those of callers at debug level. The metrics count a CallerError as a malformed
 // request.
-func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, err error, callerLogs bool) *schemas.Error {
+func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, err error, loggedByClient bool) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
 	counted := c.Status
@@ -87,8 +89,8 @@ func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, 
 	}
 	telemetry.Failed(ctx, counted, c.Code)
 	switch {
-	case callerLogs:
-	case mistake(counted) || Logged(err):
+	case loggedByClient:
+	case isClientError(counted) || Logged(err):
 		s.log.DebugContext(ctx, "request refused", "subject", subject, "err", err)
 	case c.Status == schemas.ErrUnavailable.Status:
 		s.log.WarnContext(ctx, "request refused", "subject", subject, "err", err)
@@ -98,11 +100,24 @@ func (s *Service) report(ctx context.Context, subject string, e *schemas.Error, 
 	return &c
 }
 
-// mistake reports whether an error of the status is the caller's fault.
-func mistake(status int) bool { return status < 500 || status == schemas.ErrNotImplemented.Status }
+// PartError returns the error that the caller of the request of ctx receives for err, the
+// failure of a part of the request. A fault of this system is logged.
+func PartError(ctx context.Context, err error) *schemas.Error {
+	e := visible(err)
+	r, ok := ctx.Value(servingKey{}).(*serving)
+	if !ok || isClientError(e.Status) {
+		return e
+	}
+	return r.service.report(ctx, r.subject, e, err, false)
+}
 
-// CallerError marks err, an error that the contract answers with a status of 500 or
-// more, as the caller's fault.
+// isClientError reports whether an error of the status is the caller's fault.
+func isClientError(status int) bool {
+	return status < 500 || status == schemas.ErrNotImplemented.Status
+}
+
+// CallerError marks err, an error whose status in the contract is 500 or more, as the
+// caller's fault.
 func CallerError(err error) error { return callerError{err} }
 
 type callerError struct{ error }
@@ -110,12 +125,12 @@ type callerError struct{ error }
 // Unwrap returns the marked error.
 func (e callerError) Unwrap() error { return e.error }
 
-// callerLogs reports whether the caller logs the error: a client of this package
-// does when it may still retry importPrefix, and when its own timeout ends at the
-// same moment.
-func callerLogs(r micro.Request, e *schemas.Error, reply nats.Header) bool {
+// loggedByClient reports whether the caller logs the error: a client of this package logs
+// client errors, busy workers, whose requests it retries, and for timeouts, which
+// end at the same time on both sides.
+func loggedByClient(r micro.Request, e *schemas.Error, reply nats.Header) bool {
 	client := r.Headers().Get(HeaderHeartbeat) != "" || r.Headers().Get(HeaderWindow) != ""
-	return client && (mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
+	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
 }
 
 // loggedError is an error that a worker has logged.
@@ -124,7 +139,7 @@ type loggedError struct{ error }
 // Unwrap returns the declared error.
 func (e loggedError) Unwrap() error { return e.error }
 
-// Logged reports whether the worker that err came from has logged it.
+// Logged reports whether the worker that returned err has logged it.
 func Logged(err error) bool {
 	var logged loggedError
 	return errors.As(err, &logged)
@@ -138,7 +153,7 @@ func (s *Service) recovered(ctx context.Context, r micro.Request) {
 }
 
 func tooLarge(size, most int) error {
-	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes, got %d", most, size))
+	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes, got %d", most, size))
 }
 
 // fits returns an error if a reply of size bytes exceeds max_payload.
@@ -157,6 +172,19 @@ const maxBusyRetries = 5
 // isBusy reports whether msg is the refusal of a busy worker.
 func isBusy(msg *nats.Msg) bool { return msg.Header.Get(HeaderBusy) != "" }
 
+// busyError is the refusal of a request that no worker has handled.
+type busyError struct{ error }
+
+// Unwrap returns the declared error.
+func (e busyError) Unwrap() error { return e.error }
+
+// Busy reports whether err means that every worker was busy: the request was not handled and
+// may be repeated.
+func Busy(err error) bool {
+	var refused busyError
+	return errors.As(err, &refused)
+}
+
 // readError returns the error that a reply carries in micro's headers, nil if it
 // carries none. It unwraps to the declared error that the worker returned.
 func readError(msg *nats.Msg) error {
@@ -171,8 +199,11 @@ func readError(msg *nats.Msg) error {
 		return schemas.ErrInternal.Because(msg.Header.Get(micro.ErrorHeader))
 	}
 	e.Type, e.Title, e.Status = row.Type, row.Title, row.Status
-	ownLog := mistake(e.Status) || e.Status == schemas.ErrTimeout.Status || isBusy(msg)
-	if ownLog || e.RequestID == "" { // a foreign worker returns no request_id
+	if isBusy(msg) {
+		return busyError{&e}
+	}
+	ownLog := isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status
+	if ownLog || e.RequestID == "" { // a third-party worker returns no request_id
 		return &e
 	}
 	return loggedError{&e}

@@ -13,7 +13,7 @@ import (
 type flow struct {
 	window     uint64 // 0: the client uses no flow control
 	read       atomic.Uint64
-	detached   atomic.Bool   // no client is attached, so nothing is slowed down
+	detached   atomic.Bool   // no client is attached: flow control is off
 	persistent atomic.Bool   // the run continues without a client
 	moved      chan struct{} // signalled when read or detached changes
 }
@@ -23,8 +23,8 @@ func newFlow(header string) flow {
 	return flow{window: window, moved: make(chan struct{}, 1)}
 }
 
-// acknowledge records that a client has read the events up to n. Of several clients
-// the fastest counts. It must not be called concurrently.
+// acknowledge records that a client has read the events up to n. With several clients,
+// the highest n applies. It must not be called concurrently.
 func (f *flow) acknowledge(n uint64) {
 	f.read.Store(max(n, f.read.Load()))
 	f.wake()

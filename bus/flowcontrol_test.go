@@ -17,11 +17,12 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 )
 
 // narrow starts a service with one slot, on its own connection.
-func narrow(t *testing.T, server *bus.Server) *bus.Service {
+func narrow(t *testing.T, server *natsserver.Server) *bus.Service {
 	t.Helper()
 	s, err := bus.Start(bustest.Dial(t, server), "narrow", 1, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -74,7 +75,8 @@ func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 			if err := of.call(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "busy") {
 				t.Errorf("the only worker is busy: got %v", err)
 			}
-			// The wide service has many slots: each is released a moment after its reply.
+			// The other service has many slots, because each is released a moment after its
+			// reply.
 			if err := of.serve(bustest.Service(t, bustest.Dial(t, server), "wide"), func() {}); err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +145,7 @@ func TestStalledClientIsCanceled(t *testing.T) {
 		}
 		if ended != nil {
 			if err := <-ended; !errors.Is(err, schemas.ErrUnavailable) {
-				t.Errorf("the worker's error is %v", err)
+				t.Errorf("the worker received the error %v", err)
 			}
 			ended = nil
 		}
@@ -159,7 +161,7 @@ func TestStalledClientIsCanceled(t *testing.T) {
 // TestStreamThatWaitsForItsClientDoesNotRun has a client that reads no further event.
 func TestStreamThatWaitsForItsClientDoesNotRun(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	service, err := bus.Start(conn, "narrow", 1, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +198,7 @@ func TestStreamThatWaitsForItsClientDoesNotRun(t *testing.T) {
 			t.Errorf("%d requests run while event %d is prepared, want 1", n, event+1)
 		}
 	}
-	until(t, "wait for the client", func(context.Context) error {
+	bustest.Until(t, "wait for the client", func(context.Context) error {
 		if n := bus.Running(service); n > 0 {
 			return fmt.Errorf("%d requests run, want 0", n)
 		}

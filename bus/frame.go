@@ -11,7 +11,10 @@ import (
 // sequence it has no id. Events of a run have this form on the bus too: headers would
 // double the size of a message, and messages of the replay stream hold several events.
 func (e Event) Append(b []byte) []byte {
-	if e.Sequence > 0 {
+	switch {
+	case e.ID != "":
+		b = append(appendLine(append(b, "id: "...), e.ID), '\n')
+	case e.Sequence > 0:
 		b = append(b, "id: "...)
 		b = strconv.AppendUint(b, e.Sequence, 10)
 		b = append(b, '\n')

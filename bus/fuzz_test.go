@@ -33,11 +33,11 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], "18446744073709551616", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", []byte(seed[3]))
 	}
-	conn, nc := listening(f)
+	conn, nc := startServer(f)
 	svc := bustest.Fragile(f, conn, "tags")
-	seen := make(chan said, 1)
+	seen := make(chan metadata, 1)
 	hear := func(ctx context.Context, tenant *string, raw []byte) {
-		seen <- said{bus.Identity(ctx), bus.RequestID(ctx), tenant, raw}
+		seen <- metadata{bus.Identity(ctx), bus.RequestID(ctx), tenant, raw}
 	}
 	err := bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		hear(ctx, k.TenantID, nil)
@@ -83,8 +83,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// said is the caller's metadata that a handler sees.
-type said struct {
+// metadata is the caller's metadata that a handler sees.
+type metadata struct {
 	by     *schemas.Identity
 	id     string
 	tenant *string
@@ -94,7 +94,7 @@ type said struct {
 var text = regexp.MustCompile(`^([!-~]([ -~]*[!-~])?)?$`) // header values that NATS does not change
 
 // answered sends the request and its body, and checks the final reply.
-func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by string, seen <-chan said) {
+func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by string, seen <-chan metadata) {
 	t.Helper()
 	sub, err := nc.SubscribeSync(nc.NewInbox())
 	if err != nil {
@@ -130,7 +130,7 @@ func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by st
 }
 
 // check compares the metadata that a handler saw with the headers sent.
-func (s said) check(t *testing.T, by string) {
+func (s metadata) check(t *testing.T, by string) {
 	t.Helper()
 	if !bus.ValidRequestID(s.id) {
 		t.Errorf("the request id is %q", s.id)
@@ -146,7 +146,7 @@ func (s said) check(t *testing.T, by string) {
 		t.Errorf("%q admits %+v", by, s.by)
 	}
 	if s.by.Bound() && s.tenant != nil && !slices.Contains(s.by.Tenants, *s.tenant) {
-		t.Errorf("%q acts for tenant %q", by, *s.tenant)
+		t.Errorf("the identity %q was accepted for tenant %q", by, *s.tenant)
 	}
 	var record struct {
 		Tenant *string `json:"tenant_id"`

@@ -3,24 +3,32 @@ package bus
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
 	"cairn/bus/telemetry"
+	"cairn/schemas"
 )
 
 // The headers of Cairn's messages.
 const (
 	// HeaderRequestID identifies a request in logs, on the bus and over HTTP.
 	HeaderRequestID = "X-Request-Id"
-	// HeaderRevision on a reply: the catalog revision of the write.
+	// HeaderRevision on a reply: the consistency token of the write.
 	HeaderRevision = "Cairn-Revision"
-	// HeaderMinRevision on a request: the catalog revision that the reply must include.
+	// HeaderMinRevision on a request: the consistency tokens, separated by commas, of the
+	// writes that the reply must include.
 	HeaderMinRevision = "Cairn-Min-Revision"
+	// HeaderIgnoredRevision on a reply: the tokens of the request that belong to
+	// another catalog.
+	HeaderIgnoredRevision = "Cairn-Ignored-Revision"
+	// HeaderIfMatch and HeaderIfNoneMatch on a registration or deletion: its precondition.
+	HeaderIfMatch     = "If-Match"
+	HeaderIfNoneMatch = "If-None-Match"
 	// HeaderIdentity on a request: the identity of the caller as JSON, set by an edge.
 	// A request without it has the permissions of its NATS user.
 	HeaderIdentity = "Cairn-Identity"
@@ -40,9 +48,9 @@ const (
 	HeaderBusy = "Cairn-Busy"
 	// HeaderHeartbeat on a request: the client expects heartbeats. On a message to
 	// the client: a heartbeat, which precedes the reply.
-	HeaderHeartbeat = "Cairn-Sign"
-	// HeaderWindow on a stream's request: the flow-control window, in events beyond
-	// the last one that the client has acknowledged. Absent: no flow control.
+	HeaderHeartbeat = "Cairn-Heartbeat"
+	// HeaderWindow on a stream's request: the flow-control window, in events after the
+	// last acknowledged one. Absent: no flow control.
 	HeaderWindow = "Cairn-Window"
 	// HeaderRead on a message to a worker's control subject: the client has read the
 	// events up to this sequence.
@@ -74,15 +82,79 @@ func ValidRequestID(id string) bool {
 	return len(id) >= 1 && len(id) <= 128 && strings.IndexFunc(id, func(r rune) bool { return !visible(r) }) < 0
 }
 
-// WithMinRevision returns ctx for a request whose reply must include the revision.
-func WithMinRevision(ctx context.Context, revision uint64) context.Context {
-	return context.WithValue(ctx, minRevisionKey{}, revision)
+// minTokens holds the minimum consistency tokens of a request.
+type minTokens struct {
+	tokens []schemas.ConsistencyToken
+
+	mu      sync.Mutex
+	ignored []string // texts of the tokens of other catalogs
 }
 
-// MinRevision returns the catalog revision that replies in ctx must include, or 0.
-func MinRevision(ctx context.Context) uint64 {
-	revision, _ := ctx.Value(minRevisionKey{}).(uint64)
-	return revision
+// WithMinRevision returns ctx for a request whose reply must include the revision of the
+// current catalog.
+func WithMinRevision(ctx context.Context, revision uint64) context.Context {
+	return WithTokens(ctx, schemas.ConsistencyToken{Revision: revision})
+}
+
+// WithTokens returns ctx for a request whose reply must include the writes of the tokens.
+func WithTokens(ctx context.Context, tokens ...schemas.ConsistencyToken) context.Context {
+	return context.WithValue(ctx, minRevisionKey{}, &minTokens{tokens: tokens})
+}
+
+// MinRevision returns the highest revision of the tokens of ctx, or 0.
+func MinRevision(ctx context.Context) (highest uint64) {
+	m, _ := ctx.Value(minRevisionKey{}).(*minTokens)
+	if m == nil {
+		return 0
+	}
+	for _, t := range m.tokens {
+		highest = max(highest, t.Revision)
+	}
+	return highest
+}
+
+// MinRevisionOf returns the revision of the catalog with the ID that replies in ctx must
+// include, or 0. Tokens of other catalogs are ignored, and listed in the reply.
+func MinRevisionOf(ctx context.Context, catalog string) (highest uint64) {
+	m, _ := ctx.Value(minRevisionKey{}).(*minTokens)
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ignored = nil
+	for _, t := range m.tokens {
+		if t.Catalog != "" && t.Catalog != catalog {
+			m.ignored = append(m.ignored, t.String())
+			continue
+		}
+		highest = max(highest, t.Revision)
+	}
+	return highest
+}
+
+// IgnoredTokens returns the tokens that MinRevisionOf has ignored, separated by commas.
+func IgnoredTokens(ctx context.Context) string {
+	m, _ := ctx.Value(minRevisionKey{}).(*minTokens)
+	if m == nil {
+		return ""
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Join(m.ignored, ",")
+}
+
+// tokens returns the consistency tokens in the text of a header, and skips invalid ones.
+func tokens(text string) (list []schemas.ConsistencyToken) {
+	if text == "" {
+		return nil
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		if t, err := schemas.ParseConsistencyToken(one); err == nil {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // newMessage returns a request on subject with the metadata of ctx as headers.
@@ -95,9 +167,14 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	if by := Identity(ctx); by != nil {
 		msg.Header.Set(HeaderIdentity, encodeIdentity(by))
 	}
-	if revision := MinRevision(ctx); revision > 0 {
-		msg.Header.Set(HeaderMinRevision, strconv.FormatUint(revision, 10))
+	if m, _ := ctx.Value(minRevisionKey{}).(*minTokens); m != nil && len(m.tokens) > 0 {
+		list := make([]string, len(m.tokens))
+		for i, t := range m.tokens {
+			list[i] = t.String()
+		}
+		msg.Header.Set(HeaderMinRevision, strings.Join(list, ","))
 	}
+	setPrecondition(ctx, msg.Header)
 	if deadline, ok := ctx.Deadline(); ok {
 		msg.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
@@ -115,8 +192,8 @@ func received(parent context.Context, header func(string) string, most time.Dura
 	ctx := WithRequestID(parent, id)
 	ctx = telemetry.Extract(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")),
 		cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
-	if revision, err := strconv.ParseUint(header(HeaderMinRevision), 10, 64); err == nil {
-		ctx = WithMinRevision(ctx, revision)
+	if text := header(HeaderMinRevision); text != "" {
+		ctx = WithTokens(ctx, tokens(text)...)
 	}
 	timeout := most
 	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d > 0 && d < most {

@@ -13,14 +13,13 @@ import (
 const (
 	// checkTTL is the lifetime of a shared health check result.
 	checkTTL = 250 * time.Millisecond
-	// checkTimeout bounds a service's health check. It is less than an edge waits,
-	// so that a backend that hangs is reported instead of the service.
+	// checkTimeout bounds a service's health check. It is shorter than the timeout of an
+	// edge, so that a hanging backend is reported instead of the service.
 	checkTimeout = 750 * time.Millisecond
 )
 
 // Check shares the results of a health check: it is evaluated once at a time and
-// at most once every 250 ms, however many callers there are. It may be used
-// concurrently.
+// at most once every 250 ms for any number of callers. It may be used concurrently.
 type Check[T any] struct {
 	timeout  time.Duration
 	evaluate func(context.Context) T
@@ -43,7 +42,7 @@ func (c *Check[T]) Result(ctx context.Context) T {
 		return result
 	}
 	shared, _, _ := c.flights.Do("", func() (any, error) {
-		if result, ok := c.recent(); ok { // of a flight that has just landed
+		if result, ok := c.recent(); ok { // of an evaluation that has just completed
 			return result, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
@@ -64,7 +63,7 @@ func (c *Check[T]) recent() (T, bool) {
 	return c.result, time.Now().Before(c.until)
 }
 
-// ServeHealth answers health requests for the named service, whatever the load of s.
+// ServeHealth answers health requests for the named service, regardless of the load of s.
 // Requests share results (see Check), except those with a minimum revision.
 func ServeHealth(s *Service, name string, health func(context.Context) (schemas.Health, error)) error {
 	type result struct {

@@ -10,6 +10,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func TestCheckSharesResults(t *testing.T) {
@@ -25,13 +26,12 @@ func TestCheckSharesResults(t *testing.T) {
 	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
 		t.Errorf("%d evaluations for 1,000 callers, want at most %d", evaluations.Load(), most)
 	}
-	for first := evaluations.Load(); check.Result(t.Context()) == first; { // it is evaluated again later
-		time.Sleep(10 * time.Millisecond)
-	}
+	first := evaluations.Load()
+	wait.Until(t, "it is evaluated again", func() bool { return check.Result(t.Context()) != first })
 }
 
-// A caller that has disconnected, or has little time, does not decide the result
-// of the others.
+// A caller that has disconnected, or has a short timeout, does not affect the result of
+// other callers.
 func TestCheckOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	left, leave := context.WithCancel(t.Context())
@@ -49,10 +49,10 @@ func TestCheckOutlivesItsCaller(t *testing.T) {
 func TestServeHealthSharesResults(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	var evaluations, demanding atomic.Int32
+	var evaluations, requiring atomic.Int32
 	err := bus.ServeHealth(bustest.Service(t, conn, "tags"), "tags", func(ctx context.Context) (schemas.Health, error) {
 		if bus.MinRevision(ctx) > 0 {
-			demanding.Add(1)
+			requiring.Add(1)
 		} else {
 			evaluations.Add(1)
 		}
@@ -78,7 +78,7 @@ func TestServeHealthSharesResults(t *testing.T) {
 	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
 		t.Errorf("%d evaluations for 90 requests, want at most %d", evaluations.Load(), most)
 	}
-	if demanding.Load() < 10 { // a read may be hedged
-		t.Errorf("%d evaluations for 10 requests that demand a revision", demanding.Load())
+	if requiring.Load() < 10 { // a read may be hedged
+		t.Errorf("%d evaluations for 10 requests that require a revision", requiring.Load())
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	lru "github.com/hashicorp/golang-lru/v2"
-	"github.com/nats-io/nats-server/v2/server"
 
 	"cairn/schemas"
 )
@@ -56,16 +55,20 @@ func decodeIdentity(text string) (*schemas.Identity, error) {
 	return by, nil
 }
 
-// admit returns ctx with the caller's identity, and an error if it lacks the
-// permission. The server adds ClientInfoHdr to requests from another NATS account (an
-// import with "share"); such a client is known to NATS alone, and must not claim an
-// identity.
-func admit(ctx context.Context, header func(string) string, permission schemas.Permission) (context.Context, *schemas.Identity, error) {
+// clientInfoHeader is the header with the client of a request from another account
+// (nats-server, ClientInfoHdr).
+const clientInfoHeader = "Nats-Request-Info"
+
+// authorize returns ctx with the caller's identity, and an error if it lacks the
+// permission. The server adds clientInfoHeader to requests from another NATS account (an
+// import with "share"); such a client is authenticated by NATS alone, and must not send
+// an identity.
+func authorize(ctx context.Context, header func(string) string, permission schemas.Permission) (context.Context, *schemas.Identity, error) {
 	text := header(HeaderIdentity)
 	if text == "" {
 		return ctx, nil, nil
 	}
-	if header(server.ClientInfoHdr) != "" {
+	if header(clientInfoHeader) != "" {
 		return ctx, nil, schemas.ErrForbidden.Because("a client of another NATS account must not send " + HeaderIdentity)
 	}
 	by, err := decodeIdentity(text)

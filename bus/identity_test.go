@@ -17,7 +17,7 @@ import (
 // kind of endpoint.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	svc := bustest.Service(t, conn, "tags")
 	if err := bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		who := "nobody"
@@ -29,7 +29,7 @@ func TestIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve(t, conn, func(context.Context, schemas.Analysis, bus.Sender) error { return nil })
-	for _, row := range []struct{ subject, said, want string }{
+	for _, row := range []struct{ subject, header, want string }{
 		{"cairn.tags.read", "", `"flow":"nobody"`},
 		{"cairn.tags.read", `{"id":"k","role":"reader","tenants":["acme"]}`, `"flow":"k of acme"`},
 		{"cairn.tags.read", `{"id":"k","role":"king"}`, "CE-007"},
@@ -44,12 +44,12 @@ func TestIdentity(t *testing.T) {
 	} {
 		msg := nats.NewMsg(row.subject)
 		msg.Data = []byte(`{"request_id":"r"}`)
-		if row.said != "" {
-			msg.Header.Set(bus.HeaderIdentity, row.said)
+		if row.header != "" {
+			msg.Header.Set(bus.HeaderIdentity, row.header)
 		}
 		reply, err := nc.RequestMsg(msg, 10*time.Second)
 		if err != nil || !strings.Contains(string(reply.Data), row.want) {
-			t.Errorf("%s of %q: got %s, %v, want %s", row.subject, row.said, reply.Data, err, row.want)
+			t.Errorf("%s of %q: got %s, %v, want %s", row.subject, row.header, reply.Data, err, row.want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func InboxPrefix(urls, prefix string) (Option, error) {
 		}
 	}
 	if !inboxPattern.MatchString(prefix) {
-		return nil, errors.New("want _INBOX, or _INBOX_NAME of letters, digits, hyphens and underscores, since workers reply to inboxes only")
+		return nil, errors.New("expected _INBOX, or _INBOX_NAME of letters, digits, hyphens and underscores, since workers reply to inboxes only")
 	}
 	return nats.CustomInboxPrefix(prefix), nil
 }

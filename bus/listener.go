@@ -13,33 +13,64 @@ import (
 	"cairn/schemas"
 )
 
-// listener is the client's side of one stream.
+// listener is the client's side of one stream. The package documentation has a diagram of
+// its states.
 type listener struct {
-	conn     *Conn
-	subject  string // of the stream
-	sub      *nats.Subscription
-	ctx      context.Context
-	cancel   context.CancelFunc
-	end      context.CancelCauseFunc
-	unwatch  func() bool
-	span     telemetry.Span
-	timeout  *time.Timer // heartbeat timeout
-	claim    *time.Timer // timeout of the first heartbeat; nil: heartbeat timeout
-	request  *nats.Msg
-	attempts int       // attempts
-	body     []byte    // rest to send in chunks; nil when it went with the request
-	control  string    // the worker's control subject, from its first message
-	last     uint64    // sequence of the last event
-	acked    time.Time // time of the last acknowledgement
-	ended    bool      // the worker has ended the stream
+	conn    *Conn
+	subject string // of the stream
+	sub     *nats.Subscription
+	ctx     context.Context
+	cancel  context.CancelFunc
+	wait    context.Context         // of the wait for messages: ends with ctx, the connection, or the heartbeats
+	end     context.CancelCauseFunc // ends wait
+	unwatch func()
+	span    telemetry.Span
+	timeout *time.Timer // heartbeat timeout
+	state   state
+	body    []byte    // rest to send in chunks; nil when it went with the request
+	control string    // the worker's control subject, from its first message
+	last    uint64    // sequence of the last event
+	acked   time.Time // time of the last acknowledgement
 
 	// Of a run only:
-	replay    *replay // nil: not a run
-	replaying bool    // replaying, before live events
-	pending   Event   // live event beyond a gap, delivered after the replay
-	replays   int     // replays without progress
-	expected  uint64  // sequence of the worker's last event when the replay started
-	noWorker  bool    // no worker has the run
+	replay   *replay       // nil: not a run
+	grace    time.Duration // for reattach
+	recovery recovery
+}
+
+// state is the state of a listener: *waiting, *replaying, live or ended.
+type state interface {
+	// next returns the next event, or an empty one if the state has changed or a message
+	// held none.
+	next(*listener) (Event, error)
+}
+
+// waiting is the state in which no worker has replied to the request.
+type waiting struct {
+	request  *nats.Msg
+	attempts int
+	claim    *time.Timer // ends the wait with errUnclaimed; nil: only the heartbeat timeout does
+}
+
+// replaying is the state in which stored events are read, before further live ones.
+type replaying struct {
+	known  bool   // the run exists: a worker had it, or an event was delivered
+	worker bool   // a worker has the run
+	target uint64 // sequence of the worker's last event when the replay started
+	beyond Event  // live event after the gap, delivered after the replay; empty: none
+}
+
+// live is the state in which the events of the worker are delivered as they arrive.
+type live struct{}
+
+// ended is the state after done, or after an error of the worker.
+type ended struct{}
+
+// recovery contains the attempts to continue since the last event.
+type recovery struct {
+	replays        int       // without progress
+	failedAt       time.Time // time of the first failure; zero: none
+	connectionLost bool
 }
 
 // listen sends a request with the body for events on the reply subject. With try it
@@ -55,23 +86,25 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 	if run, ok := s.runOf(reply); ok {
 		l.replay = s.newReplay(c, run)
 	}
-	if try {
-		l.claim = time.AfterFunc(claimTimeout, func() {
-			if c.inbox.spend() {
-				l.end(errUnclaimed)
-			}
-		})
-	}
 	most := int(c.nc.MaxPayload() - headerRoom)
 	if l.replay != nil {
 		most = min(most, maxInline)
 	}
-	l.request = s.message(ctx, body, most)
-	l.request.Reply = reply
-	if l.request.Data == nil {
+	w := &waiting{request: s.message(ctx, body, most)}
+	w.request.Reply = reply
+	if w.request.Data == nil {
 		l.body = body
 	}
-	if err := l.send(); err != nil {
+	if try {
+		end := l.end
+		w.claim = time.AfterFunc(claimTimeout, func() {
+			if c.inbox.spend() {
+				end(errUnclaimed)
+			}
+		})
+	}
+	l.state = w
+	if err := w.send(l); err != nil {
 		l.close()
 		return nil, err
 	}
@@ -101,8 +134,8 @@ func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint
 	if err != nil {
 		return nil, err
 	}
-	l.control, l.last, l.replay = s.control(run), after, s.newReplay(c, s.control(run))
-	if err := l.startReplay(); err != nil {
+	l.control, l.last, l.replay, l.state = s.control(run), after, s.newReplay(c, s.control(run)), &replaying{}
+	if err := l.startReplay(l.ctx, Event{}); err != nil {
 		l.close()
 		return nil, err
 	}
@@ -114,50 +147,60 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	l := &listener{conn: c, subject: s.Subject, acked: time.Now()}
+	l := &listener{conn: c, subject: s.Subject, grace: s.Grace, unwatch: func() {}, acked: time.Now()}
 	var err error
 	// The channel of SubscribeSync takes half a megabyte.
 	if l.sub, err = c.nc.ChanSubscribe(subject, make(chan *nats.Msg, backlog)); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
-	ctx, l.end = context.WithCancelCause(ctx)
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+timeoutMargin)
-	l.unwatch = context.AfterFunc(c.lost(), func() { l.end(schemas.ErrUnavailable.Because("the connection to NATS was lost")) })
-	l.timeout = time.AfterFunc(streamHeartbeatTimeout, func() { l.end(schemas.ErrUnavailable.Because("no heartbeat from the worker")) })
-	l.timeout.Stop() // runs only while waiting for a message
+	l.watch()
 	return l, nil
 }
 
-// send publishes the request.
-func (l *listener) send() error {
-	l.attempts++
-	if l.claim != nil {
-		l.claim.Reset(claimTimeout)
+// ErrConnectionLost is the error of a stream whose connection was lost and, for a run,
+// not re-established within the grace period. The run continues at its worker.
+var ErrConnectionLost = errors.New("connection lost")
+
+// errConnectionLost is ErrConnectionLost with the error for callers.
+var errConnectionLost = fmt.Errorf("%w: %w", ErrConnectionLost, schemas.ErrUnavailable.Because("the connection to NATS was lost"))
+
+// watch ends the wait for messages when the current connection is lost or heartbeats are
+// missing.
+func (l *listener) watch() {
+	l.unwatch()
+	wait, end := context.WithCancelCause(l.ctx)
+	unwatch := context.AfterFunc(l.conn.lost(), func() { end(errConnectionLost) })
+	timeout := time.AfterFunc(streamHeartbeatTimeout, func() { end(schemas.ErrUnavailable.Because("no heartbeat from the worker")) })
+	timeout.Stop() // runs only while waiting for a message
+	l.wait, l.end, l.timeout = wait, end, timeout
+	l.unwatch = func() { unwatch(); timeout.Stop(); end(nil) }
+}
+
+// enter changes the state.
+func (l *listener) enter(s state) {
+	if w, ok := l.state.(*waiting); ok && w.claim != nil {
+		w.claim.Stop()
 	}
-	if err := l.conn.nc.PublishMsg(l.request); err != nil {
-		return transportError(l.subject, err)
-	}
-	return nil
+	l.state = s
 }
 
 // close unsubscribes, and cancels the worker unless it has ended or works on a run,
 // which other clients may follow.
 func (l *listener) close() {
 	_ = l.sub.Unsubscribe() // fails only on a closed connection
-	if l.claim != nil {
-		l.claim.Stop()
-	}
-	if l.replay != nil && l.control == "" && !l.ended { // an unknown worker may still have the request
+	_, done := l.state.(ended)
+	switch {
+	case done:
+	case l.replay == nil:
+		l.notify(HeaderCancel, "1")
+	case l.control == "": // an unknown worker may still have the request
 		l.control = l.replay.run
 		l.notify(HeaderCancel, "1")
 	}
-	if !l.ended && l.replay == nil {
-		l.notify(HeaderCancel, "1")
-	}
-	l.timeout.Stop()
+	l.enter(ended{})
 	l.unwatch()
 	l.cancel()
-	l.end(nil)
 	l.span.End()
 }
 
@@ -172,66 +215,150 @@ func (l *listener) notify(header, value string) {
 	_ = l.conn.nc.PublishMsg(msg)
 }
 
-// next returns the next event: from the replay stream while replaying, and then live.
+// next returns the next event.
 func (l *listener) next() (Event, error) {
 	for {
-		e, err := l.read()
+		e, err := l.state.next(l)
+		if err != nil && l.recoverable(err) {
+			err = l.reattach(err)
+		}
 		if err != nil || e.Type != "" {
 			return e, err
 		}
 	}
 }
 
-// read returns the next event, or an empty one if the message held none.
-func (l *listener) read() (Event, error) {
-	if !l.replaying {
-		return l.receive()
+// send publishes the request.
+func (w *waiting) send(l *listener) error {
+	w.attempts++
+	if w.claim != nil {
+		w.claim.Reset(claimTimeout)
 	}
+	if err := l.conn.nc.PublishMsg(w.request); err != nil {
+		return transportError(l.subject, err)
+	}
+	return nil
+}
+
+func (w *waiting) next(l *listener) (Event, error) {
+	msg, err := l.nextMessage()
+	if err != nil || msg == nil {
+		return Event{}, err
+	}
+	if isBusy(msg) && w.attempts <= maxBusyRetries {
+		return Event{}, w.send(l)
+	}
+	return l.receive(msg)
+}
+
+func (live) next(l *listener) (Event, error) {
+	msg, err := l.nextMessage()
+	if err != nil || msg == nil || isBusy(msg) { // another worker has taken the request
+		return Event{}, err
+	}
+	return l.receive(msg)
+}
+
+func (r *replaying) next(l *listener) (Event, error) {
 	e, ok, err := l.replay.next(l.ctx)
 	switch {
 	case err != nil:
 		return Event{}, err
 	case ok:
 		return l.deliver(e)
+	case r.beyond.Type != "":
+		l.enter(live{})
+		return l.deliver(r.beyond)
+	case !r.worker:
+		return Event{}, r.complete(l)
+	case l.last < r.target && l.recovery.replays < maxReplays: // the last events are not in the replay stream yet
+		return Event{}, l.startReplay(l.ctx, Event{})
 	}
-	l.replaying = false
-	early := l.pending
-	l.pending = Event{}
-	switch {
-	case early.Type != "":
-		return l.deliver(early)
-	case l.noWorker:
-		return Event{}, l.ending()
-	case l.last < l.expected && l.replays < maxReplays: // the last events are on their way into the replay stream
-		return Event{}, l.startReplay()
-	}
+	l.enter(live{})
 	return Event{}, nil
 }
 
-// receive returns the event in the next message, or an empty one for a heartbeat.
-func (l *listener) receive() (Event, error) {
-	msg, err := l.nextMessage()
-	if err != nil || msg == nil {
-		return Event{}, err
-	}
+func (ended) next(*listener) (Event, error) { return Event{}, errComplete }
+
+// complete returns how the run ended after a complete replay when no worker has the run;
+// nil: the replay is repeated.
+func (r *replaying) complete(l *listener) error {
 	switch {
-	case isBusy(msg) && l.attempts == 0:
-		return Event{}, nil // another worker has taken the request
-	case isBusy(msg) && l.attempts <= maxBusyRetries:
-		return Event{}, l.send()
+	case l.replay.done:
+		return errComplete
+	case l.recovery.replays < maxReplays: // the last events may not be in the replay stream yet
+		return l.startReplay(l.ctx, Event{})
+	case l.replay.reads == 0 && !r.known:
+		return ErrNoRun
+	default:
+		return schemas.ErrRunStopped.Because("its worker was lost")
 	}
+}
+
+// known reports whether the listener follows a run that exists.
+func (l *listener) known() bool {
+	switch s := l.state.(type) {
+	case *replaying:
+		return s.known
+	case live:
+		return l.replay != nil
+	default: // waiting: the caller may send the request again under another name
+		return false
+	}
+}
+
+// recoverable reports whether a run that was followed until err can be attached again.
+func (l *listener) recoverable(err error) bool {
+	var e *schemas.Error
+	if !l.known() || l.ctx.Err() != nil || !errors.As(err, &e) {
+		return false
+	}
+	// The worker may have lost its connection too, and reconnect later.
+	return e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status ||
+		l.recovery.connectionLost && errors.Is(err, schemas.ErrRunStopped)
+}
+
+// reattach waits for a connection and replays the events since the last one. It retries
+// until the grace period after the first failure has ended, and then returns the last error.
+func (l *listener) reattach(err error) error {
+	if l.recovery.failedAt.IsZero() {
+		l.recovery.failedAt = time.Now()
+	}
+	l.recovery.connectionLost = l.recovery.connectionLost || errors.Is(err, ErrConnectionLost)
+	ctx, cancel := context.WithDeadline(l.ctx, l.recovery.failedAt.Add(l.grace))
+	defer cancel()
+	for ; l.recoverable(err); err = l.startReplay(ctx, Event{}) {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(replayInterval):
+		}
+		if l.conn.WaitConnected(ctx) != nil {
+			return errConnectionLost
+		}
+		l.watch()
+		l.recovery.replays = 0
+	}
+	return err
+}
+
+// receive returns the event in a message, or an empty one for a heartbeat.
+func (l *listener) receive(msg *nats.Msg) (Event, error) {
 	if err := readError(msg); err != nil {
-		l.ended = true
+		l.enter(ended{})
 		return Event{}, err
 	}
 	if err := l.accepted(msg.Reply); err != nil {
 		return Event{}, err
 	}
-	e, ok := l.event(msg)
-	if !ok {
+	if e, ok := l.event(msg); ok {
+		return l.deliver(e)
+	}
+	sent, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64)
+	if err != nil || sent <= l.last { // a third-party worker need not number its events
 		return Event{}, nil
 	}
-	return l.deliver(e)
+	return Event{}, l.missed(Event{Sequence: sent + 1})
 }
 
 // event returns the event in msg; false for a heartbeat.
@@ -242,7 +369,7 @@ func (l *listener) event(msg *nats.Msg) (Event, bool) {
 		return e, ok
 	}
 	n, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64)
-	if err != nil { // a foreign worker need not number its events
+	if err != nil { // a third-party worker need not number its events
 		n = l.last + 1
 	}
 	return Event{Type: kind, Sequence: n, Data: msg.Data}, true
@@ -252,37 +379,33 @@ func (l *listener) event(msg *nats.Msg) (Event, bool) {
 // it starts a replay.
 func (l *listener) nextMessage() (*nats.Msg, error) {
 	l.timeout.Reset(streamHeartbeatTimeout)
-	msg, err := l.sub.NextMsgWithContext(l.ctx)
+	msg, err := l.sub.NextMsgWithContext(l.wait)
 	l.timeout.Stop()
 	var known *schemas.Error
 	switch {
 	case err == nil:
-		if l.claim != nil {
-			l.claim.Stop()
-		}
 		return msg, nil
 	case errors.Is(err, nats.ErrSlowConsumer) && l.replay != nil:
-		return nil, l.startReplay()
-	case errors.Is(context.Cause(l.ctx), ErrUnclaimed):
-		return nil, context.Cause(l.ctx)
-	case errors.As(context.Cause(l.ctx), &known):
-		return nil, known
+		return nil, l.startReplay(l.ctx, Event{})
+	case errors.As(context.Cause(l.wait), &known):
+		return nil, context.Cause(l.wait)
 	default:
 		return nil, transportError(l.subject, err)
 	}
 }
 
-// accepted records the control subject of the worker that took the request and
-// uploads the rest of the body to it.
+// accepted enters the state live. It records the control subject of the worker that took
+// the request, and uploads the rest of the body to it.
 func (l *listener) accepted(control string) error {
-	switch {
-	case control == "" || l.control != "":
+	if control == "" || l.control != "" {
+		l.enter(live{})
 		return nil
-	case !isInbox(control) && (l.replay == nil || control != l.replay.run):
+	}
+	if !isInbox(control) && (l.replay == nil || control != l.replay.run) {
 		return schemas.ErrUnavailable.Because("the worker named a control subject that is not an inbox")
 	}
 	l.control = control
-	l.request = nil // release the memory
+	l.enter(live{})
 	return l.upload()
 }
 
@@ -309,8 +432,13 @@ func (l *listener) deliver(e Event) (Event, error) {
 	case e.Sequence > l.last+1:
 		return Event{}, l.missed(e)
 	}
-	l.ended = e.Type == schemas.EventDone
-	l.replays = 0
+	if r, ok := l.state.(*replaying); ok {
+		r.known = true
+	}
+	if e.Type == schemas.EventDone {
+		l.enter(ended{})
+	}
+	l.recovery = recovery{}
 	l.last++
 	if now := time.Now(); l.last%(window/2) == 0 || now.Sub(l.acked) > ackInterval {
 		l.notify(HeaderRead, strconv.FormatUint(l.last, 10))
@@ -323,55 +451,45 @@ const (
 	// maxReplays is the maximum number of replays to find an event that must exist:
 	// JetStream stores it a moment after it was published.
 	maxReplays = 5
-	// replayPause separates two such replays.
-	replayPause = 20 * time.Millisecond
+	// replayInterval is the delay between these replays.
+	replayInterval = 50 * time.Millisecond
 )
 
 // errComplete: the client has the last event.
 var errComplete = errors.New("the client has the last event")
 
-// startReplay makes the listener read the replay stream before live events. It queries
-// the worker first, which stores all events that it has sent before it replies.
-func (l *listener) startReplay() error {
-	if l.replays++; l.replays > 1 {
+// startReplay enters the state replaying, or live if no event is missing; the caller
+// receives beyond after the replay. It queries the worker first, which stores all events
+// that it has sent before it replies. After an error the state is unchanged.
+func (l *listener) startReplay(ctx context.Context, beyond Event) error {
+	if l.recovery.replays++; l.recovery.replays > 1 {
 		select {
-		case <-time.After(replayPause):
-		case <-l.ctx.Done():
+		case <-time.After(replayInterval):
+		case <-ctx.Done():
 		}
 	}
-	last, found, err := l.conn.query(l.ctx, l.replay.run, HeaderRead, strconv.FormatUint(l.last, 10))
-	if found && l.last > last {
-		return schemas.ErrMalformed.Because(fmt.Sprintf("there is no event %d yet; the last is %d", l.last, last))
+	last, found, err := l.conn.query(ctx, l.replay.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	switch {
+	case err != nil:
+		return err
+	case found && l.last > last:
+		return schemas.ErrMalformed.Because(fmt.Sprintf("event %d does not exist yet; the last one is %d", l.last, last))
+	case found && l.last == last:
+		l.enter(live{})
+		return nil
 	}
-	l.noWorker, l.expected = !found, last
-	l.replaying = true
-	l.replay.rewind()
-	return err
+	l.enter(&replaying{known: found || l.known(), worker: found, target: last, beyond: beyond})
+	l.replay.restart()
+	return nil
 }
 
-// missed starts a replay for the gap before e.
+// missed starts a replay for the gap before e, which may be empty except for its sequence.
 func (l *listener) missed(e Event) error {
-	switch {
-	case l.replaying:
+	if _, ok := l.state.(*replaying); ok {
 		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer retained for replay", l.last+1, e.Sequence-1))
-	case l.replay == nil || l.replays == maxReplays:
+	}
+	if l.replay == nil || l.recovery.replays == maxReplays {
 		return schemas.ErrUnavailable.Because("events were lost")
 	}
-	l.pending = e
-	return l.startReplay()
-}
-
-// ending returns how the run ended after a complete replay when no worker has the run;
-// nil: the replay is repeated.
-func (l *listener) ending() error {
-	switch newest := l.replay.newest; {
-	case l.replay.done, 0 < newest && newest < l.last:
-		return errComplete
-	case l.replays < maxReplays: // the last events may be on their way into the replay stream
-		return l.startReplay()
-	case newest == 0:
-		return ErrNoRun
-	default:
-		return schemas.ErrRunStopped.Because("its worker was lost")
-	}
+	return l.startReplay(l.ctx, e)
 }

@@ -19,10 +19,10 @@ const (
 )
 
 // LogHandler returns h with the request of each line's context: request_id, by
-// (the credential), trace_id and span_id. It bounds what callers can make a
-// process log: values beyond 1 KiB are cut and end with their length, and repeated
-// warnings and errors are rate-limited (see repeats). A LogHandler is returned as
-// it is.
+// (the credential), trace_id and span_id. It bounds what callers can add
+// to the log of a process: values beyond 1 KiB are cut and end with their length, and repeated
+// warnings and errors are rate-limited (see repeats). It returns a LogHandler
+// unchanged.
 func LogHandler(h slog.Handler) slog.Handler {
 	if h, ok := h.(logHandler); ok {
 		return h

@@ -18,12 +18,12 @@ import (
 
 func TestLogHandler(t *testing.T) {
 	t.Parallel()
-	var said bytes.Buffer
-	log := slog.New(bus.LogHandler(bus.LogHandler(slog.NewTextHandler(&said, nil))))
+	var logged bytes.Buffer
+	log := slog.New(bus.LogHandler(bus.LogHandler(slog.NewTextHandler(&logged, nil))))
 	log.InfoContext(t.Context(), "plain")
 	ctx := bus.WithIdentity(bus.WithRequestID(t.Context(), "r-1"), &schemas.Identity{ID: "k-1"})
 	log.With("service", "tags").InfoContext(ctx, "known")
-	plain, known, _ := strings.Cut(said.String(), "\n")
+	plain, known, _ := strings.Cut(logged.String(), "\n")
 	if strings.Contains(plain, "request_id") || strings.Contains(plain, "by=") {
 		t.Errorf("without a request: %s", plain)
 	}
@@ -35,9 +35,9 @@ func TestLogHandler(t *testing.T) {
 // A request for a missing feature is a client error.
 func TestClientErrorsAreNotLogged(t *testing.T) {
 	t.Parallel()
-	var said bytes.Buffer
+	var logged bytes.Buffer
 	conn := bustest.Open(t)
-	s, err := bus.Start(conn, "register", 16, slog.New(slog.NewTextHandler(&said, nil)))
+	s, err := bus.Start(conn, "register", 16, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestClientErrorsAreNotLogged(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := said.String(); strings.Contains(got, "none") || strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "fault") {
+	if got := logged.String(); strings.Contains(got, "none") || strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "fault") {
 		t.Errorf("the log has %s", got)
 	}
 }
@@ -149,11 +149,11 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		worker string
 	}{
 		{"a client error", schemas.ErrSkillNotFound, false, ""},
-		{"a feature that is missing", schemas.ErrNotImplemented, false, ""},
+		{"a missing feature", schemas.ErrNotImplemented, false, ""},
 		{"a client error of status 500", bus.CallerError(schemas.ErrInternal), true, ""},
 		{"an unavailable dependency", schemas.ErrUnavailable, true, "level=WARN"},
 		{"a fault", errors.New("fault"), true, "level=ERROR"},
-		{"a timeout that the client has too", context.DeadlineExceeded, false, ""},
+		{"a timeout that the client reports too", context.DeadlineExceeded, false, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -179,8 +179,44 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 				t.Errorf("the worker logs %q, want %q", line, row.worker)
 			}
 			if row.worker != "" && !strings.Contains(line, "request_id=r-7") {
-				t.Errorf("the line %q does not name the request", line)
+				t.Errorf("the line %q does not contain the request id", line)
 			}
 		})
+	}
+}
+
+// TestUndeliverableRepliesAreNotLogged sends requests to which no reply can be sent.
+func TestUndeliverableRepliesAreNotLogged(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	conn, nc := startServer(t)
+	s, err := bus.Start(conn, "both", 16, slog.New(slog.NewTextHandler(&logged, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handled := make(chan struct{}, 8)
+	err = errors.Join(
+		bus.Analyze.Serve(s, func(context.Context, schemas.Analysis, bus.Sender) error { return schemas.ErrInternal.Because("fault") }),
+		bus.DeleteTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
+			handled <- struct{}{}
+			return schemas.Nothing{}, nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		nc.Publish(bus.Analyze.Subject, anything),
+		nc.PublishRequest(bus.Analyze.Subject, "no.inbox", anything),
+		nc.PublishRequest(bus.DeleteTag.Subject, "no.inbox", []byte(`{"request_id":"r"}`)),
+		nc.Publish(bus.DeleteTag.Subject, []byte(`{"request_id":"r"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-handled // the last request; its reply is discarded
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if logged.Len() > 0 {
+		t.Errorf("logged: %s", logged.String())
 	}
 }

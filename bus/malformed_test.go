@@ -11,15 +11,16 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 )
 
 // restartable starts a server and connects to it; again restarts it with its data.
-func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()) {
+func restartable(t *testing.T) (server *natsserver.Server, conn *bus.Conn, again func()) {
 	t.Helper()
 	dir := t.TempDir()
-	start := func(address string) *bus.Server {
-		server, err := bus.StartServer(dir, address)
+	start := func(address string) *natsserver.Server {
+		server, err := natsserver.Start(dir, address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,25 +36,16 @@ func restartable(t *testing.T) (server *bus.Server, conn *bus.Conn, again func()
 	return server, conn, func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
 }
 
-// listening starts a server that other NATS clients can connect to.
-func listening(t testing.TB) (*bus.Conn, *nats.Conn) {
+// startServer starts a server that other NATS clients can connect to.
+func startServer(t testing.TB) (*bus.Conn, *nats.Conn) {
 	t.Helper()
-	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	nc, err := nats.Connect(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return bustest.Dial(t, server), nc
+	server := bustest.Listen(t)
+	return bustest.Dial(t, server), bustest.Connect(t, server)
 }
 
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	s := bustest.Service(t, conn, "tags")
 	err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 		return schemas.TagWritten{}, schemas.ErrTagExists.Because("not text: \xff")
@@ -69,7 +61,7 @@ func TestHostileRequests(t *testing.T) {
 	}{
 		{"a request id that is not UTF-8", valid, nats.Header{bus.HeaderRequestID: {"\xff"}}, "CE-021"},
 		{"an invalid timeout", valid, nats.Header{bus.HeaderTimeout: {"NaN"}}, "CE-021"},
-		{"a body beyond 1 MiB", strings.Repeat(" ", bus.MaxBody) + valid, nil, "CE-002"},
+		{"a body of more than 1 MiB", strings.Repeat(" ", bus.MaxBody) + valid, nil, "CE-002"},
 		{"a value that is too long to repeat", `{"request_id":"` + strings.Repeat("x", 900_000) + `"}`, nil, "CE-001"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -87,7 +79,7 @@ func TestHostileRequests(t *testing.T) {
 
 func TestUploads(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
 		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
 	})

@@ -14,13 +14,13 @@ const (
 	// that has more than max_pending (64 MiB by default) still to read, and all requests
 	// to that worker fail.
 	outboundBytes = 32 << 20
-	// largeMessage is the size from which messages count, in bytes.
+	// largeMessage is the minimum size of the messages that outboundBytes bounds, in bytes.
 	largeMessage = 32 << 10
 )
 
 // reserve waits until a message of n bytes may be sent to a worker. The bytes are
-// divided among the tenants of the callers. They count until release is called, which
-// may be repeated.
+// divided among the tenants of the callers. They count towards
+// outboundBytes until release is called, which may be called more than once.
 func (c *Conn) reserve(ctx context.Context, n int) (release func(), err error) {
 	if n < largeMessage {
 		return func() {}, nil
@@ -33,18 +33,25 @@ func (c *Conn) reserve(ctx context.Context, n int) (release func(), err error) {
 }
 
 // sendChunk sends a chunk of a body to the worker's control subject and returns when the
-// worker has confirmed it, also if ctx ends meanwhile: until then it counts.
+// worker has confirmed it, even if ctx ends meanwhile: until then the chunk counts towards
+// outboundBytes.
 func (c *Conn) sendChunk(ctx context.Context, control string, chunk []byte) error {
 	release, err := c.reserve(ctx, len(chunk))
 	if err != nil {
 		return err
 	}
 	defer release()
-	confirmed, cancel := context.WithTimeout(c.lost(), chunkTimeout)
+	lost := c.lost()
+	confirmed, cancel := context.WithTimeout(lost, chunkTimeout)
 	defer cancel()
 	_, err = c.nc.RequestWithContext(confirmed, control, chunk)
-	if errors.Is(err, nats.ErrNoResponders) {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, nats.ErrNoResponders):
 		return nil // the stream has ended; its last message has the reason
+	case err != nil && lost.Err() != nil:
+		return errConnectionLost
 	}
-	return errors.Join(err, ctx.Err())
+	return err
 }

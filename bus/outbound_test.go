@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -9,14 +10,16 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 )
 
-// TestUnconfirmedMessagesAreBounded sends more large requests than a NATS server may hold
-// for a worker that has not read them. It runs alone: others count missed heartbeats.
+// TestUnconfirmedMessagesAreBounded sends more bytes of large requests than the
+// max_pending of a NATS server, to a worker that does not read them. It is not parallel,
+// because the load delays heartbeats of other tests.
 func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 	const requests, most = 64, 32 << 20
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	received := make(chan *nats.Msg, requests)
 	if _, err := nc.ChanSubscribe(bus.WriteTag.Subject, received); err != nil {
 		t.Fatal(err)
@@ -52,4 +55,28 @@ func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 		answered += len(unconfirmed)
 	}
 	calls.Wait()
+}
+
+// TestConnectionLostDuringUpload stops the server while a worker has not confirmed a chunk.
+func TestConnectionLostDuringUpload(t *testing.T) {
+	t.Parallel()
+	server := bustest.Listen(t)
+	conn, nc := bustest.Dial(t, server), bustest.Connect(t, server)
+	control := nc.NewInbox()
+	if _, err := nc.Subscribe(control, func(*nats.Msg) { server.Stop() }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
+		_ = nc.PublishRequest(msg.Reply, control, nil)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range bus.Analyze.Forward(t.Context(), conn, make([]byte, 9<<20)) {
+		if !errors.Is(err, schemas.ErrAnalysisUnavailable) || !errors.Is(err, bus.ErrConnectionLost) {
+			t.Errorf("got %v, want the lost connection", err)
+		}
+	}
 }

@@ -24,16 +24,16 @@ const (
 )
 
 // repeats rate-limits log lines of the same key: level, message, attributes of the
-// logger, subject or route, and error code. None of these are a caller's choice.
-// The next line of a key reports how many were suppressed, or any line does once
-// the flood has ended. It may be used concurrently.
+// logger, subject or route, and error code. Callers cannot choose these values. The next
+// line of a key reports how many were suppressed; after the flood, the next line of any
+// key reports it. It may be used concurrently.
 type repeats struct {
 	mu    sync.Mutex
 	known *lru.Cache[string, *repeat]
 	swept time.Time
 }
 
-// repeat is the recent lines of one key.
+// repeat is the rate-limiter state of one key.
 type repeat struct {
 	handler    slog.Handler
 	level      slog.Level

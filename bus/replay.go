@@ -1,15 +1,16 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -22,24 +23,24 @@ const (
 	fetchTimeout = 5 * time.Second
 )
 
-// replay reads the stored events of a run.
+// replay reads the stored events of a run; replayWriter stores them.
 type replay struct {
 	conn   *Conn
 	stream string // name in JetStream
 	run    string // control subject
-	at     uint64 // next sequence to read; 0: at the end
-	batch  []*nats.Msg
+	at     uint64 // sequence in the replay stream of the next message; 0: at the end
+	reads  uint64 // sequence of the message being read; 0: the stream has none of the run
+	batch  []*jetstream.RawStreamMsg
 	frames []byte // unread events of the current message
-	newest uint64 // highest event sequence read
 	done   bool   // the done event was read
 }
 
 func (s Stream[Req]) newReplay(c *Conn, run string) *replay {
-	return &replay{conn: c, stream: s.replayStream(), run: run}
+	return &replay{conn: c, stream: s.ReplayStream(), run: run}
 }
 
-// rewind restarts the replay from the beginning.
-func (r *replay) rewind() { r.at, r.batch, r.frames = 1, nil, nil }
+// restart makes next start again at the last message that it has read.
+func (r *replay) restart() { r.at, r.batch, r.frames = max(1, r.reads), nil, nil }
 
 // next returns the next stored event; false at the end.
 func (r *replay) next(ctx context.Context) (e Event, ok bool, err error) {
@@ -52,62 +53,41 @@ func (r *replay) next(ctx context.Context) (e Event, ok bool, err error) {
 		if len(r.batch) == 0 {
 			return Event{}, false, nil
 		}
-		r.frames, r.batch = r.batch[0].Data, r.batch[1:]
+		r.reads, r.frames, r.batch = r.batch[0].Sequence, bytes.TrimPrefix(r.batch[0].Data, []byte(runStarted)), r.batch[1:]
 	}
 	e, r.frames, ok = readFrame(r.frames)
-	r.newest = max(r.newest, e.Sequence)
 	r.done = r.done || e.Type == schemas.EventDone
 	return e, ok, nil
 }
 
-// fetch reads a batch with a multi-message Direct Get (NATS ADR-31), which the client
-// library does not offer.
+// fetch reads the next batch of messages.
 func (r *replay) fetch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	nc := r.conn.Reader().nc
-	sub, err := nc.SubscribeSync(nc.NewInbox())
+	batch, err := jetstreamext.GetBatch(ctx, r.conn.Reader().js, r.stream, fetchBatch,
+		jetstreamext.GetBatchSubject(r.run+replayToken), jetstreamext.GetBatchSeq(r.at))
 	if err != nil {
 		return transportError(r.run, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	ask := fmt.Sprintf(`{"seq":%d,"next_by_subj":%q,"batch":%d}`, r.at, r.run+replayToken, fetchBatch)
-	if err := nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, sub.Subject, []byte(ask)); err != nil {
-		return transportError(r.run, err)
-	}
-	for {
-		msg, err := sub.NextMsgWithContext(ctx)
-		if errors.Is(err, nats.ErrNoResponders) {
+	r.at = 0
+	for msg, err := range batch {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return nil
+		case errors.Is(err, nats.ErrNoResponders):
 			return schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
-		}
-		if err != nil {
+		case err != nil:
 			return transportError(r.run, err)
 		}
-		switch status := msg.Header.Get("Status"); status {
-		case "":
-			r.batch = append(r.batch, msg)
-		case "204", "404": // end of batch; no message
-			return r.advance()
-		default:
-			return fmt.Errorf("JetStream: status %s %s", status, msg.Header.Get("Description"))
+		r.batch = append(r.batch, msg)
+		if r.at = msg.Sequence + 1; msg.Header.Get("Nats-Num-Pending") == "0" {
+			r.at = 0
 		}
 	}
-}
-
-// advance moves past the batch, and to the end when no message follows it.
-func (r *replay) advance() (err error) {
-	if len(r.batch) == 0 {
-		r.at = 0
-		return nil
+	if err := ctx.Err(); err != nil { // the iterator ends without an error then
+		return transportError(r.run, err)
 	}
-	last := r.batch[len(r.batch)-1].Header
-	if last.Get("Nats-Num-Pending") == "0" {
-		r.at = 0
-		return nil
-	}
-	r.at, err = strconv.ParseUint(last.Get(jetstream.SequenceHeader), 10, 64)
-	r.at++
-	return err
+	return nil
 }
 
 const (
@@ -116,27 +96,31 @@ const (
 	// replayBytes is the limit of the replay stream, in bytes; the oldest events are
 	// removed first.
 	replayBytes = 128 << 20
+	// workerReplayBytes bounds the events that the runs of one worker store within replayTTL, in
+	// bytes. It is divided among tenants, so that with up to four workers no event is removed
+	// because of another tenant's.
+	workerReplayBytes = replayBytes / 4
 )
 
 // Setup creates the replay stream, which retains the events of runs for Resume, or
 // updates one that exists. It is in memory: a stand-alone server loses it on a restart,
 // and until the next Setup no run can be resumed.
-func (s Stream[Req]) Setup(ctx context.Context, c *Conn, copies bucket.Copies) error {
+func (s Stream[Req]) Setup(ctx context.Context, c *Conn, replication bucket.Replication) error {
 	config := jetstream.StreamConfig{
-		Name:        s.replayStream(),
+		Name:        s.ReplayStream(),
 		Subjects:    []string{s.control("*") + replayToken},
 		Storage:     jetstream.MemoryStorage,
 		MaxAge:      replayTTL,
 		MaxBytes:    replayBytes,
 		Discard:     jetstream.DiscardOld,
-		NoAck:       true, // events are published without waiting
+		Duplicates:  2 * storeTimeout,
 		AllowDirect: true,
 		DenyDelete:  true,
 		DenyPurge:   true,
-		Replicas:    max(1, copies.Replicas),
+		Replicas:    max(1, replication.Replicas),
 	}
 	return bucket.Await(ctx, c.js, "set up stream "+config.Name, func() error {
-		if copies.Replicas == 0 {
+		if replication.Replicas == 0 {
 			existing, err := c.js.Stream(ctx, config.Name)
 			if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 				return err
@@ -152,13 +136,11 @@ func (s Stream[Req]) Setup(ctx context.Context, c *Conn, copies bucket.Copies) e
 
 // Bind waits until the replay stream exists or ctx ends, and then returns its error.
 func (s Stream[Req]) Bind(ctx context.Context, c *Conn) error {
-	if _, err := bucket.BindStream(ctx, c.js, s.replayStream()); err != nil {
+	if _, err := bucket.BindStream(ctx, c.js, s.ReplayStream()); err != nil {
 		return fmt.Errorf("replay events of %s: %w", s.Subject, err)
 	}
 	return nil
 }
 
-// replayStream returns the name of the JetStream stream with the events of runs.
-func (s Stream[Req]) replayStream() string {
-	return strings.ReplaceAll(strings.TrimPrefix(s.Subject, "cairn."), ".", "_")
-}
+// ReplayStream returns the name of the JetStream stream with the events of runs.
+func (s Stream[Req]) ReplayStream() string { return strings.ReplaceAll(s.Subject, ".", "_") }

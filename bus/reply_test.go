@@ -12,11 +12,11 @@ import (
 	"cairn/schemas"
 )
 
-// TestRepliesGoToInboxes sends requests whose reply subject is one that a worker
-// may publish to and the requester may not.
+// TestRepliesGoToInboxes sends requests with reply subjects to which a worker may publish
+// but the requester may not.
 func TestRepliesGoToInboxes(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	s := bustest.Service(t, conn, "resolve")
 	err := bus.ListSkills.Serve(s, func(context.Context, schemas.ListQuery) (schemas.SkillList, error) {
 		return schemas.SkillList{}, nil
@@ -32,16 +32,16 @@ func TestRepliesGoToInboxes(t *testing.T) {
 		name, subject, body, reply string
 		want                       bool
 	}{
-		{"a record of the catalog", "cairn.skills", `{}`, "$KV.catalog.skill._global.a", false},
-		{"an API key", "cairn.skills", `{}`, "$KV.keys.a", false},
-		{"the JetStream API", "cairn.skills", `{}`, "$JS.API.STREAM.DELETE.KV_catalog", false},
+		{"a record of the catalog", "cairn.skills", `{}`, "$KV.cairn_catalog.skill._global.a", false},
+		{"an API key", "cairn.skills", `{}`, "$KV.cairn_keys.a", false},
+		{"the JetStream API", "cairn.skills", `{}`, "$JS.API.STREAM.DELETE.KV_cairn_catalog", false},
 		{"a topic of workers", "cairn.skills", `{}`, "cairn.projected", false},
 		{"another endpoint", "cairn.skills", `{}`, "cairn.register.reindex", false},
 		{"the events of a run", "cairn.skills", `{}`, "cairn.analyze.A.event", false},
 		{"a subject that resembles an inbox", "cairn.skills", `{}`, "_INBOXES.a", false},
-		{"an error instead of an answer", "cairn.skills", `not JSON`, "$KV.catalog.skill._global.a", false},
-		{"events to a record", "cairn.analyze", analysis, "$KV.catalog.skill._global.a", false},
-		{"events to the replay buffer", "cairn.analyze", analysis, "cairn.analyze.A.kept", false},
+		{"an error instead of an answer", "cairn.skills", `not JSON`, "$KV.cairn_catalog.skill._global.a", false},
+		{"events to a record", "cairn.analyze", analysis, "$KV.cairn_catalog.skill._global.a", false},
+		{"events to the replay buffer", "cairn.analyze", analysis, "cairn.analyze.A.replay", false},
 		{"events to the control subject of a run", "cairn.analyze", analysis, "cairn.analyze.A", false},
 		{"events of a run of another stream", "cairn.analyze", analysis, "cairn.render.A.event", false},
 		{"an inbox", "cairn.skills", `{}`, "_INBOX.a", true},
@@ -76,12 +76,12 @@ func TestRepliesGoToInboxes(t *testing.T) {
 	}
 }
 
-// TestUploadGoesToAnInbox has a responder name a subject of its choice for the
-// rest of a body, which the caller may publish to and the responder may not.
+// TestUploadGoesToAnInbox has a responder request the rest of a body on a subject to
+// which the caller has the permission to publish and the responder has not.
 func TestUploadGoesToAnInbox(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
-	const control = "$KV.catalog.skill._global.a"
+	conn, nc := startServer(t)
+	const control = "$KV.cairn_catalog.skill._global.a"
 	chunks, err := nc.SubscribeSync(control)
 	if err != nil {
 		t.Fatal(err)

@@ -16,13 +16,14 @@ import (
 const (
 	// heartbeatInterval is the interval of the heartbeats of a request.
 	heartbeatInterval = 250 * time.Millisecond
-	// heartbeatTimeout is the time without a heartbeat after which a client retries
-	// a read, and maxMissed the number of consecutive periods that fail the request. Periods
-	// are counted, not measured, so that a suspended client does not give up.
-	heartbeatTimeout = 500 * time.Millisecond
-	maxMissed        = 5
+	// A client retries a read after retryMissed periods of heartbeatInterval without a
+	// heartbeat and then in each further one, since a worker that is cut off may receive the
+	// retry too. maxMissed periods fail the request. Periods are counted, not measured, so that
+	// a suspended client does not give up.
+	retryMissed = 2
+	maxMissed   = 10
 	// maxRetries bounds the retries of one request without a heartbeat.
-	maxRetries = maxMissed - 1
+	maxRetries = 4
 	// retryBurst retries may be sent at once, and after that one for every
 	// retryRatio successful requests, so that retries do not add to an overload.
 	retryBurst = 100
@@ -30,7 +31,7 @@ const (
 )
 
 // inbox receives the replies to the requests of a connection. The request API of
-// nats.go takes the first message for the reply; here it may be a heartbeat.
+// nats.go treats the first message as the reply; here it may be a heartbeat.
 type inbox struct {
 	once    sync.Once
 	prefix  string // of the reply subjects
@@ -98,9 +99,10 @@ func (b *inbox) spend() bool {
 }
 
 // roundTrip sends the request and returns the reply of a worker. Without a heartbeat it
-// retries a read, and the first reply wins. It does not retry a write: the silent
-// worker may still perform it, and a second worker would perform it twice.
+// retries a read, and the first reply wins. It does not retry a write: the first worker
+// may still perform it, and a second worker would perform it twice.
 func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
+	lost := c.lost()
 	reply, msgs, err := c.inbox.open(c.nc)
 	if err != nil {
 		return nil, err
@@ -116,18 +118,20 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 	if err := c.nc.PublishMsg(request); err != nil {
 		return nil, err
 	}
-	timeout := time.NewTimer(heartbeatTimeout)
+	timeout := time.NewTimer(heartbeatInterval)
 	defer timeout.Stop()
 	for retries, pending, refused, missed := 0, 1, 0, 0; ; {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-lost.Done():
+			return nil, errConnectionLost
 		case <-timeout.C:
-			timeout.Reset(heartbeatTimeout)
+			timeout.Reset(heartbeatInterval)
 			if missed++; missed == maxMissed {
 				return nil, schemas.ErrUnavailable.Because("no heartbeat from a worker of " + request.Subject + "; a write may have been applied")
 			}
-			if !read || retries == maxRetries || !c.inbox.spend() {
+			if !read || missed < retryMissed || retries == maxRetries || !c.inbox.spend() {
 				continue
 			}
 			retries++
@@ -136,7 +140,7 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 			case isHeartbeat(msg):
 				received()
 				missed = 0
-				timeout.Reset(heartbeatTimeout)
+				timeout.Reset(heartbeatInterval)
 				continue
 			case isBusy(msg) && refused < maxBusyRetries:
 				refused++

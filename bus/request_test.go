@@ -16,9 +16,9 @@ import (
 	"cairn/schemas"
 )
 
-// silent subscribes to the subject as a worker that does not reply, for the given
+// unresponsive subscribes to the subject as a worker that does not reply, for the given
 // number of requests; 0: for all.
-func silent(t *testing.T, nc *nats.Conn, subject string, most int) (taken *atomic.Int64) {
+func unresponsive(t *testing.T, nc *nats.Conn, subject string, most int) (taken *atomic.Int64) {
 	t.Helper()
 	taken = new(atomic.Int64)
 	sub, err := nc.QueueSubscribe(subject, "q", func(*nats.Msg) { taken.Add(1) })
@@ -38,14 +38,14 @@ func silent(t *testing.T, nc *nats.Conn, subject string, most int) (taken *atomi
 
 func TestReadIsRetried(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
 		return schemas.TagFound{}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for taken := silent(t, nc, bus.ReadTag.Subject, 1); taken.Load() == 0; {
+	for taken := unresponsive(t, nc, bus.ReadTag.Subject, 1); taken.Load() == 0; {
 		began := time.Now()
 		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); err != nil {
 			t.Fatalf("after %v: %v", time.Since(began), err)
@@ -55,7 +55,7 @@ func TestReadIsRetried(t *testing.T) {
 
 func TestWriteIsNotRetried(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	var written, answered atomic.Int64
 	err := bus.WriteTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 		written.Add(1)
@@ -64,7 +64,7 @@ func TestWriteIsNotRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for taken := silent(t, nc, bus.WriteTag.Subject, 1); ; answered.Add(1) {
+	for taken := unresponsive(t, nc, bus.WriteTag.Subject, 1); ; answered.Add(1) {
 		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
 		if taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "no heartbeat")) {
 			t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
@@ -74,11 +74,11 @@ func TestWriteIsNotRetried(t *testing.T) {
 		}
 	}
 	if written.Load() != answered.Load() {
-		t.Errorf("%d were written, and %d answered", written.Load(), answered.Load())
+		t.Errorf("%d tags were written, and %d requests answered", written.Load(), answered.Load())
 	}
 }
 
-// A worker that sends heartbeats is waited for, and its request is not retried.
+// A client does not retry a request while the worker sends heartbeats.
 func TestHeartbeatExtendsWait(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
@@ -100,8 +100,8 @@ func TestHeartbeatExtendsWait(t *testing.T) {
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
 	const requests, again = 300, 100
-	conn, nc := listening(t)
-	taken := silent(t, nc, bus.ReadTag.Subject, 0)
+	conn, nc := startServer(t)
+	taken := unresponsive(t, nc, bus.ReadTag.Subject, 0)
 	var all sync.WaitGroup
 	for range requests {
 		all.Go(func() {

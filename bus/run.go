@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -20,12 +21,12 @@ import (
 //
 //	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel, chunks of the body
 //	cairn.analyze.<run>.event   live events: the reply subject of the request
-//	cairn.analyze.<run>.kept    the same events in batches, retained by the replay stream
+//	cairn.analyze.<run>.replay  the same events in batches, retained by the replay stream
 //
 // A client with an inbox as reply subject has no run.
 const (
 	eventToken  = ".event"
-	replayToken = ".kept"
+	replayToken = ".replay"
 )
 
 // runName matches the run names that are valid subject tokens.
@@ -44,13 +45,14 @@ var errUnclaimed = fmt.Errorf("%w: %w", ErrUnclaimed, schemas.ErrUnavailable.Bec
 // NewRun returns a new, unguessable run name.
 func NewRun() string { return rand.Text() }
 
-// Run is Forward for a run of the name. Leaving the loop does not cancel the worker:
-// it continues for the stream's Grace, within which a client may Resume.
+// Run is like Forward, but starts a run with the given name. Leaving the loop does
+// not cancel the worker: it continues for the stream's Grace, within which a client may
+// Resume.
 func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken, false) })
 }
 
-// TryRun is Run that fails with ErrUnclaimed if no worker sends a heartbeat within 2 s,
+// TryRun is like Run, but fails with ErrUnclaimed if no worker sends a heartbeat within 2 s,
 // unless the retry budget is exhausted.
 func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, s.control(run)+eventToken, true) })
@@ -85,7 +87,10 @@ func (c *Conn) query(ctx context.Context, control, header, value string) (last u
 	defer cancel()
 	msg := nats.NewMsg(control)
 	msg.Header.Set(header, value)
-	reply, err := c.nc.RequestMsgWithContext(ctx, msg)
+	reply, err := c.attempt(ctx, msg)
+	for unanswered(err) && ctx.Err() == nil && c.WaitConnected(ctx) == nil { // idempotent
+		reply, err = c.attempt(ctx, msg)
+	}
 	if errors.Is(err, nats.ErrNoResponders) {
 		return 0, false, nil
 	}
@@ -94,6 +99,22 @@ func (c *Conn) query(ctx context.Context, control, header, value string) (last u
 	}
 	last, err = strconv.ParseUint(string(reply.Data), 10, 64)
 	return last, true, err
+}
+
+// queryTimeout bounds one attempt of a query: the connection of the worker may have been
+// lost before the message arrived, and then the next attempt finds no responders.
+const queryTimeout = time.Second
+
+// attempt sends the request once.
+func (c *Conn) attempt(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	return c.nc.RequestMsgWithContext(ctx, msg)
+}
+
+// unanswered reports whether err means that a request may be answered if it is sent again.
+func unanswered(err error) bool {
+	return errors.Is(err, nats.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // control returns the control subject of the run.

@@ -24,7 +24,7 @@ var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
 // keep creates the replay stream.
 func keep(t testing.TB, conn *bus.Conn) {
 	t.Helper()
-	if err := bus.Analyze.Setup(t.Context(), conn, bucket.Copies{}); err != nil {
+	if err := bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,7 +106,7 @@ func TestResumeRefusedRun(t *testing.T) {
 
 func TestLostEventsAreReplayed(t *testing.T) {
 	t.Parallel()
-	conn, worker := listening(t)
+	conn, worker := startServer(t)
 	keep(t, conn)
 	run := bus.NewRun()
 	say := func(to string, sequence int, kind string) {
@@ -115,7 +115,7 @@ func TestLostEventsAreReplayed(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	say(".kept", 2, schemas.EventTextDelta)
+	say(".replay", 2, schemas.EventTextDelta)
 	if _, err := worker.Subscribe(bus.Analyze.Subject, func(*nats.Msg) {
 		say(".event", 1, schemas.EventTextDelta)
 		say(".event", 3, schemas.EventTextDelta)
@@ -142,7 +142,7 @@ func TestLostEventsAreReplayed(t *testing.T) {
 // counts as a client.
 func TestAbandonedRunIsCanceled(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	keep(t, conn)
 	stream := bus.Analyze
 	stream.Grace = 200 * time.Millisecond
@@ -170,7 +170,7 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 	if cause := <-ended; !strings.Contains(cause, "no client was connected") {
 		t.Errorf("canceled with cause %s", cause)
 	}
-	for range 3 { // heartbeats: the other run has had as much time
+	for range 3 { // heartbeats: the other run has continued for the same time
 		if _, err := sub.NextMsg(5 * time.Second); err != nil {
 			t.Fatal(err)
 		}
@@ -275,15 +275,15 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	t.Parallel()
 	server, conn, again := restartable(t)
 	keep(t, conn)
-	amid, away, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	inProgress, serverStopped, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
 		if err := many(ctx, ask, to); err != nil {
 			return err
 		}
 		select {
-		case amid <- struct{}{}: // this run is in progress when the server stops
+		case inProgress <- struct{}{}: // this run is in progress when the server stops
 			defer close(ended)
-			<-away
+			<-serverStopped
 			return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		default:
 			return nil
@@ -299,10 +299,10 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 			}
 		}
 	})
-	<-amid
+	<-inProgress
 	server.Stop()
 	breaking.Wait()
-	close(away)
+	close(serverStopped)
 	<-ended
 	again()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -372,5 +372,51 @@ func TestStalledClientCatchesUp(t *testing.T) {
 	}
 	if last != events+1 {
 		t.Errorf("%d events, want %d and done", last, events)
+	}
+}
+
+// TestResumedRunSurvivesReconnect reconnects a client that has resumed a run and has not
+// received an event yet.
+func TestResumedRunSurvivesReconnect(t *testing.T) {
+	t.Parallel()
+	server := bustest.Listen(t)
+	conn, client := bustest.Dial(t, server), bustest.Dial(t, server)
+	keep(t, conn)
+	reconnected := make(chan struct{})
+	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		select {
+		case <-reconnected:
+			return errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	run := bus.NewRun()
+	listen(t, conn, run, 1)
+	nc := conn.JetStream().Conn()
+	replies, err := nc.SubscribeSync("_INBOX.>")
+	if err != nil || nc.Flush() != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(reconnected)
+		for {
+			msg, err := replies.NextMsgWithContext(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if string(msg.Data) == "1" { // the worker's reply to Resume: the last sequence
+				break
+			}
+		}
+		c := client.JetStream().Conn()
+		if err := errors.Join(c.Flush(), c.ForceReconnect()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if events, err := resumed(t.Context(), client, run, 1); err != nil || fmt.Sprint(events) != "[2text_delta 3done]" {
+		t.Errorf("got %v, %v, want the rest of the run", events, err)
 	}
 }

@@ -25,7 +25,7 @@ func (l *runLimit) acquire(by *schemas.Identity) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[by.ID] >= l.limit {
-		return nil, schemas.ErrTooManyRequests.Because(fmt.Sprintf("the credential has %d analyses in progress, the most that it may have at a worker", l.limit))
+		return nil, schemas.ErrTooManyRequests.Because(fmt.Sprintf("the credential has %d streams in progress, its limit at a worker", l.limit))
 	}
 	l.runs[by.ID]++
 	return func() {

@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -21,60 +23,70 @@ import (
 // Version is the version of this build, set by the linker.
 var Version = "0.0.0"
 
-// Service is a group of endpoints that are discovered, counted and stopped as one.
+// Service is a group of endpoints that are discovered, counted and stopped together.
 type Service struct {
 	conn  *Conn
 	micro micro.Service
 	log   *slog.Logger
 	gate  *overload.Gate
 	used  telemetry.Slots
-	// healthGate admits health checks, whatever the load.
+	// healthGate admits health checks, regardless of the load.
 	healthGate *overload.Gate
-	parked     *admission.Pool // requests that wait without a slot
+	waiting    *admission.Pool // requests that wait without a slot
 	workers    *workers
 	ctx        context.Context // of the requests in flight
 	end        context.CancelFunc
+	draining   chan struct{}  // closed when Stop is called
 	adjuster   sync.WaitGroup // the goroutine that adjusts the gate
 	stop       sync.Once
+	totals     sync.Map // of *telemetry.Subject by subject
 }
 
 // Start registers the service on c under name. It admits at most slots requests at a
-// time, divided among tenants (ShareKey), and refuses more as unavailable. Under CPU
+// time, divided among tenants (ShareKey), and rejects further requests with schemas.ErrUnavailable. Under CPU
 // load fewer of them run, and the others wait in queues per tenant. The caller stops
 // the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
-	m, err := micro.AddService(c.nc, micro.Config{Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name})
+	s := &Service{}
+	m, err := micro.AddService(c.nc, micro.Config{
+		Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name, StatsHandler: s.stats,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	s := &Service{
-		conn: c, micro: m, log: slog.New(LogHandler(log.Handler())).With("service", name),
-		gate: overload.New(slots), used: telemetry.NewSlots(name, slots), healthGate: overload.New(healthSlots),
-		parked: admission.NewPool(parkedRequests), workers: newWorkers(), ctx: ctx, end: end,
-	}
+	s.conn, s.micro, s.log = c, m, slog.New(LogHandler(log.Handler())).With("service", name)
+	s.gate, s.healthGate, s.used = overload.New(slots), overload.New(healthSlots), telemetry.NewSlots(name, slots)
+	s.waiting, s.workers = admission.NewPool(maxWaiting), newWorkers()
+	s.ctx, s.end, s.draining = ctx, end, make(chan struct{})
 	s.adjuster.Go(func() { s.gate.Run(ctx) })
 	return s, nil
 }
 
-// healthSlots is the number of slots of ServeBeside. Its requests are cheap, and some
+// healthSlots is the number of slots of ServeHealthCheck. Its requests are cheap, and some
 // wait for a backend.
 const healthSlots = 1024
 
 // endpoint configures how the requests of a subject are handled.
 type endpoint struct {
 	subject    string
+	summary    string
+	request    reflect.Type
+	response   reflect.Type // nil: events
 	timeout    time.Duration
-	mapError   func(error) *schemas.Error // maps an error to the one that callers see
+	mapError   func(error) *schemas.Error // maps an error to the one that callers receive
 	permission schemas.Permission
 	gate       *overload.Gate
 	events     func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
 }
 
-// answers reports whether the endpoint may publish to the reply subject of a request.
-// A request without one is handled, and its reply discarded.
+// answers reports whether the endpoint may publish to the reply subject of a request. A
+// request without one is handled and its reply discarded; a stream needs one.
 func (e endpoint) answers(reply string) bool {
-	return reply == "" || isInbox(reply) || e.events != nil && e.events(reply)
+	if reply == "" {
+		return e.response != nil
+	}
+	return isInbox(reply) || e.events != nil && e.events(reply)
 }
 
 // request is an admitted request.
@@ -82,21 +94,34 @@ type request struct {
 	micro.Request
 	slot   *overload.Slot
 	by     *schemas.Identity
-	denied error // the error of authorization; nil: authorized
+	denied error // the error of authorization or of the headers; nil: none
 }
 
 // add runs each request in its own goroutine while a slot is free. It never
 // blocks: a micro endpoint runs its handlers one after the other.
 func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
-	metrics := telemetry.NewSubject(e.subject, e.gate == s.gate) // health checks start no trace
+	counted := e.gate == s.gate // health checks start no trace and take no slot
+	metrics := telemetry.NewSubject(e.subject, counted)
 	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
-	err := s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+	base := context.WithValue(s.ctx, servingKey{}, &serving{s, e.subject})
+	metadata, err := e.metadata()
+	if err != nil {
+		return err
+	}
+	s.totals.Store(e.subject, metrics)
+	err = s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 		if !e.answers(r.Reply()) {
-			s.log.Warn("request ignored: the reply subject is not an inbox", "subject", e.subject, "reply", r.Reply())
+			s.log.Debug("request ignored: the reply subject is not an inbox", "subject", e.subject, "reply", r.Reply())
 			return
 		}
-		ctx, cancel := received(s.ctx, r.Headers().Get, e.timeout)
-		ctx, by, denied := admit(ctx, r.Headers().Get, e.permission)
+		ctx, cancel := received(base, r.Headers().Get, e.timeout)
+		ctx, by, denied := authorize(ctx, r.Headers().Get, e.permission)
+		switch p, err := readPrecondition(r.Headers().Values); {
+		case err != nil:
+			denied = cmp.Or(denied, err)
+		case p != schemas.Precondition{}:
+			ctx = WithPrecondition(ctx, p)
+		}
 		slot := e.gate.Admit(ShareKey(by, nil))
 		if slot == nil {
 			metrics.Refused()
@@ -105,17 +130,21 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 			cancel()
 			return
 		}
-		ctx = context.WithValue(overload.WithSlot(ctx, slot), leaseKey{}, &lease{s, slot, e.subject})
-		s.used.Take()
+		ctx = overload.WithSlot(ctx, slot)
+		if counted {
+			s.used.Take()
+		}
 		s.workers.do(s.ctx, func() {
-			defer s.used.Free()
+			if counted {
+				defer s.used.Free()
+			}
 			defer slot.Close()
 			defer cancel()
 			ctx, work := metrics.Begin(ctx, RequestID(ctx))
 			defer work.End()
 			handle(ctx, request{r, slot, by, denied})
 		})
-	}), micro.WithEndpointSubject(e.subject))
+	}), micro.WithEndpointSubject(e.subject), micro.WithEndpointMetadata(metadata))
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", e.subject, err)
 	}
@@ -125,9 +154,35 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 	return nil
 }
 
-// settle is the idle time after which the service counts as drained: messages that the
+// stats returns the statistics of an endpoint for the data field of $SRV.STATS. Those of
+// the library count a request as done when it is passed to its goroutine, and so lack its
+// error and processing time.
+func (s *Service) stats(e *micro.Endpoint) any {
+	if subject, ok := s.totals.Load(e.Subject); ok {
+		return subject.(*telemetry.Subject).Totals()
+	}
+	return nil
+}
+
+// metadata returns the description and the JSON Schemas of an endpoint for $SRV.INFO.
+func (e endpoint) metadata() (map[string]string, error) {
+	m := map[string]string{"description": e.summary}
+	for key, t := range map[string]reflect.Type{"request_schema": e.request, "response_schema": e.response} {
+		if t == nil {
+			continue
+		}
+		schema, err := schemas.Document(t)
+		if err != nil {
+			return nil, fmt.Errorf("describe %s: %w", e.subject, err)
+		}
+		m[key] = string(schema)
+	}
+	return m, nil
+}
+
+// drainIdleTime is the idle time after which the service counts as drained: messages that the
 // server has already sent are then in a handler.
-const settle = 20 * time.Millisecond
+const drainIdleTime = 20 * time.Millisecond
 
 // ErrCutOff is the error of a drain that timed out with requests in flight.
 var ErrCutOff = errors.New("drain timed out with requests in flight")
@@ -144,7 +199,17 @@ func (s *Service) Stop(ctx context.Context) (err error) {
 	return err
 }
 
+// Draining returns a channel that is closed when the service of the request of ctx accepts no
+// more requests, so that a handler without an end of its own can return.
+func Draining(ctx context.Context) <-chan struct{} {
+	if r, ok := ctx.Value(servingKey{}).(*serving); ok {
+		return r.service.draining
+	}
+	return nil
+}
+
 func (s *Service) drain(ctx context.Context) error {
+	close(s.draining)
 	err := s.micro.Stop()
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // receive what the server sent before it processed the unsubscribe
@@ -185,10 +250,10 @@ func (s *Service) wait() {
 	s.used.Close()
 }
 
-// idle returns when no request has been in flight for settle, or ctx ends, with
+// idle returns when no request has been in flight for drainIdleTime, or ctx ends, with
 // the number of requests that are in flight.
 func (s *Service) idle(ctx context.Context) int {
-	tick := time.NewTicker(settle)
+	tick := time.NewTicker(drainIdleTime)
 	defer tick.Stop()
 	for quiet := false; ; {
 		var ended bool
@@ -197,7 +262,7 @@ func (s *Service) idle(ctx context.Context) int {
 			ended = true
 		case <-tick.C:
 		}
-		n := int(s.parked.Used() + s.gate.Used())
+		n := int(s.waiting.Used() + s.gate.Used())
 		if ended || n == 0 && quiet {
 			return n
 		}

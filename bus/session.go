@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/admission"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -34,6 +36,9 @@ type Sender interface {
 func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
 	return s.ServeBody(svc, func(ctx context.Context, body []byte, to Sender) error {
 		req, err := schemas.Decode[Req](body, s.Invalid)
+		if err == nil {
+			err = Identity(ctx).AuthorizeTenant(s.Permission, &req)
+		}
 		if err != nil {
 			return err
 		}
@@ -41,17 +46,21 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 	})
 }
 
-// ServeBody is Serve for a handle that decodes the request itself.
+// ServeBody is like Serve, but for a handle that decodes the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
+	share := admission.NewPool(workerReplayBytes)
 	ofRun := func(reply string) bool {
 		_, ok := s.runOf(reply)
 		return ok
 	}
-	return svc.add(endpoint{s.Subject, s.Timeout, s.mapError, s.Permission, svc.gate, ofRun}, func(ctx context.Context, r request) {
+	return svc.add(endpoint{
+		subject: s.Subject, summary: s.Summary, request: reflect.TypeFor[Req](),
+		timeout: s.Timeout, mapError: s.mapError, permission: s.Permission, gate: svc.gate, events: ofRun,
+	}, func(ctx context.Context, r request) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w := s.session(ctx, svc.conn, r, cancel)
+		w := s.session(ctx, svc, r, share, cancel)
 		defer w.close()
 		err := r.denied
 		if err == nil {
@@ -89,7 +98,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 // heartbeats.
 func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(context.Context, []byte, Sender) error) (err error) {
 	w.mu.Lock()
-	w.beats = time.AfterFunc(beatInterval, w.beat)
+	w.beats = time.AfterFunc(streamHeartbeatInterval, w.beat)
 	w.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
@@ -98,6 +107,9 @@ func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(con
 	}()
 	if err := w.arrived(ctx); err != nil {
 		return err
+	}
+	if w.replay != nil {
+		w.replay.awaitStored() // the run is known before a client receives an event
 	}
 	if !slot.Start(ctx) {
 		return context.Cause(ctx)
@@ -117,10 +129,12 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 	case err == nil:
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case !w.began():
-		w.storeError(s.mapError(err)) // before the client receives the error and resumes
 		header := nats.Header{}
 		if errors.Is(err, errFull) {
-			header.Set(HeaderBusy, "1")
+			header.Set(HeaderBusy, "1") // the client tries another worker
+		} else {
+			w.stopBeats()                 // a heartbeat would announce the stored events, and the client would read them
+			w.storeError(s.mapError(err)) // before the client receives the error and resumes
 		}
 		svc.refuse(ctx, r, s.mapError(err), err, header)
 		return
@@ -138,10 +152,9 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 // session is the worker's side of one stream.
 type session struct {
 	conn    *Conn
-	reply   string // subject of the events
-	control string // subject for chunks of the body, acknowledgements and cancel
-	isRun   bool
-	largest int // max_payload without headers
+	reply   string        // subject of the events
+	control string        // subject for chunks of the body, acknowledgements and cancel
+	replay  *replayWriter // nil: not a run
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -150,40 +163,45 @@ type session struct {
 
 	mu         sync.Mutex
 	sequence   uint64
-	unstored   []byte        // events of a run not yet in the replay stream
 	beats      *time.Timer   // nil: stopped
 	grace      time.Duration // without a client
 	graceTimer *time.Timer   // of the grace period; nil: a client is connected
 	missedAt   time.Time     // time of the last heartbeat without a subscriber
 }
 
-func (s Stream[Req]) session(ctx context.Context, c *Conn, r micro.Request, cancel context.CancelCauseFunc) *session {
+func (s Stream[Req]) session(ctx context.Context, svc *Service, r request, share *admission.Pool, cancel context.CancelCauseFunc) *session {
+	c := svc.conn
 	w := &session{
-		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), largest: int(c.nc.MaxPayload() - headerRoom), ctx: ctx, cancel: cancel,
+		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
 		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
 	}
 	if run, ok := s.runOf(r.Reply()); ok {
-		w.isRun, w.control, w.grace = true, run, s.Grace
+		w.replay, w.control, w.grace = s.newReplayWriter(svc, run, ShareKey(r.by, nil), share), run, s.Grace
 	}
 	return w
 }
 
-// open subscribes to the control subject and announces it in a heartbeat.
+// open subscribes to the control subject, announces it in a heartbeat, and stores that a run
+// has started.
 func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
 	}
+	if w.replay != nil {
+		w.replay.begin()
+	}
 	return w.heartbeat()
 }
 
-// importPrefix begins the reply subjects of clients in other NATS accounts, for which
+// importPrefix is the prefix of the reply subjects of clients in other NATS accounts, for which
 // an empty message would end a stream of responses (nats-server, client.go).
 const importPrefix = "_R_."
 
-// heartbeat publishes a heartbeat. If the reply subject has no subscriber, the server
-// reports that on the control subject.
+// heartbeat publishes a heartbeat with the sequence of the last event. If the reply
+// subject has no subscriber, the server reports that on the control subject. The caller
+// holds w.mu once events may be sent.
 func (w *session) heartbeat() error {
-	msg := &nats.Msg{Subject: w.reply, Reply: w.control}
+	msg := &nats.Msg{Subject: w.reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
 	if strings.HasPrefix(w.reply, importPrefix) {
 		msg.Data = []byte(":")
 	}
@@ -202,15 +220,23 @@ func (w *session) receive(msg *nats.Msg) {
 	case err == nil:
 		w.connected()
 		w.acknowledge(min(read, w.sent()))
-		w.flush()
+		if w.replay != nil {
+			w.replay.afterStored(func() { w.respond(msg.Reply) })
+			return
+		}
 	default:
 		if err := w.chunk(msg.Data); err != nil {
 			w.cancel(err)
 		}
 	}
-	if isInbox(msg.Reply) {
+	w.respond(msg.Reply)
+}
+
+// respond replies to a message of a client with the sequence of the last event.
+func (w *session) respond(reply string) {
+	if isInbox(reply) {
 		last := strconv.FormatUint(w.sent(), 10)
-		_ = w.conn.nc.Publish(msg.Reply, []byte(last)) // the client retries
+		_ = w.conn.nc.Publish(reply, []byte(last)) // the client retries
 	}
 }
 
@@ -226,8 +252,10 @@ func (w *session) beat() {
 		return
 	}
 	_ = w.heartbeat() // the client detects missing heartbeats
-	w.store()
-	w.beats.Reset(beatInterval)
+	if w.replay != nil {
+		w.replay.store()
+	}
+	w.beats.Reset(streamHeartbeatInterval)
 }
 
 // stopBeats stops the heartbeats.
@@ -244,6 +272,11 @@ func (w *session) stopBeats() {
 func (w *session) Send(event string, data any) error {
 	if sent := w.sent(); !w.flow.open(sent) {
 		if err := overload.Idle(w.ctx, func() error { return w.admit(w.ctx, sent) }); err != nil {
+			return err
+		}
+	}
+	if w.replay != nil && w.replay.full() {
+		if err := overload.Idle(w.ctx, func() error { return w.replay.wait(w.ctx) }); err != nil {
 			return err
 		}
 	}
@@ -271,8 +304,9 @@ func (w *session) send(event string, data any) error {
 // publish sends the event: as text for a run, and otherwise with headers, which any
 // NATS client can read.
 func (w *session) publish(e Event) error {
-	if w.isRun {
-		return w.publishFrame(e)
+	if w.replay != nil {
+		_ = w.conn.nc.Publish(w.reply, w.replay.add(e)) // a client detects the gap and reads the event from the replay stream
+		return nil
 	}
 	msg := nats.NewMsg(w.reply)
 	msg.Data = e.Data
@@ -292,7 +326,9 @@ func (w *session) sent() uint64 {
 
 func (w *session) close() {
 	w.stopBeats()
-	w.flush()
+	if w.replay != nil {
+		_ = overload.Idle(w.ctx, func() error { w.replay.close(); return nil }) // the handler has returned
+	}
 	switch {
 	case w.sub == nil:
 	case w.conn.Connected():
@@ -308,7 +344,18 @@ var errDisconnected = errors.New("the client has disconnected")
 
 // Continue implements Sender.
 func (w *session) Continue() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.persistent.Store(true)
+	w.stopGrace()
+}
+
+// stopGrace ends the grace period. The caller holds w.mu.
+func (w *session) stopGrace() {
+	if w.graceTimer != nil {
+		w.graceTimer.Stop()
+		w.graceTimer = nil
+	}
 }
 
 // disconnected handles the report of the server that the reply subject has no
@@ -319,7 +366,7 @@ func (w *session) disconnected() {
 	defer w.mu.Unlock()
 	switch {
 	case w.persistent.Load():
-	case !w.isRun:
+	case w.replay == nil:
 		w.cancel(errDisconnected)
 	case w.graceTimer == nil:
 		w.graceTimer = time.AfterFunc(w.grace, w.expire)
@@ -335,7 +382,7 @@ func (w *session) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.graceTimer = nil
-	if time.Since(w.missedAt) < 2*beatInterval {
+	if !w.persistent.Load() && time.Since(w.missedAt) < 2*streamHeartbeatInterval {
 		w.cancel(schemas.ErrRunStopped.Because(fmt.Sprintf("no client was connected for %v", w.grace)))
 	}
 }
@@ -345,61 +392,19 @@ func (w *session) connected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.detached.Store(false)
-	if w.graceTimer != nil {
-		w.graceTimer.Stop()
-		w.graceTimer = nil
-	}
-}
-
-// replayBatch is the size in bytes at which buffered events are published to the
-// replay stream. They are also published with each beatInterval, when a client resumes,
-// and at the end.
-const replayBatch = 8 << 10
-
-// publishFrame publishes an event of a run and buffers it for replay. The caller
-// holds w.mu.
-func (w *session) publishFrame(e Event) error {
-	if len(w.unstored)+len(e.Data) > w.largest {
-		w.store()
-	}
-	before := len(w.unstored)
-	w.unstored = e.Append(w.unstored)
-	if err := w.conn.nc.Publish(w.reply, w.unstored[before:]); err != nil {
-		w.unstored = w.unstored[:before]
-		return err
-	}
-	if len(w.unstored) >= replayBatch {
-		w.store()
-	}
-	return nil
-}
-
-// store publishes the buffered events to the replay stream. The caller holds w.mu.
-func (w *session) store() {
-	if len(w.unstored) == 0 {
-		return
-	}
-	_ = w.conn.nc.Publish(w.control+replayToken, w.unstored) // a client that resumes detects the gap
-	w.unstored = w.unstored[:0]
-}
-
-// flush is store for callers that do not hold w.mu.
-func (w *session) flush() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.store()
+	w.stopGrace()
 }
 
 // storeError stores the error of a run without events, for clients that resume it.
 func (w *session) storeError(e *schemas.Error) {
 	last, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
-	if err != nil || !w.isRun {
+	if err != nil || w.replay == nil {
 		return
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.unstored = Event{Type: schemas.EventError, Sequence: 1, Data: last}.Append(w.unstored)
-	w.unstored = Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(w.unstored)
 	w.sequence = 2
-	w.store()
+	w.mu.Unlock()
+	w.replay.add(Event{Type: schemas.EventError, Sequence: 1, Data: last})
+	w.replay.add(Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
+	w.replay.awaitStored()
 }

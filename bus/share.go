@@ -11,14 +11,14 @@ import (
 // is divided among tenants (admission.Pool): the tenant of the caller's identity
 // when it is bound to one, all its tenants as one key when it is bound to
 // several, and otherwise the tenant_id of the request, which is empty for the
-// global collection. An identity of nil is a caller without authentication. Pass
+// global collection. A nil identity means a caller without authentication. Pass
 // a pointer to the decoded request, or nil for a request without a tenant_id.
 //
 // A bound caller cannot choose its key, so its request is admitted before it is
 // decoded. The key of any other caller needs the decoded request (at most
-// MaxBody bytes): the caller speaks for all tenants and is trusted to name the
-// one that it acts for. No header carries the key: the edge would have to decode
-// the body too, and the worker to verify the header against it.
+// MaxBody bytes): the caller may act for any tenant, and its request names the tenant. No
+// header carries the key: the edge would have to decode the body too, and the worker to
+// verify the header against it.
 func ShareKey(by *schemas.Identity, req any) string {
 	switch {
 	case !by.Bound():

@@ -19,11 +19,11 @@ func TestShareKey(t *testing.T) {
 		want string
 	}{
 		{"a caller without authentication counts against the tenant of its request", nil, &schemas.TagKey{TenantID: &acme}, "acme"},
-		{"so does an identity for all tenants", &schemas.Identity{Role: schemas.RoleAdmin}, &skill, "acme"},
+		{"an identity for all tenants counts against the tenant of its request", &schemas.Identity{Role: schemas.RoleAdmin}, &skill, "acme"},
 		{"without a tenant_id it counts against the global collection", nil, &schemas.SkillQuery{}, ""},
 		{"a request that has no tenant_id counts against the global collection", nil, &schemas.Nothing{}, ""},
 		{"a bound identity counts against its tenant", &schemas.Identity{Tenants: []string{"globex"}}, nil, "globex"},
-		{"whatever tenant its request names", &schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
+		{"a bound identity counts against its tenant even if the request names another", &schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
 		{"several tenants are one key in any order", &schemas.Identity{Tenants: []string{"b", "a"}}, nil, "a\nb"},
 	} {
 		if got := bus.ShareKey(c.by, c.req); got != c.want {

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// beatInterval is the interval of a stream's heartbeats. One without a subscriber
+	// streamHeartbeatInterval is the interval of a stream's heartbeats. One without a subscriber
 	// cancels the stream, so that a client that disconnects before it knows the control
 	// subject is detected within a second.
-	beatInterval = 500 * time.Millisecond
+	streamHeartbeatInterval = 500 * time.Millisecond
 	// streamHeartbeatTimeout is the timeout of a client for the next message.
 	streamHeartbeatTimeout = 6 * time.Second
 	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker
@@ -47,6 +47,8 @@ const (
 // NATS client can read it: the events go to the reply subject.
 type Stream[Req any] struct {
 	Subject string
+	// Summary describes the stream in one line.
+	Summary string
 	// Invalid is the error for a request that cannot be read or is not valid.
 	Invalid *schemas.Error
 	// Permission is the permission that the caller must have; empty admits everyone.
@@ -74,6 +76,7 @@ type Event struct {
 	Type     string
 	Sequence uint64 // from 1
 	Data     []byte // JSON
+	ID       string // of a server-sent event, instead of Sequence; not sent over NATS
 }
 
 // Call sends req and yields the events as they arrive, done included. An error is
@@ -126,6 +129,8 @@ func (s Stream[Req]) translate(err error) error {
 		return err
 	case errors.Is(err, ErrUnclaimed):
 		return fmt.Errorf("%w: %w", ErrUnclaimed, s.mapError(e))
+	case errors.Is(err, ErrConnectionLost):
+		return fmt.Errorf("%w: %w", ErrConnectionLost, s.mapError(e))
 	case Logged(err):
 		return loggedError{s.mapError(e)}
 	default:
@@ -133,7 +138,7 @@ func (s Stream[Req]) translate(err error) error {
 	}
 }
 
-// mapError returns the error of the stream's contract that a caller sees for err.
+// mapError returns the error of the stream's contract that a caller receives for err.
 func (s Stream[Req]) mapError(err error) *schemas.Error {
 	if s.Errors == nil {
 		return visible(err)

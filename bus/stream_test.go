@@ -11,6 +11,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func question(context string) schemas.Analysis {
@@ -56,9 +57,9 @@ func TestStream(t *testing.T) {
 		want                  *schemas.Error
 	}{
 		{"events, then done", "{}", `text_delta{"text":"<2>"} done{}`, nil},
-		{"a body beyond max_payload", strings.Repeat("x", 10_000_000), `text_delta{"text":"<10000000>"} done{}`, nil},
+		{"a body larger than max_payload", strings.Repeat("x", 10_000_000), `text_delta{"text":"<10000000>"} done{}`, nil},
 		{"an error before the first event is the whole answer", "refuse", "", schemas.ErrAnalysisMalformed},
-		{"a later one is an event, then done", "break",
+		{"a later error is an event, followed by done", "break",
 			`text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: an unexpected error; the log of the worker has it under the request_id"} done{}`, nil},
 		{"a panic", "panic", "", schemas.ErrAnalysisInternal},
 		{"an invalid request", "", "", schemas.ErrAnalysisMalformed},
@@ -98,14 +99,14 @@ func TestStreamIsCanceledOnDisconnect(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
-	case <-time.After(time.Second):
-		t.Fatal("the worker runs a second after the client disconnected")
+	case <-time.After(wait.Timeout):
+		t.Fatal("the worker still runs after the client disconnected")
 	}
 }
 
 func TestStreamWithoutSubscriberIsCanceled(t *testing.T) {
 	t.Parallel()
-	conn, nc := listening(t)
+	conn, nc := startServer(t)
 	ended := make(chan struct{})
 	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		defer close(ended)
@@ -119,7 +120,7 @@ func TestStreamWithoutSubscriberIsCanceled(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(2 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Fatal("the worker sends events without a subscriber")
 	}
 }

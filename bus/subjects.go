@@ -9,45 +9,84 @@ import (
 // All subjects, each with its request, reply and permission. A subject is the path of
 // the HTTP route with dots, after "cairn.".
 var (
-	WriteTag  = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", malformed, schemas.PermissionTag}
-	ReadTag   = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", malformed, schemas.PermissionRead}
-	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete", malformed, schemas.PermissionTag}
+	WriteTag = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", "Store the tag of a request",
+		malformed, schemas.PermissionTag}
+	ReadTag = Endpoint[schemas.TagKey, schemas.TagFound]{"cairn.tags.read", "The tag of a request",
+		malformed, schemas.PermissionRead}
+	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete",
+		"Delete the tag of a request; succeeds if there is none", malformed, schemas.PermissionTag}
 
-	RegisterSkill = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", unregistrable,
-		schemas.PermissionRegister}
-	RegisterAgent = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", unregistrable,
-		schemas.PermissionRegister}
-	RegisterTool = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", unregistrable,
-		schemas.PermissionRegister}
-	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder",
+	RegisterSkill = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", "Register or replace a skill",
 		unregistrable, schemas.PermissionRegister}
-	RegisterGuardrail = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail", unregistrable,
-		schemas.PermissionRegister}
-	RegisterTemplate = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template", unregistrable,
-		schemas.PermissionRegister}
-	Unregister = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete", unregistrable,
-		schemas.PermissionRegister}
-	Reindex = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex", malformed, schemas.PermissionOperate}
+	RegisterAgent = Endpoint[schemas.RegisterAgent, schemas.AgentRegistered]{"cairn.register.agent", "Register or replace an agent",
+		unregistrable, schemas.PermissionRegister}
+	RegisterTool = Endpoint[schemas.RegisterTool, schemas.ToolRegistered]{"cairn.register.tool", "Register or replace a tool",
+		unregistrable, schemas.PermissionRegister}
+	RegisterContextBuilder = Endpoint[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered]{"cairn.register.context_builder",
+		"Register or replace a context builder", unregistrable, schemas.PermissionRegister}
+	RegisterGuardrail = Endpoint[schemas.RegisterGuardrail, schemas.GuardrailRegistered]{"cairn.register.guardrail",
+		"Register or replace a guardrail", unregistrable, schemas.PermissionRegister}
+	RegisterTemplate = Endpoint[schemas.RegisterTemplate, schemas.TemplateRegistered]{"cairn.register.template",
+		"Register or replace a template", unregistrable, schemas.PermissionRegister}
+	Unregister = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.register.delete",
+		"Delete a record; succeeds if there is none", unregistrable, schemas.PermissionRegister}
+	Reindex = Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex",
+		"Build a new search index from the catalog; 501 with the embedded index", malformed, schemas.PermissionOperate}
 
 	// Projected announces catalog changes that were applied to a shared index.
 	Projected = Topic[schemas.Projected]{"cairn.projected"}
 
-	ResolveSkill           = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill", malformed, schemas.PermissionRead}
-	ResolveAgent           = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent", malformed, schemas.PermissionRead}
-	ResolveContext         = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context", malformed, schemas.PermissionRead}
-	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders", malformed,
-		schemas.PermissionRead}
-	ResolveTools     = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", malformed, schemas.PermissionRead}
-	ResolveToolClass = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", malformed,
-		schemas.PermissionRead}
-	ResolveTemplate  = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", malformed, schemas.PermissionRead}
-	ResolveGuardrail = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", malformed, schemas.PermissionRead}
+	ResolveSkill = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill",
+		"The package of a skill, or a search for skills", malformed, schemas.PermissionRead}
+	ResolvePackage = Endpoint[schemas.SkillRef, schemas.EncodedPackage]{"cairn.resolve.package",
+		"The package of a skill", malformed, schemas.PermissionRead}
+	ResolveAgent = Endpoint[schemas.AgentQuery, schemas.AgentAnswer]{"cairn.resolve.agent",
+		"The agent that best matches a query", malformed, schemas.PermissionRead}
+	ResolveContext = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context",
+		"The context builders of a skill", malformed, schemas.PermissionRead}
+	ResolveContextBuilders = Endpoint[schemas.ContextQuery, schemas.ContextAnswer]{"cairn.resolve.context_builders",
+		"Alias of /resolve/context", malformed, schemas.PermissionRead}
+	ResolveTools = Endpoint[schemas.ToolsQuery, schemas.ToolsAnswer]{"cairn.resolve.tools", "Tools by id",
+		malformed, schemas.PermissionRead}
+	ResolveToolClass = Endpoint[schemas.ToolClassQuery, schemas.ToolClassAnswer]{"cairn.resolve.tool_class", "All tools of a class",
+		malformed, schemas.PermissionRead}
+	ResolveTemplate = Endpoint[schemas.SkillRef, schemas.TemplateAnswer]{"cairn.resolve.template", "The template of a skill",
+		malformed, schemas.PermissionRead}
+	ResolveGuardrail = Endpoint[schemas.SkillRef, schemas.GuardrailAnswer]{"cairn.resolve.guardrail", "The guardrails of a skill",
+		malformed, schemas.PermissionRead}
 
-	ListSkills = Endpoint[schemas.ListQuery, schemas.SkillList]{"cairn.skills", malformed, schemas.PermissionRead}
-	ListTools  = Endpoint[schemas.ListQuery, schemas.ToolList]{"cairn.tools", malformed, schemas.PermissionRead}
+	ListSkills = Endpoint[schemas.ListQuery, schemas.SkillList]{"cairn.skills", "Active skills, ordered by id, in pages",
+		malformed, schemas.PermissionRead}
+	ListTools = Endpoint[schemas.ListQuery, schemas.ToolList]{"cairn.tools", "Active tools, ordered by id, in pages",
+		malformed, schemas.PermissionRead}
+
+	ListRecords = Endpoint[schemas.RecordQuery, schemas.RecordList]{"cairn.records.list",
+		"Records of a kind of any status, ordered by id, in pages", malformed, schemas.PermissionRead}
+	GetRecord = Endpoint[schemas.RecordAt, schemas.RecordFound]{"cairn.records.get", "A record as it was registered",
+		malformed, schemas.PermissionRead}
+	RecordHistory = Endpoint[schemas.RecordKey, schemas.RecordHistory]{"cairn.records.history",
+		"The retained revisions of a record, newest first", malformed, schemas.PermissionRead}
+	PutRecord = Endpoint[schemas.PutRecord, schemas.RecordStored]{"cairn.records.put", "Register or replace a record of any kind",
+		unregistrable, schemas.PermissionRegister}
+	PutRecords = Endpoint[schemas.PutRecords, schemas.RecordResults]{"cairn.records.bulk",
+		"Register or replace many records of any kind, each with a result of its own", unregistrable, schemas.PermissionRegister}
+	DeleteRecord = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.records.delete",
+		"Delete a record; succeeds if there is none", unregistrable, schemas.PermissionRegister}
+
+	// Watch has no end: after Timeout a client continues after the last revision.
+	Watch = Stream[schemas.Watch]{
+		Subject:    "cairn.watch",
+		Summary:    "Watch registrations, replacements and deletions of records; responds with a stream of events",
+		Invalid:    malformed,
+		Permission: schemas.PermissionRead,
+		Timeout:    time.Hour,
+		Runs:       64,
+		MaxBody:    maxInline,
+	}
 
 	Analyze = Stream[schemas.Analysis]{
 		Subject:    "cairn.analyze",
+		Summary:    "Analyze an estate; responds with a stream of events",
 		Invalid:    schemas.ErrAnalysisMalformed,
 		Permission: schemas.PermissionAnalyze,
 		Timeout:    120 * time.Second,
@@ -60,6 +99,7 @@ var (
 // Render is the built-in rendering agent; --render may select another.
 var Render = Stream[schemas.Rendering]{
 	Subject: "cairn.render",
+	Summary: "Rewrite an answer for a target; responds with a stream of events",
 	Invalid: schemas.ErrMalformed,
 	Timeout: 60 * time.Second,
 	MaxBody: 10 << 20,
@@ -71,7 +111,7 @@ func Services() []string { return []string{"tags", "register", "resolve", "analy
 
 // Health returns the health endpoint of the service of the name.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
-	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, malformed, ""}
+	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, "Health of the service", malformed, ""}
 }
 
 var (

@@ -22,8 +22,8 @@ func (t Topic[T]) Publish(c *Conn, v T) error {
 	return nil
 }
 
-// Subscribe calls receive with each later message, one at a time, also with those that
-// c publishes. Messages sent while c is disconnected are lost. stop unsubscribes and
+// Subscribe calls receive with each later message, one at a time, including those
+// that c publishes. Messages sent while c is disconnected are lost. stop unsubscribes and
 // returns when receive no longer runs.
 func (t Topic[T]) Subscribe(c *Conn, receive func(T)) (stop func(), err error) {
 	sub, err := c.nc.Subscribe(t.Subject, func(msg *nats.Msg) {

@@ -8,31 +8,32 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func TestTopicReachesAllSubscribers(t *testing.T) {
 	t.Parallel()
-	server, teller := bustest.Start(t)
+	server, publisher := bustest.Start(t)
 	heard := make(chan schemas.Projected, 8)
 	var stops []func()
-	for _, conn := range []*bus.Conn{teller, bustest.Dial(t, server), bustest.Dial(t, server)} {
+	for _, conn := range []*bus.Conn{publisher, bustest.Dial(t, server), bustest.Dial(t, server)} {
 		stop, err := bus.Projected.Subscribe(conn, func(p schemas.Projected) { heard <- p })
 		if err != nil {
 			t.Fatal(err)
 		}
 		stops = append(stops, stop)
 	}
-	told := schemas.Projected{Generation: "one", Revisions: []uint64{3, 1 << 60}}
-	if err := bus.Projected.Publish(teller, told); err != nil {
+	sent := schemas.Projected{Generation: "one", Revisions: []uint64{3, 1 << 60}}
+	if err := bus.Projected.Publish(publisher, sent); err != nil {
 		t.Fatal(err)
 	}
 	for range stops {
 		select {
 		case got := <-heard:
-			if got.Generation != told.Generation || !slices.Equal(got.Revisions, told.Revisions) {
-				t.Errorf("got %+v, want %+v", got, told)
+			if got.Generation != sent.Generation || !slices.Equal(got.Revisions, sent.Revisions) {
+				t.Errorf("got %+v, want %+v", got, sent)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(wait.Timeout):
 			t.Fatal("a subscriber did not receive the message")
 		}
 	}

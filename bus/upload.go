@@ -40,7 +40,7 @@ func (u *upload) announced(size string, most int) error {
 	n, err := strconv.Atoi(size)
 	switch {
 	case err != nil || n < 1:
-		return schemas.ErrMalformed.With(schemas.FieldError{Field: HeaderBodySize, Message: "want a number of bytes"})
+		return schemas.ErrMalformed.With(schemas.FieldError{Field: HeaderBodySize, Message: "expected a number of bytes"})
 	case n > most:
 		return tooLarge(n, most)
 	}

@@ -10,8 +10,8 @@ import (
 
 var schemes = []string{"nats", "tls", "ws", "wss"}
 
-// checkURLs reports what is wrong with a list of server URLs. The error does not
-// contain a URL that cannot be parsed: it may include a password.
+// checkURLs validates a list of server URLs. The error does not contain a URL that cannot
+// be parsed: it may include a password.
 func checkURLs(list string) error {
 	for i, address := range strings.Split(list, ",") {
 		address = strings.TrimSpace(address)
@@ -20,13 +20,13 @@ func checkURLs(list string) error {
 		}
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" {
-			return fmt.Errorf("NATS URL %d: want nats://host:4222, with user:password@ before the host if the server requires it", i+1)
+			return fmt.Errorf("NATS URL %d: expected nats://host:4222, with user:password@ before the host if the server requires it", i+1)
 		}
 		if !slices.Contains(schemes, u.Scheme) {
-			return fmt.Errorf("NATS URL %s: want one of the schemes %s", u.Redacted(), strings.Join(schemes, ", "))
+			return fmt.Errorf("NATS URL %s: expected one of the schemes %s", u.Redacted(), strings.Join(schemes, ", "))
 		}
 		if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
-			return fmt.Errorf("NATS URL %s: want a port from 1 to 65535", u.Redacted())
+			return fmt.Errorf("NATS URL %s: expected a port from 1 to 65535", u.Redacted())
 		}
 	}
 	return nil

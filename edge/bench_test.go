@@ -17,11 +17,12 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 )
 
-// BenchmarkForward compares a request through the edge with a handler that
-// only passes bytes to NATS and back, on the same server.
+// BenchmarkForward compares a request through the edge with a handler that only forwards
+// bytes to NATS and back, on the same server.
 func BenchmarkForward(b *testing.B) {
 	server, conn := onTCP(b)
 	worker := bustest.Dial(b, server)
@@ -41,9 +42,9 @@ func BenchmarkForward(b *testing.B) {
 }
 
 // onTCP starts a server and connects to it over TCP, like an edge in a separate process.
-func onTCP(b *testing.B) (*bus.Server, *bus.Conn) {
+func onTCP(b *testing.B) (*natsserver.Server, *bus.Conn) {
 	b.Helper()
-	server, err := bus.StartServer(b.TempDir(), "127.0.0.1:0")
+	server, err := natsserver.Start(b.TempDir(), "127.0.0.1:0")
 	must(b, err)
 	b.Cleanup(server.Stop)
 	conn, err := bus.Open(server.URL(), "edge")

@@ -29,10 +29,10 @@ const (
 	// connection, and restTimeout the timeout of that read.
 	maxReusedRest = 64 << 10
 	restTimeout   = time.Second
-	// A connection with more than that is closed after the answer. For lingerTimeout
-	// the edge still discards at most lingerBytes (of a caller that is not
-	// authenticated maxReusedRest), so that a client that writes its whole request
-	// before it reads gets the answer instead of a connection reset.
+	// A connection with more than that is closed after the response. For lingerTimeout
+	// the edge still discards at most lingerBytes (maxReusedRest if the caller is not
+	// authenticated), so that a client that writes its whole request before it reads
+	// receives the response instead of a connection reset.
 	lingerTimeout = 2 * time.Second
 	lingerBytes   = 32 << 20
 	// defaultBodyMemory is Config.BodyMemory when it is 0.
@@ -52,8 +52,8 @@ type requestBody struct {
 }
 
 // body receives the whole body of the request, at most limit bytes. The bytes
-// count against the tenant of the caller until releaseBody: a declared length
-// before the first byte is read, and one of unknown length as its buffer grows.
+// count against the tenant of the caller until releaseBody. A body of declared length
+// is counted before its first byte is read, one of unknown length as its buffer grows.
 func (x *exchange) body(limit int) ([]byte, error) {
 	size := x.r.ContentLength
 	if size == 0 {
@@ -86,7 +86,7 @@ func (x *exchange) receive(size, limit int) ([]byte, error) {
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // fails where deadlines are not supported
 	declared := size >= 0
 	if !declared {
-		size = limit + 1 // one more shows that the body is too large
+		size = limit + 1 // one more byte shows that the body is too large
 	}
 	deadline := time.Now().Add(bodyTimeout)
 	var body []byte
@@ -132,7 +132,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func tooLarge(limit int) error {
-	return schemas.ErrTooLarge.Because(fmt.Sprintf("want at most %d bytes", limit))
+	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes", limit))
 }
 
 // acquireBody takes n bytes of the memory for bodies and reports whether they

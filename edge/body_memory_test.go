@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
@@ -18,6 +17,7 @@ import (
 	"cairn/edge"
 	"cairn/edge/access"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // unfinished sends the head of a request with a body of size bytes, and only part of the
@@ -56,12 +56,12 @@ func TestBodyMemoryIsBounded(t *testing.T) {
 	slow := f.unfinished(t, "POST /tags/write HTTP/1.1", 1<<20, "{")
 	big := strings.Replace(tagBody, "y", strings.Repeat("y", 900<<10), 1)
 	for _, chunked := range []bool{false, true} {
-		soon(t, "a body beyond the memory is refused", 10*time.Second, func() bool {
+		wait.Until(t, "a body that exceeds the memory is refused", func() bool {
 			var body io.Reader = strings.NewReader(big)
 			if chunked {
 				body = unsized{body}
 			}
-			a := f.ask(t, http.MethodPost, "/tags/write", body)
+			a := f.request(t, http.MethodPost, "/tags/write", body)
 			if a.status != http.StatusServiceUnavailable {
 				return false
 			}
@@ -71,20 +71,38 @@ func TestBodyMemoryIsBounded(t *testing.T) {
 			return true
 		})
 	}
-	if a := f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
+	if a := f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
 		t.Errorf("a small body beside it: got %d %s, want 201", a.status, a.body)
 	}
 	must(t, slow.Close())
-	soon(t, "the memory of a client that disconnected is free again", 10*time.Second, func() bool {
-		return f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(big)).status == http.StatusCreated
+	wait.Until(t, "the memory of a disconnected client is released", func() bool {
+		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(big)).status == http.StatusCreated
 	})
+}
+
+// TestSmallRepliesNeedNoBodyMemory checks that the reply of an applied write is not refused.
+func TestSmallRepliesNeedNoBodyMemory(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.BodyMemory = 2 << 20 })
+	must(t, bus.Unregister.Serve(f.service, func(context.Context, schemas.Unregister) (schemas.Unregistered, error) {
+		return schemas.Unregistered{}, nil
+	}))
+	for _, size := range []int{1 << 20, 629145} { // together 80 % of 2 MiB, the maximum of one tenant
+		f.unfinished(t, "POST /tags/write HTTP/1.1", size, "{")
+	}
+	wait.Until(t, "bodies are refused", func() bool {
+		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)).status == http.StatusServiceUnavailable
+	})
+	if a := f.request(t, http.MethodDelete, "/register/skill/a.b", nil); a.status != http.StatusNoContent {
+		t.Errorf("a deletion: got %d %s, want 204", a.status, a.body)
+	}
 }
 
 func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.BodyMemory, c.Access = 4<<20, access.Config{Keys: true} })
 	storeTags(t, f)
-	store, err := keys.Setup(t.Context(), f.conn, bucket.Copies{})
+	store, err := keys.Setup(t.Context(), f.conn, bucket.Replication{})
 	must(t, err)
 	bearer := func(tenant string) string {
 		_, key, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{tenant}})
@@ -92,17 +110,17 @@ func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 		return "Authorization: Bearer " + key
 	}
 	acme, globex := bearer("acme"), bearer("globex")
-	soon(t, "the keys are valid", 10*time.Second, func() bool {
-		return f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody), acme).status == http.StatusCreated
+	wait.Until(t, "the keys are valid", func() bool {
+		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody), acme).status == http.StatusCreated
 	})
 	for range 8 {
 		f.unfinished(t, "POST /tags/write HTTP/1.1\r\n"+acme, 512<<10, "{")
 	}
 	large := strings.Replace(tagBody, "y", strings.Repeat("y", 500<<10), 1)
-	soon(t, "the tenant that holds its share is refused", 10*time.Second, func() bool {
-		return f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(large), acme).status == http.StatusServiceUnavailable
+	wait.Until(t, "the tenant that holds its share is refused", func() bool {
+		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(large), acme).status == http.StatusServiceUnavailable
 	})
-	if a := f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(large), globex); a.status != http.StatusCreated {
+	if a := f.request(t, http.MethodPost, "/tags/write", strings.NewReader(large), globex); a.status != http.StatusCreated {
 		t.Errorf("another tenant: got %d %s, want 201", a.status, a.body)
 	}
 }
@@ -117,7 +135,7 @@ func TestRefusedBodiesAreNotAwaited(t *testing.T) {
 	}{
 		{"a large body without a credential", "POST /api/v1/analyze HTTP/1.1", 10 << 20, 401},
 		{"a short body without a credential", "POST /tags/write HTTP/1.1", 100, 401},
-		{"a body beyond the limit with a malformed credential", "POST /api/v1/analyze HTTP/1.1\r\nAuthorization: Bearer x", 20 << 20, 401},
+		{"a body above the limit with a malformed credential", "POST /api/v1/analyze HTTP/1.1\r\nAuthorization: Bearer x", 20 << 20, 401},
 		{"a path that does not exist", "POST /nowhere HTTP/1.1", 1 << 20, 404},
 		{"a method that is not allowed", "PUT /tags/write HTTP/1.1", 1 << 20, 405},
 		{"a body on a route that has none", "GET /health/live HTTP/1.1", 1 << 20, 200},
@@ -171,7 +189,7 @@ func TestShortRefusedBodiesKeepTheConnection(t *testing.T) {
 		_, err = io.Copy(io.Discard, res.Body)
 		must(t, err, res.Body.Close())
 		if res.StatusCode != http.StatusUnauthorized || res.Close {
-			t.Errorf("got %d, closing %t; want 401 on a connection that stays", res.StatusCode, res.Close)
+			t.Errorf("got %d, closing %t; want 401 on a connection that stays open", res.StatusCode, res.Close)
 		}
 	}
 }
@@ -187,7 +205,7 @@ func TestSlowBodiesAreNotInFlight(t *testing.T) {
 		f.unfinished(t, "POST /tags/write HTTP/1.1", 100, "{")
 	}
 	for range 20 { // the other requests arrive meanwhile
-		if a := f.ask(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
+		if a := f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
 			t.Fatalf("got %d %s, want 201", a.status, a.body)
 		}
 	}

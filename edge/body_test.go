@@ -41,13 +41,13 @@ func TestBodyLimits(t *testing.T) {
 	}{
 		{"a tag of 1 MiB", "/tags/write", tag(1 << 20), false, 201, ""},
 		{"a tag of 1 MiB in chunks", "/tags/write", tag(1 << 20), true, 201, ""},
-		{"a tag of a byte more", "/tags/write", tag(1<<20 + 1), false, 413, "CE-002"},
-		{"a tag of a byte more in chunks", "/tags/write", tag(1<<20 + 1), true, 413, "CE-002"},
+		{"a tag of 1 MiB and a byte", "/tags/write", tag(1<<20 + 1), false, 413, "CE-002"},
+		{"a tag of 1 MiB and a byte in chunks", "/tags/write", tag(1<<20 + 1), true, 413, "CE-002"},
 		{"a tag of 20 MiB", "/tags/write", tag(20 << 20), false, 413, "CE-002"},
 		{"an analysis of 10 MiB", "/api/v1/analyze", analysis(10_485_760), false, 200, ""},
 		{"an analysis of 10 MiB in chunks", "/api/v1/analyze", analysis(10_485_760), true, 200, ""},
-		{"an analysis of a byte more", "/api/v1/analyze", analysis(10_485_761), false, 413, "AN-413"},
-		{"an analysis of a byte more in chunks", "/api/v1/analyze", analysis(10_485_761), true, 413, "AN-413"},
+		{"an analysis of 10 MiB and a byte", "/api/v1/analyze", analysis(10_485_761), false, 413, "AN-413"},
+		{"an analysis of 10 MiB and a byte in chunks", "/api/v1/analyze", analysis(10_485_761), true, 413, "AN-413"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			size = 0
@@ -55,7 +55,7 @@ func TestBodyLimits(t *testing.T) {
 			if c.chunked {
 				body = unsized{body}
 			}
-			got := f.ask(t, "POST", c.path, body)
+			got := f.request(t, "POST", c.path, body)
 			if got.status != c.status {
 				t.Fatalf("%d %.300s, want %d", got.status, got.body, c.status)
 			}

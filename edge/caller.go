@@ -6,10 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -23,7 +27,7 @@ func (x *exchange) identify() error {
 	}
 	by, err := gate.Identify(x.ctx, x.r.Header["Authorization"])
 	if errors.Is(err, schemas.ErrUnauthenticated) {
-		x.w.Header()["Www-Authenticate"] = []string{`Bearer realm="cairn"`}
+		x.w.Header()["Www-Authenticate"] = []string{x.challenge()}
 	}
 	if err != nil {
 		return err
@@ -36,6 +40,21 @@ func (x *exchange) identify() error {
 	return by.Authorize(x.route.needs)
 }
 
+// identity responds with the caller of the request.
+func identity() action {
+	return action{
+		needs: schemas.PermissionRead, reply: reflect.TypeFor[schemas.Caller](), invalid: schemas.ErrMalformed,
+		answer: func(x *exchange) error {
+			body, err := json.Marshal(x.by.Caller())
+			if err != nil {
+				return err
+			}
+			x.write(http.StatusOK, mediaJSON, body)
+			return nil
+		},
+	}
+}
+
 // recheckInterval is the interval at which the credential of an open stream is verified again.
 const recheckInterval = 500 * time.Millisecond
 
@@ -45,15 +64,15 @@ func (x *exchange) retryAfter(wait time.Duration) {
 }
 
 // watch verifies the caller's credential periodically and calls cancel with the
-// error once it is revoked or expired. It returns then, or when ctx ends.
+// error once it is revoked or expired. It returns after calling cancel or when ctx ends.
 func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	again := time.NewTicker(recheckInterval)
-	defer again.Stop()
+	tick := time.NewTicker(recheckInterval)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-again.C:
+		case <-tick.C:
 		}
 		if _, err := x.edge.gate.Identify(ctx, x.r.Header["Authorization"]); errors.Is(err, schemas.ErrUnauthenticated) {
 			cancel(err)
@@ -79,9 +98,9 @@ func (x *exchange) newRun() string {
 	return bus.NewRun() + tenantSuffix(x.by)
 }
 
-// owns reports whether the run belongs to the caller's tenants. A caller that is not
+// ownsRun reports whether the run belongs to the caller's tenants. A caller that is not
 // bound to tenants owns all.
-func (x *exchange) owns(run string) bool {
+func (x *exchange) ownsRun(run string) bool {
 	return !x.by.Bound() || strings.HasSuffix(run, tenantSuffix(x.by))
 }
 

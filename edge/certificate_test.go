@@ -11,10 +11,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/bus/bustest"
 	"cairn/edge"
+	"cairn/test/wait"
 )
 
 // TestCertificateReload checks that new connections get a renewed certificate, and
@@ -23,9 +23,9 @@ func TestCertificateReload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cert, key := bustest.Certificate(t, dir, 1)
-	var said lockedBuffer
+	var logged lockedBuffer
 	f := serve(t, bustest.Open(t), func(c *edge.Config) {
-		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&said, nil))
+		c.Cert, c.Key, c.Log = cert, key, slog.New(slog.NewTextHandler(&logged, nil))
 	})
 	transport := &http.Transport{DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the test inspects the certificate
@@ -49,13 +49,13 @@ func TestCertificateReload(t *testing.T) {
 		t.Fatalf("certificate %d", got)
 	}
 	bustest.Certificate(t, dir, 2)
-	soon(t, "the new certificate is shown", 10*time.Second, func() bool { return shown() == 2 })
+	wait.Until(t, "the new certificate is used", func() bool { return shown() == 2 })
 	must(t, os.WriteFile(cert, []byte("no certificate"), 0o600))
-	soon(t, "what cannot be read is told", 10*time.Second, func() bool {
-		return shown() == 2 && strings.Contains(said.String(), "cannot be read")
+	wait.Until(t, "an unreadable certificate is logged", func() bool {
+		return shown() == 2 && strings.Contains(logged.String(), "cannot be read")
 	})
 	bustest.Certificate(t, dir, 3)
-	soon(t, "a later one is shown", 10*time.Second, func() bool { return shown() == 3 })
+	wait.Until(t, "a later certificate is used", func() bool { return shown() == 3 })
 }
 
 func TestInvalidCertificate(t *testing.T) {

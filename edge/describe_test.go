@@ -50,7 +50,7 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	}
 	delete(doc, "info")
 	if resolved.Validate(doc) == nil {
-		t.Error("a document without info passes: nothing is checked")
+		t.Error("an invalid document is accepted: nothing is checked")
 	}
 }
 
@@ -74,7 +74,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		t.Errorf("routes %v\ndocument %v", want, got)
 	}
 	if len(names) != len(got) {
-		t.Errorf("%d operations have %d names", len(got), len(names))
+		t.Errorf("%d operations have %d distinct ids", len(got), len(names))
 	}
 }
 
@@ -114,11 +114,17 @@ func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	used := 0
 	for _, r := range routes(bus.Analyze) {
-		if r.request == nil || r.inURL {
+		if !r.takesBody() {
 			continue
 		}
 		used++
 		body := []byte(requestExamples[r.path])
+		if r.media == mediaLines {
+			body = []byte("[" + string(body) + "]")
+		}
+		if r.inBody != "" {
+			body = []byte(`{"kind":"skill","id":"network.find_vlans","` + r.inBody + `":` + string(body) + `}`)
+		}
 		types := schemas.NewDefinitions("#/$defs/")
 		root, err := types.Of(r.request)
 		if err != nil {

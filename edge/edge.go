@@ -7,57 +7,77 @@ import (
 	"cairn/schemas"
 )
 
-// routes returns the route table, in the order of the contracts. The status is that
-// of success; the errors are those that the contract names for the route alone.
+// routes returns the route table, in the order of the contracts. The status is the
+// success status; the errors are the ones that the contract lists for this route only.
 func routes(analysis bus.Stream[schemas.Analysis]) []route {
 	return []route{
-		get("/health", health(), "Health of Cairn and its services"),
-		get("/health/live", live(), "Liveness of this process"),
-		get("/health/ready", ready(), "Readiness: NATS is connected, at least one service has a worker, and the edge is not shutting down"),
-		get(metricsPath, metrics(), "Metrics of this process in the Prometheus text format"),
+		get(consolePath, consolePage(), schemas.ErrUnknownPath),
+		get(consoleFiles+"{build}/{file}", consoleFile(), schemas.ErrUnknownPath),
+		get("/identity", identity().summarized("The caller of the request, with its tenants and permissions")),
 
-		post("/tags/write", forward(bus.WriteTag), 201, "Store the tag of a request", schemas.ErrTagExists),
-		get("/tags/{request_id}", fromURL(bus.ReadTag), "The tag of a request", schemas.ErrTagNotFound),
-		remove("/tags/{request_id}", fromURL(bus.DeleteTag), 204, "Delete the tag of a request; succeeds if there is none"),
+		get("/health", health().summarized("Health of Cairn and its services")),
+		get("/health/live", live().summarized("Liveness of this process")),
+		get("/health/ready", ready().summarized(
+			"Readiness: NATS is connected, at least one service has a worker, and the edge is not shutting down")),
+		get(metricsPath, metrics().summarized("Metrics of this process in the Prometheus text format")),
 
-		post("/register/skill", forward(bus.RegisterSkill), 200, "Register or replace a skill"),
-		post("/register/agent", forward(bus.RegisterAgent), 200, "Register or replace an agent"),
-		post("/register/tool", forward(bus.RegisterTool), 200, "Register or replace a tool"),
-		post("/register/context_builder", forward(bus.RegisterContextBuilder), 200, "Register or replace a context builder"),
-		post("/register/guardrail", forward(bus.RegisterGuardrail), 200, "Register or replace a guardrail"),
-		post("/register/template", forward(bus.RegisterTemplate), 200, "Register or replace a template"),
-		post("/register/reindex", bare(bus.Reindex), 200, "Build a new search index from the catalog; 501 with the embedded index",
-			schemas.ErrNotImplemented),
-		remove("/register/{kind}/{id}", fromURL(bus.Unregister), 204, "Delete a record; succeeds if there is none"),
+		post("/tags/write", forward(bus.WriteTag), 201, schemas.ErrTagExists),
+		get("/tags/{request_id}", fromURL(bus.ReadTag), schemas.ErrTagNotFound),
+		remove("/tags/{request_id}", fromURL(bus.DeleteTag)),
 
-		post("/resolve/skill", fresh(forward(bus.ResolveSkill)), 200, "The package of a skill, or a search for skills", schemas.ErrSkillNotFound),
-		post("/resolve/agent", fresh(forward(bus.ResolveAgent)), 200, "The agent that best matches a query", schemas.ErrAgentNotFound),
-		post("/resolve/context", fresh(forward(bus.ResolveContext)), 200, "The context builders of a skill", schemas.ErrSkillNotFound,
+		post("/register/skill", conditional(forward(bus.RegisterSkill)), 200),
+		post("/register/agent", conditional(forward(bus.RegisterAgent)), 200),
+		post("/register/tool", conditional(forward(bus.RegisterTool)), 200),
+		post("/register/context_builder", conditional(forward(bus.RegisterContextBuilder)), 200),
+		post("/register/guardrail", conditional(forward(bus.RegisterGuardrail)), 200),
+		post("/register/template", conditional(forward(bus.RegisterTemplate)), 200),
+		post("/register/reindex", bare(bus.Reindex), 200, schemas.ErrNotImplemented),
+		remove("/register/{kind}/{id}", conditional(fromURL(bus.Unregister))),
+
+		post("/resolve/skill", fresh(forward(bus.ResolveSkill)), 200, schemas.ErrSkillNotFound),
+		post("/resolve/agent", fresh(forward(bus.ResolveAgent)), 200, schemas.ErrAgentNotFound),
+		post("/resolve/context", fresh(forward(bus.ResolveContext)), 200, schemas.ErrSkillNotFound,
 			schemas.ErrContextBuilderNotFound),
-		post("/resolve/context_builders", fresh(forward(bus.ResolveContextBuilders)), 200, "Alias of /resolve/context",
+		post("/resolve/context_builders", fresh(forward(bus.ResolveContextBuilders)), 200,
 			schemas.ErrSkillNotFound, schemas.ErrContextBuilderNotFound),
-		post("/resolve/tools", fresh(forward(bus.ResolveTools)), 200, "Tools by id", schemas.ErrToolNotFound),
-		post("/resolve/tool_class", fresh(forward(bus.ResolveToolClass)), 200, "All tools of a class", schemas.ErrToolNotFound),
-		post("/resolve/template", fresh(forward(bus.ResolveTemplate)), 200, "The template of a skill", schemas.ErrSkillNotFound,
+		post("/resolve/tools", fresh(forward(bus.ResolveTools)), 200, schemas.ErrToolNotFound),
+		post("/resolve/tool_class", fresh(forward(bus.ResolveToolClass)), 200, schemas.ErrToolNotFound),
+		post("/resolve/template", fresh(forward(bus.ResolveTemplate)), 200, schemas.ErrSkillNotFound,
 			schemas.ErrTemplateNotFound),
-		post("/resolve/guardrail", fresh(forward(bus.ResolveGuardrail)), 200, "The guardrails of a skill", schemas.ErrSkillNotFound),
+		post("/resolve/guardrail", fresh(forward(bus.ResolveGuardrail)), 200, schemas.ErrSkillNotFound),
 
-		get("/skills", fresh(fromURL(bus.ListSkills)), "Active skills, ordered by id, in pages"),
-		get("/tools", fresh(fromURL(bus.ListTools)), "Active tools, ordered by id, in pages"),
+		get("/skills", fresh(fromURL(bus.ListSkills))),
+		get("/tools", fresh(fromURL(bus.ListTools))),
 
-		post("/search/playbooks", notImplemented(), 501, "Not implemented"),
-		post("/answer/knowledge", notImplemented(), 501, "Not implemented"),
-		post("/resolve/domain_knowledge", notImplemented(), 501, "Not implemented"),
+		get("/packages/{skill_id}", tagged(fresh(fromURL(bus.ResolvePackage))), schemas.ErrSkillNotFound),
+		post("/records", bulk(bus.PutRecords), 200),
+		get("/records/{kind}", fresh(fromURL(bus.ListRecords))),
+		get("/records/{kind}/{id}", tagged(fresh(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
+		get("/records/{kind}/{id}/history", fresh(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),
+		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
+		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
 
-		post("/api/v1/analyze", events(analysis), 200, "Analyze an estate; responds with a stream of events"),
-		get("/api/v1/analyze/{run}", resume(analysis), "Resume an analysis: its events after Last-Event-ID; 204 if that was the last",
+		get("/watch", watch(bus.Watch)),
+
+		post("/search/playbooks", notImplemented().summarized("Not implemented"), 501),
+		post("/answer/knowledge", notImplemented().summarized("Not implemented"), 501),
+		post("/resolve/domain_knowledge", notImplemented().summarized("Not implemented"), 501),
+
+		post("/api/v1/analyze", events(analysis), 200),
+		get("/api/v1/analyze/{run}", resume(analysis).summarized("Resume an analysis: its events after Last-Event-ID; 204 if that was the last"),
 			schemas.ErrRunNotFound),
-		remove("/api/v1/analyze/{run}", stop(analysis), 204, "Cancel an analysis; succeeds if it has ended"),
+		remove("/api/v1/analyze/{run}", stop(analysis).summarized("Cancel an analysis; succeeds if it has ended")),
 
-		get("/openapi.json", openAPI(), "The OpenAPI 3.1 description of this interface"),
-		get("/docs", manualPage(func(d description) []byte { return d.index }), "Table of contents of the manual and error codes, as HTML"),
-		get("/docs/reference", manualPage(func(d description) []byte { return d.reference }), "The HTTP reference as HTML"),
-		get("/docs/search", searchManual(), "Sections of the manual that contain all words of a query, as HTML"),
-		get("/docs/{page}", readManual(), "A page of the manual as HTML", schemas.ErrUnknownPath),
+		post(mcpPath, modelContext(analysis), 200),
+		get(resourceMetadata, protectedResource(""), schemas.ErrUnknownPath),
+		get(resourceMetadata+mcpPath, protectedResource(mcpPath), schemas.ErrUnknownPath),
+
+		get("/openapi.json", openAPI().summarized("The OpenAPI 3.1 description of this interface")),
+		get("/docs", manualPage(func(d description) []byte { return d.index }).summarized(
+			"Table of contents of the manual and error codes, as HTML")),
+		get("/docs/reference", manualPage(func(d description) []byte { return d.reference }).summarized("The HTTP reference as HTML")),
+		get("/docs/search", searchManual().summarized("Sections of the manual that contain all words of a query, as HTML")),
+		get("/docs/images/{image}", manualImage().summarized("An image of the manual"), schemas.ErrUnknownPath),
+		get("/docs/{page}", readManual().summarized("A page of the manual as HTML"), schemas.ErrUnknownPath),
 	}
 }

@@ -40,7 +40,7 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 			func(t testing.TB, f *front, asked func(string)) {
 				echo(t, f, bus.ReadTag, asked, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}})
 			}, 200, `{"request_id":"r"}`, `{"tags":{"request_id":"r","flow":"f","tags":{}}}`},
-		{"a tag named write is read", "GET", "/tags/write", "",
+		{"a tag with the id write is read", "GET", "/tags/write", "",
 			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.ReadTag, asked, schemas.TagFound{}) },
 			200, `{"request_id":"write"}`, `{"tags":{"request_id":"","flow":"","tags":{}}}`},
 		{"a tag is removed", "DELETE", "/tags/r", "",
@@ -126,7 +126,7 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 			f := open(t)
 			var asked string
 			c.stub(t, f, func(body string) { asked = body })
-			got := f.ask(t, c.method, c.path, strings.NewReader(c.body))
+			got := f.request(t, c.method, c.path, strings.NewReader(c.body))
 			if diff := cmp.Diff([]any{c.status, c.asked, c.answer}, []any{got.status, asked, got.body}); diff != "" {
 				t.Errorf("status, what the worker was asked, answer: -want +got\n%s", diff)
 			}
@@ -149,14 +149,14 @@ func TestRequestIDsInPaths(t *testing.T) {
 		"%F0%9F%A6%8A": "🦊", "%22%5C": `"\`, "%0A%00": "\n\x00", "a:b@c": "a:b@c", "[x]": "[x]", "é": "é",
 		strings.Repeat("%F0%9F%A6%8A", 256): strings.Repeat("🦊", 256),
 	} {
-		got := f.ask(t, "GET", "/tags/"+escaped, nil)
+		got := f.request(t, "GET", "/tags/"+escaped, nil)
 		var found schemas.TagFound
 		if err := json.Unmarshal([]byte(got.body), &found); err != nil || found.Tags.RequestID != want {
 			t.Errorf("/tags/%s: %d, asked for %q, want %q", escaped, got.status, found.Tags.RequestID, want)
 		}
 	}
 	for _, bad := range []string{strings.Repeat("%F0%9F%A6%8A", 257), strings.Repeat("x", 257), "%FF", "a%C3", "r?request_id=s"} {
-		got := f.ask(t, "GET", "/tags/"+bad, nil)
+		got := f.request(t, "GET", "/tags/"+bad, nil)
 		e := got.problem(t)
 		if got.status != 400 || e.Code != "CE-001" || len(e.Fields) != 1 || e.Fields[0].Field != "request_id" {
 			t.Errorf("/tags/%.40s: %d %s, want 400 CE-001 naming request_id", bad, got.status, got.body)
@@ -173,12 +173,12 @@ func TestHTTPErrors(t *testing.T) {
 		status             int
 		code, field        string
 	}{
-		{"a limit that is no number", "GET", "/skills?limit=abc", nil, 400, "CE-001", "limit"},
+		{"a limit that is not a number", "GET", "/skills?limit=abc", nil, 400, "CE-001", "limit"},
 		{"an empty limit", "GET", "/tools?limit=", nil, 400, "CE-001", "limit"},
-		{"a limit beyond integers", "GET", "/tools?limit=99999999999999999999", nil, 400, "CE-001", "limit"},
+		{"a limit that overflows an integer", "GET", "/tools?limit=99999999999999999999", nil, 400, "CE-001", "limit"},
 		{"an unknown parameter", "GET", "/skills?limt=5", nil, 400, "CE-001", "limt"},
-		{"a parameter twice", "GET", "/skills?cursor=a&cursor=a", nil, 400, "CE-001", "cursor"},
-		{"a query that cannot be read", "GET", "/skills?a%zz=1", nil, 400, "CE-001", "query"},
+		{"a repeated parameter", "GET", "/skills?cursor=a&cursor=a", nil, 400, "CE-001", "cursor"},
+		{"a malformed query", "GET", "/skills?a%zz=1", nil, 400, "CE-001", "query"},
 		{"5,000 parameters", "GET", "/skills?" + manyParameters, nil, 400, "CE-001", "query"},
 		{"5,000 parameters of a removal", "DELETE", "/register/skill/a.b?" + manyParameters, nil, 400, "CE-061", "query"},
 		{"5,000 parameters of an analysis", "GET", "/api/v1/analyze/run-1?" + manyParameters, nil, 400, "AN-400", "query"},
@@ -186,7 +186,7 @@ func TestHTTPErrors(t *testing.T) {
 		{"a query of 60 KB", "GET", "/tools?cursor=" + strings.Repeat("a", 60000), nil, 400, "CE-001", "query"},
 		{"a parameter that is not UTF-8", "GET", "/skills?domain=%ff", nil, 400, "CE-001", "domain"},
 		{"an unknown parameter of a removal", "DELETE", "/register/skill/a.b?tenant=t", nil, 400, "CE-061", "tenant"},
-		{"a revision that is no number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001", "Cairn-Min-Revision"},
+		{"a revision that is not a number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001", "Cairn-Min-Revision"},
 		{"a negative revision", "GET", "/tools", []string{"Cairn-Min-Revision: -1"}, 400, "CE-001", "Cairn-Min-Revision"},
 
 		{"a method that the path does not have", "PUT", "/tags/write", nil, 405, "CE-003", ""},
@@ -196,26 +196,26 @@ func TestHTTPErrors(t *testing.T) {
 
 		{"an unknown path", "GET", "/nothing", nil, 404, "CE-004", ""},
 		{"the root", "GET", "/", nil, 404, "CE-004", ""},
-		{"a slash too many at the end", "GET", "/health/", nil, 404, "CE-004", ""},
+		{"a trailing slash", "GET", "/health/", nil, 404, "CE-004", ""},
 		{"a slash after an id", "GET", "/tags/r/", nil, 404, "CE-004", ""},
 		{"no id", "GET", "/tags/", nil, 404, "CE-004", ""},
-		{"a slash too many in between", "POST", "/resolve//skill", nil, 404, "CE-004", ""},
+		{"a double slash", "POST", "/resolve//skill", nil, 404, "CE-004", ""},
 		{"another case", "GET", "/Health", nil, 404, "CE-004", ""},
 		{"OPTIONS of an unknown path", "OPTIONS", "/nothing", nil, 404, "CE-004", ""},
 		{"playbooks", "POST", "/search/playbooks", nil, 501, "CE-005", ""},
 		{"knowledge", "POST", "/answer/knowledge", nil, 501, "CE-005", ""},
 		{"domain knowledge", "POST", "/resolve/domain_knowledge", nil, 501, "CE-005", ""},
 
-		{"a page of another site", "POST", "/register/skill", []string{"Sec-Fetch-Site: cross-site"}, 403, "CE-007", ""},
-		{"a page of another origin", "DELETE", "/tags/r", []string{"Origin: https://example.com"}, 403, "CE-007", ""},
-		{"an analysis by a page of another site", "POST", "/api/v1/analyze", []string{"Sec-Fetch-Site: cross-site"}, 403, "AN-403", ""},
+		{"a cross-site request", "POST", "/register/skill", []string{"Sec-Fetch-Site: cross-site"}, 403, "CE-007", ""},
+		{"a cross-origin request", "DELETE", "/tags/r", []string{"Origin: https://example.com"}, 403, "CE-007", ""},
+		{"a cross-site analysis", "POST", "/api/v1/analyze", []string{"Sec-Fetch-Site: cross-site"}, 403, "AN-403", ""},
 
 		{"no worker", "POST", "/resolve/skill", nil, 503, "CE-011", ""},
 		{"no worker for an analysis", "POST", "/api/v1/analyze", nil, 503, "AN-503", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := f.ask(t, c.method, c.path, nil, append(c.headers, "X-Request-Id: me")...)
+			got := f.request(t, c.method, c.path, nil, append(c.headers, "X-Request-Id: me")...)
 			e := got.problem(t)
 			path, _, _ := strings.Cut(c.path, "?")
 			want := schemas.Error{
@@ -260,7 +260,7 @@ func TestLongestQuery(t *testing.T) {
 	for _, name := range []string{"tenant_id", "domain", "provider", "tool_class"} {
 		query += "&" + name + "=" + strings.Repeat("%F0%9F%A6%8A", 256)
 	}
-	if got := f.ask(t, "GET", "/tools?"+query, nil); got.status != 200 || strings.Count(asked, "🦊") != 4*256 {
+	if got := f.request(t, "GET", "/tools?"+query, nil); got.status != 200 || strings.Count(asked, "🦊") != 4*256 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
@@ -274,7 +274,7 @@ func TestLongPaths(t *testing.T) {
 		{"GET", "/" + strings.Repeat("%41", 20000)}, {"GET", "/" + strings.Repeat("a/", 30000)}, {"PATCH", "/tags/" + strings.Repeat("a", 60000)},
 		{"GET", "/register/" + strings.Repeat("a", 60000) + "/b"}, {"OPTIONS", "/tags/" + strings.Repeat("%20", 1400)},
 	} {
-		got := f.ask(t, c.method, c.path, nil)
+		got := f.request(t, c.method, c.path, nil)
 		e := got.problem(t)
 		if got.status != 404 || e.Code != "CE-004" || e.Instance != "" || !strings.Contains(e.Detail, "4096 bytes") || len(got.body) > 1<<10 {
 			t.Errorf("%s of a path of %d bytes: %d, %d bytes: %.200s", c.method, len(c.path), got.status, len(got.body), got.body)
@@ -283,7 +283,7 @@ func TestLongPaths(t *testing.T) {
 	var asked string
 	echo(t, f, bus.ReadTag, func(request string) { asked = request }, schemas.TagFound{})
 	path := "/tags/" + strings.Repeat("%F0%9F%A6%8A", 256)
-	if got := f.ask(t, "GET", path, nil); got.status != 200 || !strings.Contains(asked, strings.Repeat("🦊", 256)) {
+	if got := f.request(t, "GET", path, nil); got.status != 200 || !strings.Contains(asked, strings.Repeat("🦊", 256)) {
 		t.Errorf("the longest id: %d %s", got.status, got.body)
 	}
 }
@@ -300,14 +300,14 @@ func TestMethods(t *testing.T) {
 		"/api/v1/analyze":      "POST, OPTIONS",
 		"/resolve/skill?x=y#z": "POST, OPTIONS",
 	} {
-		if got := f.ask(t, "OPTIONS", path, nil); got.status != 204 || got.header.Get("Allow") != want || got.body != "" {
+		if got := f.request(t, "OPTIONS", path, nil); got.status != 204 || got.header.Get("Allow") != want || got.body != "" {
 			t.Errorf("OPTIONS %s: %d, Allow %q, want %q", path, got.status, got.header.Get("Allow"), want)
 		}
-		if got := f.ask(t, "PATCH", path, nil); got.status != 405 || got.header.Get("Allow") != want {
+		if got := f.request(t, "PATCH", path, nil); got.status != 405 || got.header.Get("Allow") != want {
 			t.Errorf("PATCH %s: %d, Allow %q, want %q", path, got.status, got.header.Get("Allow"), want)
 		}
 	}
-	if got := f.ask(t, "HEAD", "/health", nil); got.status != 200 || got.body != "" || got.header.Get("Content-Length") == "0" {
+	if got := f.request(t, "HEAD", "/health", nil); got.status != 200 || got.body != "" || got.header.Get("Content-Length") == "0" {
 		t.Errorf("HEAD /health: %+v", got)
 	}
 }
@@ -321,7 +321,7 @@ func TestWorkerErrors(t *testing.T) {
 	}
 	must(t, bus.WriteTag.Serve(f.service, func(_ context.Context, w schemas.TagWrite) (res schemas.TagWritten, err error) {
 		if w.RequestID == "panic" {
-			panic("a worker's mistake")
+			panic("a defect of a worker")
 		}
 		return schemas.TagWritten{RequestID: w.RequestID}, failures[w.RequestID]
 	}))
@@ -335,19 +335,19 @@ func TestWorkerErrors(t *testing.T) {
 		{"not found", `{"request_id":"gone"}`, 404, "CE-022", ""},
 		{"too many requests", `{"request_id":"full"}`, 429, "CE-008", "1"},
 		{"too late", `{"request_id":"late"}`, 504, "CE-012", ""},
-		{"an error of no row", `{"request_id":"odd"}`, 500, "CE-010", ""},
+		{"an undeclared error", `{"request_id":"odd"}`, 500, "CE-010", ""},
 		{"a worker that panics", `{"request_id":"panic"}`, 500, "CE-010", ""},
 		{"no JSON", `{"request_id":`, 400, "CE-001", ""},
 		{"an empty body", ``, 400, "CE-001", ""},
 		{"a wrong type", `{"request_id":5}`, 400, "CE-001", ""},
 		{"success after the errors", `{"request_id":"fine"}`, 201, "", ""},
 	} {
-		got := f.ask(t, "POST", "/tags/write", strings.NewReader(c.body))
+		got := f.request(t, "POST", "/tags/write", strings.NewReader(c.body))
 		if e := got.problem(t); got.status != c.status || e.Code != c.code || got.header.Get("Retry-After") != c.again {
 			t.Errorf("%s: %d %s, want %d %s", c.name, got.status, got.body, c.status, c.code)
 		}
-		if strings.Contains(got.body, http.ErrNoLocation.Error()) || strings.Contains(got.body, "mistake") {
-			t.Errorf("%s: the inner error is shown: %s", c.name, got.body)
+		if strings.Contains(got.body, http.ErrNoLocation.Error()) || strings.Contains(got.body, "defect") {
+			t.Errorf("%s: the internal error is returned: %s", c.name, got.body)
 		}
 	}
 }
@@ -361,7 +361,7 @@ func TestRequestIDs(t *testing.T) {
 		return schemas.TagFound{}, nil
 	}))
 	for _, sane := range []string{"x", "a-b_c:1/2", strings.Repeat("x", 128)} {
-		got := f.ask(t, "GET", "/tags/r", nil, "X-Request-Id: "+sane).header.Get("X-Request-Id")
+		got := f.request(t, "GET", "/tags/r", nil, "X-Request-Id: "+sane).header.Get("X-Request-Id")
 		if diff := cmp.Diff([]string{sane, sane}, []string{got, seen}); diff != "" {
 			t.Errorf("returned and on the bus: -want +got\n%s", diff)
 		}
@@ -369,9 +369,9 @@ func TestRequestIDs(t *testing.T) {
 	known := map[string]bool{}
 	for _, headers := range [][]string{nil, {"X-Request-Id: "}, {"X-Request-Id: a b"}, {"X-Request-Id: é"},
 		{"X-Request-Id: " + strings.Repeat("x", 129)}, {"X-Request-Id: a", "X-Request-Id: b"}} {
-		got := f.ask(t, "GET", "/tags/r", nil, headers...).header.Get("X-Request-Id")
+		got := f.request(t, "GET", "/tags/r", nil, headers...).header.Get("X-Request-Id")
 		if got != seen || len(got) < 16 || known[got] {
-			t.Errorf("%v: made %q, on the bus %q", headers, got, seen)
+			t.Errorf("%v: generated %q, on the bus %q", headers, got, seen)
 		}
 		known[got] = true
 	}
@@ -395,10 +395,10 @@ func TestRevisions(t *testing.T) {
 			return schemas.ToolList{}, nil
 		}))
 	register := func() string {
-		return f.ask(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)).header.Get("Cairn-Revision")
+		return f.request(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)).header.Get("Cairn-Revision")
 	}
 	resolve := func(headers ...string) {
-		f.ask(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), headers...)
+		f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), headers...)
 	}
 	resolve()
 	if got := register(); got != "7" {
@@ -407,7 +407,7 @@ func TestRevisions(t *testing.T) {
 	resolve()
 	revision = 5
 	register()
-	f.ask(t, "GET", "/tools", nil)
+	f.request(t, "GET", "/tools", nil)
 	resolve("Cairn-Min-Revision: 3")
 	resolve("Cairn-Min-Revision: 900")
 	resolve()
@@ -423,14 +423,14 @@ func TestLargeReplies(t *testing.T) {
 	must(t, bus.ResolveTemplate.Serve(f.service, func(context.Context, schemas.SkillRef) (schemas.TemplateAnswer, error) {
 		return schemas.TemplateAnswer{Template: []byte(`{"x":"` + big + `"}`)}, nil
 	}))
-	got := f.ask(t, "POST", "/resolve/template", strings.NewReader(`{"skill_id":"a.b"}`))
+	got := f.request(t, "POST", "/resolve/template", strings.NewReader(`{"skill_id":"a.b"}`))
 	if want := `{"template":{"x":"` + big + `"}}`; got.body != want {
 		t.Errorf("an answer of %d bytes came as %d", len(want), len(got.body))
 	}
 }
 
 // TestReplacedCatalog checks that the edge forgets the revision it has seen when the
-// catalog is replaced, without an error 400 for the caller.
+// catalog is replaced, and does not return 400 to the caller.
 func TestReplacedCatalog(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -440,17 +440,61 @@ func TestReplacedCatalog(t *testing.T) {
 		}),
 		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
 			if bus.MinRevision(ctx) > 3 {
-				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "want at most 3"})
+				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
 			}
 			return a, nil
 		}))
-	f.ask(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`))
+	f.request(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`))
 	for i, c := range []struct {
 		headers []string
 		status  int
 	}{{nil, 503}, {nil, 200}, {[]string{"Cairn-Min-Revision: 900"}, 400}, {[]string{"Cairn-Min-Revision: 3"}, 200}} {
-		if got := f.ask(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), c.headers...); got.status != c.status {
+		if got := f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), c.headers...); got.status != c.status {
 			t.Errorf("request %d: %d %s, want %d", i, got.status, got.body, c.status)
 		}
+	}
+}
+
+// TestTokenOfAnotherCatalog checks that tokens of a replaced catalog are ignored: the
+// caller's token is reported in a header, the edge's own token is not.
+func TestTokenOfAnotherCatalog(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	const current = "new"
+	written := schemas.Registered{Catalog: "old", Revision: 70}
+	must(t,
+		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
+			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: written}, nil
+		}),
+		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
+			if least := bus.MinRevisionOf(ctx, current); least > 3 {
+				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
+			}
+			return a, nil
+		}))
+	register := func() { f.request(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)) }
+	register()
+	for _, c := range []struct {
+		token   string
+		status  int
+		ignored string
+	}{
+		{"", 200, ""}, {"old-71", 200, "old-71"}, {"old-70", 200, "old-70"}, {"new-3", 200, ""}, {"new-4", 400, ""},
+		{"3", 200, ""}, {"4", 400, ""},
+		{"new-", 400, ""}, {"old-1,new-1", 400, ""},
+	} {
+		var headers []string
+		if c.token != "" {
+			headers = append(headers, "Cairn-Min-Revision: "+c.token)
+		}
+		got := f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), headers...)
+		if ignored := got.header.Get("Cairn-Ignored-Revision"); got.status != c.status || ignored != c.ignored {
+			t.Errorf("token %q: %d %s, ignored %q; want %d, %q", c.token, got.status, got.body, ignored, c.status, c.ignored)
+		}
+	}
+	written = schemas.Registered{Catalog: current, Revision: 2}
+	register()
+	if got := f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`)); got.status != 200 {
+		t.Errorf("after a write to the new catalog: %d %s", got.status, got.body)
 	}
 }

@@ -13,6 +13,9 @@ var requestExamples = map[string]string{
 	"/register/guardrail":       `{"guardrail_data": {"guardrail_id": "read_only", "domain": "network", "description": "Never change a device"}}`,
 	"/register/template":        `{"template_data": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
 
+	"/records":             `{"kind": "skill", "record": {"skill_id": "network.find_vlans", "tool_ids": ["netbox.vlans.list"]}}`,
+	"/records/{kind}/{id}": `{"display_name": "Find VLANs", "version": "1.2.0", "labels": {"team": "network"}, "status": "draft"}`,
+
 	"/resolve/skill":            `{"query": "which vlans are in Oslo", "tenant_id": "acme", "top_k": 3}`,
 	"/resolve/agent":            `{"query": "network operations"}`,
 	"/resolve/context":          `{"skill_id": "network.find_vlans", "context_types": ["inventory"]}`,
@@ -21,6 +24,8 @@ var requestExamples = map[string]string{
 	"/resolve/tool_class":       `{"tool_class": "inventory", "provider": "netbox"}`,
 	"/resolve/template":         `{"skill_id": "network.find_vlans"}`,
 	"/resolve/guardrail":        `{"skill_id": "network.find_vlans", "tenant_id": "acme", "explain": true}`,
+
+	"/mcp": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "which vlans are in Oslo"}}}`,
 
 	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,
 }
@@ -41,5 +46,16 @@ data: {"text":"Oslo has 1 device."}
 id: 4
 event: done
 data: {}
+
+`
+
+// watchExample is the event stream of a watch.
+const watchExample = `id: ID-41
+event: watching
+data: {"revision":"ID-41"}
+
+id: ID-42
+event: replaced
+data: {"revision":"ID-42","kind":"skill","id":"network.find_vlans","tenant_id":"acme","stored_at":"2026-11-23T12:00:00Z","version":"1.2.0"}
 
 `

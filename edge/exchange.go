@@ -3,9 +3,9 @@ package edge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,7 +28,7 @@ type exchange struct {
 	edge   *edge
 	w      http.ResponseWriter
 	r      *http.Request
-	ctx    context.Context
+	ctx    context.Context   // values for the bus; ends when the edge stops, not when the client disconnects (r.Context)
 	route  *route            // nil: no route matches
 	vars   map[string]string // path variables, still escaped
 	id     string
@@ -36,21 +36,26 @@ type exchange struct {
 	span   telemetry.Span
 	status int // 0 until the response begins
 	err    error
+	// minRevision is the Cairn-Min-Revision of the request; nil: none.
+	minRevision *schemas.ConsistencyToken
 	requestBody
 }
 
-// minRevision returns the revision that the request demands, 0 for any.
-func (x *exchange) minRevision() (uint64, error) {
+// readMinRevision reads the consistency token required by the request, if any.
+func (x *exchange) readMinRevision() error {
 	given := x.r.Header[bus.HeaderMinRevision]
 	if len(given) == 0 {
-		return 0, nil
+		return nil
 	}
-	n, err := strconv.ParseUint(given[0], 10, 64)
-	if err != nil || len(given) > 1 {
-		return 0, x.route.invalid.With(schemas.FieldError{
-			Field: bus.HeaderMinRevision, Message: fmt.Sprintf("want one revision, an unsigned integer, got %q", given)})
+	t, err := schemas.ParseConsistencyToken(given[0])
+	if err == nil && len(given) > 1 {
+		err = errors.New("expected one consistency token, got several")
 	}
-	return n, nil
+	if err != nil {
+		return x.route.invalid.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: err.Error()})
+	}
+	x.minRevision = &t
+	return nil
 }
 
 var (
@@ -61,8 +66,15 @@ var (
 
 // reply responds with the reply of a worker.
 func (x *exchange) reply(r bus.Reply) {
-	if r.Revision > 0 {
-		x.w.Header()[bus.HeaderRevision] = []string{strconv.FormatUint(r.Revision, 10)}
+	if r.Token.Revision > 0 {
+		x.w.Header()[bus.HeaderRevision] = []string{r.Token.String()}
+	}
+	if x.minRevision != nil && slices.Contains(r.Ignored, *x.minRevision) {
+		x.w.Header()[bus.HeaderIgnoredRevision] = []string{x.minRevision.String()}
+	}
+	if x.tag(r) {
+		x.write(http.StatusNotModified, nil, nil)
+		return
 	}
 	if x.route.status == http.StatusNoContent {
 		x.write(http.StatusNoContent, nil, nil)
@@ -79,10 +91,16 @@ func (x *exchange) write(status int, media []string, body []byte) {
 		h["Content-Type"] = media
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	x.limitWrite()
 	x.status = status
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body) // fails when the client has disconnected
+}
+
+// limitWrite sets the write deadline of a response. The server has no write timeout, because
+// streams stay open longer.
+func (x *exchange) limitWrite() {
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout)) // fails where deadlines are not supported
 }
 
 // fail responds with err unless the response has begun.
@@ -134,7 +152,7 @@ func (x *exchange) visible(err error) *schemas.Error {
 
 // boundedPath returns the escaped path of the request, or false if it exceeds maxPath.
 func boundedPath(r *http.Request) (string, bool) {
-	if len(r.URL.Path) > maxPath { // is not longer than its escaped form, which costs more
+	if len(r.URL.Path) > maxPath { // never longer than the escaped form, which costs more to compute
 		return "", false
 	}
 	path := r.URL.EscapedPath()
@@ -144,12 +162,12 @@ func boundedPath(r *http.Request) (string, bool) {
 	return path, true
 }
 
-// log writes one line for the exchange: faults of Cairn that no worker has logged
+// log writes one line for the exchange: server errors that no worker has logged
 // as warnings and errors, everything else at debug level.
 func (x *exchange) log(began time.Time) {
 	level := slog.LevelDebug
 	switch {
-	case bus.Logged(x.err):
+	case x.err == nil, bus.Logged(x.err):
 	case x.err == error(errOverload): //nolint:errorlint // counted by a metric; other errors of its code are logged
 	case x.status == http.StatusInternalServerError:
 		level = slog.LevelError

@@ -27,7 +27,7 @@ func FuzzEvents(f *testing.F) {
 		f.Add(seed[0], seed[1], []byte(seed[2]), []byte(seed[3]), seed[4])
 	}
 	at := open(f)
-	if err := bus.Analyze.Setup(f.Context(), at.conn, bucket.Copies{}); err != nil {
+	if err := bus.Analyze.Setup(f.Context(), at.conn, bucket.Replication{}); err != nil {
 		f.Fatal(err)
 	}
 	nc := at.conn.JetStream().Conn()
@@ -48,14 +48,14 @@ func FuzzEvents(f *testing.F) {
 		refused := nats.Header{micro.ErrorCodeHeader: {"400"}, micro.ErrorHeader: {kind}}
 		event := &nats.Msg{Header: nats.Header{bus.HeaderEvent: {kind}, bus.HeaderSequence: {sequence}}, Data: data}
 		worker <- []*nats.Msg{{Data: frames}, event, {Data: frames}, {Header: refused, Data: data}}
-		at.events(t, at.ask(t, "POST", "/api/v1/analyze", strings.NewReader(question)), 3)
+		at.events(t, at.request(t, "POST", "/api/v1/analyze", strings.NewReader(question)), 3)
 		runs++
 		run := fmt.Sprintf("run-%d", runs)
 		for _, kept := range [][]byte{frames, []byte("id: 1000\nevent: done\ndata: {}\n\n")} {
-			must(t, nc.Publish("cairn.analyze."+run+".kept", kept))
+			must(t, nc.Publish("cairn.analyze."+run+".replay", kept))
 		}
 		must(t, nc.Flush())
-		at.events(t, at.ask(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last), 1+strings.Count(string(frames), "\n\n"))
+		at.events(t, at.request(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last), 1+strings.Count(string(frames), "\n\n"))
 	})
 }
 
@@ -69,7 +69,7 @@ func (f *front) events(t *testing.T, got answer, most int) {
 	t.Helper()
 	if got.status != 200 {
 		if got.status != 204 && got.problem(t).Status != got.status {
-			t.Errorf("%d, and in the body %s", got.status, got.body)
+			t.Errorf("status %d, but %s in the body", got.status, got.body)
 		}
 		return
 	}
@@ -79,7 +79,7 @@ func (f *front) events(t *testing.T, got answer, most int) {
 	}
 	for i, event := range events[:len(events)-1] {
 		if !anEvent.MatchString(strings.TrimSuffix(event, "\n\n")) {
-			t.Errorf("this is no event, or several: %q", event)
+			t.Errorf("want exactly one event: %q", event)
 		}
 		if strings.Contains("\n"+event, "\nevent: done\n") != (i == len(events)-2) {
 			t.Errorf("the end is not the last, or there is none:\n%q", got.body)

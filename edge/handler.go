@@ -42,8 +42,8 @@ type edge struct {
 	streams       *admission.Pool
 	refusals      *rate.Limiter // of refusals without a delay
 	hosts         hosts
-	bodies        *admission.Pool // bytes of request bodies
-	revision      atomic.Uint64   // the highest catalog revision in a reply
+	bodies        *admission.Pool                          // bytes of request bodies
+	seen          atomic.Pointer[schemas.ConsistencyToken] // the latest one in a reply; nil: none
 	stopping      context.Context
 	serving       context.Context // ends when the drain begins
 	keepAlive     time.Duration   // of streams
@@ -79,9 +79,9 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		stream.Timeout = c.AnalyzeTimeout
 	}
 	rows := routes(stream)
-	if c.NoMetrics {
-		rows = slices.DeleteFunc(rows, func(r route) bool { return r.path == metricsPath })
-	}
+	rows = slices.DeleteFunc(rows, func(r route) bool {
+		return c.NoMetrics && r.path == metricsPath || c.NoConsole && (r.path == consolePath || strings.HasPrefix(r.path, consoleFiles))
+	})
 	e.describe = sync.OnceValues(func() (description, error) { return describe(rows) })
 	for _, r := range rows {
 		methods := []string{r.method}
@@ -102,15 +102,16 @@ func (e *edge) draining() bool { return e.serving.Err() != nil }
 // stopped reports whether requests in flight are being cancelled.
 func (e *edge) stopped() bool { return e.stopping.Err() != nil }
 
-// sawRevision raises the highest revision seen to n.
-func (e *edge) sawRevision(n uint64) {
-	for {
-		highest := e.revision.Load()
-		if n <= highest {
+// storeToken stores the consistency token of a reply, if it has one. The edge keeps the highest
+// revision of the latest catalog.
+func (e *edge) storeToken(t schemas.ConsistencyToken) {
+	for t.Revision > 0 {
+		last := e.seen.Load()
+		if last != nil && last.Catalog == t.Catalog && t.Revision <= last.Revision {
 			return
 		}
-		if e.revision.CompareAndSwap(highest, n) {
-			telemetry.CatalogRevision("edge", n)
+		if e.seen.CompareAndSwap(last, &t) {
+			telemetry.CatalogRevision("edge", t.Revision)
 			return
 		}
 	}
@@ -121,7 +122,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	x := &exchange{edge: e, w: w, r: r}
 	x.name()
-	x.ctx = bus.WithRequestID(r.Context(), x.id)
+	x.ctx = bus.WithRequestID(e.stopping, x.id)
 	defer x.linger()
 	defer x.releaseBody()
 	defer x.count(began)
@@ -159,7 +160,7 @@ func (x *exchange) dispatch() error {
 	}
 	path, ok := boundedPath(x.r)
 	if !ok {
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("want a path of at most %d bytes; GET /openapi.json lists all", maxPath))
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; GET /openapi.json lists all", maxPath))
 	}
 	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
 	var match mux.RouteMatch
@@ -172,7 +173,7 @@ func (x *exchange) dispatch() error {
 		return x.admitted()
 	}
 	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("no route has the path %q; GET /openapi.json lists all", path))
+		return unknownPath(path)
 	}
 	allowed := strings.Join(x.edge.allowed(request), ", ")
 	x.w.Header()["Allow"] = []string{allowed}
@@ -180,10 +181,10 @@ func (x *exchange) dispatch() error {
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
-	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; want %s", x.r.Method, path, allowed))
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
 }
 
-// allowed returns the methods of the path of r, which has other methods than that of r.
+// allowed returns the methods that the path of r supports, for an r with another method.
 func (e *edge) allowed(r *http.Request) []string {
 	var methods []string
 	for route := range e.table {
@@ -208,6 +209,6 @@ func (x *exchange) name() {
 	h[bus.HeaderRequestID] = given
 	h["X-Content-Type-Options"] = noSniff
 	if x.edge.draining() {
-		h["Connection"] = closing // makes the client connect to another edge
+		h["Connection"] = closing // the client then connects to another edge
 	}
 }

@@ -19,24 +19,24 @@ func TestPanics(t *testing.T) {
 		status int // 0: the connection is closed
 		logged string
 	}{
-		{"before the answer", func(*exchange) error { panic("oh") }, 500, "oh"},
-		{"within the answer", func(x *exchange) error {
+		{"before the response", func(*exchange) error { panic("oh no") }, 500, "oh no"},
+		{"within the response", func(x *exchange) error {
 			x.w.Header().Set("Content-Length", "10")
 			x.write(200, nil, []byte("half"))
-			panic("oh")
-		}, 0, "oh"},
-		{"to cut the connection", func(*exchange) error { panic(http.ErrAbortHandler) }, 0, ""},
+			panic("oh no")
+		}, 0, "oh no"},
+		{"http.ErrAbortHandler", func(*exchange) error { panic(http.ErrAbortHandler) }, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var lines bytes.Buffer
 			e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
-			r := get("/panic", action{answer: c.answer}, "")
+			r := get("/panic", action{answer: c.answer})
 			e.table[e.mux.Path(r.path).Methods(r.method)] = &r
 			server := httptest.NewServer(e)
 			status, body := asked(t, server, "/panic")
 			server.Close() // waits for the handler
-			if status != c.status || status == 500 && !strings.Contains(body, "CE-010") || strings.Contains(body, "oh") {
+			if status != c.status || status == 500 && !strings.Contains(body, "CE-010") || strings.Contains(body, "oh no") {
 				t.Errorf("%d %q, want %d", status, body, c.status)
 			}
 			if got := lines.String(); strings.Contains(got, "request_id=") != (c.logged != "") || !strings.Contains(got, c.logged) {

@@ -21,7 +21,10 @@ import (
 	"cairn/schemas"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	bus.Analyze.Grace = time.Minute // a busy machine takes long to restart a NATS server
+	goleak.VerifyTestMain(m)
+}
 
 // front is a running edge with a stub service.
 type front struct {
@@ -35,7 +38,7 @@ type front struct {
 	served  error         // error of Serve, once stopped is closed
 }
 
-// open starts an edge on a server of its own.
+// open starts an edge on a separate server.
 func open(t testing.TB, change ...func(*edge.Config)) *front {
 	t.Helper()
 	server, conn := bustest.Start(t)
@@ -113,7 +116,7 @@ type answer struct {
 }
 
 // ask sends a request; headers are given as "Name: value".
-func (f *front) ask(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+func (f *front) request(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, f.url+path, body)
 	if err != nil {
@@ -128,11 +131,11 @@ func (f *front) ask(t testing.TB, method, path string, body io.Reader, headers .
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	said, err := io.ReadAll(res.Body)
+	content, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatalf("%s %s: read the answer: %v", method, path, err)
 	}
-	return answer{res.StatusCode, res.Header, string(said)}
+	return answer{res.StatusCode, res.Header, string(content)}
 }
 
 // problem returns the error body of the response.
@@ -151,21 +154,6 @@ func must(t testing.TB, errs ...error) {
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// soon polls is until it returns true and fails the test after limit.
-func soon(t testing.TB, what string, limit time.Duration, is func() bool) {
-	t.Helper()
-	deadline := time.After(limit)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-deadline:
-			t.Fatalf("not within %s: %s", limit, what)
-		case <-tick.C:
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -34,7 +35,7 @@ func health() action {
 	return action{
 		open: true, reply: reflect.TypeFor[schemas.Health](), invalid: schemas.ErrMalformed,
 		answer: func(x *exchange) error {
-			r := x.edge.report(x.ctx)
+			r := x.edge.report(x.r.Context())
 			if r.err != nil {
 				return r.err
 			}
@@ -55,8 +56,12 @@ func health() action {
 // without a check.
 func (e *edge) report(ctx context.Context) report {
 	if !e.conn.Connected() {
-		return newReport(schemas.Health{Service: "cairn", Status: schemas.StatusDown, Version: bus.Version,
-			Degraded: []string{"not connected to NATS"}})
+		return newReport(schemas.Health{
+			Service:  "cairn",
+			Status:   schemas.StatusDown,
+			Version:  bus.Version,
+			Degraded: []string{"not connected to NATS"},
+		})
 	}
 	return e.checked.Result(ctx)
 }
@@ -92,6 +97,7 @@ func (e *edge) health(ctx context.Context) schemas.Health {
 		h.Status, h.Degraded = schemas.StatusDegraded, []string{problem}
 	}
 	summarize(&h)
+	compareCatalogs(&h)
 	if !slices.Contains(timedOut, false) { // not even a no-responders error arrived
 		h.Status, h.Degraded = schemas.StatusDown, []string{"NATS does not respond"}
 	}
@@ -111,6 +117,19 @@ func summarize(h *schemas.Health) {
 		if len(s.Degraded) == 0 {
 			h.Degraded = append(h.Degraded, s.Service+": "+s.Status)
 		}
+	}
+}
+
+// compareCatalogs reports services that use different catalogs, such as while workers
+// restart after a restore.
+func compareCatalogs(h *schemas.Health) {
+	first := ""
+	for _, s := range h.Services {
+		if first != "" && s.Catalog != "" && s.Catalog != first {
+			h.Status = schemas.StatusDegraded
+			h.Degraded = append(h.Degraded, s.Service+": reads catalog "+s.Catalog+" instead of "+first)
+		}
+		first = cmp.Or(first, s.Catalog)
 	}
 }
 

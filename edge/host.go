@@ -12,7 +12,7 @@ import (
 
 // hosts are the configured host names of the edge in lower case. For a browser, a
 // page whose DNS name resolves to this address (DNS rebinding) has the same origin;
-// only the Host header tells the two apart.
+// only the Host header distinguishes them.
 type hosts map[string]bool
 
 func newHosts(names []string) hosts {
@@ -31,6 +31,9 @@ func (h hosts) check(r *http.Request) *schemas.Error {
 	if r.Host == "" && !r.ProtoAtLeast(1, 1) {
 		return nil
 	}
+	if address, err := netip.ParseAddrPort(r.Host); h[r.Host] || err == nil && address.Addr().Zone() == "" {
+		return nil // without the cost of parsing a URL
+	}
 	name := canonicalHost(hostname(r.Host))
 	if h[name] {
 		return nil
@@ -39,7 +42,7 @@ func (h hosts) check(r *http.Request) *schemas.Error {
 		return nil
 	}
 	return schemas.ErrMisdirected.Because(fmt.Sprintf(
-		"the Host %q is not a name of this server: want localhost, an IP address, or a name given with --http-host (CAIRN_HTTP_HOST)", r.Host))
+		"the Host %q is not allowed: expected localhost, an IP address, or a name given with --http-host (CAIRN_HTTP_HOST)", r.Host))
 }
 
 // hostname returns a Host header without its port and brackets; empty for one that

@@ -38,15 +38,15 @@ func TestHost(t *testing.T) {
 					t.Errorf("%s, Host %s, %s: %d, want 421: %v", name, host, path, res.StatusCode, want)
 				}
 				if want && (!strings.Contains(string(body), `"CE-009"`) || !strings.Contains(string(body), "--http-host")) {
-					t.Errorf("%s, Host %s: %s, want CE-009 that names the flag", name, host, body)
+					t.Errorf("%s, Host %s: %s, want CE-009 with the name of the flag", name, host, body)
 				}
 			}
 		}
 	}
 }
 
-// TestMalformedHost sends headers that net/http's client does not. HTTP/1.0 may have
-// no Host; load balancers probe so.
+// TestMalformedHost sends headers that net/http's client does not. HTTP/1.0 permits
+// requests without a Host, such as those of load balancers.
 func TestMalformedHost(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Hosts = []string{"", "."} })

@@ -49,8 +49,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// track releases a closed connection. It is a hook of the server because net/http must
-// see the *net.TCPConn, of which it closes one direction first.
+// track releases a closed connection. It is a hook of the server and not a wrapper of the
+// connection, because net/http needs the *net.TCPConn to close one direction first.
 func (l *limitedListener) track(c net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
 		l.open.Release(clientAddress(c.RemoteAddr().String()), 1)

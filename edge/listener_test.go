@@ -13,10 +13,11 @@ import (
 
 	"cairn/bus/bustest"
 	"cairn/edge"
+	"cairn/test/wait"
 )
 
-// TestIdleConnections has one client address hold all the connections it can get. Each
-// of them sends a request and is idle then.
+// TestIdleConnections opens as many idle connections from one client address as the edge
+// accepts, each after one request.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
@@ -27,7 +28,7 @@ func TestIdleConnections(t *testing.T) {
 	if len(held) != 16 {
 		t.Errorf("one address holds %d of 20 connections, want 80 %%", len(held))
 	}
-	if a := f.at(t, "127.0.0.3").ask(t, "GET", "/health/live", nil); a.status != http.StatusOK {
+	if a := f.at(t, "127.0.0.3").request(t, "GET", "/health/live", nil); a.status != http.StatusOK {
 		t.Errorf("another address: %d %s", a.status, a.body)
 	}
 	lines := log.String()
@@ -37,7 +38,7 @@ func TestIdleConnections(t *testing.T) {
 	for _, conn := range held {
 		_ = conn.Close()
 	}
-	soon(t, "closed connections are released", 10*time.Second, func() bool { return len(f.hold(t, "127.0.0.2", 1)) == 1 })
+	wait.Until(t, "closed connections are released", func() bool { return len(f.hold(t, "127.0.0.2", 1)) == 1 })
 }
 
 // TestConnectionsAreReleasedOnce counts the connections that one address gets after
@@ -54,12 +55,12 @@ func TestConnectionsAreReleasedOnce(t *testing.T) {
 			f := open(t, change, func(c *edge.Config) { c.Connections = 20 })
 			f.secure = name == "HTTPS"
 			for range 30 {
-				soon(t, "a connection is served", 10*time.Second, func() bool { return answers(f.dial(t), "Connection: close\r\n") })
+				wait.Until(t, "a connection is served", func() bool { return answers(f.dial(t), "Connection: close\r\n") })
 				if f.secure { // the one above failed in the handshake
-					soon(t, "HTTP/2 is served", 10*time.Second, func() bool { return f.http2(t) })
+					wait.Until(t, "HTTP/2 is served", func() bool { return f.http2(t) })
 				}
 			}
-			soon(t, "all are released, and once", 10*time.Second, func() bool {
+			wait.Until(t, "each connection is released exactly once", func() bool {
 				held := f.hold(t, "127.0.0.1", 40)
 				for _, conn := range held {
 					_ = conn.Close()
@@ -70,7 +71,7 @@ func TestConnectionsAreReleasedOnce(t *testing.T) {
 	}
 }
 
-var insecureTLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certificate is not what is tested
+var insecureTLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certificate of the test server is self-signed
 
 // http2 reports whether a request over a new HTTP/2 connection is answered.
 func (f *front) http2(t *testing.T) bool {

@@ -13,7 +13,7 @@ import (
 var mediaHTML = []string{"text/html; charset=utf-8"}
 
 var indexTemplate = template.Must(template.New("index").Parse(`<h1>Cairn manual</h1>
-<p>Cairn keeps the knowledge that AI agents need at run time and answers questions about infrastructure estates.</p>
+<p>Cairn stores the records that AI agents need at run time and answers questions about infrastructure estates.</p>
 <ul>{{range .Contents}}<li><a href="/docs/{{.Name}}">{{.Title}}</a></li>
 {{end}}</ul>
 <h2 id="errors">Error codes</h2>
@@ -52,9 +52,28 @@ func readManual() action {
 		}
 		page, ok := d.manual.Page(x.vars["page"])
 		if !ok {
-			return schemas.ErrUnknownPath.Because("the manual has no such page; want one of the table of contents at /docs")
+			return schemas.ErrUnknownPath.Because("unknown page; /docs lists all")
 		}
 		return x.writeHTML(page)
+	}
+	return a
+}
+
+// manualImage returns an action that serves an image of the manual.
+func manualImage() action {
+	a := manualPage(nil)
+	a.inURL, a.request, a.media = true, reflect.TypeFor[schemas.ManualImage](), "image/png"
+	a.answer = func(x *exchange) error {
+		d, err := x.edge.describe()
+		if err != nil {
+			return err
+		}
+		image, ok := d.manual.Image(x.vars["image"])
+		if !ok {
+			return schemas.ErrUnknownPath.Because("the manual has no such image")
+		}
+		x.write(http.StatusOK, []string{a.media}, image)
+		return nil
 	}
 	return a
 }

@@ -26,7 +26,7 @@ func TestNATSManual(t *testing.T) {
 	before, rest, ok := strings.Cut(string(file), begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !ok || !ended {
-		t.Fatalf("%s has no place for the subjects", path)
+		t.Fatalf("%s has no markers for the table of subjects", path)
 	}
 	want := subjectTable()
 	if *update {

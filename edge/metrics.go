@@ -25,6 +25,7 @@ const metricsPath = "/metrics"
 // the route needs the operate permission.
 func metrics() action {
 	return action{needs: schemas.PermissionOperate, media: "text/plain", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+		x.limitWrite()
 		x.status = http.StatusOK
 		metricsHandler.ServeHTTP(x.w, x.r)
 		return nil

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/edge"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func TestMetrics(t *testing.T) {
@@ -21,9 +21,9 @@ func TestMetrics(t *testing.T) {
 	must(t, bus.ReadTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
 		return schemas.TagFound{}, schemas.ErrTagNotFound
 	}))
-	f.ask(t, "GET", "/tags/a-name-of-a-customer", nil)
-	f.ask(t, "GET", "/no/such/path-of-a-customer", nil)
-	f.ask(t, "BREW", "/health", nil)
+	f.request(t, "GET", "/tags/a-name-of-a-customer", nil)
+	f.request(t, "GET", "/no/such/path-of-a-customer", nil)
+	f.request(t, "BREW", "/health", nil)
 	for _, want := range []string{
 		`cairn_http_request_duration_seconds_count{method="GET",route="/tags/{request_id}",status="404"} `,
 		`cairn_http_request_duration_seconds_count{method="other",route="none",status="404"} `,
@@ -31,20 +31,20 @@ func TestMetrics(t *testing.T) {
 		`cairn_nats_request_duration_seconds_count{status="404",subject="cairn.tags.read"} `,
 		`cairn_service_slots{service="stub"} `, "cairn_nats_connections ", "go_goroutines ", "process_cpu_seconds_total ",
 	} {
-		soon(t, want, time.Second, func() bool { return strings.Contains(f.ask(t, "GET", "/metrics", nil).body, "\n"+want) })
+		wait.Until(t, want, func() bool { return strings.Contains(f.request(t, "GET", "/metrics", nil).body, "\n"+want) })
 	}
-	if a := f.ask(t, "GET", "/metrics", nil); strings.Contains(a.body, "customer") || strings.Contains(a.body, "BREW") {
-		t.Error("a value of the client is a label")
+	if a := f.request(t, "GET", "/metrics", nil); strings.Contains(a.body, "customer") || strings.Contains(a.body, "BREW") {
+		t.Error("a label has a value from the client")
 	}
 }
 
-func TestMetricsElsewhere(t *testing.T) {
+func TestNoMetrics(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.NoMetrics = true })
-	if a := f.ask(t, "GET", "/metrics", nil); a.status != 404 {
+	if a := f.request(t, "GET", "/metrics", nil); a.status != 404 {
 		t.Errorf("metrics: %d, want 404", a.status)
 	}
-	if a := f.ask(t, "GET", "/openapi.json", nil); strings.Contains(a.body, `"/metrics"`) {
+	if a := f.request(t, "GET", "/openapi.json", nil); strings.Contains(a.body, `"/metrics"`) {
 		t.Error("the description has /metrics")
 	}
 }
@@ -52,10 +52,10 @@ func TestMetricsElsewhere(t *testing.T) {
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
+	if a := f.request(t, "GET", "/health/live", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
 		t.Errorf("live: %d %s", a.status, a.body)
 	}
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
+	if a := f.request(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
 		t.Errorf("ready without workers: %d %s, want 503", a.status, a.body)
 	}
 	for _, name := range []string{"tags", "register", "resolve"} {
@@ -63,15 +63,15 @@ func TestProbes(t *testing.T) {
 			return schemas.Health{Service: name, Status: schemas.StatusDegraded}, nil
 		}))
 	}
-	soon(t, "ready with a worker of some service", 5*time.Second, func() bool {
-		a := f.ask(t, "GET", "/health/ready", nil)
+	wait.Until(t, "ready with a worker of some service", func() bool {
+		a := f.request(t, "GET", "/health/ready", nil)
 		return a.status == 200 && a.body == `{"service":"cairn","status":"ok"}`
 	})
 	f.conn.Close()
-	if a := f.ask(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "not connected to NATS") {
+	if a := f.request(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "not connected to NATS") {
 		t.Errorf("ready without NATS: %d %s, want 503", a.status, a.body)
 	}
-	if a := f.ask(t, "GET", "/health/live", nil); a.status != 200 {
+	if a := f.request(t, "GET", "/health/live", nil); a.status != 200 {
 		t.Errorf("live without NATS: %d", a.status)
 	}
 }
@@ -91,7 +91,7 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	must(t, err)
 	<-began
 	f.stop()
-	soon(t, "the edge takes no more", 2*time.Second, func() bool {
+	wait.Until(t, "the edge is draining", func() bool {
 		c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 		if err == nil {
 			_ = c.Close()
@@ -99,10 +99,10 @@ func TestNotReadyWhileStopping(t *testing.T) {
 		return err != nil
 	})
 	close(answer)
-	said, err := io.ReadAll(conn)
+	response, err := io.ReadAll(conn)
 	must(t, err)
-	if strings.Contains(string(said), `"status":"ok"`) {
-		t.Errorf("the edge reports ready during the drain:\n%s", said)
+	if strings.Contains(string(response), `"status":"ok"`) {
+		t.Errorf("the edge reports ready during the drain:\n%s", response)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestMonitor(t *testing.T) {
 		}
 	})
 	for path, want := range map[string]int{"/metrics": 200, "/health/live": 200, "/health/ready": 503, "/tags/r": 404} {
-		if a := f.ask(t, "GET", path, nil); a.status != want {
+		if a := f.request(t, "GET", path, nil); a.status != want {
 			t.Errorf("%s: %d, want %d", path, a.status, want)
 		}
 	}
@@ -135,5 +135,5 @@ func TestMonitor(t *testing.T) {
 		}
 	}
 	ready.Store(true)
-	soon(t, "ready", 5*time.Second, func() bool { return f.ask(t, "GET", "/health/ready", nil).status == 200 })
+	wait.Until(t, "ready", func() bool { return f.request(t, "GET", "/health/ready", nil).status == 200 })
 }

@@ -3,6 +3,7 @@ package edge
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -55,11 +56,24 @@ func openAPI() action {
 // object is a JSON object.
 type object = map[string]any
 
-// eventTypes are the data types of the events of an analysis.
-var eventTypes = []struct {
+// eventType is the data type of an event.
+type eventType struct {
 	Name string
 	Data reflect.Type
-}{
+}
+
+// watchTypes are the types of the events of a watch.
+var watchTypes = []eventType{
+	{schemas.EventWatching, reflect.TypeFor[schemas.Watching]()},
+	{schemas.EventRegistered, reflect.TypeFor[schemas.RecordChange]()},
+	{schemas.EventReplaced, reflect.TypeFor[schemas.RecordChange]()},
+	{schemas.EventDeleted, reflect.TypeFor[schemas.RecordChange]()},
+	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
+	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},
+}
+
+// eventTypes are the types of the events of an analysis.
+var eventTypes = []eventType{
 	{schemas.EventTextDelta, reflect.TypeFor[schemas.TextDelta]()},
 	{schemas.EventToolUse, reflect.TypeFor[schemas.ToolUse]()},
 	{schemas.EventToolResult, reflect.TypeFor[schemas.ToolResult]()},
@@ -85,7 +99,7 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 		}
 		item[strings.ToLower(r.method)] = op
 	}
-	for _, extra := range eventTypes {
+	for _, extra := range slices.Concat(eventTypes, watchTypes) {
 		if _, err := types.Of(extra.Data); err != nil {
 			return nil, err
 		}
@@ -105,15 +119,25 @@ var (
 		"RequestID": header(bus.HeaderRequestID, "identifies the request in logs; generated when absent",
 			object{"type": "string", "maxLength": 128}),
 		"MinRevision": header(bus.HeaderMinRevision,
-			"the lowest catalog revision that the response must include; a revision beyond the last one of the catalog is rejected with 400",
-			object{"type": "integer", "minimum": 0}),
+			"a Cairn-Revision whose write the response must include, or a revision of the current catalog; a revision beyond the last one is rejected with 400, and a token of another catalog is ignored",
+			object{"type": "string"}),
+		"IfMatch": header(bus.HeaderIfMatch, "write only if the record has one of these entity tags, or * for any record; else 412",
+			object{"type": "string"}),
+		"IfNoneMatch": header(bus.HeaderIfNoneMatch,
+			"read: 304 if the reply has one of these entity tags; write: only if the record has none of them, or * for no record; else 412",
+			object{"type": "string"}),
 		"LastEventID": header(headerLastEventID, "the id of the last event received; absent: all events",
 			object{"type": "integer", "minimum": 0}),
+		"LastRevision": header(headerLastEventID, "the id of the last event received, a revision; absent: only changes from now on",
+			object{"type": "string"}),
 	}
 	answerHeaders = object{
 		"RequestID": object{"description": "the id of the request in logs", "schema": object{"type": "string"}},
 		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": object{"type": "string"}},
-		"Revision":  object{"description": "the catalog revision that contains the write", "schema": object{"type": "integer"}},
+		"Revision":  object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": object{"type": "string"}},
+		"ETag":      object{"description": "the entity tag of the record or of the reply", "schema": object{"type": "string"}},
+		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog",
+			"schema": object{"type": "string"}},
 	}
 )
 
@@ -135,8 +159,12 @@ func (r route) group() string {
 		return "unimplemented"
 	case first == "api":
 		return "analysis"
+	case first == "watch":
+		return "records"
 	case first == "skills" || first == "tools":
 		return "listings"
+	case r.path == mcpPath:
+		return "mcp"
 	case first == "health" || r.subject == "":
 		return "about"
 	default:

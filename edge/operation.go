@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -34,14 +35,43 @@ func (r route) operation(types *schemas.Definitions) (object, error) {
 	}
 	op["parameters"] = parameters
 	if r.takesBody() {
-		ref, err := types.Of(r.request)
+		ref, err := r.body(types)
 		if err != nil {
 			return nil, err
 		}
-		op["requestBody"] = object{"required": true, "content": object{"application/json": withExample(ref, requestExamples[r.path])}}
+		op["requestBody"] = object{"required": true, "content": object{r.bodyMedia(): withExample(ref, requestExamples[r.path])}}
 	}
 	op["responses"], err = r.responses(types)
 	return op, err
+}
+
+// body returns the schema of the body.
+func (r route) body(types *schemas.Definitions) (*jsonschema.Schema, error) {
+	ref, err := types.Of(r.request)
+	if err != nil || r.inBody == "" {
+		return ref, err
+	}
+	body := types.Schemas[r.request.Name()].Properties[r.inBody]
+	if r.media == mediaLines {
+		body = body.Items // one on each line
+	}
+	return body, nil
+}
+
+// content returns the schema of the response, or of one line of it.
+func (r route) content(types *schemas.Definitions) (*jsonschema.Schema, error) {
+	ref, err := types.Of(r.reply)
+	if err == nil && r.media == mediaLines {
+		ref = types.Schemas[r.reply.Name()].Properties["results"].Items
+	}
+	return ref, err
+}
+
+func (r route) bodyMedia() string {
+	if r.media == mediaLines {
+		return mediaLines
+	}
+	return "application/json"
 }
 
 func withExample(schema any, example string) object {
@@ -57,7 +87,16 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 	if r.fresh {
 		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
 	}
-	if r.media == mediaEvents && r.inURL {
+	if r.conditional {
+		list = append(list, object{"$ref": "#/components/parameters/IfMatch"})
+	}
+	if r.conditional || r.tagged {
+		list = append(list, object{"$ref": "#/components/parameters/IfNoneMatch"})
+	}
+	switch {
+	case r.changes:
+		list = append(list, object{"$ref": "#/components/parameters/LastRevision"})
+	case r.media == mediaEvents && r.inURL:
 		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
 	}
 	if !r.inURL {
@@ -67,6 +106,9 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 		return nil, err
 	}
 	for _, p := range parametersOf(r.request) {
+		if p.name == r.inBody {
+			continue
+		}
 		schema := types.Schemas[r.request.Name()].Properties[p.name]
 		in := "query"
 		if strings.Contains(r.path, "{"+p.name+"}") {
@@ -103,7 +145,10 @@ func (r route) responses(types *schemas.Definitions) (object, error) {
 	if r.reply == reflect.TypeFor[schemas.Health]() {
 		all["503"] = success
 	}
-	if r.media == mediaEvents && r.inURL {
+	if r.tagged {
+		all["304"] = object{"description": "The reply with an entity tag of If-None-Match is current", "headers": success["headers"]}
+	}
+	if r.media == mediaEvents && r.inURL && !r.changes {
 		all["204"] = object{"description": "No event follows", "headers": success["headers"]}
 	}
 	return all, nil
@@ -113,39 +158,47 @@ func (r route) responses(types *schemas.Definitions) (object, error) {
 func (r route) success(types *schemas.Definitions) (object, error) {
 	head := object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}}
 	answer := object{"description": r.summary, "headers": head}
-	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface{ CatalogRevision() uint64 }]()) {
+	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface {
+		CatalogRevision() schemas.ConsistencyToken
+	}]()) {
 		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
+	}
+	if r.tagged || r.conditional && r.status != http.StatusNoContent {
+		head["ETag"] = object{"$ref": "#/components/headers/ETag"}
 	}
 	switch {
 	case r.status == http.StatusNotImplemented:
 		return nil, nil
 	case r.status == http.StatusNoContent:
 	case r.reply != nil:
-		ref, err := types.Of(r.reply)
+		ref, err := r.content(types)
 		if err != nil {
 			return nil, err
 		}
-		answer["content"] = object{"application/json": object{"schema": ref}}
+		answer["content"] = object{r.bodyMedia(): object{"schema": ref}}
+	case r.changes:
+		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": watchExample}}
+		answer["x-events"] = references(watchTypes)
 	case r.media == mediaEvents:
 		head[bus.HeaderRun] = object{"$ref": "#/components/headers/Run"}
 		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": streamExample}}
-		answer["x-events"] = eventReferences()
+		answer["x-events"] = references(eventTypes)
 	default:
 		answer["content"] = object{r.media: object{"schema": object{}}}
 	}
 	return answer, nil
 }
 
-func eventReferences() object {
+func references(types []eventType) object {
 	all := object{}
-	for _, e := range eventTypes {
+	for _, e := range types {
 		all[e.Name] = object{"$ref": "#/components/schemas/" + e.Data.Name()}
 	}
 	return all
 }
 
-// failures returns the errors of the route: its own, and those of its action, such
-// as ErrTooLarge of one that takes a body.
+// failures returns the errors of the route and of its action, such as ErrTooLarge for
+// an action that takes a body.
 func (r route) failures() []*schemas.Error {
 	list := []*schemas.Error{schemas.ErrMisdirected}
 	if r.status == http.StatusNotImplemented {
@@ -155,6 +208,9 @@ func (r route) failures() []*schemas.Error {
 		list = append(list, r.invalid)
 	}
 	list = append(list, r.errors...)
+	if r.conditional {
+		list = append(list, schemas.ErrPreconditionFailed)
+	}
 	if r.takesBody() {
 		list = append(list, schemas.ErrTooLarge)
 	}

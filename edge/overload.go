@@ -18,10 +18,10 @@ const (
 	maxStreams  = 4096
 	// queueTimeout is the maximum queueing time of an admitted request.
 	queueTimeout = time.Second
-	// promptRefusals is the rate of immediate rejections per second. Those beyond
-	// are delayed by refusalDelay on average, half of it at least: a refusal takes about
-	// 100 µs of processor time, and clients that ignore Retry-After would otherwise use
-	// the processors of other tenants with refusals (BenchmarkFairness).
+	// promptRefusals is the rate of immediate rejections per second. Further
+	// ones are delayed by refusalDelay on average, and by at least half of it: one takes about
+	// 100 µs of CPU time, and refusals of clients that ignore Retry-After would otherwise
+	// use the CPU time of other tenants (BenchmarkFairness).
 	promptRefusals = 500
 	refusalDelay   = 3 * time.Second
 )
@@ -55,13 +55,16 @@ func (x *exchange) start() (*overload.Slot, error) {
 	if slot == nil {
 		return nil, x.overloaded()
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, queueTimeout)
+	if slot.TryStart() {
+		return slot, nil
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), queueTimeout)
 	defer cancel()
 	if slot.Start(ctx) {
 		return slot, nil
 	}
 	slot.Close()
-	if err := x.ctx.Err(); err != nil {
+	if err := x.r.Context().Err(); err != nil {
 		return nil, err
 	}
 	return nil, x.overloaded()
@@ -77,7 +80,7 @@ func (x *exchange) overloaded() error {
 	defer delay.Stop()
 	select {
 	case <-delay.C:
-	case <-x.ctx.Done():
+	case <-x.r.Context().Done():
 	}
 	return errOverload
 }

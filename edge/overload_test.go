@@ -2,6 +2,8 @@ package edge_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"cairn/bus/overload"
 	"cairn/edge"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // crowded returns an edge that admits no further requests.
@@ -36,7 +39,7 @@ func TestOverload(t *testing.T) {
 		{http.MethodPost, "/register/skill", "{}", "CE-011"},
 		{http.MethodPost, "/resolve/skill", strings.Repeat(" ", 1<<19) + "{}", "CE-011"},
 	} {
-		a := f.ask(t, c.method, c.path, strings.NewReader(c.body))
+		a := f.request(t, c.method, c.path, strings.NewReader(c.body))
 		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
 			t.Errorf("%s %s: got %d, want 503 with Retry-After", c.method, c.path, a.status)
 		}
@@ -55,13 +58,14 @@ func TestOverloadAdmitsProbes(t *testing.T) {
 		"GET /api/v1/analyze/none", "DELETE /api/v1/analyze/none",
 	} {
 		method, path, _ := strings.Cut(asked, " ")
-		if a := f.ask(t, method, path, nil); strings.Contains(a.body, "the edge is overloaded") {
+		if a := f.request(t, method, path, nil); strings.Contains(a.body, "the edge is overloaded") {
 			t.Errorf("%s: refused: %d %s", asked, a.status, a.body)
 		}
 	}
 }
 
-// TestSlowWorkersDoNotOccupyTheEdge has more requests wait for a backend than may run.
+// TestSlowWorkersDoNotOccupyTheEdge sends more requests that wait for a backend than may
+// run at once.
 func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 	t.Parallel()
 	const requests = 16
@@ -78,7 +82,7 @@ func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 	var clients sync.WaitGroup
 	for range requests {
 		clients.Go(func() {
-			if a := f.ask(t, http.MethodDelete, "/tags/a", nil); a.status != http.StatusNoContent {
+			if a := f.request(t, http.MethodDelete, "/tags/a", nil); a.status != http.StatusNoContent {
 				t.Errorf("got %d %s, want 204", a.status, a.body)
 			}
 		})
@@ -102,8 +106,8 @@ func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
 	large(t, f, 7<<20)
 	f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
-	soon(t, "another request is answered", 10*time.Second, func() bool {
-		return f.ask(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
+	wait.Until(t, "another request is answered", func() bool {
+		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
 	})
 }
 
@@ -112,14 +116,21 @@ func TestResponsesCountAgainstTheMemoryForBodies(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.BodyMemory = 10 << 20 })
 	large(t, f, 7<<20)
-	unread := f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
-	soon(t, "a response beyond the memory is refused", 10*time.Second, func() bool {
-		a := f.ask(t, http.MethodGet, "/tags/a", nil)
+	var unread net.Conn
+	wait.Until(t, "the first response begins with status 200", func() bool {
+		unread = f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
+		status := make([]byte, len("HTTP/1.1 200"))
+		_, err := io.ReadFull(unread, status)
+		must(t, err)
+		return string(status) == "HTTP/1.1 200"
+	})
+	wait.Until(t, "a response that exceeds the memory is refused", func() bool {
+		a := f.request(t, http.MethodGet, "/tags/a", nil)
 		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, "--body-memory")
 	})
 	must(t, unread.Close())
-	soon(t, "the memory of the unread response is free again", 10*time.Second, func() bool {
-		return f.ask(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
+	wait.Until(t, "the memory of the unread response is released", func() bool {
+		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
 	})
 }
 
@@ -139,12 +150,12 @@ func TestDisconnectedClientsHoldTheirSlot(t *testing.T) {
 	<-received
 	must(t, client.Close())
 	for range 20 { // the edge notices the disconnect meanwhile
-		if a := f.ask(t, http.MethodGet, "/tags/a", nil); a.status != http.StatusServiceUnavailable {
+		if a := f.request(t, http.MethodGet, "/tags/a", nil); a.status != http.StatusServiceUnavailable {
 			t.Fatalf("while the worker is busy: got %d %s, want 503", a.status, a.body)
 		}
 	}
 	close(release)
-	soon(t, "another request is answered", 10*time.Second, func() bool {
-		return f.ask(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
+	wait.Until(t, "another request is answered", func() bool {
+		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
 	})
 }

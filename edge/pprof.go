@@ -30,7 +30,7 @@ func profiles() http.Handler {
 		}
 		if !busy.TryLock() {
 			w.Header().Set("Retry-After", strconv.Itoa(int(maxProfile.Seconds())))
-			refuse(w, r, schemas.ErrTooManyRequests.Because("another profile of this process is in progress; want one at a time"))
+			refuse(w, r, schemas.ErrTooManyRequests.Because("another profile of this process is in progress"))
 			return
 		}
 		defer busy.Unlock()
@@ -44,6 +44,8 @@ func checkDuration(seconds string) *schemas.Error {
 	if n, err := strconv.ParseFloat(seconds, 64); err != nil || n <= maxProfile.Seconds() {
 		return nil
 	}
-	return schemas.ErrMalformed.With(schemas.FieldError{Field: "seconds",
-		Message: fmt.Sprintf("want at most %v, got %q", maxProfile.Seconds(), seconds)})
+	return schemas.ErrMalformed.With(schemas.FieldError{
+		Field:   "seconds",
+		Message: fmt.Sprintf("expected at most %v, got %q", maxProfile.Seconds(), seconds),
+	})
 }

@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
 	"cairn/edge"
+	"cairn/test/wait"
 )
 
 // monitored serves the listener for operators and stops it with the test.
@@ -37,7 +37,7 @@ func TestPprofIsOff(t *testing.T) {
 	t.Parallel()
 	f := monitored(t, func(*edge.Monitor) {})
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/cmdline"} {
-		if a := f.ask(t, "GET", path, nil); a.status != http.StatusNotFound {
+		if a := f.request(t, "GET", path, nil); a.status != http.StatusNotFound {
 			t.Errorf("%s without --pprof: %d, want 404", path, a.status)
 		}
 	}
@@ -51,7 +51,7 @@ func TestPprofDuration(t *testing.T) {
 		"/debug/pprof/heap?seconds=3600": 400,
 		"/debug/pprof/trace?seconds=inf": 400, "/debug/pprof/trace?seconds=nan": 400, "/debug/pprof/trace?seconds=1e300": 400,
 	} {
-		if a := f.ask(t, "GET", path, nil); a.status != want {
+		if a := f.request(t, "GET", path, nil); a.status != want {
 			t.Errorf("%s: %d, want %d", path, a.status, want)
 		}
 	}
@@ -73,8 +73,8 @@ func TestPprofOneAtATime(t *testing.T) {
 		}
 	}()
 	var refused answer
-	soon(t, "a second profile is refused", 10*time.Second, func() bool {
-		refused = f.ask(t, "GET", "/debug/pprof/goroutine", nil)
+	wait.Until(t, "a second profile is refused", func() bool {
+		refused = f.request(t, "GET", "/debug/pprof/goroutine", nil)
 		return refused.status == http.StatusTooManyRequests
 	})
 	if e := refused.problem(t); e.Code != "CE-008" || e.Detail == "" || refused.header.Get("Retry-After") == "" {
@@ -82,6 +82,6 @@ func TestPprofOneAtATime(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	soon(t, "the next profile is accepted", 10*time.Second,
-		func() bool { return f.ask(t, "GET", "/debug/pprof/goroutine", nil).status == http.StatusOK })
+	wait.Until(t, "the next profile is accepted",
+		func() bool { return f.request(t, "GET", "/debug/pprof/goroutine", nil).status == http.StatusOK })
 }

@@ -15,8 +15,8 @@ import (
 
 // Ready returns a message for each unavailable dependency that all requests need: the
 // NATS connection, or else every service. The list is empty while at least one
-// service has a worker: an edge that reported itself unready for one service would
-// make all others unavailable too.
+// service has a worker: if an edge were not ready because of one service, all
+// others would be unavailable too.
 func Ready(ctx context.Context, conn *bus.Conn) []string {
 	if !conn.Connected() {
 		return []string{"not connected to NATS"}
@@ -51,7 +51,7 @@ func ready() action {
 		if !x.edge.conn.Connected() {
 			return []string{"not connected to NATS"}
 		}
-		return x.edge.readiness.Result(x.ctx)
+		return x.edge.readiness.Result(x.r.Context())
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // at returns f for a client with another loopback address.
@@ -38,7 +39,7 @@ func TestProbesShareOneCheck(t *testing.T) {
 	for _, path := range []string{"/health", "/health/ready"} {
 		var probes sync.WaitGroup
 		for range 100 {
-			probes.Go(func() { f.ask(t, "GET", path, nil) })
+			probes.Go(func() { f.request(t, "GET", path, nil) })
 		}
 		probes.Wait()
 	}
@@ -56,11 +57,11 @@ func TestPublicRoutesAreRateLimited(t *testing.T) {
 	flooder, kubelet := f.at(t, "127.0.0.2"), f.at(t, "127.0.0.3")
 	for _, path := range []string{"/openapi.json", "/docs", "/health", "/health/ready", "/health/live"} {
 		var refused answer
-		soon(t, path+" refuses a flood", 20*time.Second, func() bool {
+		wait.Until(t, path+" refuses a flood", func() bool {
 			var flood sync.WaitGroup
 			answers := make([]answer, 300)
 			for i := range answers {
-				flood.Go(func() { answers[i] = flooder.ask(t, "GET", path, nil) })
+				flood.Go(func() { answers[i] = flooder.request(t, "GET", path, nil) })
 			}
 			flood.Wait()
 			for _, a := range answers {
@@ -73,11 +74,11 @@ func TestPublicRoutesAreRateLimited(t *testing.T) {
 		if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 1 || refused.problem(t).Code != "CE-008" {
 			t.Errorf("%s: %s, Retry-After %q", path, refused.body, refused.header.Get("Retry-After"))
 		}
-		if a := kubelet.ask(t, "GET", path, nil); a.status == http.StatusTooManyRequests {
+		if a := kubelet.request(t, "GET", path, nil); a.status == http.StatusTooManyRequests {
 			t.Errorf("%s of another address: %d", path, a.status)
 		}
 	}
-	if a := flooder.ask(t, "GET", "/tags/r", nil); a.status == http.StatusTooManyRequests {
+	if a := flooder.request(t, "GET", "/tags/r", nil); a.status == http.StatusTooManyRequests {
 		t.Errorf("a route with a credential: %d", a.status)
 	}
 }

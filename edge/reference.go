@@ -65,13 +65,19 @@ func reference(rows []route, types *schemas.Definitions) (template.HTML, error) 
 
 func (r route) shown(types *schemas.Definitions) (row, error) {
 	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures()}
-	if r.media == "text/event-stream" {
+	switch {
+	case r.changes:
+		s.Stream = watchExample
+	case r.media == mediaEvents:
 		s.Stream = streamExample
 	}
 	var err error
 	if r.takesBody() {
 		s.Example = requestExamples[r.path]
-		if s.Request, err = types.Of(r.request); err != nil {
+		if r.inBody == "" {
+			s.Request, err = types.Of(r.request)
+		}
+		if err != nil {
 			return s, err
 		}
 	}
@@ -87,7 +93,7 @@ func (r route) shown(types *schemas.Definitions) (row, error) {
 		}
 	}
 	if r.reply != nil && r.status != http.StatusNoContent {
-		s.Reply, err = types.Of(r.reply)
+		s.Reply, err = r.content(types)
 	}
 	return s, err
 }
@@ -133,7 +139,7 @@ func limitsOf(s *jsonschema.Schema) string {
 	if s.Enum != nil {
 		limits = append(limits, "one of "+strings.Trim(fmt.Sprint(s.Enum), "[]"))
 	}
-	if s.Pattern != "" {
+	if strings.Contains(s.Pattern, `[^.\s`) {
 		limits = append(limits, "dotted, segments without white space")
 	}
 	if s.Default != nil {

@@ -2,29 +2,34 @@ package edge
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"cairn/bus"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
+	"cairn/edge/mcp"
 	"cairn/schemas"
 )
 
-// maxBody is the largest request body in bytes, except of streams, which have a
-// limit of their own.
-const maxBody = 1 << 20
+// maxBody is the largest request body in bytes, except of streams, which have
+// their own limit.
+const maxBody = bus.MaxBody
+
+// largeReply is the size in bytes above which a reply counts against the memory for
+// bodies. Replies of writes, which cannot be refused any more, are smaller.
+const largeReply = 64 << 10
 
 // route is a row of the route table.
 type route struct {
 	method, path string
 	action
 	status    int
-	summary   string
 	errors    []*schemas.Error
 	telemetry *telemetry.Route
 	public    *public // limits of an open route; set by the edge
@@ -35,30 +40,47 @@ type action struct {
 	answer  func(*exchange) error
 	open    bool               // needs no credential
 	needs   schemas.Permission // that the caller must have; ignored when open
+	summary string             // of the operation, one line
 	subject string             // NATS subject of the same operation; empty: none
 	request reflect.Type       // nil: none
 	reply   reflect.Type       // nil: none, or not JSON
 	media   string             // media type of the reply; empty: JSON
+	changes bool               // the events are those of a watch, not of an analysis
 	inURL   bool               // the request is in the path and the query
+	inBody  string             // the member of a request in the URL that is in the body; empty: none
 	fresh   bool               // the reply includes earlier writes (see fresh)
-	invalid *schemas.Error     // for a malformed request
+	tagged  bool               // the reply has an ETag (see tagged)
+	// conditional writes have preconditions (see conditional).
+	conditional bool
+	invalid     *schemas.Error // for a malformed request
 	// translate returns the error in the form of the route's contract; nil: unchanged.
 	translate func(*schemas.Error) *schemas.Error
 }
 
-// takesBody reports whether the request is in the body.
-func (r route) takesBody() bool { return r.request != nil && !r.inURL }
-
-func get(path string, a action, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodGet, path, a, http.StatusOK, summary, errors, telemetry.NewRoute(http.MethodGet, path, http.StatusOK), nil}
+// summarized returns a copy of a with another summary.
+func (a action) summarized(text string) action {
+	a.summary = text
+	return a
 }
 
-func post(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodPost, path, a, status, summary, errors, telemetry.NewRoute(http.MethodPost, path, status), nil}
+// takesBody reports whether the request, or a part of it, is in the body.
+func (r route) takesBody() bool { return r.request != nil && (!r.inURL || r.inBody != "") }
+
+func get(path string, a action, errors ...*schemas.Error) route {
+	return route{http.MethodGet, path, a, http.StatusOK, errors, telemetry.NewRoute(http.MethodGet, path, http.StatusOK), nil}
 }
 
-func remove(path string, a action, status int, summary string, errors ...*schemas.Error) route {
-	return route{http.MethodDelete, path, a, status, summary, errors, telemetry.NewRoute(http.MethodDelete, path, status), nil}
+func post(path string, a action, status int, errors ...*schemas.Error) route {
+	return route{http.MethodPost, path, a, status, errors, telemetry.NewRoute(http.MethodPost, path, status), nil}
+}
+
+func put(path string, a action, status int, errors ...*schemas.Error) route {
+	return route{http.MethodPut, path, a, status, errors, telemetry.NewRoute(http.MethodPut, path, status), nil}
+}
+
+func remove(path string, a action) route {
+	const status = http.StatusNoContent
+	return route{http.MethodDelete, path, a, status, nil, telemetry.NewRoute(http.MethodDelete, path, status), nil}
 }
 
 // forward returns an action that sends the request body to e.
@@ -97,28 +119,63 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
-// fresh returns a with replies that include every write acknowledged through this
-// edge, and the revision that the request demands.
+// fromURLAndBody returns an action that sends the parameters of the path and query to e,
+// with the body as the member of the name.
+func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action {
+	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[Req]()), func(p parameter) bool { return p.name == name })
+	a := about(e)
+	a.inURL, a.inBody = true, name
+	a.answer = func(x *exchange) error {
+		request, wrong := known.read(x.vars, x.r.URL.RawQuery)
+		if len(wrong) > 0 {
+			return e.Invalid.With(wrong...)
+		}
+		body, err := x.body(maxBody)
+		if err != nil {
+			return err
+		}
+		if !jsontext.Value(body).IsValid() { // or else it could contain members of the request
+			return e.Invalid.Because("the body is not valid JSON; expected an object")
+		}
+		request = append(request[:len(request)-1], `,"`+name+`":`...)
+		return relay(x, e, append(append(request, body...), '}'))
+	}
+	return a
+}
+
+// fresh returns a copy of a whose replies include every write acknowledged through this
+// edge and the minimum revision of the request.
 func fresh(a action) action {
 	a.fresh = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
-		demanded, err := x.minRevision()
-		if err != nil {
+		if err := x.readMinRevision(); err != nil {
 			return err
 		}
-		seen := x.edge.revision.Load()
-		if least := max(demanded, seen); least > 0 {
-			x.ctx = bus.WithMinRevision(x.ctx, least)
-		}
-		err = answer(x)
-		if seen > demanded && beyondLog(err) { // the catalog was replaced: not an error of the caller
-			x.edge.revision.CompareAndSwap(seen, 0)
-			return schemas.ErrUnavailable.Because("the catalog was replaced by one at an earlier revision")
-		}
-		return err
+		return x.includingSeen(func() error { return answer(x) })
 	}
 	return a
+}
+
+// includingSeen calls read, whose replies include every write acknowledged through this
+// edge and the minimum revision of the request.
+func (x *exchange) includingSeen(read func() error) error {
+	var tokens []schemas.ConsistencyToken
+	seen := x.edge.seen.Load()
+	for _, t := range []*schemas.ConsistencyToken{x.minRevision, seen} {
+		if t != nil {
+			tokens = append(tokens, *t)
+		}
+	}
+	if len(tokens) > 0 {
+		x.ctx = bus.WithTokens(x.ctx, tokens...)
+	}
+	err := read()
+	if seen != nil && (x.minRevision == nil || seen.Revision > x.minRevision.Revision) && beyondLog(err) { // not a client error
+		x.edge.seen.CompareAndSwap(seen, nil)
+		return schemas.ErrUnavailable.Because("the catalog is at an earlier revision than before")
+	}
+	return err
 }
 
 // beyondLog reports whether err rejects the Cairn-Min-Revision of a request.
@@ -134,35 +191,51 @@ func notImplemented() action {
 }
 
 func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	return action{needs: e.Permission, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](), invalid: e.Invalid}
+	return action{
+		needs: e.Permission, summary: e.Summary, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](),
+		invalid: e.Invalid,
+	}
 }
 
-// relay sends the request to e and responds with the reply. It holds a slot from when
-// the body has arrived until the worker has replied, so that slow clients hold none, and
-// clients that disconnect hold theirs while the worker runs. The reply counts against the
-// memory for bodies until the client has received it.
+// relay sends the request to e and responds with the reply.
 func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) error {
-	slot, err := x.start()
+	reply, err := x.send(e.Forward, body)
 	if err != nil {
 		return err
 	}
-	defer slot.Close()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(x.ctx))
-	defer cancel()
-	defer context.AfterFunc(x.edge.stopping, cancel)()
-	var reply bus.Reply
-	err = overload.IdleAfter(overload.WithSlot(x.ctx, slot), func() (err error) {
-		reply, err = e.Forward(ctx, x.edge.conn, body)
-		return err
-	})
-	if err = cmp.Or(x.ctx.Err(), err); err != nil {
-		return err
-	}
-	slot.Close()
-	x.edge.sawRevision(reply.Revision)
-	if !x.acquireBody(int64(len(reply.Body))) {
-		return errBodyMemory
-	}
 	x.reply(reply)
 	return nil
+}
+
+// send sends the request to an endpoint and returns the reply. It holds a slot from when
+// the body has arrived until the worker has replied, so that slow clients hold none, and
+// clients that disconnect hold theirs while the worker runs. A large reply counts against
+// the memory for bodies until the client has received it.
+func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
+	slot, err := x.start()
+	if err != nil {
+		return bus.Reply{}, err
+	}
+	return x.sendIn(slot, forward, body)
+}
+
+// sendIn is send in a slot, which it closes.
+func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte) (bus.Reply, error) {
+	defer slot.Close()
+	var reply bus.Reply
+	err := slot.IdleAfter(x.r.Context(), func() (err error) {
+		reply, err = forward(x.ctx, x.edge.conn, body)
+		return err
+	})
+	if err = cmp.Or(x.r.Context().Err(), err); err != nil {
+		return bus.Reply{}, err
+	}
+	x.edge.storeToken(reply.Token)
+	if seen := x.edge.seen.Load(); seen != nil && slices.Contains(reply.Ignored, *seen) {
+		x.edge.seen.CompareAndSwap(seen, nil)
+	}
+	if n := len(reply.Body); n > largeReply && !x.acquireBody(int64(n)) {
+		return bus.Reply{}, errBodyMemory
+	}
+	return reply, nil
 }

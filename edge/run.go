@@ -70,7 +70,7 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 			if err != nil {
 				return err
 			}
-			if !x.owns(key.Run) {
+			if !x.ownsRun(key.Run) {
 				return notOwned(x)
 			}
 			return do(x, key.Run)
@@ -87,7 +87,7 @@ func (x *exchange) lastEventID() (uint64, error) {
 	n, err := strconv.ParseUint(given[0], 10, 64)
 	if err != nil || len(given) > 1 {
 		return 0, x.route.invalid.With(schemas.FieldError{
-			Field: headerLastEventID, Message: fmt.Sprintf("want one event id, an unsigned integer, got %q", given)})
+			Field: headerLastEventID, Message: fmt.Sprintf("expected one event id, an unsigned integer, got %q", given)})
 	}
 	return n, nil
 }

@@ -23,7 +23,7 @@ const (
 	idleTimeout       = 2 * time.Minute  // between two requests on a connection
 	maxHeaderBytes    = 64 << 10
 	// drainDelay is the time after the end of ctx in which new requests are accepted:
-	// requests that were sent before the client learned of the shutdown.
+	// requests that were sent before the client detected the shutdown.
 	drainDelay = 250 * time.Millisecond
 	// streamEndTimeout is the timeout of streams, after the drain, for their last events.
 	streamEndTimeout = time.Second
@@ -39,8 +39,10 @@ type Config struct {
 	Drain time.Duration
 	// AnalyzeTimeout bounds an analysis; 0: the timeout of the contract.
 	AnalyzeTimeout time.Duration
-	// NoMetrics removes the route /metrics, for metrics that have a listener of their own (Monitor).
+	// NoMetrics removes the route /metrics, for metrics on a separate listener (Monitor).
 	NoMetrics bool
+	// NoConsole removes the web console at / and its files.
+	NoConsole bool
 	// KeepAlive is the time without an event after which a comment line
 	// keeps the connection alive; 0: 10 seconds.
 	KeepAlive time.Duration
@@ -50,17 +52,17 @@ type Config struct {
 	// Access configures authentication; the zero value turns it off.
 	Access access.Config
 	// Hosts are the names under which clients reach the edge. A request whose Host
-	// is not one of them, localhost or an IP address is answered 421, as protection
+	// is not one of them, localhost or an IP address is rejected with 421, as protection
 	// against DNS rebinding.
 	Hosts []string
-	// Overload admits requests while processor time is available. The caller runs it;
-	// nil: Serve creates and runs one.
+	// Overload admits requests while CPU time is available. The caller runs it; nil: Serve
+	// creates and runs one.
 	Overload *overload.Gate
-	// BodyMemory bounds the bytes of all request bodies in memory, divided among
-	// tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
+	// BodyMemory bounds the bytes of the bodies of requests and responses in memory,
+	// divided among tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
 	BodyMemory int64
-	// Connections bounds the open connections, divided among client addresses. One
-	// beyond it is closed when it is accepted. 0: 16,384.
+	// Connections bounds the open connections, divided among client addresses. Further
+	// connections are closed when they are accepted. 0: 16,384.
 	Connections int64
 	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
 	// reports whether it has a quorum; nil: unknown, outside the process of the server.

@@ -9,15 +9,19 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/edge"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func TestAddressTaken(t *testing.T) {
@@ -41,10 +45,10 @@ func TestDrainFinishesRequests(t *testing.T) {
 		return schemas.TagFound{}, nil
 	}))
 	got := make(chan answer)
-	go func() { got <- f.ask(t, "GET", "/tags/r", nil) }()
+	go func() { got <- f.request(t, "GET", "/tags/r", nil) }()
 	<-began
 	f.stop()
-	soon(t, "no new connection is taken", time.Second, func() bool {
+	wait.Until(t, "no new connection is accepted", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 		if err == nil {
 			_ = conn.Close()
@@ -60,14 +64,14 @@ func TestDrainFinishesRequests(t *testing.T) {
 
 func TestDrainIgnoresUnusedConnections(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.Drain = time.Minute })
+	f := open(t, func(c *edge.Config) { c.Drain = 2 * wait.Timeout })
 	f.dial(t)
-	f.ask(t, "GET", "/docs", nil) // on a connection accepted after it
+	f.request(t, "GET", "/docs", nil) // on a connection accepted after it
 	f.stop()
 	select {
 	case <-f.stopped:
-	case <-time.After(3 * time.Second):
-		t.Error("the edge waits for a connection on which nothing is asked")
+	case <-time.After(wait.Timeout):
+		t.Error("the edge waits for an idle connection")
 	}
 }
 
@@ -89,16 +93,16 @@ func TestDrainTimeout(t *testing.T) {
 	r := f.stream(t.Context(), t)
 	r.until(t, "event: text_delta")
 	waiting := make(chan answer)
-	go func() { waiting <- f.ask(t, "GET", "/tags/r", nil) }()
+	go func() { waiting <- f.request(t, "GET", "/tags/r", nil) }()
 	<-began
 	f.stop()
 	for r.lines.Scan() {
 		if line := r.lines.Text(); strings.HasPrefix(line, "event:") {
-			t.Errorf("%s: an analysis ends here that goes on at another edge", line)
+			t.Errorf("%s: the stream ended with done, although the analysis continues", line)
 		}
 	}
 	if !errors.Is(r.lines.Err(), io.ErrUnexpectedEOF) {
-		t.Errorf("the stream ends with %v, want it cut", r.lines.Err())
+		t.Errorf("the stream ends with %v, want a truncated stream", r.lines.Err())
 	}
 	if a := <-waiting; a.status != 503 || a.problem(t).Code != "CE-011" {
 		t.Errorf("%d %s, want 503 CE-011", a.status, a.body)
@@ -113,7 +117,7 @@ func TestDrainTimeout(t *testing.T) {
 func TestNATSReconnect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server, err := bus.StartServer(dir, bustest.FreeAddress(t))
+	server, err := natsserver.Start(dir, bustest.FreeAddress(t))
 	must(t, err)
 	address := strings.TrimPrefix(server.URL(), "nats://")
 	conn, err := bus.Open(server.URL(), "edge")
@@ -122,7 +126,7 @@ func TestNATSReconnect(t *testing.T) {
 	worker, err := bus.Open(server.URL(), "worker")
 	must(t, err)
 	t.Cleanup(worker.Close)
-	must(t, conn.WaitConnected(t.Context()), worker.WaitConnected(t.Context()))
+	must(t, conn.WaitConnected(t.Context()), worker.WaitConnected(t.Context()), bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}))
 	f := serve(t, conn)
 	f.service = bustest.Service(t, worker, "stub")
 	began, end := make(chan struct{}, 1), make(chan struct{})
@@ -134,37 +138,40 @@ func TestNATSReconnect(t *testing.T) {
 		}
 		return schemas.TagFound{}, nil
 	}))
+	answered := make(chan struct{})
 	analyses(t, f, func(_ context.Context, s bus.Sender) error {
 		must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}))
-		<-end
-		return nil
+		<-answered
+		return s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "y"})
 	})
-	soon(t, "the worker answers", 2*time.Second, func() bool { return f.ask(t, "GET", "/tags/r", nil).status == 200 })
+	wait.Until(t, "the worker answers", func() bool { return f.request(t, "GET", "/tags/r", nil).status == 200 })
 	inFlight := make(chan answer)
-	go func() { inFlight <- f.ask(t, "GET", "/tags/slow", nil) }()
+	go func() { inFlight <- f.request(t, "GET", "/tags/slow", nil) }()
 	<-began
 	r := f.stream(t.Context(), t)
 	r.until(t, "event: text_delta")
 
 	server.Stop()
-	r.until(t, "event: error")
-	r.until(t, "event: done")
 	if a := <-inFlight; a.status != 503 || a.problem(t).Code != "CE-011" {
 		t.Errorf("in flight: %d %s, want 503 CE-011", a.status, a.body)
 	}
 	for path, code := range map[string]string{"/tags/write": "CE-011", "/resolve/skill": "CE-011", "/api/v1/analyze": "AN-503"} {
-		if a := f.ask(t, "POST", path, strings.NewReader(`{}`)); a.status != 503 || a.problem(t).Code != code {
+		if a := f.request(t, "POST", path, strings.NewReader(`{}`)); a.status != 503 || a.problem(t).Code != code {
 			t.Errorf("POST %s: %d %s, want 503 %s", path, a.status, a.body, code)
 		}
 	}
-	if a := f.ask(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
+	if a := f.request(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, `"status":"down"`) {
 		t.Errorf("health: %d %s, want 503 down", a.status, a.body)
 	}
 
-	again, err := bus.StartServer(dir, address)
+	again, err := natsserver.Start(dir, address)
 	must(t, err)
 	t.Cleanup(again.Stop)
-	soon(t, "all is well again", 5*time.Second, func() bool { return f.ask(t, "GET", "/tags/r", nil).status == 200 })
+	must(t, conn.WaitConnected(t.Context()), bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}))
+	wait.Until(t, "requests are answered again", func() bool { return f.request(t, "GET", "/tags/r", nil).status == 200 })
+	close(answered)
+	r.until(t, "event: text_delta")
+	r.until(t, "event: done")
 }
 
 func TestHealth(t *testing.T) {
@@ -172,7 +179,7 @@ func TestHealth(t *testing.T) {
 	f := open(t)
 	ask := func() (int, schemas.Health) {
 		t.Helper()
-		a := f.ask(t, "GET", "/health", nil)
+		a := f.request(t, "GET", "/health", nil)
 		var h schemas.Health
 		must(t, json.Unmarshal([]byte(a.body), &h))
 		return a.status, h
@@ -198,17 +205,17 @@ func TestHealth(t *testing.T) {
 		}
 		return state["analyze"], ctx.Err()
 	}))
-	soon(t, "all services are healthy", 5*time.Second, func() bool {
+	wait.Until(t, "all services are healthy", func() bool {
 		status, h = ask()
 		return status == 200 && h.Status == "ok" && h.Degraded == nil && len(h.Services) == 4
 	})
-	state["resolve"] = schemas.Health{Service: "resolve", Status: schemas.StatusDegraded, Degraded: []string{"Elasticsearch is away"}}
-	soon(t, "a service is degraded", 5*time.Second, func() bool {
+	state["resolve"] = schemas.Health{Service: "resolve", Status: schemas.StatusDegraded, Degraded: []string{"Elasticsearch is unavailable"}}
+	wait.Until(t, "a service is degraded", func() bool {
 		status, h = ask()
-		return cmp.Equal([]string{"resolve: Elasticsearch is away"}, h.Degraded) && status == 200 && h.Status == "degraded"
+		return cmp.Equal([]string{"resolve: Elasticsearch is unavailable"}, h.Degraded) && status == 200 && h.Status == "degraded"
 	})
 	state["analyze"] = schemas.Health{Status: "hangs"}
-	soon(t, "a service hangs", 10*time.Second, func() bool {
+	wait.Until(t, "a service hangs", func() bool {
 		status, h = ask()
 		return status == 200 && h.Services[3].Status == "down"
 	})
@@ -223,7 +230,7 @@ func TestHealthWithoutResponses(t *testing.T) {
 			return schemas.Health{}, ctx.Err()
 		}))
 	}
-	if a := f.ask(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, "NATS does not respond") {
+	if a := f.request(t, "GET", "/health", nil); a.status != 503 || !strings.Contains(a.body, "NATS does not respond") {
 		t.Errorf("%d %s, want 503", a.status, a.body)
 	}
 }
@@ -251,8 +258,8 @@ func TestRequestsAreLogged(t *testing.T) {
 	f := open(t, func(c *edge.Config) {
 		c.Log = slog.New(slog.NewTextHandler(&lines, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	f.ask(t, http.MethodPost, "/resolve/skill?x=secret", strings.NewReader(`{}`), "X-Request-Id: me")
-	soon(t, "the request is logged", time.Second, func() bool { return strings.Contains(lines.String(), "request_id=me") })
+	f.request(t, http.MethodPost, "/resolve/skill?x=secret", strings.NewReader(`{}`), "X-Request-Id: me")
+	wait.Until(t, "the request is logged", func() bool { return strings.Contains(lines.String(), "request_id=me") })
 	got := lines.String()
 	for _, want := range []string{"level=WARN", "method=POST", "path=/resolve/skill ", "status=503", "took=", "CE-011"} {
 		if !strings.Contains(got, want) {
@@ -262,4 +269,45 @@ func TestRequestsAreLogged(t *testing.T) {
 	if strings.Count(got, "\n") != 1 || strings.Contains(got, "secret") {
 		t.Errorf("want one line without the query: %s", got)
 	}
+}
+
+// TestWriteDeadline checks that each response sets a write deadline, which bounds the time
+// for which a client that does not read can hold a request.
+func TestWriteDeadline(t *testing.T) {
+	t.Parallel()
+	var l *deadlineListener
+	f := open(t, func(c *edge.Config) {
+		l = &deadlineListener{Listener: c.Listener}
+		c.Listener = l
+	})
+	for _, path := range []string{"/health/live", "/health", "/metrics", "/docs", "/openapi.json", "/tags/r", "/none"} {
+		before := l.deadlines.Load()
+		f.request(t, "GET", path, nil)
+		if l.deadlines.Load() == before {
+			t.Errorf("GET %s sets no write deadline", path)
+		}
+	}
+}
+
+// deadlineListener counts the write deadlines of its connections.
+type deadlineListener struct {
+	net.Listener
+	deadlines atomic.Int64
+}
+
+func (l *deadlineListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return deadlineConn{conn, &l.deadlines}, err
+}
+
+type deadlineConn struct {
+	net.Conn
+	deadlines *atomic.Int64
+}
+
+func (c deadlineConn) SetWriteDeadline(at time.Time) error {
+	if !at.IsZero() { // net/http removes it after a response
+		c.deadlines.Add(1)
+	}
+	return c.Conn.SetWriteDeadline(at)
 }

@@ -36,7 +36,8 @@ const (
 // events returns an action that responds with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		needs: s.Permission, subject: s.Subject, request: reflect.TypeFor[Req](), media: mediaEvents, invalid: s.Invalid, translate: s.Errors,
+		needs: s.Permission, summary: s.Summary, subject: s.Subject, request: reflect.TypeFor[Req](),
+		media: mediaEvents, invalid: s.Invalid, translate: s.Errors,
 		answer: func(x *exchange) error {
 			release, err := x.enterStream()
 			if err != nil {
@@ -48,7 +49,7 @@ func events[Req any](s bus.Stream[Req]) action {
 			}
 			run, err := startRun(x, s)
 			if x.status == 0 && x.clientGone(err) { // the client has not received the run's name and cannot resume it
-				return errors.Join(err, s.Cancel(context.WithoutCancel(x.ctx), x.edge.conn, run))
+				return errors.Join(err, s.Cancel(x.ctx, x.edge.conn, run))
 			}
 			return err
 		},
@@ -81,6 +82,7 @@ func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 func follow(x *exchange, run string, subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
 	ctx, cancel := context.WithCancelCause(x.ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(x.r.Context(), func() { cancel(nil) })()
 	if x.edge.gate != nil {
 		go x.watch(ctx, cancel) // not awaited: a request to an OpenID provider may outlast the stream
 	}
@@ -189,8 +191,8 @@ func (s *stream) noEvents() error {
 
 // fail ends the stream with err. Before the response has begun, it returns err for
 // an error response; afterwards it sends an error and a done event, without ids
-// since they are not part of the run. When the client disconnected or the edge shuts
-// down, it returns err and the stream is cut: the client resumes at another edge.
+// since they are not part of the run. When the client disconnected, the edge shuts down
+// or has lost the connection to NATS, it returns err and the stream is cut: the client resumes at another edge.
 func (s *stream) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +200,7 @@ func (s *stream) fail(err error) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() {
+	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() || errors.Is(err, bus.ErrConnectionLost) {
 		return err
 	}
 	e := s.x.visible(err)
@@ -219,7 +221,7 @@ func (s *stream) flush(now time.Time) error {
 	}
 	if s.deadline.Sub(now) < writeTimeout-deadlineSlack {
 		s.deadline = now.Add(writeTimeout)
-		_ = s.control.SetWriteDeadline(s.deadline) // without support for deadlines there is none
+		_ = s.control.SetWriteDeadline(s.deadline) // fails where deadlines are not supported
 	}
 	if _, err := s.x.w.Write(s.buffer); err != nil {
 		return err
@@ -233,7 +235,9 @@ func (s *stream) writeHeader() {
 	h.Set("Content-Type", mediaEvents)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	h.Set(bus.HeaderRun, s.run)
+	if s.run != "" {
+		h.Set(bus.HeaderRun, s.run)
+	}
 	s.x.status = http.StatusOK
 	s.x.w.WriteHeader(http.StatusOK)
 }

@@ -19,6 +19,7 @@ import (
 	"cairn/bus/bustest"
 	"cairn/edge"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 const question = `{"query":"q","context":"{}","target":"H"}`
@@ -39,7 +40,7 @@ func TestStreamOnTheWire(t *testing.T) {
 			s.Send(schemas.EventToolUse, schemas.ToolUse{ToolCallID: "1", Name: "inspect_schema", Input: []byte("{\n\"data_key\": \"x\"\r\n}")}),
 			s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a < b > c & \"d\"\né"}))
 	})
-	got := f.ask(t, "POST", "/api/v1/analyze", strings.NewReader(question))
+	got := f.request(t, "POST", "/api/v1/analyze", strings.NewReader(question))
 	want := `id: 1
 event: tool_use
 data: {"tool_call_id":"1","name":"inspect_schema","input":{"data_key":"x"}}
@@ -78,7 +79,9 @@ func TestErrorsOfAnalyses(t *testing.T) {
 		{"an internal error before the first event", question,
 			func(context.Context, bus.Sender) error { return errors.New("secret") }, 500, "AN-500"},
 		{"a known error before the first event", question,
-			func(context.Context, bus.Sender) error { return schemas.ErrUnavailable.Because("the model is away") }, 503, "AN-503"},
+			func(context.Context, bus.Sender) error {
+				return schemas.ErrUnavailable.Because("the model is unavailable")
+			}, 503, "AN-503"},
 		{"too many requests", question,
 			func(context.Context, bus.Sender) error { return schemas.ErrTooManyRequests }, 429, "AN-429"},
 		{"a panic before the first event", question,
@@ -105,12 +108,12 @@ func TestErrorsOfAnalyses(t *testing.T) {
 			t.Parallel()
 			f := open(t, func(c *edge.Config) { c.AnalyzeTimeout = 200 * time.Millisecond })
 			analyses(t, f, c.handle)
-			got := f.ask(t, "POST", "/api/v1/analyze", strings.NewReader(c.body))
+			got := f.request(t, "POST", "/api/v1/analyze", strings.NewReader(c.body))
 			if got.status != c.status || !strings.Contains(got.body, `"code":"`+c.code+`"`) {
 				t.Errorf("%d %s, want %d %s", got.status, got.body, c.status, c.code)
 			}
 			if strings.Contains(got.body, "secret") {
-				t.Errorf("the inner error is shown: %s", got.body)
+				t.Errorf("the internal error is returned: %s", got.body)
 			}
 			if c.status == 200 && (strings.Count(got.body, "event: done") != 1 || strings.Count(got.body, "event: error") != 1) {
 				t.Errorf("want one error and one done:\n%s", got.body)
@@ -147,22 +150,11 @@ func (r reading) until(t testing.TB, line string) {
 	t.Fatalf("the stream ended before %q: %v", line, r.lines.Err())
 }
 
-// withClient starts a server and opens a plain NATS connection to it.
-func withClient(t *testing.T) (*bus.Server, *nats.Conn) {
-	t.Helper()
-	server, err := bus.StartServer(t.TempDir(), "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := nats.Connect(server.URL())
-	must(t, err)
-	t.Cleanup(nc.Close)
-	return server, nc
-}
-
 // A worker on a suspended machine receives an analysis and does not reply.
 func TestAnalyzeRetriesUnclaimedRun(t *testing.T) {
 	t.Parallel()
-	server, nc := withClient(t)
+	server := bustest.Listen(t)
+	nc := bustest.Connect(t, server)
 	f := serve(t, bustest.Dial(t, server))
 	f.service = bustest.Service(t, bustest.Dial(t, server), "stub")
 	analyses(t, f, func(context.Context, bus.Sender) error { return nil })
@@ -172,7 +164,7 @@ func TestAnalyzeRetriesUnclaimedRun(t *testing.T) {
 	must(t, silent.AutoUnsubscribe(1))
 	must(t, nc.Flush())
 	for !taken.Load() {
-		if got := f.ask(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question)); got.status != http.StatusOK {
+		if got := f.request(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question)); got.status != http.StatusOK {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
@@ -181,7 +173,8 @@ func TestAnalyzeRetriesUnclaimedRun(t *testing.T) {
 // With all workers suspended, the last attempt ends after the heartbeat timeout.
 func TestAnalyzeUnclaimedTimeout(t *testing.T) {
 	t.Parallel()
-	server, nc := withClient(t)
+	server := bustest.Listen(t)
+	nc := bustest.Connect(t, server)
 	f := serve(t, bustest.Dial(t, server))
 	var asked, cancelled atomic.Int32
 	_, err := nc.Subscribe(bus.Analyze.Subject, func(*nats.Msg) { asked.Add(1) })
@@ -193,11 +186,11 @@ func TestAnalyzeUnclaimedTimeout(t *testing.T) {
 	})
 	must(t, err)
 	must(t, nc.Flush())
-	got := f.ask(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question))
+	got := f.request(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question))
 	if got.status != http.StatusServiceUnavailable || got.problem(t).Code != "AN-503" {
 		t.Errorf("got %d %s, want 503 AN-503", got.status, got.body)
 	}
-	soon(t, "each is told to stop", 5*time.Second, func() bool { return cancelled.Load() == 3 })
+	wait.Until(t, "each run is canceled", func() bool { return cancelled.Load() == 3 })
 	if asked.Load() != 3 {
 		t.Errorf("%d asked, want 3", asked.Load())
 	}
@@ -237,7 +230,7 @@ func TestManyEventsArriveInOrder(t *testing.T) {
 		fmt.Fprintf(&want, "id: %d\nevent: text_delta\ndata: {\"text\":\"%d\"}\n\n", i+1, i)
 	}
 	fmt.Fprintf(&want, "id: %d\nevent: done\ndata: {}\n\n", many+1)
-	if got := f.ask(t, "POST", "/api/v1/analyze", strings.NewReader(question)); got.body != want.String() {
+	if got := f.request(t, "POST", "/api/v1/analyze", strings.NewReader(question)); got.body != want.String() {
 		t.Errorf("%d bytes, want %d", len(got.body), want.Len())
 	}
 }
@@ -269,13 +262,13 @@ func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 	next := make(chan struct{})
 	analyses(t, f, func(context.Context, bus.Sender) error {
 		<-next
-		return schemas.ErrUnavailable.Because("the model is away")
+		return schemas.ErrUnavailable.Because("the model is unavailable")
 	})
 	r := f.stream(t.Context(), t)
 	r.until(t, ": alive")
 	close(next)
 	r.until(t, "event: error")
-	r.until(t, `data: {"code":"AN-503","message":"dependency unavailable: the model is away"}`)
+	r.until(t, `data: {"code":"AN-503","message":"dependency unavailable: the model is unavailable"}`)
 	r.until(t, "event: done") // final events have no id, because they are not part of the run
 	r.until(t, "data: {}")
 }
@@ -313,11 +306,11 @@ func TestDisconnectCancelsAnalysis(t *testing.T) {
 			leave()
 			select {
 			case <-ended:
-			case <-time.After(time.Second):
-				t.Error("the worker is still at work after a second")
+			case <-time.After(wait.Timeout):
+				t.Error("the worker still runs")
 			}
 			if err := <-left; !errors.Is(err, context.Canceled) {
-				t.Errorf("the client got %v", err)
+				t.Errorf("the client received %v", err)
 			}
 		})
 	}

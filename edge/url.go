@@ -26,6 +26,7 @@ const (
 type parameter struct {
 	name    string
 	integer bool
+	boolean bool
 }
 
 type parameters []parameter
@@ -39,7 +40,7 @@ func parametersOf(t reflect.Type) parameters {
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()
 		}
-		list = append(list, parameter{name, kind.Kind() == reflect.Int})
+		list = append(list, parameter{name, kind.Kind() == reflect.Int, kind.Kind() == reflect.Bool})
 	}
 	return list
 }
@@ -80,17 +81,23 @@ func checkQuery(query string) []schemas.FieldError {
 	if len(query) <= maxQuery && strings.Count(query, "&") < maxParameters {
 		return nil
 	}
-	return []schemas.FieldError{{Field: "query", Message: fmt.Sprintf("want at most %d bytes and %d parameters", maxQuery, maxParameters)}}
+	return []schemas.FieldError{{Field: "query", Message: fmt.Sprintf("expected at most %d bytes and %d parameters", maxQuery, maxParameters)}}
 }
 
-// append appends value as JSON, or returns a message that names what was expected.
+// append appends value as JSON, or returns a message with the expected type.
 func (p parameter) append(body []byte, value string) ([]byte, string) {
 	if p.integer {
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return body, fmt.Sprintf("want an integer, got %q", value)
+			return body, fmt.Sprintf("expected an integer, got %q", value)
 		}
 		return strconv.AppendInt(body, int64(n), 10), ""
+	}
+	if p.boolean {
+		if value != "true" && value != "false" {
+			return body, fmt.Sprintf("expected true or false, got %q", value)
+		}
+		return append(body, value...), ""
 	}
 	if !utf8.ValidString(value) {
 		return body, "must be valid UTF-8"
@@ -119,7 +126,7 @@ func gather(path map[string]string, query string) (map[string]string, []schemas.
 	}
 	for name, list := range values {
 		if _, twice := given[name]; twice || len(list) > 1 {
-			wrong = append(wrong, schemas.FieldError{Field: name, Message: "given more than once; want one value"})
+			wrong = append(wrong, schemas.FieldError{Field: name, Message: "given more than once; expected one value"})
 		}
 		given[name] = list[0]
 	}

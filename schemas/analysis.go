@@ -21,6 +21,8 @@ type Analysis struct {
 	ID        string         `json:"id,omitzero" doc:"for log correlation"`
 	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
 	Include   []string       `json:"include,omitempty" doc:"optional events to send before done: usage, provenance"`
+	// Calls are tool calls to run in place of a model.
+	Calls []ToolCall `json:"calls,omitempty" doc:"tool calls to run without a model: the events are their tool_use and tool_result, and query is optional"`
 	// OnDisconnect selects what happens to the run after its client disconnects.
 	OnDisconnect string `json:"on_disconnect,omitzero" doc:"after the client disconnects: cancel the run after the grace period (default), or continue it"`
 }
@@ -76,36 +78,37 @@ func (a *Analysis) Validate() error {
 	}
 	a.Mode = cmp.Or(a.Mode, ModeStandard)
 	if a.Mode != ModeStandard && a.Mode != ModeBroad {
-		c.fail("mode", "want standard or broad, got %q", a.Mode)
+		c.fail("mode", "expected standard or broad, got %q", a.Mode)
 	}
 	a.OnDisconnect = cmp.Or(a.OnDisconnect, OnDisconnectCancel)
 	if a.OnDisconnect != OnDisconnectCancel && a.OnDisconnect != OnDisconnectContinue {
-		c.fail("on_disconnect", "want cancel or continue, got %q", a.OnDisconnect)
+		c.fail("on_disconnect", "expected cancel or continue, got %q", a.OnDisconnect)
 	}
 	history := a.Prompt.check(&c)
 	if a.Query == "" {
 		a.Query = lastQuestion(history)
 	}
 	switch n := utf8.RuneCountInString(a.Query); {
-	case n == 0:
+	case n == 0 && len(a.Calls) == 0:
 		c.fail("query", "required when prompt.m has no user message")
 	case n > maxQuery:
-		c.fail("query", "want at most %d characters, got %d", maxQuery, n)
+		c.fail("query", "expected at most %d characters, got %d", maxQuery, n)
 	}
 	if a.Context == "" {
 		c.fail("context", "required: the JSON text of the estate, as a string")
 	}
 	if n := len(a.Profile); n > maxProfileBytes {
-		c.fail("profile", "want at most %d bytes of JSON, got %d", maxProfileBytes, n)
+		c.fail("profile", "expected at most %d bytes of JSON, got %d", maxProfileBytes, n)
 	}
 	c.length("id", a.ID, 0, maxID)
 	c.length("request_id", a.RequestID, 0, maxID)
 	c.atMost("include", len(a.Include), maxIncludes)
 	for _, inc := range a.Include {
 		if inc != EventUsage && inc != EventProvenance {
-			c.fail("include", "want usage or provenance, got %q", inc)
+			c.fail("include", "expected usage or provenance, got %q", inc)
 		}
 	}
+	checkCalls(&c, a.Calls)
 	return c.as(ErrAnalysisMalformed)
 }
 
@@ -147,7 +150,7 @@ func (p *Prompt) check(c *check) []Utterance {
 	c.length("prompt.t", p.T, 0, maxID)
 	c.atMost("prompt.m", len(p.M), maxHistoryMessages)
 	if bytes > maxHistoryBytes {
-		c.fail("prompt.m", "want at most %d bytes of text in all messages, got %d", maxHistoryBytes, bytes)
+		c.fail("prompt.m", "expected at most %d bytes of text in all messages, got %d", maxHistoryBytes, bytes)
 	}
 	type indexed struct {
 		at int
@@ -160,7 +163,7 @@ func (p *Prompt) check(c *check) []Utterance {
 			c.fail("prompt.m", "keys are message indexes such as \"0\", got %q", key)
 		}
 		if u.R != 0 && u.R != 1 {
-			c.fail("prompt.m."+key+".r", "want 0 (user) or 1 (assistant), got %d", u.R)
+			c.fail("prompt.m."+key+".r", "expected 0 (user) or 1 (assistant), got %d", u.R)
 		}
 		list = append(list, indexed{at, u})
 	}

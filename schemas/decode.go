@@ -43,7 +43,7 @@ func unmarshal(body []byte, v any) error {
 		return u.UnmarshalJSON(body)
 	}
 	if len(body) == 0 {
-		return errors.New("the body is empty; want a JSON object")
+		return errors.New("the body is empty; expected a JSON object")
 	}
 	if Nested(body, maxNesting) {
 		return locateNesting(body)
@@ -61,7 +61,7 @@ func (e *Error) explain(err error) *Error {
 		return known
 	case errors.As(err, &semantic):
 		field := fieldOf(semantic.JSONPointer)
-		message := fmt.Sprintf("want %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))
+		message := fmt.Sprintf("expected %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))
 		return e.With(FieldError{Field: field, Message: message})
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
 		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})

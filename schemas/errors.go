@@ -9,18 +9,19 @@ import (
 // The errors that callers receive, in the order of the contracts' tables. Any
 // other error is logged once and reported as ErrInternal.
 var (
-	ErrMalformed        = declare("CE-001", 400, "malformed request")
-	ErrTooLarge         = declare("CE-002", 413, "body too large")
-	ErrMethodNotAllowed = declare("CE-003", 405, "method not allowed")
-	ErrUnknownPath      = declare("CE-004", 404, "unknown path")
-	ErrNotImplemented   = declare("CE-005", 501, "not implemented")
-	ErrUnauthenticated  = declare("CE-006", 401, "not authenticated")
-	ErrForbidden        = declare("CE-007", 403, "not allowed")
-	ErrTooManyRequests  = declare("CE-008", 429, "too many requests")
-	ErrMisdirected      = declare("CE-009", 421, "misdirected request")
-	ErrInternal         = declare("CE-010", 500, "internal error")
-	ErrUnavailable      = declare("CE-011", 503, "dependency unavailable")
-	ErrTimeout          = declare("CE-012", 504, "timed out")
+	ErrMalformed          = declare("CE-001", 400, "malformed request")
+	ErrTooLarge           = declare("CE-002", 413, "body too large")
+	ErrMethodNotAllowed   = declare("CE-003", 405, "method not allowed")
+	ErrUnknownPath        = declare("CE-004", 404, "unknown path")
+	ErrNotImplemented     = declare("CE-005", 501, "not implemented")
+	ErrUnauthenticated    = declare("CE-006", 401, "not authenticated")
+	ErrForbidden          = declare("CE-007", 403, "not allowed")
+	ErrTooManyRequests    = declare("CE-008", 429, "too many requests")
+	ErrMisdirected        = declare("CE-009", 421, "misdirected request")
+	ErrInternal           = declare("CE-010", 500, "internal error")
+	ErrUnavailable        = declare("CE-011", 503, "dependency unavailable")
+	ErrTimeout            = declare("CE-012", 504, "timed out")
+	ErrPreconditionFailed = declare("CE-013", 412, "precondition failed")
 
 	ErrTagExists              = declare("CE-021", 409, "a tag already exists for the request_id")
 	ErrTagNotFound            = declare("CE-022", 404, "tag not found or expired")
@@ -30,6 +31,7 @@ var (
 	ErrContextBuilderNotFound = declare("CE-051", 404, "context builder not found")
 	ErrInvalidRegistration    = declare("CE-061", 400, "invalid registration request")
 	ErrToolNotFound           = declare("CE-071", 404, "tool not found")
+	ErrRecordNotFound         = declare("CE-081", 404, "record not found")
 
 	ErrAnalysisMalformed       = declare("AN-400", 400, "malformed analysis request")
 	ErrAnalysisUnauthenticated = declare("AN-401", 401, "not authenticated")
@@ -114,7 +116,7 @@ func (e *Error) Because(detail string) *Error {
 }
 
 // With returns a copy of e with at most maxFieldErrors of the fields, each
-// truncated. Without a detail of its own, the copy has one that counts the fields.
+// truncated. If e has no detail, the copy has one that counts the fields.
 func (e *Error) With(fields ...FieldError) *Error {
 	c := *e
 	c.Fields = slices.Clone(c.Fields)

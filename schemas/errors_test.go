@@ -26,10 +26,10 @@ func TestErrorIs(t *testing.T) {
 
 func TestErrorBody(t *testing.T) {
 	t.Parallel()
-	e := schemas.ErrMalformed.With(schemas.FieldError{Field: "top_k", Message: "want an integer"})
+	e := schemas.ErrMalformed.With(schemas.FieldError{Field: "top_k", Message: "expected an integer"})
 	got, err := json.Marshal(e)
 	want := `{"type":"/docs#CE-001","title":"malformed request","status":400,"detail":"1 field is invalid","code":"CE-001",` +
-		`"errors":[{"field":"top_k","message":"want an integer"}]}`
+		`"errors":[{"field":"top_k","message":"expected an integer"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}

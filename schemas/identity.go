@@ -72,15 +72,37 @@ func (i *Identity) Authorize(permission Permission) error {
 			able = append(able, string(role))
 		}
 	}
-	return ErrForbidden.Because(fmt.Sprintf("the role %s lacks the permission %s; want the role %s", i.Role, permission,
+	return ErrForbidden.Because(fmt.Sprintf("the role %s lacks the permission %s; expected the role %s", i.Role, permission,
 		strings.Join(able, " or ")))
+}
+
+// Caller describes the caller of a request: which credential it has, and what that permits.
+type Caller struct {
+	ID          string       `json:"id,omitzero" doc:"of the credential; absent on a server without authentication"`
+	Role        Role         `json:"role,omitzero" doc:"of the credential; absent on a server without authentication"`
+	Tenants     []string     `json:"tenants,omitempty" doc:"the tenants of the credential; absent: all tenants and the global scope"`
+	Permissions []Permission `json:"permissions" doc:"read, tag, register, analyze, operate: what the caller may do"`
+}
+
+// Caller returns the description of i.
+func (i *Identity) Caller() Caller {
+	var c Caller
+	if i != nil {
+		c = Caller{ID: i.ID, Role: i.Role, Tenants: i.Tenants}
+	}
+	for _, p := range permissions[RoleAdmin] {
+		if i.Authorize(p) == nil {
+			c.Permissions = append(c.Permissions, p)
+		}
+	}
+	return c
 }
 
 // Validate returns ErrMalformed with the invalid fields.
 func (i *Identity) Validate() error {
 	var c check
 	if !i.Role.Known() {
-		c.fail("role", "want one of %v, got %q", Roles(), i.Role)
+		c.fail("role", "expected one of %v, got %q", Roles(), i.Role)
 	}
 	for n, tenant := range i.Tenants {
 		c.tenant(fmt.Sprintf("tenants[%d]", n), &tenant)

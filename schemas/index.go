@@ -6,8 +6,8 @@ type IndexStatus struct {
 	Live               string              `json:"live,omitzero" doc:"fingerprint of the documents being searched; differs while a new index generation is filled"`
 	Documents          map[string]int      `json:"documents,omitempty" doc:"searchable documents by kind"`
 	Lag                *uint64             `json:"lag,omitzero" doc:"catalog changes not yet written"`
-	Quarantined        int                 `json:"aside,omitzero" doc:"number of records that the index rejected (quarantine)"`
-	QuarantinedRecords []QuarantinedRecord `json:"aside_records,omitempty" doc:"the oldest quarantined records"`
+	Quarantined        int                 `json:"quarantined,omitzero" doc:"number of records that the index rejected (quarantine)"`
+	QuarantinedRecords []QuarantinedRecord `json:"quarantined_records,omitempty" doc:"the oldest quarantined records"`
 }
 
 // QuarantinedRecord is a record that the index rejected.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -27,6 +28,15 @@ type alternatives interface{ encodedTypes() []reflect.Type }
 
 func (Record[T]) encodedTypes() []reflect.Type { return []reflect.Type{reflect.TypeFor[T]()} }
 
+func (RecordFound) encodedTypes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[Skill](), reflect.TypeFor[Agent](), reflect.TypeFor[Tool](),
+		reflect.TypeFor[ContextBuilder](), reflect.TypeFor[Guardrail](), reflect.TypeFor[Template]()}
+}
+
+func (EncodedPackage) encodedTypes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[SkillPackage]()}
+}
+
 func (SkillAnswer) encodedTypes() []reflect.Type {
 	return []reflect.Type{reflect.TypeFor[SkillPackage](), reflect.TypeFor[SkillHits]()}
 }
@@ -43,12 +53,25 @@ var records = map[string]reflect.Type{
 	"SkillHits.skills":        reflect.TypeFor[SkillHit](),
 	"TemplateAnswer.template": reflect.TypeFor[Template](),
 
-	"manifest":         reflect.TypeFor[Skill](),
-	"skills":           reflect.TypeFor[Skill](),
-	"record":           reflect.TypeFor[Agent](),
-	"tools":            reflect.TypeFor[Tool](),
-	"context_builders": reflect.TypeFor[ContextBuilder](),
-	"guardrails":       reflect.TypeFor[Guardrail](),
+	"PutRecords.records": reflect.TypeFor[BulkRecord](),
+
+	"manifest":           reflect.TypeFor[Skill](),
+	"skills":             reflect.TypeFor[Skill](),
+	"AgentAnswer.record": reflect.TypeFor[Agent](),
+	"tools":              reflect.TypeFor[Tool](),
+	"context_builders":   reflect.TypeFor[ContextBuilder](),
+	"guardrails":         reflect.TypeFor[Guardrail](),
+}
+
+// Document returns the JSON Schema of the struct t as a self-contained document.
+func Document(t reflect.Type) ([]byte, error) {
+	d := NewDefinitions("#/$defs/")
+	root, err := d.Of(t)
+	if err != nil {
+		return nil, err
+	}
+	root.Defs = d.Schemas
+	return json.Marshal(root, json.Deterministic(true))
 }
 
 // Of returns a reference to the schema of the struct t, after adding it and the
@@ -79,10 +102,14 @@ func (d *Definitions) oneOf(types []reflect.Type) (*jsonschema.Schema, error) {
 		}
 		list = append(list, s)
 	}
-	if len(list) == 1 {
+	switch len(list) {
+	case 1:
 		return list[0], nil
+	case len(Kinds()):
+		return &jsonschema.Schema{AnyOf: list}, nil // a record may have the ids of several kinds
+	default:
+		return &jsonschema.Schema{OneOf: list}, nil
 	}
-	return &jsonschema.Schema{OneOf: list}, nil
 }
 
 // describe returns the schema of the struct t.

@@ -36,6 +36,28 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Unregister.kind": oneOfKinds,
 	"Unregister.id":   dotted(1),
 
+	"RecordKey.kind":     oneOfKinds,
+	"RecordKey.id":       dotted(1),
+	"RecordKey.scope":    anyScope,
+	"RecordAt.revision":  length(0, maxToken),
+	"RecordQuery.kind":   oneOfKinds,
+	"RecordQuery.scope":  anyScope,
+	"RecordQuery.domain": length(0, maxID),
+	"RecordQuery.status": length(0, maxID),
+	"RecordQuery.prefix": length(0, maxID),
+	"RecordQuery.cursor": length(0, maxCursor),
+	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
+	"Watch.scope":        anyScope,
+	"Watch.prefix":       length(0, maxID),
+	"Watch.after":        length(0, maxToken),
+	"PutRecord.kind":     oneOfKinds,
+	"PutRecord.id":       dotted(1),
+	"PutRecord.record":   isObject,
+	"PutRecords.records": items(0, MaxBulk),
+	"BulkRecord.kind":    oneOfKinds,
+	"BulkRecord.id":      dotted(1),
+	"BulkRecord.record":  isObject,
+
 	"SkillQuery":          anyMember("skill_id", "query"),
 	"SkillQuery.skill_id": orEmpty,
 	"Skill.template_id":   orEmpty,
@@ -68,10 +90,34 @@ var limits = map[string]func(*jsonschema.Schema){
 		items(0, maxIncludes)(s)
 		enum(EventUsage, EventProvenance)(s.Items)
 	},
-	"Prompt.m":    members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
-	"Prompt.t":    length(0, maxID),
-	"Utterance.r": enum(0, 1),
-	"Utterance.c": length(0, maxHistoryBytes),
+	"Analysis.calls": items(0, maxToolCalls),
+	"ToolCall.name":  enum(ToolInspectSchema, ToolComputeStats),
+	"ToolCall.input": isObject,
+	"Prompt.m":       members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
+	"Prompt.t":       length(0, maxID),
+	"Utterance.r":    enum(0, 1),
+	"Utterance.c":    length(0, maxHistoryBytes),
+
+	"Filter":        strict,
+	"Filter.domain": length(0, maxID),
+	"Filter.status": enum("", StatusActive, StatusDeprecated),
+	"Filter.labels": labels,
+	"Filter.capabilities": func(s *jsonschema.Schema) {
+		items(0, maxLabels)(s)
+		length(1, maxID)(s.Items)
+	},
+	"Metadata.version":     version,
+	"Metadata.labels":      labels,
+	"Metadata.status":      length(0, maxID),
+	"Metadata.replaced_by": orEmptyID,
+	"Skill.instructions":   length(0, maxInstructions),
+	"Skill.license":        length(0, maxID),
+	"Skill.resources":      items(0, maxResources),
+	"Resource":             notBoth("text", "data"),
+	"Resource.path":        length(1, maxID),
+	"Resource.media_type":  length(0, maxID),
+	"Resource.sha256":      digest,
+	"Resource.size":        between(0, maxResourceBytes),
 
 	"capabilities":         items(0, maxItems),
 	"context_descriptions": items(0, maxItems),
@@ -105,6 +151,24 @@ func orEmpty(s *jsonschema.Schema) {
 	s.Pattern = "^$|" + s.Pattern
 }
 
+func orEmptyID(s *jsonschema.Schema) {
+	dotted(1)(s)
+	orEmpty(s)
+}
+
+func version(s *jsonschema.Schema) {
+	length(0, maxID)(s)
+	s.Pattern = "^$|" + versionPattern
+}
+
+func labels(s *jsonschema.Schema) {
+	members(maxLabels, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID), Pattern: labelPattern})(s)
+	length(0, maxID)(s.AdditionalProperties)
+	s.AdditionalProperties.Pattern = `^[^,\x00-\x1f\x7f-\x9f]*$`
+}
+
+func digest(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }
+
 func eachDotted(s *jsonschema.Schema) {
 	dotted(1)(s.Items)
 	items(0, maxItems)(s)
@@ -115,6 +179,9 @@ func tenantID(s *jsonschema.Schema) {
 	reserved := any(GlobalTenant)
 	s.Not = &jsonschema.Schema{Const: &reserved}
 }
+
+// anyScope also allows the empty string, as an absent scope.
+func anyScope(s *jsonschema.Schema) { enum("", ScopeTenant, ScopeGlobal)(s) }
 
 func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
@@ -169,6 +236,16 @@ func withDefault(n int, limit func(*jsonschema.Schema)) func(*jsonschema.Schema)
 		limit(s)
 		s.Default = strconv.AppendInt(nil, int64(n), 10)
 	}
+}
+
+// strict excludes unknown members.
+func strict(s *jsonschema.Schema) {
+	s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+}
+
+// notBoth excludes objects with all of the members.
+func notBoth(names ...string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Not = &jsonschema.Schema{Required: names} }
 }
 
 func anyMember(names ...string) func(*jsonschema.Schema) {

@@ -31,7 +31,3 @@ func segments(kind string) int {
 
 // KnownKind reports whether kind is a declared kind.
 func KnownKind(kind string) bool { return slices.Contains(Kinds(), kind) }
-
-// Active reports whether search and listings include records with the status. An
-// empty status is active.
-func Active(status string) bool { return status == "" || status == "active" }

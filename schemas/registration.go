@@ -11,40 +11,44 @@ type Skill struct {
 	Capabilities        []string `json:"capabilities,omitempty"`
 	ContextDescriptions []string `json:"context_descriptions,omitempty"`
 	OutputType          string   `json:"output_type,omitzero"`
-	Status              string   `json:"status,omitzero" doc:"active (default) or another value; search and listings return active skills only"`
-	ExampleQueries      []string `json:"example_queries,omitempty" doc:"queries that should match this skill"`
-	ContextBuilderIDs   []string `json:"context_builder_ids,omitempty"`
-	ToolIDs             []string `json:"tool_ids,omitempty"`
-	GuardrailIDs        []string `json:"guardrail_ids,omitempty"`
-	TemplateID          string   `json:"template_id,omitzero"`
+	Metadata
+	ExampleQueries    []string `json:"example_queries,omitempty" doc:"queries that should match this skill"`
+	ContextBuilderIDs []string `json:"context_builder_ids,omitempty"`
+	ToolIDs           []string `json:"tool_ids,omitempty"`
+	GuardrailIDs      []string `json:"guardrail_ids,omitempty"`
+	TemplateID        string   `json:"template_id,omitzero"`
+
+	Instructions string     `json:"instructions,omitzero" doc:"how to perform the skill, in Markdown; searched, but absent from hits and listings"`
+	License      string     `json:"license,omitzero" doc:"such as an SPDX expression"`
+	Resources    []Resource `json:"resources,omitempty" doc:"files of the skill, at most 1 MiB together; packages, hits and listings have no content of them"`
 }
 
 // Agent contains the interpreted fields of an agent record.
 type Agent struct {
-	AgentID        string   `json:"agent_id" doc:"dot-separated segments"`
-	TenantID       *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
-	Domain         string   `json:"domain,omitzero"`
-	DisplayName    string   `json:"display_name,omitzero"`
-	Purpose        string   `json:"purpose,omitzero"`
-	Description    string   `json:"description,omitzero"`
-	Capabilities   []string `json:"capabilities,omitempty"`
-	Status         string   `json:"status,omitzero"`
+	AgentID      string   `json:"agent_id" doc:"dot-separated segments"`
+	TenantID     *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
+	Domain       string   `json:"domain,omitzero"`
+	DisplayName  string   `json:"display_name,omitzero"`
+	Purpose      string   `json:"purpose,omitzero"`
+	Description  string   `json:"description,omitzero"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Metadata
 	ExampleQueries []string `json:"example_queries,omitempty"`
 	SkillIDs       []string `json:"skill_ids,omitempty"`
 }
 
 // Tool contains the interpreted fields of a tool record.
 type Tool struct {
-	ToolID         string   `json:"tool_id" doc:"<provider>.<service>.<operation>"`
-	TenantID       *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
-	ToolClass      string   `json:"tool_class,omitzero" doc:"a grouping label"`
-	Provider       string   `json:"provider,omitzero"`
-	Domain         string   `json:"domain,omitzero"`
-	DisplayName    string   `json:"display_name,omitzero"`
-	Purpose        string   `json:"purpose,omitzero"`
-	Description    string   `json:"description,omitzero"`
-	Capabilities   []string `json:"capabilities,omitempty"`
-	Status         string   `json:"status,omitzero"`
+	ToolID       string   `json:"tool_id" doc:"<provider>.<service>.<operation>"`
+	TenantID     *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
+	ToolClass    string   `json:"tool_class,omitzero" doc:"a grouping label"`
+	Provider     string   `json:"provider,omitzero"`
+	Domain       string   `json:"domain,omitzero"`
+	DisplayName  string   `json:"display_name,omitzero"`
+	Purpose      string   `json:"purpose,omitzero"`
+	Description  string   `json:"description,omitzero"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Metadata
 	ExampleQueries []string `json:"example_queries,omitempty"`
 }
 
@@ -58,6 +62,7 @@ type ContextBuilder struct {
 	ToolIDs          []string `json:"tool_ids,omitempty"`
 	SkillIDs         []string `json:"skill_ids,omitempty"`
 	Instructions     string   `json:"instructions,omitzero"`
+	Metadata
 }
 
 // Guardrail contains the interpreted fields of a guardrail record.
@@ -67,6 +72,7 @@ type Guardrail struct {
 	Domain      string   `json:"domain,omitzero" doc:"applies to every skill of the domain"`
 	SkillIDs    []string `json:"skill_ids,omitempty" doc:"applies to these skills; with neither domain nor skill_ids, to every skill"`
 	Description string   `json:"description,omitzero"`
+	Metadata
 }
 
 // Template contains the interpreted fields of a template record.
@@ -76,6 +82,7 @@ type Template struct {
 	Domain      string   `json:"domain,omitzero"`
 	SkillIDs    []string `json:"skill_ids,omitempty"`
 	Description string   `json:"description,omitzero"`
+	Metadata
 }
 
 // Requests that register a record of each kind.
@@ -105,15 +112,19 @@ type (
 
 // Registered is the part that all registration responses share.
 type Registered struct {
-	// Revision is the catalog revision of the record; it is sent in a header.
+	// Catalog and Revision identify the revision of the catalog that contains the
+	// record; they are sent in a header.
+	Catalog  string `json:"-"`
 	Revision uint64 `json:"-"`
 	// Indexed is false if the record is durable but not searchable yet because a
 	// dependency is unavailable; otherwise nil.
 	Indexed *bool `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`
 }
 
-// CatalogRevision returns the revision that a later read must include to see this registration.
-func (r Registered) CatalogRevision() uint64 { return r.Revision }
+// CatalogRevision returns the token that makes a later read include this registration.
+func (r Registered) CatalogRevision() ConsistencyToken {
+	return ConsistencyToken{r.Catalog, r.Revision}
+}
 
 // Responses to the registration of each kind.
 //

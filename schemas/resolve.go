@@ -18,9 +18,9 @@ const (
 
 // Values of Degraded in a search response.
 const (
-	TextOnly         = "text-only"    // no vectors: words alone were compared
-	IndexBehind      = "index-behind" // the worker's index is missing the newest registrations
-	IndexUnavailable = "index-away"   // the shared index is unavailable or incomplete: the worker compared the words of its own records
+	TextOnly         = "text-only"         // no vectors: words alone were compared
+	IndexBehind      = "index-behind"      // the worker's index is missing the newest registrations
+	IndexUnavailable = "index-unavailable" // the shared index is unavailable or incomplete: the worker searched its own records by words
 )
 
 // QueryOptions is the part that all resolve requests share.
@@ -43,6 +43,7 @@ type SkillQuery struct {
 	Query   string `json:"query,omitzero" doc:"search form: description of the wanted capability"`
 	TopK    *int   `json:"top_k,omitzero" doc:"search form: number of hits, 1 to 100; 5 by default"`
 	Search  string `json:"search,omitzero" doc:"search form: method, hybrid (default), text or vector"`
+	Filter  Filter `json:"filter,omitzero" doc:"search form: the skills to consider"`
 	QueryOptions
 }
 
@@ -100,10 +101,22 @@ type SkillPackage struct {
 	Explained
 }
 
+// EncodedPackage is an encoded SkillPackage.
+type EncodedPackage struct{ Written jsontext.Value }
+
+// MarshalJSON returns the package.
+func (p EncodedPackage) MarshalJSON() ([]byte, error) { return p.Written, nil }
+
+// UnmarshalJSON stores a copy of data.
+func (p *EncodedPackage) UnmarshalJSON(data []byte) error {
+	p.Written = jsontext.Value(data).Clone()
+	return nil
+}
+
 // SkillHits are the skills found by a search, best first.
 type SkillHits struct {
 	Skills   []jsontext.Value `json:"skills" doc:"records with a score in [0,1]"`
-	Degraded string           `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-away"`
+	Degraded string           `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-unavailable"`
 	Explained
 }
 
@@ -132,6 +145,7 @@ const (
 type AgentQuery struct {
 	Query  string `json:"query"`
 	Search string `json:"search,omitzero" doc:"method: hybrid (default), text or vector"`
+	Filter Filter `json:"filter,omitzero" doc:"the agents to consider"`
 	QueryOptions
 }
 
@@ -141,7 +155,7 @@ type AgentAnswer struct {
 	Capabilities  []string       `json:"capabilities"`
 	OwnedSkillIDs []string       `json:"owned_skill_ids"`
 	Score         float64        `json:"score"`
-	Degraded      string         `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-away"`
+	Degraded      string         `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-unavailable"`
 	Record        jsontext.Value `json:"record,omitzero" doc:"the agent record"`
 	Explained
 }

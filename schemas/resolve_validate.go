@@ -22,6 +22,7 @@ func (q *SkillQuery) Validate() error {
 	}
 	c.between("top_k", q.TopK, 1, 100)
 	c.method(q.Search)
+	c.filter(q.Filter)
 	return c.as(ErrMalformed)
 }
 
@@ -30,6 +31,7 @@ func (q *AgentQuery) Validate() error {
 	c := q.check()
 	c.query(q.Query)
 	c.method(q.Search)
+	c.filter(q.Filter)
 	return c.as(ErrMalformed)
 }
 
@@ -80,12 +82,12 @@ func (c *check) query(s string) {
 	case n == 0:
 		c.fail("query", "required, and must not be empty")
 	case n > maxQuery:
-		c.fail("query", "want at most %d characters, got %d", maxQuery, n)
+		c.fail("query", "expected at most %d characters, got %d", maxQuery, n)
 	}
 }
 
 func (c *check) method(s string) {
 	if s != "" && s != SearchHybrid && s != SearchText && s != SearchVector {
-		c.fail("search", "want %s, %s or %s, got %q", SearchHybrid, SearchText, SearchVector, s)
+		c.fail("search", "expected %s, %s or %s, got %q", SearchHybrid, SearchText, SearchVector, s)
 	}
 }

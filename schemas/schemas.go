@@ -9,6 +9,7 @@ type Health struct {
 	Version  string            `json:"version,omitempty"`
 	Degraded []string          `json:"degraded,omitempty" doc:"reasons for a degraded status"`
 	Backends map[string]string `json:"backends,omitempty" doc:"URLs of the backends in use"`
+	Catalog  string            `json:"catalog,omitempty" doc:"ID of the catalog that this service writes or reads"`
 	Revision uint64            `json:"revision,omitzero" doc:"watermark: the highest catalog revision that this service has applied"`
 	Index    *IndexStatus      `json:"index,omitzero" doc:"state of the shared index, if one is configured"`
 	Services []Health          `json:"services,omitempty" doc:"health of the workers, reported by the edge"`

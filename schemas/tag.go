@@ -27,7 +27,7 @@ func (t *TagWrite) Validate() error {
 	}
 	c.tenant("tenant_id", t.TenantID)
 	if t.TTLSeconds != nil && *t.TTLSeconds < 1 {
-		c.fail("ttl_seconds", "want an integer of at least 1, got %d", *t.TTLSeconds)
+		c.fail("ttl_seconds", "expected an integer of at least 1, got %d", *t.TTLSeconds)
 	}
 	return c.as(ErrMalformed)
 }

@@ -47,18 +47,18 @@ func (i *Identity) AuthorizeTenant(permission Permission, req any) error {
 	switch global := *f.id == nil; {
 	case global && writes && i.Bound() && f.isNull():
 		return ErrForbidden.With(FieldError{f.field,
-			"global records require a credential for all tenants; want one of: " + strings.Join(i.Tenants, ", ")})
+			"global records require a credential for all tenants; expected one of: " + strings.Join(i.Tenants, ", ")})
 	case global && writes && !i.Bound() && i.Role != RoleAdmin:
-		return ErrForbidden.With(FieldError{f.field, "global records require the role admin; want a tenant_id"})
+		return ErrForbidden.With(FieldError{f.field, "global records require the role admin; expected a tenant_id"})
 	case !i.Bound():
 		return nil
 	case !global && !slices.Contains(i.Tenants, **f.id):
-		return ErrForbidden.With(FieldError{f.field, "want a tenant of the credential: " + strings.Join(i.Tenants, ", ")})
+		return ErrForbidden.With(FieldError{f.field, "expected a tenant of the credential: " + strings.Join(i.Tenants, ", ")})
 	case !global:
 		return nil
 	case len(i.Tenants) > 1:
 		return ErrMalformed.With(FieldError{f.field,
-			"required: the credential is bound to several tenants; want one of: " + strings.Join(i.Tenants, ", ")})
+			"required: the credential is bound to several tenants; expected one of: " + strings.Join(i.Tenants, ", ")})
 	default:
 		return f.set(i.Tenants[0])
 	}
@@ -89,6 +89,12 @@ func (k *TagKey) tenantField() tenantField       { return tenantField{"tenant_id
 func (a *QueryOptions) tenantField() tenantField { return tenantField{"tenant_id", &a.TenantID, nil} }
 func (q *ListQuery) tenantField() tenantField    { return tenantField{"tenant_id", &q.TenantID, nil} }
 func (u *Unregister) tenantField() tenantField   { return tenantField{"tenant_id", &u.TenantID, nil} }
+func (k *RecordKey) tenantField() tenantField    { return tenantField{"tenant_id", &k.TenantID, nil} }
+func (q *RecordQuery) tenantField() tenantField  { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (w *Watch) tenantField() tenantField        { return tenantField{"tenant_id", &w.TenantID, nil} }
+func (r *PutRecord) tenantField() tenantField {
+	return tenantField{"tenant_id", &r.TenantID, &r.Record}
+}
 
 func (r *RegisterSkill) tenantField() tenantField {
 	return tenantField{"record.tenant_id", &r.Record.Fields.TenantID, &r.Record.Raw}

@@ -64,7 +64,7 @@ func (c *check) length(field, s string, minimum, maximum int) {
 	case n < minimum && n == 0:
 		c.fail(field, "required, and must not be empty")
 	case n < minimum || n > maximum:
-		c.fail(field, "want %d to %d characters, got %d", minimum, maximum, n)
+		c.fail(field, "expected %d to %d characters, got %d", minimum, maximum, n)
 	}
 }
 
@@ -82,14 +82,14 @@ func (c *check) id(field, s string, segments int) {
 	case slices.Contains(parts, ""):
 		c.fail(field, "must not contain an empty segment, got %q", s)
 	case len(parts) < segments:
-		c.fail(field, "want at least %d dot-separated segments, got %q", segments, s)
+		c.fail(field, "expected at least %d dot-separated segments, got %q", segments, s)
 	}
 }
 
 // atMost bounds the number of items of a list or members of an object.
 func (c *check) atMost(field string, n, maximum int) {
 	if n > maximum {
-		c.fail(field, "want at most %d items, got %d", maximum, n)
+		c.fail(field, "expected at most %d items, got %d", maximum, n)
 	}
 }
 
@@ -118,6 +118,6 @@ func (c *check) tenant(field string, t *string) {
 
 func (c *check) between(field string, n *int, minimum, maximum int) {
 	if n != nil && (*n < minimum || *n > maximum) {
-		c.fail(field, "want an integer from %d to %d, got %d", minimum, maximum, *n)
+		c.fail(field, "expected an integer from %d to %d, got %d", minimum, maximum, *n)
 	}
 }

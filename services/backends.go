@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cairn/services/internal/embed"
+	"cairn/services/internal/embed/static"
 	"cairn/services/internal/index"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
@@ -21,13 +22,17 @@ import (
 func openModel(ctx context.Context, url string) (model.Model, error) {
 	switch {
 	case url == "offline:":
-		return offline.New(), nil
+		table, err := static.BuiltIn()
+		if err != nil {
+			return nil, err
+		}
+		return offline.New(table.EmbedAll), nil
 	case strings.HasPrefix(url, "ollama"):
 		return ollama.Open(ctx, url)
 	case strings.HasPrefix(url, "openai"):
 		return openai.Open(ctx, url)
 	default:
-		return nil, fmt.Errorf("model %q: want offline:, ollama://host:11434/model or openai://host:8000/model", url)
+		return nil, fmt.Errorf("model %q: expected offline:, ollama://host:11434/model or openai://host:8000/model", url)
 	}
 }
 
@@ -39,13 +44,13 @@ func shared(index string) bool { return index != "embedded:" }
 func redacted(backend string) string {
 	u, err := url.Parse(backend)
 	if err != nil {
-		return "a URL that cannot be read"
+		return "an invalid URL"
 	}
 	return u.Redacted()
 }
 
-// warmTime is the maximum time that a start waits for the embedding model to load.
-const warmTime = 30 * time.Second
+// warmTimeout bounds the wait at startup for the embedding model.
+const warmTimeout = 30 * time.Second
 
 // search is the index and the embedder that the roles of a process share.
 type search struct {
@@ -62,11 +67,11 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if err != nil {
 		return search{}, err
 	}
-	log, err := w.log(ctx)
+	log, err := w.openCatalog(ctx)
 	if err != nil {
 		return search{}, err
 	}
-	if !e.Space().Lexical {
+	if space := e.Space(); !space.Lexical && !space.Static {
 		e = embed.Cached(e, w.vectors(ctx))
 	}
 	ix, err := index.Open(w.Index, e, log.ID())
@@ -91,10 +96,10 @@ func (w *wiring) vectors(ctx context.Context) *embed.Cache {
 	return cache
 }
 
-// warm waits until the embedding model is loaded, so that the first requests need not.
+// warm waits until the embedding model is loaded, so that the first requests do not wait.
 // A failure is logged.
 func (w *wiring) warm(ctx context.Context, e embed.Embedder) {
-	ctx, cancel := context.WithTimeout(ctx, warmTime)
+	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
 	defer cancel()
 	if err := embed.Warm(ctx, e); err != nil {
 		w.Log.Warn("the embedding model is not loaded yet", "err", err)

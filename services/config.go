@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Roles  []string      // the services to run; none: all
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
-	Embed  string        // lexical: (no server) | ollama://host:11434/nomic-embed-text
+	Embed  string        // static: (no server) | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
 	Render string        // subject of the rendering agent, cairn.render for the built-in one; empty: none
 	TagTTL time.Duration // TTL of a tag
@@ -29,10 +29,10 @@ type Config struct {
 	// 0: unlimited.
 	TenantTags    quota.Use
 	TenantRecords quota.Use
-	Copies        bucket.Copies // replication and placement of records and tags; without Storage, the limit of the NATS account applies
-	Slots         int           // concurrency limit of each service
-	Grace         time.Duration // how long an analysis continues after its client has disconnected
-	StreamLimit   int           // concurrent analyses of one credential at a worker; 0: unlimited
+	Replication   bucket.Replication // replication and placement of records and tags; without Storage, the limit of the NATS account applies
+	Slots         int                // concurrency limit of each service
+	Grace         time.Duration      // how long an analysis continues after its client has disconnected
+	StreamLimit   int                // concurrent analyses of one credential at a worker; 0: unlimited
 	// AnalysisMemory limits the bytes that all analyses of a worker hold. EstateMemory
 	// limits the estates that it caches for further questions, in memory that no
 	// analysis has reserved.
@@ -49,7 +49,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Index:          "embedded:",
-		Embed:          "lexical:",
+		Embed:          "static:",
 		Model:          "offline:",
 		TenantTags:     quota.Use{Count: 5_000_000, Bytes: 2 << 30},
 		TenantRecords:  quota.Use{Count: 1_000_000, Bytes: 4 << 30},

@@ -1,5 +1,5 @@
 // Package services runs the services behind the edge: tags, register, resolve, analyze
-// and render, each in a package of its own. Run connects them to their backends.
+// and render, each in its own package. Run connects them to their backends.
 package services
 
 import (
@@ -25,8 +25,8 @@ import (
 	"cairn/services/tags"
 )
 
-// Roles returns the services that run by default. The rendering agent runs in addition
-// if it is the configured one.
+// Roles returns the services that run by default. The built-in rendering agent also runs
+// if --render selects it.
 func Roles() []string { return bus.Services() }
 
 // Known returns the names of all services in the order in which they stop.
@@ -61,6 +61,13 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error
 	}
 }
 
+const (
+	// watchService is the name of the service of watches, which run beside resolve.
+	watchService = "watch"
+	// maxWatches is the number of watches of a worker. Each has a consumer of the catalog.
+	maxWatches = 256
+)
+
 // watchEvery is the interval at which the catalog is checked for replacement.
 const watchEvery = 5 * time.Second
 
@@ -80,6 +87,7 @@ type wiring struct {
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
 	closers  []func()
+	rebuilds []func(context.Context, error) // called after a rollback of the catalog
 
 	failed chan error // a fatal error
 }
@@ -88,7 +96,7 @@ type wiring struct {
 func (w *wiring) start(ctx context.Context) error {
 	for _, role := range w.Roles {
 		if !slices.Contains(Known(), role) {
-			return fmt.Errorf("no service is called %q; want one of %v", role, Known())
+			return fmt.Errorf("unknown service %q; expected one of %v", role, Known())
 		}
 	}
 	if err := w.conn.WaitConnected(ctx); err != nil {
@@ -138,7 +146,7 @@ func (w *wiring) tags(ctx context.Context) error {
 }
 
 func (w *wiring) register(ctx context.Context) error {
-	log, err := w.log(ctx)
+	log, err := w.openCatalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,20 +157,37 @@ func (w *wiring) register(ctx context.Context) error {
 		return err
 	}
 	w.atEnd(usage.Close)
-	deps := register.Deps{Catalog: log, Usage: usage, Visible: register.Confirmed(w.conn), Pressure: w.pressure}
+	w.onRollback(func(ctx context.Context, _ error) {
+		if err := usage.Rebuild(ctx); err != nil {
+			w.Log.Error("the records of each tenant are not counted: restart this worker", "err", err)
+		}
+	})
+	deps := register.Deps{Catalog: log, Usage: usage, Visible: register.Confirmed(w.conn, log), Pressure: w.pressure}
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err
 		}
 		deps.Visible = deps.Projector.Visible
+		w.onRollback(func(ctx context.Context, _ error) { // the index keeps the highest revision of each record
+			if _, err := deps.Projector.Reindex(ctx); err != nil {
+				w.Log.Error("the index is not rebuilt: run cairn reindex", "err", err)
+			}
+		})
 	}
 	return w.run("register", w.Slots, func(s *bus.Service) error { return register.Serve(s, deps) })
 }
 
-// pressure describes the buckets that a registration writes, and the storage as a whole,
-// if they are nearly full.
+// pressure describes which of the buckets that a registration writes, or the storage as
+// a whole, are nearly full, and which replicas of these buckets and of the caches are
+// missing.
 func (w *wiring) pressure(ctx context.Context) ([]string, error) {
-	return bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Copies(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
+	full, err := bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Replication(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := bucket.ReplicaProblems(ctx, w.conn.JetStream(), bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream,
+		bus.Analyze.ReplayStream())
+	return append(full, missing...), err
 }
 
 // projector starts the projection of the catalog into the shared index.
@@ -182,7 +207,7 @@ func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projecti
 }
 
 func (w *wiring) resolve(ctx context.Context) error {
-	log, err := w.log(ctx)
+	log, err := w.openCatalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,15 +215,29 @@ func (w *wiring) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resolver, err := resolve.Open(ctx, resolve.Deps{
-		Catalog: log, Index: search.index, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
-		Backends: map[string]string{"index": redacted(w.Index), "embed": redacted(w.Embed)},
+	worker, err := resolve.Start(ctx, w.Log, func(ctx context.Context) (*resolve.Resolver, error) {
+		ix := search.index
+		if !shared(w.Index) { // a worker's own index begins empty, and needs no closing
+			own, err := index.Open(w.Index, search.embedder, log.ID())
+			if err != nil {
+				return nil, err
+			}
+			ix = own
+		}
+		return resolve.Open(ctx, resolve.Deps{
+			Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
+			Backends: map[string]string{"index": redacted(w.Index), "embed": redacted(w.Embed)},
+		})
 	})
 	if err != nil {
 		return err
 	}
-	w.atEnd(resolver.Close)
-	return w.run("resolve", w.Slots, resolver.Serve)
+	w.atEnd(worker.Close)
+	w.onRollback(worker.Rebuild)
+	if err := w.run("resolve", w.Slots, worker.Serve); err != nil {
+		return err
+	}
+	return w.run(watchService, maxWatches, worker.ServeWatch)
 }
 
 func (w *wiring) analyze(ctx context.Context) error {
@@ -219,8 +258,8 @@ func (w *wiring) analyze(ctx context.Context) error {
 	})
 }
 
-// log returns the catalog, which is opened once per process.
-func (w *wiring) log(ctx context.Context) (*catalog.Catalog, error) {
+// openCatalog returns the catalog, which is opened once per process.
+func (w *wiring) openCatalog(ctx context.Context) (*catalog.Catalog, error) {
 	w.once.Do(func() {
 		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream()); w.opened == nil {
 			w.watch(ctx)
@@ -235,11 +274,27 @@ func (w *wiring) watch(ctx context.Context) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if err := w.catalog.Watch(lifetime, watchEvery); err != nil {
+		if err := w.catalog.Watch(lifetime, watchEvery, func(err error) { w.rebuild(lifetime, err) }); err != nil {
 			w.failed <- err
 		}
 	})
 	w.atEnd(func() { cancel(); watching.Wait() })
+}
+
+// onRollback registers f, which is called after a rollback of the catalog.
+func (w *wiring) onRollback(f func(context.Context, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rebuilds = append(w.rebuilds, f)
+}
+
+func (w *wiring) rebuild(ctx context.Context, reason error) {
+	w.mu.Lock()
+	list := slices.Clone(w.rebuilds)
+	w.mu.Unlock()
+	for _, f := range list {
+		f(ctx, reason)
+	}
 }
 
 // search returns the index and its embedder, which are opened once per process.
@@ -276,7 +331,7 @@ func (w *wiring) stop() error {
 		defer context.AfterFunc(w.Cutoff, cancel)()
 	}
 	var late errgroup.Group
-	for _, role := range Known() {
+	for _, role := range append([]string{watchService}, Known()...) {
 		s := w.services[role]
 		if s == nil {
 			continue

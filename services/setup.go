@@ -15,9 +15,9 @@ import (
 	"cairn/services/tags"
 )
 
-// Setup creates all streams of Cairn, or upgrades the configuration of existing ones.
-// Run requires them and creates none, so that the NATS user of a worker needs no
-// permission to. The user of conn sets up the streams of the services, and that of keyConn
+// Setup creates all streams of Cairn, or upgrades the configuration of existing ones. Run
+// requires them and creates none, so that the NATS user of a worker needs no permission to
+// create one. The user of conn sets up the streams of the services, and that of keyConn
 // the stream of the API keys; on a server without accounts both are the same connection.
 // While the cluster has too few servers, Setup waits until ctx ends. It is idempotent and
 // may run concurrently.
@@ -25,16 +25,16 @@ import (
 // The catalog is last: when it exists, so do the streams that its readers need.
 func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 	js := conn.JetStream()
-	keyCopies := c.Copies
+	keyReplication := c.Replication
 	for _, of := range []struct {
-		js     jetstream.JetStream
-		copies *bucket.Copies
-	}{{js, &c.Copies}, {keyConn.JetStream(), &keyCopies}} {
-		if of.copies.Storage.Bytes > 0 {
+		js          jetstream.JetStream
+		replication *bucket.Replication
+	}{{js, &c.Replication}, {keyConn.JetStream(), &keyReplication}} {
+		if of.replication.Storage.Bytes > 0 {
 			continue
 		}
 		err := bucket.Await(ctx, of.js, "find the storage limit", func() (err error) {
-			of.copies.Storage, err = bucket.FindStorage(ctx, of.js, of.copies.Replicas)
+			of.replication.Storage, err = bucket.FindStorage(ctx, of.js, of.replication.Replicas)
 			return err
 		})
 		if err != nil {
@@ -46,23 +46,29 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		setup  func() error
 	}{
 		{bucket.Keys, func() error {
-			_, err := keys.Setup(ctx, keyConn, keyCopies)
+			_, err := keys.Setup(ctx, keyConn, keyReplication)
 			return err
 		}},
 		{tags.Bucket, func() error {
-			return tags.Setup(ctx, js, tags.Settings{Copies: c.Copies, Memory: c.TagMemory, Sync: c.TagSync})
+			return tags.Setup(ctx, js, tags.Settings{Replication: c.Replication, Memory: c.TagMemory, Sync: c.TagSync})
 		}},
-		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Copies) }},
-		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Copies) }},
+		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Replication) }},
+		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},
 		{embed.Bucket, func() error {
-			if err := embed.Setup(ctx, js, c.Copies); err != nil && ctx.Err() == nil {
-				c.Log.Warn("no cache of vectors", "err", err) // it reserves 1 GiB and is optional
+			if err := embed.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
+				c.Log.Warn("vectors are not cached", "err", err) // it reserves 1 GiB and is optional
 			}
 			return ctx.Err()
 		}},
 		{catalog.Bucket, func() error {
-			_, err := catalog.Setup(ctx, js, c.Copies)
-			return err
+			log, err := catalog.Setup(ctx, js, c.Replication)
+			if err != nil {
+				return err
+			}
+			if err := log.SetupHistory(ctx, c.Replication); err != nil && ctx.Err() == nil {
+				c.Log.Warn("earlier revisions of records are not retained", "err", err) // they are optional
+			}
+			return ctx.Err()
 		}},
 	} {
 		if err := step.setup(); err != nil {

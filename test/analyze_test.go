@@ -59,7 +59,7 @@ func TestOfflineAnswers(t *testing.T) {
 			"Which host has the most cpus?":         "h2",
 			"How many hosts are in Bergen?":         "1",
 			"What is the total number of cpus?":     "28",
-			"How many tape libraries do we have?":   "does not",
+			"How many tape libraries do we have?":   "Unknown term",
 			"Which sites do the hosts belong to?":   "Bergen",
 			"How many distinct sites do hosts have": "2",
 		} {
@@ -88,15 +88,15 @@ func TestInvalidAnalyses(t *testing.T) {
 			{"no object", analyze, `["q"]`, 400, "AN-400", ""},
 			{"data after the object", analyze, head + `} x`, 400, "AN-400", ""},
 			{"a duplicate member", analyze, head + `,"query":"p"}`, 400, "AN-400 query", ""},
-			{"a query that is no string", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
+			{"a query that is not a string", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no context", analyze, `{"query":"q","target":"H"}`, 400, "AN-400 context", ""},
 			{"an empty context", analyze, `{"query":"q","context":"","target":"H"}`, 400, "AN-400 context", ""},
-			{"a context that is no string", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400, "AN-400 context", ""},
+			{"a context that is not a string", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400, "AN-400 context", ""},
 			{"no target", analyze, `{"query":"q","context":"{}"}`, 400, "AN-400 target", ""},
 			{"another agent's target", analyze, `{"query":"q","context":"{}","target":"K"}`, 400, "AN-400 target", ""},
 			{"an unknown mode", analyze, head + `,"mode":"wild"}`, 400, "AN-400 mode", ""},
 			{"an unknown extra", analyze, head + `,"include":["cost"]}`, 400, "AN-400 include", ""},
-			{"a history index that is no number", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
+			{"a history index that is not a number", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
 			{"a history with a third role", analyze, head + `,"prompt":{"m":{"0":{"r":2,"c":"x"}}}}`, 400, "AN-400 prompt.m.0.r", ""},
 			{"a context that is not JSON", analyze, `{"query":"q","context":"{","target":"H"}`, 500, "AN-500", ""},
 			{"a context that is plain text", analyze, `{"query":"q","context":"hosts","target":"H"}`, 500, "AN-500", ""},
@@ -132,7 +132,7 @@ type chunked struct {
 // Read implements io.Reader.
 func (c chunked) Read(p []byte) (int, error) { return c.body.Read(p) }
 
-// TestProvenance follows each figure of the answer to a number of a tool result.
+// TestProvenance checks that each figure of the answer is a number of a tool result.
 func TestProvenance(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		events := c.analyze(t, question("How many hosts per site?", estate, `"include":["provenance","usage"]`))
@@ -142,24 +142,24 @@ func TestProvenance(t *testing.T) {
 			r := value(t, data).(map[string]any)
 			results[r["tool_call_id"].(string)] = r["result"]
 		}
-		said := all(events, "provenance")
-		if len(said) != 1 {
-			t.Fatalf("provenance %v, want one", said)
+		provenance := all(events, "provenance")
+		if len(provenance) != 1 {
+			t.Fatalf("provenance %v, want one", provenance)
 		}
-		figures := value(t, said[0]).(map[string]any)["figures"].([]any)
+		figures := value(t, provenance[0]).(map[string]any)["figures"].([]any)
 		if len(figures) == 0 {
-			t.Errorf("no figures of %q", said)
+			t.Errorf("no figures of %q", provenance)
 		}
 		for _, f := range figures {
 			sources, _ := f.(map[string]any)["sources"].([]any)
 			for _, s := range sources {
 				source := s.(map[string]any)
 				if _, ok := at(results[source["tool_call_id"].(string)], source["pointer"].(string)).(float64); !ok {
-					t.Errorf("%v: its source is no number", f)
+					t.Errorf("%v: its source is not a number", f)
 				}
 			}
 			if len(sources) == 0 {
-				t.Errorf("%v has no source", f)
+				t.Errorf("the figure %v has no source", f)
 			}
 		}
 	})

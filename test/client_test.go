@@ -69,8 +69,8 @@ func (c *client) try(ctx context.Context, request, body string, headers ...strin
 		return answer{}, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	said, err := io.ReadAll(res.Body)
-	return answer{c.word, res.Request.URL.EscapedPath(), res.StatusCode, res.Header, string(said)}, err
+	content, err := io.ReadAll(res.Body)
+	return answer{c.word, res.Request.URL.EscapedPath(), res.StatusCode, res.Header, string(content)}, err
 }
 
 // send sends a request. The caller closes the response body.
@@ -82,6 +82,7 @@ func (c *client) send(ctx context.Context, request string, body io.Reader, heade
 	}
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
 	}
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
@@ -131,7 +132,7 @@ func (a answer) expect(t testing.TB, status int, want, has string) {
 	want, has = strings.ReplaceAll(want, "$", a.word), strings.ReplaceAll(has, "$", a.word)
 	switch {
 	case a.status != status:
-		t.Errorf("status %d, want %d: %s", a.status, status, brief(a.body))
+		t.Errorf("status %d, want %d: %s", a.status, status, truncated(a.body))
 	case status == http.StatusNoContent:
 		if a.body != "" {
 			t.Errorf("a body: %q", a.body)
@@ -148,7 +149,7 @@ func (a answer) expect(t testing.TB, status int, want, has string) {
 		}
 		if has != "" {
 			if diff := contains(value(t, a.body), value(t, has)); diff != "" {
-				t.Errorf("%s: %s", diff, brief(a.body))
+				t.Errorf("%s: %s", diff, truncated(a.body))
 			}
 		}
 	}
@@ -191,8 +192,8 @@ func (a answer) fails(t testing.TB, want string) {
 	}
 }
 
-// brief returns text, truncated to 600 bytes.
-func brief(text string) string {
+// truncated returns text, truncated to 600 bytes.
+func truncated(text string) string {
 	if len(text) > 600 {
 		return text[:600] + "…"
 	}
@@ -206,5 +207,5 @@ func (c *client) plain() *client {
 	return &other
 }
 
-// word returns a random word, which also resembles no other by its characters.
+// word returns a random word.
 func word() string { return strings.ToLower(rand.Text()[:12]) }

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"cairn/bus/bustest"
+	"cairn/test/wait"
 
 	"cairn/test/cairntest"
 )
@@ -63,7 +66,7 @@ func (m *machines) up(i int, more ...string) *cairntest.Process {
 func (m *machines) awaitRunning(which ...int) {
 	m.t.Helper()
 	for _, i := range which {
-		waitFor(m.t, fmt.Sprintf("machine %d runs", i), recoveryTimeout, func() bool {
+		wait.Until(m.t, fmt.Sprintf("machine %d runs", i), func() bool {
 			return strings.Contains(m.list[i].Stdout.String(), "is running.")
 		})
 	}
@@ -94,7 +97,7 @@ func (m *machines) clients() []*client {
 // awaitHealth waits until /health has the status and contains the text.
 func (c *client) awaitHealth(t testing.TB, status int, has string) {
 	t.Helper()
-	waitFor(t, "the health says "+has, recoveryTimeout, func() bool {
+	wait.Until(t, "the health reports "+has, func() bool {
 		a, err := c.try(t.Context(), "GET /health", "")
 		return err == nil && a.status == status && strings.Contains(a.body, has)
 	})
@@ -103,12 +106,12 @@ func (c *client) awaitHealth(t testing.TB, status int, has string) {
 // awaitClusterMetrics waits for these values of the cluster metrics.
 func (c *client) awaitClusterMetrics(t testing.TB, nodes, quorum int) {
 	t.Helper()
-	waitFor(t, "the metrics report the cluster", recoveryTimeout, func() bool {
+	wait.Until(t, "the metrics report the cluster", func() bool {
 		all := c.call(t, "GET /metrics", "").body
 		is := func(name string, value int) bool {
 			return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value))
 		}
-		return is("nodes", nodes) && is("nodes_wanted", 3) && is("quorum", quorum) && is("copies_behind", 0)
+		return is("nodes", nodes) && is("nodes_wanted", 3) && is("quorum", quorum) && is("replicas_behind", 0)
 	})
 }
 
@@ -133,7 +136,7 @@ func TestCluster(t *testing.T) {
 	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
 	sees := func(c *client) {
 		t.Helper()
-		waitFor(t, "the tag is found", recoveryTimeout, func() bool { return c.call(t, "GET /tags/$", "").status == 200 })
+		wait.Until(t, "the tag is found", func() bool { return c.call(t, "GET /tags/$", "").status == 200 })
 		c.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`).expect(t, 200, "", `{"skills":[{"skill_id":"$.a"}]}`)
 	}
 	sees(c[1])
@@ -142,10 +145,10 @@ func TestCluster(t *testing.T) {
 	m.kill(0)
 	c[1].awaitHealth(t, 200, "2 of 3 nodes of the cluster are connected")
 	c[1].awaitClusterMetrics(t, 2, 1)
-	waitFor(t, "a record is registered without the first node", recoveryTimeout, func() bool {
+	wait.Until(t, "a record is registered without the first node", func() bool {
 		return c[1].call(t, "POST /register/skill", `{"record":{"skill_id":"$.b"}}`).status == 200
 	})
-	waitFor(t, "a tag is written without the first node", recoveryTimeout, func() bool {
+	wait.Until(t, "a tag is written without the first node", func() bool {
 		return c[2].call(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).status == 201
 	})
 	sees(c[2])
@@ -155,13 +158,19 @@ func TestCluster(t *testing.T) {
 	c[2].awaitClusterMetrics(t, 1, 0)
 	c[2].call(t, "GET /health/ready", "").expect(t, 200, "", "") // local reads need no quorum
 	c[2].call(t, "POST /resolve/skill", `{"skill_id":"$.a"}`).expect(t, 200, "", `{"skill_id":"$.a"}`)
+	var asked sync.WaitGroup
 	for _, request := range []string{"POST /tags/write", "GET /tags/$", "POST /register/skill"} {
 		body := `{"request_id":"$3","flow":"f"}`
 		if strings.Contains(request, "register") {
 			body = `{"record":{"skill_id":"$.c"}}`
 		}
-		c[2].call(t, request, body).expect(t, 503, "CE-011", "")
+		asked.Go(func() {
+			if a, err := c[2].try(t.Context(), request, body); err != nil || a.status != 503 || !strings.Contains(a.body, "CE-011") {
+				t.Errorf("%s without a quorum: %d %s, %v", request, a.status, a.body, err)
+			}
+		})
 	}
+	asked.Wait()
 
 	m.run(0, 1)
 	for _, one := range c {
@@ -180,9 +189,19 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestClusterMigratesStandaloneNode forms a cluster around the data of a node that
-// ran alone, also when the other nodes start first.
-func TestClusterMigratesStandaloneNode(t *testing.T) {
+// operate runs a command against the NATS server of the machine and returns its output.
+func (m *machines) operate(i int, args ...string) string {
+	m.t.Helper()
+	p := launch(m.program, append(args, "--nats", m.list[i].NATS())...)
+	if err := p.Wait(); err != nil {
+		m.t.Fatalf("cairn %v: %v\n%s", args, err, p.Stderr.String())
+	}
+	return p.Stdout.String()
+}
+
+// TestGrowFromOneNodeToThree follows the runbook of edge/docs/clustering.md: it backs up
+// a stand-alone node and restores the backup to three new nodes.
+func TestGrowFromOneNodeToThree(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
 	c := m.clients()
@@ -190,29 +209,75 @@ func TestClusterMigratesStandaloneNode(t *testing.T) {
 	c[1].awaitHealth(t, 200, allWell)
 	c[1].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 	c[1].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
+	file := filepath.Join(t.TempDir(), "cairn.backup")
+	m.operate(1, "backup", file)
 	m.list[1].Terminate()
 	if err := m.list[1].Wait(); err != nil {
 		t.Fatal(err)
 	}
-	m.run(0, 2)
-	c[0].awaitHealth(t, 200, "3 replicas are configured") // no streams before the third node joins
-	c[0].call(t, "POST /tags/write", `{"request_id":"$2","flow":"f"}`).expect(t, 503, "CE-011", "")
-	m.run(1)
+	node := m.up(1, "--cluster", "test", "--cluster-listen", m.routes[1], "--routes", m.routes[0], "--insecure")
+	if err := node.Wait(); err == nil || !strings.Contains(node.Stderr.String(), "restore a backup") {
+		t.Errorf("a cluster node started with the data of a stand-alone one: %v, want an error", err)
+	}
+	m.data[1] += "-new"
+	m.run(0, 1, 2)
+	m.awaitRunning(0, 1, 2)
+	m.operate(0, "restore", file, "--replicas", "3")
 	for _, one := range c {
 		one.awaitHealth(t, 200, allWell)
 	}
+	for i := range m.list { // each node in turn
+		m.kill(i)
+		other := c[(i+1)%3]
+		wait.Until(t, "the tag is found without a node", func() bool { return other.call(t, "GET /tags/$", "").status == 200 })
+		wait.Until(t, "the skill is found without it", func() bool {
+			a := other.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
+			return a.status == 200 && strings.Contains(a.body, other.named("$.a"))
+		})
+		m.run(i)
+		for _, one := range c {
+			one.awaitHealth(t, 200, allWell)
+			one.awaitClusterMetrics(t, 3, 1)
+		}
+	}
+}
+
+var offline = regexp.MustCompile(`(?m)^  (\S+) +\S+ +offline$`)
+
+// TestReplaceLostNode follows the runbook of edge/docs/clustering.md: it removes a node
+// that is lost with its disk and adds another, after which one more may stop.
+func TestReplaceLostNode(t *testing.T) {
+	t.Parallel()
+	m := newMachines(t)
+	c := m.clients()
+	m.run(0, 1, 2)
 	m.awaitRunning(0, 1, 2)
+	c[0].awaitHealth(t, 200, allWell)
+	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
+	m.kill(2)
+	c[0].awaitHealth(t, 200, "stream KV_cairn_catalog: the replica on node")
+	var lost []string
+	wait.Until(t, "the node is offline", func() bool {
+		lost = offline.FindStringSubmatch(m.operate(0, "cluster", "status"))
+		return lost != nil
+	})
+	m.operate(0, "cluster", "remove", lost[1])
+	if status := m.operate(1, "cluster", "status"); strings.Contains(status, lost[1]) {
+		t.Errorf("%s is still a member:\n%s", lost[1], status)
+	}
+	m.data[2] += "-new"
+	m.run(2)
+	m.awaitRunning(2)
+	for _, one := range c {
+		one.awaitHealth(t, 200, allWell)
+	}
 	m.kill(1)
 	for _, i := range []int{0, 2} {
-		waitFor(t, "the tag is found without its first node", recoveryTimeout,
-			func() bool { return c[i].call(t, "GET /tags/$", "").status == 200 })
-		waitFor(t, "the skill is found without it", recoveryTimeout, func() bool {
-			a := c[i].call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
-			return a.status == 200 && strings.Contains(a.body, c[i].named("$.a"))
+		attempts := 0
+		wait.Until(t, "writes are accepted", func() bool { // workers of the killed node may still get requests
+			attempts++
+			return c[i].call(t, "POST /tags/write", fmt.Sprintf(`{"request_id":"$%d-%d","flow":"f"}`, i, attempts)).status == 201
 		})
-	}
-	alone := m.up(1)
-	if err := alone.Wait(); err == nil || !strings.Contains(err.Error(), "cluster") {
-		t.Errorf("a cluster node started without its cluster: %v, want an error", err)
+		c[i].call(t, "GET /tags/$", "").expect(t, 200, "", "")
 	}
 }

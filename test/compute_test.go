@@ -28,16 +28,17 @@ var computations = []computation{
 	{"an array whose name has a dot", "inspect_schema", `{"data_key":"a.b"}`, `{"fields":["x"],"count":1,"sample":{"x":1}}`},
 	{"an unknown data_key lists the available ones", "inspect_schema", `{"data_key":"servers"}`,
 		`{"available":["hosts","network.vlans","a.b"]}`},
-	{"also for compute_stats", "compute_stats", `{"data_key":"vlan"}`, `{"available":["hosts","network.vlans","a.b"]}`},
+	{"an unknown data_key of compute_stats lists the available ones", "compute_stats", `{"data_key":"vlan"}`,
+		`{"available":["hosts","network.vlans","a.b"]}`},
 	{"an unknown tool lists the available ones", "drop_table", `{}`, `{"available":["inspect_schema","compute_stats"]}`},
 	{"count is the default metric", "compute_stats", `{"data_key":"hosts","group_by":"site"}`,
 		`{"groups":{"Oslo":2,"Bergen":1,"null":2},"total":5}`},
-	{"an empty group_by asks for the total only", "compute_stats", `{"data_key":"hosts","group_by":"","metrics":["count"]}`,
+	{"an empty group_by returns the total only", "compute_stats", `{"data_key":"hosts","group_by":"","metrics":["count"]}`,
 		`{"groups":{},"total":5}`},
 	{"fields may be dotted, missing and null values group under null", "compute_stats", `{"data_key":"hosts","group_by":"rack.row"}`,
 		`{"groups":{"x":2,"y":1,"null":2},"total":5}`},
 	{"filters are equality", "compute_stats", `{"data_key":"hosts","filter":{"site":"Oslo","up":true}}`, `{"total":1}`},
-	{"strict in type", "compute_stats", `{"data_key":"hosts","filter":{"cpus":"8"}}`, `{"total":1}`},
+	{"filters are strict in type", "compute_stats", `{"data_key":"hosts","filter":{"cpus":"8"}}`, `{"total":1}`},
 	{"numbers are compared by value", "compute_stats", `{"data_key":"hosts","filter":{"cpus":8.0}}`, `{"total":1}`},
 	{"null matches an explicit null", "compute_stats", `{"data_key":"hosts","filter":{"retired":null}}`, `{"total":1}`},
 	{"dotted too", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":"x"}}`, `{"total":2}`},
@@ -56,7 +57,8 @@ var computations = []computation{
 		"min:cpus":{"groups":{"Oslo":8,"Bergen":4},"total":4},"max:cpus":{"groups":{"Oslo":16,"Bergen":4},"total":16},
 		"distinct:rack.row":{"groups":{"Oslo":2,"Bergen":1},"total":2},"p50:cpus":{"groups":{"Bergen":4},"total":8}}}`},
 	{"p95", "compute_stats", `{"data_key":"network.vlans","metrics":["p95:id"]}`, `{"groups":{}}`},
-	{"an average of nothing is null", "compute_stats", `{"data_key":"hosts","filter":{"name":"z"},"metrics":["avg:cpus"]}`, `{"total":null}`},
+	{"an average of no numbers is null", "compute_stats", `{"data_key":"hosts","filter":{"name":"z"},"metrics":["avg:cpus"]}`,
+		`{"total":null}`},
 }
 
 func TestComputations(t *testing.T) {
@@ -78,7 +80,7 @@ func TestComputations(t *testing.T) {
 			`{"data_key":"hosts","metrics":["sum"]}`, `{"data_key":"hosts","filter":[]}`, `{}`,
 		} {
 			if result := c.compute(t, "compute_stats", input, fleet); result["error"] == nil {
-				t.Errorf("%s: %s, want an error that the model is told", input, text(result))
+				t.Errorf("%s: %s, want an error result", input, text(result))
 			}
 		}
 	})
@@ -120,7 +122,7 @@ func TestManyGroups(t *testing.T) {
 
 func TestSeveralToolCalls(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		ask := script{Say: "so it is", Calls: []toolCall{
+		ask := script{Say: "a final answer", Calls: []toolCall{
 			{"inspect_schema", map[string]any{"data_key": "hosts"}}, {"compute_stats", map[string]any{"data_key": "none"}},
 			{"compute_stats", map[string]any{"data_key": "hosts"}},
 		}}

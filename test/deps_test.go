@@ -16,25 +16,30 @@ import (
 const module = "cairn/"
 
 // packageRules lists which packages of this module a package may import. The
-// first rule whose folder contains the package applies. Test files are exempt.
+// first rule whose directory contains the package applies. Test files are exempt.
 var packageRules = []binding{
 	{"schemas/member imports no package of this module", "schemas/member", nil},
 	{"schemas imports schemas/member only", "schemas", []string{"schemas/member"}},
 	{"bus/bustest imports bus only", "bus/bustest", []string{"bus"}},
 	{"bus/backup imports schemas and bus only", "bus/backup", []string{"schemas", "bus"}},
+	{"bus/members imports bus only", "bus/members", []string{"bus"}},
+	{"bus/natsserver imports bus only", "bus/natsserver", []string{"bus"}},
 	{"bus/keys imports schemas and bus only", "bus/keys", []string{"schemas", "bus"}},
 	{"bus/telemetry imports no package of this module", "bus/telemetry", nil},
 	{"bus/certificate imports no package of this module", "bus/certificate", nil},
 	{"bus/overload imports bus/admission only", "bus/overload", []string{"bus/admission"}},
 	{"bus/admission imports no other package of this module", "bus/admission", nil},
 	{"bus/bucket imports schemas only", "bus/bucket", []string{"schemas"}},
-	{"bus imports schemas and its subpackages only", "bus", []string{"schemas", "bus/telemetry", "bus/certificate", "bus/bucket",
-		"bus/overload", "bus/admission"}},
+	{"bus imports schemas and its subpackages only", "bus", []string{"schemas", "bus/telemetry", "bus/bucket", "bus/overload",
+		"bus/admission"}},
+	{"the Model Context Protocol is translated to the bus and nothing more", "edge/mcp", []string{"schemas", "bus"}},
+	{"the web console is files and nothing more", "edge/console", nil},
+	{"the Go client imports schemas only", "edge/client", []string{"schemas"}},
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
 	{"services/internal/breaker imports bus/telemetry only", "services/internal/breaker", []string{"bus/telemetry"}},
 	{"services/internal/scope imports no package of this module", "services/internal/scope", nil},
 	{"services/internal/watermark imports no package of this module", "services/internal/watermark", nil},
-	{"services/internal imports no service", "services/internal", []string{"schemas", "bus", "services/internal"}},
+	{"services/internal imports no service", "services/internal", []string{"schemas", "bus", "services/internal", "test/wait"}},
 	{"a service imports no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},
 	{"a service imports no other service", "services/register", []string{"schemas", "bus", "services/internal"}},
 	{"a service imports no other service", "services/resolve", []string{"schemas", "bus", "services/internal"}},
@@ -42,33 +47,46 @@ var packageRules = []binding{
 	{"a service imports no other service", "services/render", []string{"schemas", "bus", "services/internal"}},
 	{"only services imports all services", "services", []string{"schemas", "bus", "services"}},
 	{"deploy/load imports no package of this module", "deploy/load", nil},
-	{"deploy/faults imports schemas and bus only", "deploy/faults", []string{"schemas", "bus"}},
 	{"deploy/internal/output imports no package of this module", "deploy/internal/output", nil},
 	{"deploy/internal/flags imports no package of this module", "deploy/internal/flags", nil},
-	{"deploy/internal/client imports schemas, bus, flags and output only", "deploy/internal/client",
-		[]string{"schemas", "bus", "deploy/internal/flags", "deploy/internal/output"}},
-	{"deploy/internal/records imports schemas, bus, clients and output only", "deploy/internal/records",
-		[]string{"schemas", "bus", "deploy/internal/client", "deploy/internal/output"}},
-	{"a command imports no other command", "deploy/internal/server", []string{"schemas", "bus", "edge", "services", "deploy/internal/client",
-		"deploy/internal/flags", "deploy/internal/output"}},
+	{"deploy/internal/connect imports schemas, bus, the client, flags and output only", "deploy/internal/connect",
+		[]string{"schemas", "bus", "edge/client", "deploy/internal/flags", "deploy/internal/output"}},
+	{"deploy/internal/records imports schemas, the client, connections and output only", "deploy/internal/records",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/output"}},
+	{"deploy/internal/server imports no command", "deploy/internal/server",
+		[]string{"schemas", "bus", "edge", "services", "deploy/internal/connect",
+			"deploy/internal/flags", "deploy/internal/output"}},
+	{"a command imports no other command", "deploy/internal/contexts",
+		[]string{"edge/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"a command imports no other command", "deploy/internal/operations",
-		[]string{"schemas", "bus", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output"}},
-	{"a command imports no other command", "deploy/internal/register", []string{"schemas", "deploy/internal/client", "deploy/internal/flags",
-		"deploy/internal/output", "deploy/internal/records"}},
-	{"a command imports no other command", "deploy/internal/resolve", []string{"schemas", "deploy/internal/client", "deploy/internal/flags",
-		"deploy/internal/output"}},
-	{"a command imports no other command", "deploy/internal/ask", []string{"schemas", "deploy/internal/client", "deploy/internal/flags",
-		"deploy/internal/output"}},
-	{"a command imports no other command", "deploy/internal/eval", []string{"schemas", "deploy/internal/client", "deploy/internal/flags",
-		"deploy/internal/output", "deploy/internal/records"}},
-	{"a command imports no other command", "deploy/internal/bench",
-		[]string{"schemas", "bus", "deploy/load", "deploy/faults", "deploy/internal/client", "deploy/internal/flags", "deploy/internal/output",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus"}},
+	{"a command imports no other command", "deploy/internal/doctor",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus"}},
+	{"a command imports no other command", "deploy/internal/catalog",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
 			"deploy/internal/records"}},
-	{"the program consists of its commands", "deploy/cairn", []string{"bus", "deploy/internal"}},
+	{"a command imports no other command", "deploy/internal/resolve",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
+			"deploy/internal/records"}},
+	{"a command imports no other command", "deploy/internal/tags",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
+			"deploy/internal/records"}},
+	{"a command imports no other command", "deploy/internal/ask",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output"}},
+	{"a command imports no other command", "deploy/internal/mcp",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output"}},
+	{"a command imports no other command", "deploy/internal/eval",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
+			"deploy/internal/records"}},
+	{"a command imports no other command", "deploy/internal/bench",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus",
+			"deploy/load", "deploy/internal/records"}},
+	{"the program consists of its commands", "deploy/cairn", []string{"bus", "schemas", "edge/client", "deploy/internal"}},
+	{"test/wait imports no package of this module", "test/wait", nil},
 	{"system tests may import every public package", "test", []string{"schemas", "bus", "edge", "services"}},
 }
 
-// binding permits the packages at or below a folder to import those in may.
+// binding permits the packages at or below a directory to import those in may.
 type binding struct {
 	rule string
 	from string
@@ -88,14 +106,17 @@ var libraryRules = []struct {
 		[]string{"services/internal/model/ollama", "services/internal/model/ollamatest", "services/internal/embed",
 			"services/internal/ollamahost"}},
 	{"only clients of event streams import go-sse", "github.com/tmaxmax/go-sse",
-		[]string{"services/internal/model/openai", "deploy/internal/client"}},
+		[]string{"services/internal/model/openai", "edge/client", "test/robustness"}},
 	{"only the index imports Elasticsearch", "github.com/elastic/", []string{"services/internal/index"}},
 	{"the edge and the command line use NATS through the bus", "github.com/nats-io/nats.go", []string{"bus", "services"}},
-	{"only the bus imports the embedded server", "github.com/nats-io/nats-server/", []string{"bus"}},
+	{"only the packages of servers and clusters import the server", "github.com/nats-io/nats-server/",
+		[]string{"bus/natsserver", "bus/members", "bus/bustest"}},
 	{"only the breaker imports gobreaker", "github.com/sony/gobreaker", []string{"services/internal/breaker"}},
 	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn", "deploy/internal"}},
-	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/internal/bench", "deploy/internal/client",
-		"deploy/internal/operations", "deploy/internal/records", "deploy/faults", "services/internal", "test"}},
+	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/internal/ask", "deploy/internal/bench",
+		"deploy/internal/doctor", "deploy/internal/mcp", "deploy/internal/operations", "services/internal", "test"}},
+	{"only its adapter and the command line import the Model Context Protocol", "github.com/modelcontextprotocol/",
+		[]string{"edge/mcp", "deploy/internal/mcp"}},
 	{"only the edge imports the router", "github.com/gorilla/", []string{"edge"}},
 	{"only telemetry imports OpenTelemetry", "go.opentelemetry.io/", []string{"bus/telemetry"}},
 	{"only telemetry and the edge import Prometheus", "github.com/prometheus/", []string{"bus/telemetry", "edge"}},
@@ -106,7 +127,8 @@ var forbidden = []string{"github.com/stretchr/", "github.com/onsi/", "github.com
 
 // nestedLibraries are libraries of tests that only nested modules may require, so that
 // they do not reach the program.
-var nestedLibraries = []string{"github.com/redis/", "k8s.io/", "modernc.org/", "sigs.k8s.io/"}
+var nestedLibraries = []string{"github.com/anishathalye/porcupine", "github.com/chromedp/", "github.com/redis/", "k8s.io/",
+	"modernc.org/", "sigs.k8s.io/"}
 
 // source is a package in the output of "go list".
 type source struct {
@@ -177,23 +199,23 @@ func TestNestedLibraryImports(t *testing.T) {
 	}
 }
 
-func below(pkg, folder string) bool {
-	return pkg == module+folder || strings.HasPrefix(pkg, module+folder+"/")
+func below(pkg, directory string) bool {
+	return pkg == module+directory || strings.HasPrefix(pkg, module+directory+"/")
 }
 
-func belowAny(pkg string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return below(pkg, f) })
+func belowAny(pkg string, directories []string) bool {
+	return slices.ContainsFunc(directories, func(f string) bool { return below(pkg, f) })
 }
 
 // packages returns all packages of the module and of its nested modules.
 func packages(t *testing.T) (list []source) {
 	t.Helper()
-	for _, folder := range modules(t) {
+	for _, directory := range modules(t) {
 		cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
-		cmd.Dir = folder
+		cmd.Dir = directory
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("go list in %s: %v", folder, err)
+			t.Fatalf("go list in %s: %v", directory, err)
 		}
 		for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
 			var p source
@@ -206,7 +228,7 @@ func packages(t *testing.T) (list []source) {
 	return list
 }
 
-// modules returns the folders of the modules that "make test" covers.
+// modules returns the directories of the modules that "make test" covers.
 func modules(t *testing.T) []string {
 	t.Helper()
 	file, err := os.ReadFile("../Makefile")
@@ -217,11 +239,11 @@ func modules(t *testing.T) []string {
 	if nested == nil {
 		t.Fatal("the Makefile lists no MODULES")
 	}
-	folders := []string{".."}
-	for folder := range strings.FieldsSeq(string(nested[1])) {
-		folders = append(folders, filepath.Join("..", folder))
+	directories := []string{".."}
+	for directory := range strings.FieldsSeq(string(nested[1])) {
+		directories = append(directories, filepath.Join("..", directory))
 	}
-	return folders
+	return directories
 }
 
 // TestNestedModules finds each module whose packages import Cairn in the Makefile.
@@ -229,12 +251,12 @@ func TestNestedModules(t *testing.T) {
 	t.Parallel()
 	listed := modules(t)
 	for _, file := range tracked(t) {
-		folder, name := filepath.Split(filepath.Join("..", file))
-		if name != "go.mod" || slices.Contains(listed, filepath.Clean(folder)) {
+		directory, name := filepath.Split(filepath.Join("..", file))
+		if name != "go.mod" || slices.Contains(listed, filepath.Clean(directory)) {
 			continue
 		}
-		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || strings.Contains(string(text), "replace cairn ") {
-			t.Errorf("MODULES in the Makefile does not list %s (%v)", folder, err)
+		if text, err := os.ReadFile(filepath.Join(directory, name)); err != nil || strings.Contains(string(text), "replace cairn ") {
+			t.Errorf("MODULES in the Makefile does not list %s (%v)", directory, err)
 		}
 	}
 }

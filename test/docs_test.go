@@ -49,7 +49,7 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 			page := c.do(t, "GET "+path, "")
 			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.body, text) ||
 				!strings.Contains(page.body, "</html>") {
-				t.Errorf("%s is %s: %s", path, page.header.Get("Content-Type"), brief(page.body))
+				t.Errorf("%s is %s: %s", path, page.header.Get("Content-Type"), truncated(page.body))
 			}
 		}
 		c.call(t, "GET /docs/absent", "").expect(t, 404, "CE-004", "")

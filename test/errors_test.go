@@ -14,7 +14,7 @@ func TestErrorResponses(t *testing.T) {
 		for _, path := range []string{"/search/playbooks", "/answer/knowledge", "/resolve/domain_knowledge"} {
 			c.rows(t, []row{
 				{path + " is not implemented", "POST " + path, `{"query":"x"}`, 501, "CE-005", ""},
-				{path + " is not implemented, whatever the body", "POST " + path, `{`, 501, "CE-005", ""},
+				{path + " is not implemented, with any body", "POST " + path, `{`, 501, "CE-005", ""},
 			})
 		}
 		c.rows(t, []row{
@@ -85,7 +85,7 @@ func TestRequestIDs(t *testing.T) {
 		}
 		for _, odd := range []string{strings.Repeat("x", 4000), "two words", "é"} {
 			if got := c.call(t, "GET /health", "", header+": "+odd).header.Get(header); got == odd || got == "" {
-				t.Errorf("request id %q for %q, want a generated one", got, brief(odd))
+				t.Errorf("request id %q for %q, want a generated one", got, truncated(odd))
 			}
 		}
 	})
@@ -112,7 +112,7 @@ func TestJSONBodies(t *testing.T) {
 		}
 		c.rows(t, []row{
 			{"a body that is not UTF-8", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400, "CE-061 record.skill_id", ""},
-			{"in a query too", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001 query", ""},
+			{"a query that is not UTF-8", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001 query", ""},
 		})
 	})
 }

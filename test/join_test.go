@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/test/wait"
 )
 
 // TestWorkerJoins sends requests while a resolve worker starts: it serves none
@@ -18,9 +20,9 @@ func TestWorkerJoins(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, systems(t)[1], setup{workers: [][]string{{"register"}}}))
 	nc := c.dial(t)
-	c.publish(t, nc, 2000) // enough to observe the catch-up
+	c.publish(t, nc, 1000) // enough to observe the catch-up
 	if onReal(t) {
-		waitFor(t, "all records are indexed", recoveryTimeout, func() bool {
+		wait.Until(t, "all records are indexed", func() bool {
 			lag := c.health(t).index().Lag
 			return lag != nil && *lag == 0
 		})
@@ -31,10 +33,16 @@ func TestWorkerJoins(t *testing.T) {
 		alone := len(c.workers) == 1
 		joining := launch(c.workers[0].Cmd.Path, args...)
 		c.workers = append(c.workers, joining)
-		for serves := false; !serves; {
-			serves = joining.Ready()
+		wait.Until(t, "the worker serves", func() bool {
+			select {
+			case <-joining.Exited():
+				t.Fatal(joining.AwaitReady())
+			default:
+			}
+			serves := joining.Ready()
 			c.requireCaughtUp(t, nc, alone && !serves)
-		}
+			return serves
+		})
 	}
 	for _, p := range c.workers[1:3] {
 		p.Terminate()
@@ -47,7 +55,7 @@ func TestWorkerJoins(t *testing.T) {
 }
 
 // publish writes skills to the catalog directly. The last one has the client's
-// word as its purpose and a domain of its own.
+// word as its purpose and a separate domain.
 func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -55,12 +63,12 @@ func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		id, purpose := fmt.Sprintf("$.n%d", i), fmt.Sprintf("what there is of number %d", i)
+		id, purpose := fmt.Sprintf("$.n%d", i), fmt.Sprintf("description of number %d", i)
 		if i == n-1 {
 			id, purpose = "$last.one", "$"
 		}
 		record := c.named(fmt.Sprintf(`{"skill_id":%q,"purpose":%q}`, id, purpose))
-		if _, err := js.PublishAsync("$KV.catalog.skill._global."+c.named(id), []byte(record)); err != nil {
+		if _, err := js.PublishAsync("$KV.cairn_catalog.skill._global."+c.named(id), []byte(record)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,8 +79,8 @@ func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 	}
 }
 
-// requireCaughtUp sends requests whose answer depends on the last record. No
-// responders is accepted if none is set.
+// requireCaughtUp sends requests whose answer depends on the last record. A
+// no-responders error is accepted if none is set.
 func (c *client) requireCaughtUp(t *testing.T, nc *nats.Conn, none bool) {
 	t.Helper()
 	for subject, body := range map[string]string{
@@ -85,7 +93,7 @@ func (c *client) requireCaughtUp(t *testing.T, nc *nats.Conn, none bool) {
 		case err != nil:
 			t.Fatalf("%s: %v", subject, err)
 		case !strings.Contains(string(msg.Data), c.named(`"$last.one"`)):
-			t.Fatalf("%s: answered with %s, want the last record in it", subject, brief(string(msg.Data)))
+			t.Fatalf("%s: answered with %s, want the last record in it", subject, truncated(string(msg.Data)))
 		}
 	}
 }

@@ -13,7 +13,7 @@ func value(t testing.TB, text string) any {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("JSON %q: %v", brief(text), err)
+		t.Fatalf("JSON %q: %v", truncated(text), err)
 	}
 	return v
 }
@@ -36,7 +36,7 @@ func missing(at string, whole, part any) string {
 	case map[string]any:
 		object, ok := whole.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("%s is %v, want an object", at, whole)
+			return fmt.Sprintf("%s is %v, expected an object", at, whole)
 		}
 		for name, want := range part {
 			got, ok := object[name]

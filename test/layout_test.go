@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// top lists the files and folders at the root, except hidden ones.
+// top lists the files and directories at the root, except hidden ones.
 var top = []string{"services", "bus", "schemas", "edge", "deploy", "test", "go.mod", "go.sum", "Makefile", "README.md"}
 
 func TestRootFiles(t *testing.T) {

@@ -68,15 +68,15 @@ func TestListings(t *testing.T) {
 			{"active skills of a domain by id, with all fields", "GET /skills?domain=$", "", 200,
 				`{"skills":[{"skill_id":"$.a","status":"active","domain":"$"},{"skill_id":"$.b","extra":{"x":1},"domain":"$"}],"next_cursor":null}`,
 				""},
-			{"for a tenant with none of its own", "GET /skills?domain=$&tenant_id=$", "", 200, "",
+			{"global skills for a tenant without skills", "GET /skills?domain=$&tenant_id=$", "", 200, "",
 				`{"skills":[{"skill_id":"$.a"},{"skill_id":"$.b"}]}`},
 			{"none", "GET /skills?domain=$none", "", 200, `{"skills":[],"next_cursor":null}`, ""},
 			{"active tools of a domain", "GET /tools?domain=$", "", 200, "",
 				`{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"},{"tool_id":"$.s.c"}],"next_cursor":null}`},
-			{"of a provider", "GET /tools?provider=$p", "", 200, "", `{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"}]}`},
-			{"and a class", "GET /tools?provider=$p&tool_class=k", "", 200, "", `{"tools":[{"tool_id":"$.s.b"}]}`},
-			{"a cursor is one that was given", "GET /skills?cursor=x", "", 400, "CE-001 cursor", ""},
-			{"as it came", "GET /tools?cursor=!!", "", 400, "CE-001 cursor", ""},
+			{"active tools of a provider", "GET /tools?provider=$p", "", 200, "", `{"tools":[{"tool_id":"$.s.a"},{"tool_id":"$.s.b"}]}`},
+			{"active tools of a provider and a class", "GET /tools?provider=$p&tool_class=k", "", 200, "", `{"tools":[{"tool_id":"$.s.b"}]}`},
+			{"an unknown cursor is refused", "GET /skills?cursor=x", "", 400, "CE-001 cursor", ""},
+			{"a modified cursor is refused", "GET /tools?cursor=!!", "", 400, "CE-001 cursor", ""},
 			{"a limit is at least 1", "GET /skills?limit=0", "", 400, "CE-001 limit", ""},
 			{"at most 1000", "GET /tools?limit=1001", "", 400, "CE-001 limit", ""},
 			{"a number", "GET /skills?limit=many", "", 400, "CE-001 limit", ""},
@@ -105,13 +105,13 @@ func TestPagesAreStableUnderWrites(t *testing.T) {
 			c.do(t, fmt.Sprintf("DELETE /register/tool/$.s.n%02d", 4*page-1), "")                // the last one read
 		})
 		if !slices.Equal(read, want) {
-			t.Errorf("while records come and go before the cursor: got %q, want %q", read, want)
+			t.Errorf("after changes before the cursor: got %q, want %q", read, want)
 		}
 		first := c.list(t, "/tools?domain=$&limit=2&tenant_id=$", "")
 		c.put(t, [2]string{"tool", `{"tool_id":"$.s.own","domain":"$","tenant_id":"$"}`})
 		second := c.list(t, "/tools?domain=$&limit=2&tenant_id=$", *first.NextCursor)
 		if got := second.ids(); slices.Contains(got, c.named("$.s.own")) || len(got) != 2 {
-			t.Errorf("the pages behind a global one hold %q, want global ones", got)
+			t.Errorf("the pages after a global one contain %q, want global records", got)
 		}
 	})
 }

@@ -67,7 +67,7 @@ type setup struct {
 	name           string
 	workers        [][]string    // roles of each worker process; nil: one with all
 	idle           bool          // no workers
-	data           string        // folder; empty: temporary
+	data           string        // directory; empty: temporary
 	model          string        // URL; empty: the default
 	index          string        // URL; empty: the default
 	embed          string        // URL; empty: the default
@@ -164,8 +164,8 @@ func everywhere(t *testing.T, s *setup, check func(*testing.T, *client)) {
 	}
 }
 
-// alone runs check on a system of its own for each topology.
-func alone(t *testing.T, s setup, check func(*testing.T, *client)) {
+// isolated runs check on a separate system for each topology.
+func isolated(t *testing.T, s setup, check func(*testing.T, *client)) {
 	t.Helper()
 	t.Parallel()
 	for _, top := range systems(t) {

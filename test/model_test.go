@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// script is a question that tells the scripted model what to do. The model keeps
+// script is a question that controls the scripted model. The model keeps
 // no state, so all systems share one.
 type script struct {
 	Calls  []toolCall `json:"calls,omitempty"`  // calls these tools first, in one message
@@ -84,7 +84,7 @@ func (m *scriptedModel) chat(w http.ResponseWriter, r *http.Request) {
 		switch message.Role {
 		case "user":
 			s, used = script{}, false
-			_ = json.Unmarshal([]byte(message.Content), &s) // a question that is no script has an empty one
+			_ = json.Unmarshal([]byte(message.Content), &s) // a question that is not a script yields an empty script
 		case "tool":
 			used = true
 		}
@@ -109,18 +109,18 @@ func (m *scriptedModel) call(w http.ResponseWriter, calls []toolCall) {
 	done(w)
 }
 
-func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script, told []chatMessage) {
+func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script, messages []chatMessage) {
 	for _, piece := range strings.SplitAfter(s.Say, " ") {
-		speak(w, piece)
+		writeText(w, piece)
 	}
 	if s.Tell {
-		speak(w, text(told))
+		writeText(w, text(messages))
 	}
 	if s.Await != "" {
 		m.received.set(s.Await)
 		select {
-		case <-m.released.of(s.Await):
-			speak(w, "released")
+		case <-m.released.channel(s.Await):
+			writeText(w, "released")
 		case <-r.Context().Done():
 			m.canceled.set(s.Await)
 			return
@@ -133,7 +133,7 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script,
 	done(w)
 }
 
-func speak(w http.ResponseWriter, text string) {
+func writeText(w http.ResponseWriter, text string) {
 	if text != "" {
 		line(w, map[string]any{"message": chatMessage{"assistant", text}})
 	}
@@ -144,7 +144,7 @@ func done(w http.ResponseWriter) {
 		"eval_count": 5})
 }
 
-// line writes v. Write errors are ignored: a disconnected client is seen by the
+// line writes v. Write errors are ignored: a disconnected client cancels the
 // request context.
 func line(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
@@ -157,8 +157,8 @@ type signals struct {
 	given map[string]chan struct{}
 }
 
-// of returns a channel that is closed when the event occurs.
-func (s *signals) of(name string) chan struct{} {
+// channel returns a channel that is closed when the event occurs.
+func (s *signals) channel(name string) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.given == nil {
@@ -171,7 +171,7 @@ func (s *signals) of(name string) chan struct{} {
 }
 
 func (s *signals) set(name string) {
-	occurred := s.of(name)
+	occurred := s.channel(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -185,7 +185,7 @@ func (s *signals) set(name string) {
 func (s *signals) await(t testing.TB, limit time.Duration, name, what string) {
 	t.Helper()
 	select {
-	case <-s.of(name):
+	case <-s.channel(name):
 	case <-time.After(limit):
 		t.Fatalf("not within %v: %s", limit, what)
 	}

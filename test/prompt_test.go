@@ -60,18 +60,18 @@ func TestModes(t *testing.T) {
 
 func TestModelSeesMetadataOnly(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		var told strings.Builder
+		var prompt strings.Builder
 		estate := `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-` + c.word + `","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`
 		for _, m := range c.modelMessages(t, estate) {
-			told.WriteString(m.Content)
+			prompt.WriteString(m.Content)
 		}
 		for _, name := range []string{"hosts", "network.vlans", "name", "site"} {
-			if !strings.Contains(told.String(), name) {
-				t.Errorf("the model does not receive the key %s:\n%s", name, told.String())
+			if !strings.Contains(prompt.String(), name) {
+				t.Errorf("the model does not receive the key %s:\n%s", name, prompt.String())
 			}
 		}
-		if strings.Contains(told.String(), "SECRET") {
-			t.Errorf("the model receives a record:\n%s", told.String())
+		if strings.Contains(prompt.String(), "SECRET") {
+			t.Errorf("the model receives a record:\n%s", prompt.String())
 		}
 		for _, m := range c.modelMessages(t, "["+strings.Repeat(`{"`+strings.Repeat("f", 100)+`":"v","x":[1,2,3]},`, 5000)+`{}]`) {
 			if len(m.Content) > 32<<10 {
@@ -113,7 +113,7 @@ func TestModelFails(t *testing.T) {
 		}
 		lost := c.analyze(t, question(text(script{Repeat: "inspect_schema"}), estate))
 		if e := all(lost, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-500") {
-			t.Errorf("a model that only calls tools: %v, want an error at the end", e)
+			t.Errorf("a model that calls tools only: %v, want a final error", e)
 		}
 	})
 }

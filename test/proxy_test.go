@@ -20,15 +20,15 @@ import (
 type mode string
 
 const (
-	well    mode = "well"
+	healthy mode = "healthy"
 	refused mode = "connections are refused"
 	closed  mode = "connections are closed"
 	slow    mode = "answers take 5 seconds"
 	hanging mode = "no answers"
 	full    mode = "status 429"
 	failing mode = "status 503"
-	halved  mode = "of each bulk every other document is refused with 429"
-	frozen  mode = "each bulk is refused with 429"
+	halved  mode = "every other document of a bulk request is rejected with 429"
+	frozen  mode = "each bulk request is rejected with 429"
 )
 
 // proxy is a reverse proxy that injects faults.
@@ -46,7 +46,7 @@ type proxy struct {
 	serving sync.WaitGroup
 }
 
-// newProxy starts a proxy of the server in mode well. It is stopped with the test.
+// newProxy starts a proxy of the server in mode healthy. It is stopped with the test.
 func newProxy(t testing.TB, server string) *proxy {
 	t.Helper()
 	target, err := url.Parse(server)
@@ -58,7 +58,7 @@ func newProxy(t testing.TB, server string) *proxy {
 	p.through = httputil.NewSingleHostReverseProxy(target)
 	p.through.Transport, p.through.ErrorLog = p.transport, log.New(io.Discard, "", 0)
 	p.through.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	p.setMode(t, well)
+	p.setMode(t, healthy)
 	t.Cleanup(func() {
 		p.setMode(t, refused)
 		p.serving.Wait()

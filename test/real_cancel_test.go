@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cairn/test/wait"
 )
 
 // endlessModel repeats the same tokens without end. No other test uses it.
 const endlessModel = "scripted-slow-loop"
 
-// TestRealModelStops stops an analysis: the process that runs the model uses no
-// more processor time soon after.
+// TestRealModelStops cancels an analysis: the process that runs the model soon stops
+// using CPU time.
 func TestRealModelStops(t *testing.T) {
 	server := os.Getenv(ollamaVariable)
 	if server == "" || runtime.GOOS != "linux" {
@@ -24,26 +26,25 @@ func TestRealModelStops(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(*testing.T, *client, *stream){
 		"by DELETE": func(t *testing.T, c *client, s *stream) { c.do(t, "DELETE "+s.run(), "") },
-		"since the caller left and the grace is over": func(_ *testing.T, _ *client, s *stream) { s.stop() },
+		"after the disconnect and the grace period": func(_ *testing.T, _ *client, s *stream) { s.stop() },
 	} {
 		c := newClient(t, start(t, topologies[0], setup{model: ollamaURL(server, endlessModel) + "?num_ctx=2048", grace: time.Millisecond}))
 		s := c.follow(t, question("/loop", "{}"))
 		for e, ok := s.next(); e.kind != "text_delta"; e, ok = s.next() {
 			if !ok {
-				t.Fatal("the model says nothing")
+				t.Fatal("the model sends no text")
 			}
 		}
 		runner := c.runner(t, server)
-		waitFor(t, "the model works while it speaks", recoveryTimeout,
-			func() bool { return works(t, runner) }) // other processes may use the processors
+		wait.Until(t, "the model uses the CPU during the answer", func() bool { return works(t, runner) }) // other processes may use the CPUs
 		stop(t, c, s)
-		waitFor(t, "the model stops: "+name, 10*time.Second, func() bool { return !works(t, runner) })
+		wait.Until(t, "the model stops: "+name, func() bool { return !works(t, runner) })
 	}
 }
 
 var weights = regexp.MustCompile(`sha256-[0-9a-f]{64}`)
 
-// runner returns the folder in /proc of the process that runs the model.
+// runner returns the directory in /proc of the process that runs the model.
 func (c *client) runner(t *testing.T, server string) string {
 	t.Helper()
 	shown := c.at(strings.TrimRight(server, "/")).call(t, "POST /api/show", `{"model":"`+endlessModel+`"}`)
@@ -61,7 +62,7 @@ func (c *client) runner(t *testing.T, server string) string {
 	return ""
 }
 
-// works reports whether the process uses processor time within 300 ms.
+// works reports whether the process uses CPU time within 300 ms.
 func works(t *testing.T, process string) bool {
 	t.Helper()
 	before := ticks(t, process)
@@ -69,7 +70,7 @@ func works(t *testing.T, process string) bool {
 	return ticks(t, process)-before > 1
 }
 
-// ticks returns the processor time of the process in user mode; see proc(5).
+// ticks returns the CPU time of the process in user mode; see proc(5).
 func ticks(t *testing.T, process string) int {
 	t.Helper()
 	stat, err := os.ReadFile(process + "/stat")

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cairn/test/wait"
 )
 
 // recoveryTimeout bounds the time until a system has detected that a backend has
@@ -57,14 +59,14 @@ func records(t testing.TB, name string, n int) []record {
 type outage struct {
 	mode    mode
 	atStart bool
-	search  row // search for a record that was registered before
-	late    row // search for one registered meanwhile; status 0: either result
+	search  row // search for a record registered before the outage
+	late    row // search for a record registered during the outage; status 0: either result
 }
 
 var (
 	// Without the index, each worker searches the words of its own projection, which
 	// includes later records.
-	localOnly = row{status: 200, has: `{"degraded":"index-away"}`}
+	localOnly = row{status: 200, has: `{"degraded":"index-unavailable"}`}
 	// Without the embedder, search uses words only.
 	textOnly = row{status: 200, has: `{"degraded":"text-only"}`}
 	complete = row{status: 200}
@@ -99,8 +101,8 @@ func TestRealEmbedderFaults(t *testing.T) {
 	}
 }
 
-// run makes the backend fail under a system of its own, and recover.
-func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
+// run makes the backend of a separate system fail and recover.
+func (o outage) run(t *testing.T, reason string, pick func(backends) *proxy) {
 	name := string(o.mode)
 	if o.atStart {
 		name += " from the start"
@@ -124,10 +126,10 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		f.registerAtOnce(t, late, notYet)
 		f.registerAgent(t, late[0])
 		f.resolved(t, slices.Concat(old, late))
-		waitFor(t, "the health says that "+says+", and how much is left to be indexed", 5*time.Second, func() bool {
+		wait.Until(t, "the health reports "+reason+", and the index lag", func() bool {
 			h := f.health(t)
 			behind := h.index().Lag != nil && *h.index().Lag > 0
-			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), says) && (behind || o.atStart)
+			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), reason) && (behind || o.atStart)
 		})
 		for _, r := range old {
 			f.call(t, "POST /resolve/skill", r.query()).expect(t, o.search.status, o.search.want, o.search.has)
@@ -141,7 +143,7 @@ func (o outage) run(t *testing.T, says string, pick func(backends) *proxy) {
 		if o.late.status == complete.status {
 			f.findsAgent(t, late[0], o.late)
 		}
-		fails.setMode(t, well)
+		fails.setMode(t, healthy)
 		f.recovered(t, slices.Concat(old, late))
 	})
 }
@@ -169,7 +171,7 @@ func (f *faulty) indexed(t testing.TB, list []record) {
 // awaitIndexed waits until the system is healthy and the index has caught up.
 func (f *faulty) awaitIndexed(t testing.TB) {
 	t.Helper()
-	waitFor(t, "healthy, and the index has caught up", recoveryTimeout, func() bool {
+	wait.Until(t, "healthy, and the index has caught up", func() bool {
 		h := f.health(t)
 		return h.Status == "ok" && h.caughtUp()
 	})
@@ -209,7 +211,7 @@ func (f *faulty) resolved(t testing.TB, list []record) {
 	}
 	slices.Sort(took)
 	if median := took[len(took)/2]; median > 200*time.Millisecond {
-		t.Errorf("by id a record takes %v in the middle, want it as quick as ever", median)
+		t.Errorf("by id a record takes %v in the middle, want no additional latency", median)
 	}
 }
 
@@ -232,7 +234,7 @@ func (f *faulty) finds(t testing.TB, r record) {
 	a := f.call(t, "POST /resolve/skill", r.query())
 	a.expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
 	if strings.Contains(a.body, `"degraded"`) {
-		t.Errorf("search for %s: %s, want nothing missing", r.id, a.body)
+		t.Errorf("search for %s: %s, want a result that is not degraded", r.id, a.body)
 	}
 }
 
@@ -260,8 +262,8 @@ type indexHealth struct {
 	Fingerprint, Live string
 	Documents         map[string]int
 	Lag               *int
-	Aside             int
-	Records           []struct{ Key, Reason string } `json:"aside_records"`
+	Quarantined       int
+	Records           []struct{ Key, Reason string } `json:"quarantined_records"`
 }
 
 func (c *client) health(t testing.TB) (h health) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"cairn/test/wait"
 )
 
 // TestRealOutageUnderLoad stops and restarts a backend under load: no record is
@@ -29,7 +31,7 @@ func TestRealOutageUnderLoad(t *testing.T) {
 				case 60:
 					pick(b).setMode(t, failing)
 				case 90:
-					pick(b).setMode(t, well)
+					pick(b).setMode(t, healthy)
 				}
 			})
 			f.recovered(t, list)
@@ -53,21 +55,21 @@ func TestRealQuarantine(t *testing.T) {
 			both.Go(func() { f.registerAtOnce(t, []record{bad}, notYet) })
 			both.Go(func() { f.registerAtOnce(t, good, "") })
 			both.Wait()
-			waitFor(t, "the index has caught up", recoveryTimeout, func() bool { return f.health(t).caughtUp() })
+			wait.Until(t, "the index has caught up", func() bool { return f.health(t).caughtUp() })
 			f.resolved(t, []record{bad})
 			for _, r := range good {
 				f.finds(t, r)
 			}
 			if a := f.call(t, "POST /resolve/skill", bad.query()); strings.Contains(a.body, f.named(bad.id)) {
-				t.Errorf("what was set aside is found: %s", a.body)
+				t.Errorf("a quarantined record is found: %s", a.body)
 			}
 			h := f.health(t)
-			if i := h.index(); h.Status != "degraded" || i.Aside != 1 || len(i.Records) != 1 ||
+			if i := h.index(); h.Status != "degraded" || i.Quarantined != 1 || len(i.Records) != 1 ||
 				!strings.Contains(i.Records[0].Reason, "by the proxy") {
-				t.Errorf("the health is %+v, want one record set aside, and why", h)
+				t.Errorf("the health is %+v, want one quarantined record with its reason", h)
 			}
-			if said := fmt.Sprint(h.Degraded); !strings.Contains(said, f.named(bad.id)) {
-				t.Errorf("the health says %s, want %s named", said, f.named(bad.id))
+			if reasons := fmt.Sprint(h.Degraded); !strings.Contains(reasons, f.named(bad.id)) {
+				t.Errorf("the health is %s, want the record %s", reasons, f.named(bad.id))
 			}
 			b.elastic.rejectDocuments("")
 			f.registerAtOnce(t, []record{bad}, "") // registered again once the cause is removed

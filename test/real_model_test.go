@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // modelQueries are queries about the library and the skill that each model, and
@@ -48,22 +49,22 @@ func TestRealEmbeddingModelChange(t *testing.T) {
 		searches.Go(func() { m.searchUntil(searching, t) })
 		elastic.setMode(t, frozen)
 		m.replaceWorkers(t, ollamaURL(server, next))
-		waitFor(t, "the status names the live index and the new embedder", recoveryTimeout, func() bool {
-			said := m.status(t)
-			return strings.Contains(said, "live index "+old) && strings.Contains(said, "embed ollama://")
+		wait.Until(t, "the status names the live index and the new embedder", func() bool {
+			status := m.status(t)
+			return strings.Contains(status, "live index "+old) && strings.Contains(status, "embed ollama://")
 		})
 		m.found(t, "text-only")
-		elastic.setMode(t, well)
+		elastic.setMode(t, healthy)
 		m.filled(t)
-		if said := m.status(t); strings.Contains(said, "live index") {
-			t.Errorf("in the end the status is %s", said)
+		if status := m.status(t); strings.Contains(status, "live index") {
+			t.Errorf("the final status is %s", status)
 		}
 		m.found(t, "")
 		enough()
 		searches.Wait()
 		now := m.live(t, prefix, 384)
 		if now == old {
-			t.Errorf("the live index is %s, as before", now)
+			t.Errorf("the live index is still %s", now)
 		}
 		old = now
 	}
@@ -106,7 +107,7 @@ func (m *modelChange) searchUntil(ctx context.Context, t *testing.T) {
 			return
 		}
 		if err != nil || a.status != 200 || contains(value(t, a.body), value(t, m.named(`{"skills":[{"skill_id":"`+want+`"}]}`))) != "" {
-			t.Errorf("%s: %v %d %s, want %s", query, err, a.status, brief(a.body), want)
+			t.Errorf("%s: %v %d %s, want %s", query, err, a.status, truncated(a.body), want)
 			return
 		}
 	}
@@ -120,7 +121,7 @@ func (m *modelChange) query(text string) string {
 func (m *modelChange) found(t *testing.T, degraded string) {
 	t.Helper()
 	for _, q := range modelQueries {
-		waitFor(t, fmt.Sprintf("%s is found, degraded %q", q[1], degraded), recoveryTimeout, func() bool {
+		wait.Until(t, fmt.Sprintf("%s is found, degraded %q", q[1], degraded), func() bool {
 			a := m.call(t, "POST /resolve/skill", m.query(q[0]))
 			a.expect(t, 200, "", `{"skills":[{"skill_id":"`+q[1]+`"}]}`)
 			return strings.Contains(a.body, `"degraded"`) == (degraded != "") && strings.Contains(a.body, degraded)
@@ -131,7 +132,7 @@ func (m *modelChange) found(t *testing.T, degraded string) {
 // filled waits until the live index has caught up.
 func (m *modelChange) filled(t *testing.T) {
 	t.Helper()
-	waitFor(t, "the index of the model is live, and has all", recoveryTimeout, func() bool {
+	wait.Until(t, "the index of the model is live and complete", func() bool {
 		h := m.health(t)
 		return h.Status == "ok" && h.caughtUp()
 	})
@@ -140,11 +141,11 @@ func (m *modelChange) filled(t *testing.T) {
 // status returns the output of "cairn status".
 func (m *modelChange) status(t *testing.T) string {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), m.edges[0].Cmd.Path, "status", "--url", m.edge).CombinedOutput()
+	status, err := exec.CommandContext(t.Context(), m.edges[0].Cmd.Path, "status", "--url", m.edge).CombinedOutput()
 	if err != nil {
-		t.Fatalf("cairn status: %v\n%s", err, said)
+		t.Fatalf("cairn status: %v\n%s", err, status)
 	}
-	return string(said)
+	return string(status)
 }
 
 // live returns the fingerprint of the only index of skills and checks the

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"cairn/test/wait"
 )
 
 const (
@@ -39,8 +41,8 @@ func systems(t testing.TB) []topology {
 
 func onReal(t testing.TB) bool { return strings.HasPrefix(t.Name(), "TestReal") }
 
-// TestRealBackends runs tests of the contracts with real backends. It leaves out
-// analyses whose figures only the offline model finds, and what uses no backend.
+// TestRealBackends runs tests of the contracts with real backends. It excludes analyses
+// that need the offline model, and tests without a backend.
 func TestRealBackends(t *testing.T) {
 	needServers(t)
 	for _, test := range []struct {
@@ -51,28 +53,28 @@ func TestRealBackends(t *testing.T) {
 		{"registration of all kinds", TestRegisterAllKinds},
 		{"unregistration", TestUnregister},
 		{"registration again", TestReregister},
-		{"registrations that are refused", TestInvalidRegistrations},
-		{"records that are taken", TestValidRegistrations},
+		{"invalid registrations", TestInvalidRegistrations},
+		{"valid registrations", TestValidRegistrations},
 		{"search", TestSearch},
 		{"scores", TestSearchScores},
 		{"tenants in search", TestSearchTenants},
 		{"packages", TestSkillPackage},
-		{"parts of a skill", TestSkillParts},
+		{"packages", TestSkillParts},
 		{"guardrails", TestGlobalGuardrails},
 		{"tenants", TestTenants},
 		{"tools", TestTools},
 		{"listings", TestListings},
 		{"tenant isolation", TestTenantIsolation},
 		{"pages", TestPagesAreStableUnderWrites},
-		{"reads see writes", TestReadYourWrites},
+		{"consistency of reads", TestReadYourWrites},
 		{"revisions", TestRevisions},
 		{"subjects", TestSubjects},
 		{"restart", TestRestart},
-		{"a worker that joins", TestWorkerJoins},
-		{"workers that are killed", TestWorkersKilledUnderLoad},
-		{"analyses that are refused", TestInvalidAnalyses},
-		{"an analysis on the bus", TestAnalysisOverNATS},
-		{"numbers of events", TestEventsAreNumbered},
+		{"a joining worker", TestWorkerJoins},
+		{"killed workers", TestWorkersKilledUnderLoad},
+		{"invalid analyses", TestInvalidAnalyses},
+		{"an analysis over NATS", TestAnalysisOverNATS},
+		{"event ids", TestEventsAreNumbered},
 		{"analysis", testScriptedAnalysis},
 		{"health", testRealHealth},
 	} {
@@ -89,7 +91,7 @@ func testScriptedAnalysis(t *testing.T) {
 		uses := strings.Join(all(events, "tool_use"), "\n")
 		for _, tool := range []string{"inspect_schema", "compute_stats"} {
 			if !strings.Contains(uses, tool) {
-				t.Errorf("the tools used are %s, want %s among them", uses, tool)
+				t.Errorf("the tools used are %s, want %s", uses, tool)
 			}
 		}
 		if got := textOf(t, events); !strings.Contains(got, "48.25") {
@@ -101,7 +103,7 @@ func testScriptedAnalysis(t *testing.T) {
 func testRealHealth(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [2]string{"skill", `{"skill_id":"$.a"}`})
-		waitFor(t, "the index has caught up", recoveryTimeout, func() bool {
+		wait.Until(t, "the index has caught up", func() bool {
 			h := c.health(t)
 			return h.Status == "ok" && h.caughtUp() && h.index().Documents["skill"] > 0
 		})
@@ -117,7 +119,7 @@ func testRealHealth(t *testing.T) {
 func ready(t testing.TB, c *client) *client {
 	t.Helper()
 	if onReal(t) {
-		waitFor(t, "the indices exist", recoveryTimeout, func() bool { return c.health(t).index().Live != "" })
+		wait.Until(t, "the indices exist", func() bool { return c.health(t).index().Live != "" })
 	}
 	return c
 }
@@ -156,7 +158,7 @@ var (
 	indicesCreated atomic.Bool
 )
 
-// prefixOf returns the index prefix of a system. Systems with the same data folder
+// prefixOf returns the index prefix of a system. Systems with the same data directory
 // have the same indices.
 func prefixOf(c setup) string {
 	indicesCreated.Store(true)

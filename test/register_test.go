@@ -53,36 +53,36 @@ func idOf(record string) string {
 	return id
 }
 
-// TestUnregister uses a system of its own: some embedders consider all unknown
+// TestUnregister uses a separate system: some embedders consider all unknown
 // words similar, so agents of other tests would match instead of a deleted one.
 func TestUnregister(t *testing.T) {
-	alone(t, setup{}, func(t *testing.T, c *client) {
+	isolated(t, setup{}, func(t *testing.T, c *client) {
 		for _, k := range kinds {
 			c.do(t, "POST /register/"+k.kind, `{"`+k.wrapper+`":`+k.record+k.around+`}`)
 		}
 		c.rows(t, []row{
 			{"another tenant's removal leaves the global record", "DELETE /register/template/$template?tenant_id=$other", "", 204, "", ""},
-			{"which is still there", "POST /resolve/template", `{"skill_id":"$.audit"}`, 200, "", `{"template":{"template_id":"$template"}}`},
+			{"the global record exists", "POST /resolve/template", `{"skill_id":"$.audit"}`, 200, "", `{"template":{"template_id":"$template"}}`},
 			{"a template is removed", "DELETE /register/template/$template", "", 204, "", ""},
-			{"and gone", "POST /resolve/template", `{"skill_id":"$.audit"}`, 404, "CE-032", ""},
-			{"removing it again is no error", "DELETE /register/template/$template", "", 204, "", ""},
+			{"the removed template is not found", "POST /resolve/template", `{"skill_id":"$.audit"}`, 404, "CE-032", ""},
+			{"removing it again succeeds", "DELETE /register/template/$template", "", 204, "", ""},
 			{"a guardrail is removed", "DELETE /register/guardrail/$rail", "", 204, "", ""},
-			{"and gone", "POST /resolve/guardrail", `{"skill_id":"$.audit"}`, 200, `{"guardrails":[]}`, ""},
+			{"the removed guardrail is not found", "POST /resolve/guardrail", `{"skill_id":"$.audit"}`, 200, `{"guardrails":[]}`, ""},
 			{"a context builder is removed", "DELETE /register/context_builder/$builder", "", 204, "", ""},
-			{"and gone", "POST /resolve/context", `{"skill_id":"$.audit"}`, 404, "CE-051", ""},
+			{"the removed context builder is not found", "POST /resolve/context", `{"skill_id":"$.audit"}`, 404, "CE-051", ""},
 			{"a tool is removed", "DELETE /register/tool/$.vms.list", "", 204, "", ""},
-			{"and gone", "POST /resolve/tools", `{"tool_ids":["$.vms.list"]}`, 404, "CE-071", ""},
+			{"the removed tool is not found", "POST /resolve/tools", `{"tool_ids":["$.vms.list"]}`, 404, "CE-071", ""},
 			{"an agent is removed", "DELETE /register/agent/$.operator", "", 204, "", ""},
-			{"and gone", "POST /resolve/agent", `{"query":"$"}`, 404, "CE-041", ""},
+			{"the removed agent is not found", "POST /resolve/agent", `{"query":"$"}`, 404, "CE-041", ""},
 			{"a skill is removed", "DELETE /register/skill/$.audit", "", 204, "", ""},
-			{"and gone", "POST /resolve/skill", `{"skill_id":"$.audit"}`, 404, "CE-031", ""},
-			{"also for its context", "POST /resolve/context", `{"skill_id":"$.audit"}`, 404, "CE-031", ""},
-			{"and from the listing", "GET /skills?domain=$", "", 200, `{"skills":[],"next_cursor":null}`, ""},
-			{"what never was can be removed", "DELETE /register/skill/$.never", "", 204, "", ""},
-			{"an unknown kind cannot", "DELETE /register/playbook/$.audit", "", 400, "CE-061 kind", ""},
-			{"nor an id that none can have", "DELETE /register/skill/$audit", "", 400, "CE-061 id", ""},
-			{"nor the tenant _global", "DELETE /register/skill/$.audit?tenant_id=_global", "", 400, "CE-061 tenant_id", ""},
-			{"nor with another parameter", "DELETE /register/skill/$.audit?tenant=x", "", 400, "CE-061 tenant", ""},
+			{"the removed skill is not found", "POST /resolve/skill", `{"skill_id":"$.audit"}`, 404, "CE-031", ""},
+			{"its context builders are not found", "POST /resolve/context", `{"skill_id":"$.audit"}`, 404, "CE-031", ""},
+			{"a removed skill is not listed", "GET /skills?domain=$", "", 200, `{"skills":[],"next_cursor":null}`, ""},
+			{"removing an unknown record succeeds", "DELETE /register/skill/$.never", "", 204, "", ""},
+			{"removing an unknown kind fails", "DELETE /register/playbook/$.audit", "", 400, "CE-061 kind", ""},
+			{"removing an invalid id fails", "DELETE /register/skill/$audit", "", 400, "CE-061 id", ""},
+			{"removing from the tenant _global fails", "DELETE /register/skill/$.audit?tenant_id=_global", "", 400, "CE-061 tenant_id", ""},
+			{"removing with an unknown parameter fails", "DELETE /register/skill/$.audit?tenant=x", "", 400, "CE-061 tenant", ""},
 		})
 	})
 }
@@ -95,19 +95,20 @@ func TestReregister(t *testing.T) {
 		c.rows(t, []row{
 			{"a skill with links", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.one"],"old":1}}`, 200,
 				`{"skill_id":"$.a"}`, ""},
-			{"leads along them", resolve, `{"skill_id":"$.a"}`, 200, "", `{"manifest":{"old":1},"tools":[{"tool_id":"$.s.one"}]}`},
-			{"registered again it replaces them", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.two"]}}`, 200,
+			{"its links are resolved", resolve, `{"skill_id":"$.a"}`, 200, "", `{"manifest":{"old":1},"tools":[{"tool_id":"$.s.one"}]}`},
+			{"another registration replaces the links", "POST /register/skill", `{"record":{"skill_id":"$.a","tool_ids":["$.s.two"]}}`, 200,
 				`{"skill_id":"$.a"}`, ""},
-			{"and leads along the new ones alone", resolve, `{"skill_id":"$.a"}`, 200, "",
+			{"only the new links are resolved", resolve, `{"skill_id":"$.a"}`, 200, "",
 				`{"manifest":{"skill_id":"$.a"},"tools":[{"tool_id":"$.s.two"}]}`},
-			{"and no old field is left", resolve, `{"skill_id":"$.a"}`, 200,
+			{"no old field remains", resolve, `{"skill_id":"$.a"}`, 200,
 				`{"skill_id":"$.a","manifest":{"skill_id":"$.a","domain":"$","tool_ids":["$.s.two"]},"context_builders":[],"guardrails":[],"template":{},"tools":[{"tool_id":"$.s.two"}]}`, ""},
 			{"registered without links", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
-			{"it leads nowhere", resolve, `{"skill_id":"$.a"}`, 200, "", `{"tools":[]}`},
+			{"no links are resolved", resolve, `{"skill_id":"$.a"}`, 200, "", `{"tools":[]}`},
 			{"an agent's skills", "POST /register/agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":["$.a","$.b"]}`, 200,
 				`{"agent_id":"$.g"}`, ""},
-			{"are those of its registration", "POST /resolve/agent", `{"query":"$"}`, 200, "", `{"owned_skill_ids":["$.a","$.b"]}`},
-			{"and replaced with it", "POST /register/agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":[]}`, 200,
+			{"skill_ids are those of the registration", "POST /resolve/agent", `{"query":"$"}`, 200, "", `{"owned_skill_ids":["$.a","$.b"]}`},
+			{"skill_ids are replaced by another registration", "POST /register/agent",
+				`{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":[]}`, 200,
 				`{"agent_id":"$.g"}`, ""},
 			{"by none", "POST /resolve/agent", `{"query":"$"}`, 200, "", `{"owned_skill_ids":[],"capabilities":[]}`},
 		})

@@ -11,13 +11,14 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
-// agents signals by client when a rendering that hangs has started and was
+// agents signals, by client, that a hanging rendering has started and that it was
 // canceled.
 var agents struct{ received, canceled signals }
 
-// profile tells the rendering agent what to do.
+// profile selects the behaviour of the rendering agent.
 type profile struct {
 	Do  string `json:"do"` // speak, refuse, break, hush or hang
 	Who string `json:"who"`
@@ -42,12 +43,12 @@ func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 		agents.canceled.set(p.Who)
 		return ctx.Err()
 	default:
-		told, err := json.Marshal(r)
+		received, err := json.Marshal(r)
 		if err != nil {
 			return err
 		}
 		return errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "rendered "}),
-			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: string(told)}))
+			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: string(received)}))
 	}
 }
 
@@ -64,7 +65,7 @@ func (c *client) render(t testing.TB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), wait.Timeout)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Errorf("stop the agent: %v", err)
@@ -87,13 +88,13 @@ func TestRendering(t *testing.T) {
 		c.render(t)
 		events := c.as(t, "speak", `"mode":"broad"`, `"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"}`, `"include":["usage"]`)
 		inOrder(t, kindsOf(events))
-		told, ok := strings.CutPrefix(textOf(t, events), "rendered ")
+		received, ok := strings.CutPrefix(textOf(t, events), "rendered ")
 		if !ok {
 			t.Fatalf("the answer is not the agent's: %v", events)
 		}
-		if diff := contains(value(t, told), value(t, c.named(`{"query":"How many hosts per site?","mode":"broad","tool_results":[{"count":3},{"groups":{"Oslo":2,"Bergen":1}}],
+		if diff := contains(value(t, received), value(t, c.named(`{"query":"How many hosts per site?","mode":"broad","tool_results":[{"count":3},{"groups":{"Oslo":2,"Bergen":1}}],
 			"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"},"profile":{"do":"speak","who":"$"}}`))); diff != "" {
-			t.Errorf("%s: the agent received %s", diff, told)
+			t.Errorf("%s: the agent received %s", diff, received)
 		}
 		direct(t, c.as(t, "refuse"))
 		direct(t, c.as(t, "hush"))
@@ -128,7 +129,7 @@ func direct(t testing.TB, events []event) {
 // TestIncludedRenderingAgent checks that Cairn's own agent writes a table in the
 // reader's language.
 func TestIncludedRenderingAgent(t *testing.T) {
-	alone(t, setup{render: bus.Render.Subject}, func(t *testing.T, c *client) {
+	isolated(t, setup{render: bus.Render.Subject}, func(t *testing.T, c *client) {
 		events := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`, `"include":["provenance"]`))
 		inOrder(t, kindsOf(events))
 		got := textOf(t, events)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cairn/test/wait"
 )
 
 // run returns the path of the analysis run, to resume or cancel it.
@@ -45,7 +47,7 @@ func TestReplayFinishedRun(t *testing.T) {
 		}
 		for seen, want := range map[int]int{0: 200, len(first) - 1: 200, len(first): 204, len(first) + 1: 204} {
 			if a := c.call(t, "GET "+s.run(), "", after(seen)); a.status != want || want == 204 && a.body != "" {
-				t.Errorf("after %d of %d events: %d %s, want %d", seen, len(first), a.status, brief(a.body), want)
+				t.Errorf("after %d of %d events: %d %s, want %d", seen, len(first), a.status, truncated(a.body), want)
 			}
 		}
 		a := c.call(t, "GET "+s.run(), "", "Last-Event-ID: x")
@@ -100,7 +102,7 @@ func TestOnDisconnect(t *testing.T) {
 		if got := textOf(t, c.stream(t, "GET "+stays.run(), "").rest(t)); got != "some words released" {
 			t.Errorf("the run that continues: %q", got)
 		}
-		waitFor(t, "the end is replayed", 5*time.Second, func() bool {
+		wait.Until(t, "the end is replayed", func() bool {
 			a := c.call(t, "GET "+goes.run(), "")
 			return a.status == 200 && strings.Contains(a.body, "AN-410") && strings.Contains(a.body, "no client was connected")
 		})

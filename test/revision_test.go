@@ -2,11 +2,11 @@ package test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
 	"cairn/bus"
+	"cairn/schemas"
 )
 
 // uniqueWords returns n random words.
@@ -50,14 +50,22 @@ func TestRevisions(t *testing.T) {
 		for i, w := range uniqueWords(t, 20) {
 			a := c.do(t, "POST /register/skill", fmt.Sprintf(`{"record":{"skill_id":"$.n%d","purpose":%q}}`, i, w))
 			revision := a.header.Get(bus.HeaderRevision)
-			if n, err := strconv.ParseUint(revision, 10, 64); err != nil || n == 0 {
-				t.Fatalf("revision %q, want a number above 0", revision)
+			token, err := schemas.ParseConsistencyToken(revision)
+			if err != nil || token.Catalog == "" || token.Revision == 0 {
+				t.Fatalf("token %q, %v, want the ID of a catalog and a number above 0", revision, err)
 			}
 			other.call(t, "POST /resolve/skill", `{"query":"`+w+`","top_k":1}`, bus.HeaderMinRevision+": "+revision).
 				expect(t, 200, "", fmt.Sprintf(`{"skills":[{"skill_id":"$.n%d"}]}`, i))
 		}
 		if c.do(t, "DELETE /register/skill/$.n0", "").header.Get(bus.HeaderRevision) == "" {
 			t.Error("a deletion returns no revision")
+		}
+		const foreign = "AnotherCatalog-1000000000"
+		for _, request := range []string{"GET /skills", "GET /records/skill/$.n1"} {
+			a := c.call(t, request, "", bus.HeaderMinRevision+": "+foreign)
+			if got := a.header.Get(bus.HeaderIgnoredRevision); a.status != 200 || got != foreign {
+				t.Errorf("%s with the token of another catalog: %d, %s %q; want 200 and the token", request, a.status, bus.HeaderIgnoredRevision, got)
+			}
 		}
 		c.call(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")
 		c.call(t, "POST /resolve/skill", `{"skill_id":"$.n1"}`, bus.HeaderMinRevision+": 1000000000").

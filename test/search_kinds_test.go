@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
+
+	"cairn/test/wait"
 )
 
 // TestToolsDoNotAffectSkillSearch compares ids and scores of skill searches before
@@ -43,11 +45,11 @@ func testToolsDoNotAffectSkillSearch(t *testing.T) {
 // toolE returns the lines of a file of the evaluation data; of queries, the texts.
 func toolE(t testing.TB, name string) []string {
 	t.Helper()
-	folder := os.Getenv("CAIRN_EVAL")
-	if folder == "" {
-		t.Skip("CAIRN_EVAL names no folder of evaluation data")
+	directory := os.Getenv("CAIRN_EVAL")
+	if directory == "" {
+		t.Skip("CAIRN_EVAL names no directory of evaluation data")
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "retrieval", "toole", name))
+	text, err := os.ReadFile(filepath.Join(directory, "retrieval", "toole", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func (c *client) registerAll(t testing.TB, kind string, n int, body func(i int) 
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "all records are indexed", 5*recoveryTimeout, func() bool {
+	wait.Until(t, "all records are indexed", func() bool {
 		h := c.health(t)
 		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && h.index().Documents[kind] == n)
 	})
@@ -98,7 +100,7 @@ func (c *client) searchAll(t testing.TB, queries []string) (found [][]hit) {
 			t.Fatalf("search for %q: %v %d %s", q, err, a.status, a.body)
 		}
 		if strings.Contains(a.body, `"degraded"`) {
-			t.Errorf("search for %q: %s", q, brief(a.body))
+			t.Errorf("search for %q: %s", q, truncated(a.body))
 		}
 		found = append(found, list.Skills)
 		some += len(list.Skills)

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // TestGracefulShutdown stops a system during an analysis: it accepts no more
 // connections and completes the answer.
 func TestGracefulShutdown(t *testing.T) {
-	alone(t, setup{model: "scripted"}, func(t *testing.T, c *client) {
+	isolated(t, setup{model: "scripted"}, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 		theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 		stopped := make(chan error, 1)
 		go func() { stopped <- c.stop() }()
-		waitFor(t, "no more connections are accepted", 10*time.Second, func() bool {
+		wait.Until(t, "no more connections are accepted", func() bool {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(c.edge, "http://"))
 			if err == nil {
 				_ = conn.Close()
@@ -44,7 +45,7 @@ func TestWorkerDrains(t *testing.T) {
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 	theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 	c.workers[0].Terminate()
-	waitFor(t, "the worker accepts no more requests", 10*time.Second, func() bool {
+	wait.Until(t, "the worker accepts no more requests", func() bool {
 		a, err := c.try(context.Background(), analyze, question(text(script{Say: "x"}), "{}"))
 		return err == nil && a.status == 503
 	})
@@ -68,8 +69,8 @@ func TestWorkerKilled(t *testing.T) {
 	dead := c.workers[0]
 	dead.Kill()
 	events := s.rest(t)
-	if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-503") || textOf(t, events) != "" {
-		t.Errorf("%v, want an error AN-503 and done", events)
+	if e := all(events, "error"); len(e) != 1 || !strings.Contains(e[0], "AN-410") || textOf(t, events) != "" {
+		t.Errorf("%v, want an error AN-410 and done", events)
 	}
 	c.call(t, analyze, question("q", "{}")).expect(t, 503, "AN-503", "")
 	c.workers[0] = launch(dead.Cmd.Path, dead.Cmd.Args[1:]...)
@@ -91,7 +92,7 @@ func TestNonLoopbackNeedsInsecure(t *testing.T) {
 		p := launch(program, args...)
 		select {
 		case <-p.Exited():
-		case <-time.After(30 * time.Second):
+		case <-time.After(wait.Timeout):
 			p.Kill()
 		}
 		if err := p.Wait(); err == nil || !strings.Contains(p.Stderr.String(), "--insecure") {

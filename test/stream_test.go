@@ -83,23 +83,39 @@ func (s *stream) until(t testing.TB, words string) []event {
 	for textOf(t, came) != words {
 		e, ok := s.next()
 		if !ok {
-			t.Fatalf("the stream ended before %q was said: %v", words, came)
+			t.Fatalf("the stream ended before %q was sent: %v", words, came)
 		}
 		came = append(came, e)
 	}
 	return came
 }
 
+// cut returns the remaining events of a stream that is cut, which must not include done.
+func (s *stream) cut(t testing.TB) []event {
+	t.Helper()
+	events := s.toEnd(t)
+	if len(all(events, "done")) > 0 {
+		t.Errorf("%v, want no done", events)
+	}
+	return events
+}
+
+// toEnd returns the remaining events.
+func (s *stream) toEnd(t testing.TB) (events []event) {
+	t.Helper()
+	for e, ok := s.next(); ok; e, ok = s.next() {
+		if !json.Valid([]byte(e.data)) {
+			t.Errorf("the data of %s is not JSON: %q", e.kind, e.data)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
 // rest returns the remaining events, which end with exactly one done.
 func (s *stream) rest(t testing.TB) []event {
 	t.Helper()
-	var all []event
-	for e, ok := s.next(); ok; e, ok = s.next() {
-		if !json.Valid([]byte(e.data)) {
-			t.Errorf("the data of %s is no JSON: %q", e.kind, e.data)
-		}
-		all = append(all, e)
-	}
+	all := s.toEnd(t)
 	ends := 0
 	for _, e := range all {
 		if e.kind == "done" {

@@ -13,6 +13,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/edge"
 	"cairn/edge/access"
 	"cairn/schemas"
@@ -28,7 +29,7 @@ type system struct {
 	nats       string // URL
 	data       string
 	key        string // of an admin for all tenants, if keys are required
-	server     *bus.Server
+	server     *natsserver.Server
 	workers    []*cairntest.Process // empty in one process
 	edges      []*cairntest.Process
 
@@ -51,7 +52,7 @@ func (s *system) crash() { s.server.Stop() }
 
 // revive restarts the NATS server at the same address.
 func (s *system) revive() error {
-	server, err := bus.StartServer(s.data, s.nats[len("nats://"):])
+	server, err := natsserver.Start(s.data, s.nats[len("nats://"):])
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func serverOf(c setup) (*system, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := bus.StartServer(c.data, address)
+	server, err := natsserver.Start(c.data, address)
 	if err != nil {
 		return nil, err
 	}

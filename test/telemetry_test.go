@@ -51,16 +51,16 @@ func (s span) has(key string) string {
 
 func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var said collector.ExportTraceServiceRequest
+	var record collector.ExportTraceServiceRequest
 	if err == nil {
-		err = proto.Unmarshal(body, &said)
+		err = proto.Unmarshal(body, &record)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
 		c.err = err
 	}
-	for _, of := range said.ResourceSpans {
+	for _, of := range record.ResourceSpans {
 		service := ""
 		for _, a := range of.Resource.Attributes {
 			if a.Key == "service.name" {
@@ -94,7 +94,7 @@ func (c *collected) follow(t *testing.T, trace, name, parent, service string) sp
 		t.Fatalf("%d spans %q in trace %s; all are %v", len(list), name, trace, c.all())
 	}
 	if list[0].parent() != parent || list[0].service != service {
-		t.Errorf("%s of %s is below %s; want of %s, below %s", name, list[0].service, list[0].parent(), service, parent)
+		t.Errorf("the span %s of %s has the parent %s; want service %s, parent %s", name, list[0].service, list[0].parent(), service, parent)
 	}
 	return list[0]
 }
@@ -162,9 +162,9 @@ func TestTraces(t *testing.T) {
 	c.oneRequest(t)
 	c.oneAnalysis(t)
 	for _, s := range c.spans {
-		said := strings.ReplaceAll(s.String(), `cairn.request_id`, "")
-		if s.trace() != traceOne && strings.Contains(said, user.word) || strings.Contains(said, "secret") {
-			t.Errorf("a customer's words are in %s: %s", s.Name, said)
+		record := strings.ReplaceAll(s.String(), `cairn.request_id`, "")
+		if s.trace() != traceOne && strings.Contains(record, user.word) || strings.Contains(record, "secret") {
+			t.Errorf("customer data in %s: %s", s.Name, record)
 		}
 		if s.parent() == "" && strings.Contains(s.Name, "health") { // a registration queries health as well, within its trace
 			t.Errorf("a probe began the trace of %s", s.Name)
@@ -214,16 +214,16 @@ func (c *collected) oneAnalysis(t *testing.T) {
 func logged(t *testing.T, p *cairntest.Process, message, trace, request string) {
 	t.Helper()
 	for line := range strings.Lines(p.Stderr.String()) {
-		var said struct {
+		var record struct {
 			Msg     string `json:"msg"`
 			Trace   string `json:"trace_id"`
 			Span    string `json:"span_id"`
 			Request string `json:"request_id"`
 		}
-		if json.Unmarshal([]byte(line), &said) != nil || said.Msg != message || said.Trace != trace {
+		if json.Unmarshal([]byte(line), &record) != nil || record.Msg != message || record.Trace != trace {
 			continue
 		}
-		if len(said.Span) != 16 || said.Request == "" || request != "" && said.Request != request {
+		if len(record.Span) != 16 || record.Request == "" || request != "" && record.Request != request {
 			t.Errorf("logged %s", line)
 		}
 		return

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
-// TestUp restarts "cairn up" on the same data folder, which only one process can
+// TestUp restarts "cairn up" on the same data directory, which only one process can
 // use at a time.
 func TestUp(t *testing.T) {
 	t.Parallel()
@@ -22,7 +23,7 @@ func TestUp(t *testing.T) {
 		if err := p.AwaitReady(); err != nil {
 			t.Fatal(err)
 		}
-		waitFor(t, "the address is printed", 10*time.Second, func() bool { return p.URL() != "" })
+		wait.Until(t, "the address is printed", func() bool { return p.URL() != "" })
 		transport := &http.Transport{}
 		c := &client{word: word, http: &http.Client{Transport: transport, Timeout: time.Minute}, base: p.URL()}
 		if !again {
@@ -54,7 +55,7 @@ func TestLogNamesTheRequest(t *testing.T) {
 	c := newClient(t, open(t, topologies[1], scripted))
 	c.call(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
 	id := "request_id=log-" + c.word
-	waitFor(t, "the worker logs the request id", recoveryTimeout, func() bool { return strings.Contains(c.workers[0].Stderr.String(), id) })
+	wait.Until(t, "the worker logs the request id", func() bool { return strings.Contains(c.workers[0].Stderr.String(), id) })
 	if strings.Contains(c.edges[0].Stderr.String(), id) {
 		t.Error("the edge logs the failure again")
 	}

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // TestWorkersKilledUnderLoad kills workers that register and resolve: no
@@ -18,9 +20,9 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, systems(t)[1], setup{workers: [][]string{
 		{"register"}, {"register"}, {"register"}, {"resolve"}, {"resolve"}, {"resolve"}, {"tags", "analyze"}}}))
-	list := records(t, "n", 400)
+	list := records(t, "n", 160)
 	var known acknowledged
-	waitFor(t, "a record is registered and searchable", recoveryTimeout, func() bool {
+	wait.Until(t, "a record is registered and searchable", func() bool {
 		c.registerUntilAcknowledged(t, list[0], &known)
 		return len(known.visible) > 0
 	})
@@ -93,8 +95,10 @@ func (c *client) load(t *testing.T, list []record, known *acknowledged, at func(
 
 // registerUntilAcknowledged retries a registration until it is acknowledged.
 func (c *client) registerUntilAcknowledged(t *testing.T, r record, known *acknowledged) {
-	for range 20 {
-		a, err := c.try(t.Context(), "POST /register/skill", r.body())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		a, err := c.try(ctx, "POST /register/skill", r.body())
 		if err == nil && a.status == 200 {
 			known.add(r, !strings.Contains(a.body, `"indexed":false`))
 			return
@@ -115,7 +119,7 @@ func (c *client) read(ctx context.Context, t *testing.T, known *acknowledged) {
 			known.reads.Add(1)
 			right := err == nil && (a.status == 200 && strings.Contains(a.body, c.named(`"`+r.id+`"`)) || a.status == 503 || a.status == 504)
 			if !right {
-				t.Errorf("%s: %v %d %s; want the record, 503, or 504", c.named(body), err, a.status, brief(a.body))
+				t.Errorf("%s: %v %d %s; want the record, 503, or 504", c.named(body), err, a.status, truncated(a.body))
 				return
 			}
 		}
@@ -126,7 +130,7 @@ func (c *client) read(ctx context.Context, t *testing.T, known *acknowledged) {
 // finds each record.
 func (c *client) verifyAll(t *testing.T, list []record) {
 	t.Helper()
-	waitFor(t, "healthy, and the index has caught up", recoveryTimeout, func() bool {
+	wait.Until(t, "healthy, and the index has caught up", func() bool {
 		h := c.health(t)
 		i := h.index()
 		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && i.Documents["skill"] == len(list))

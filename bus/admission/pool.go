@@ -64,10 +64,9 @@ func (p *Pool) fits(tenant string, n, free int64) bool {
 	return mine == 0 || mine+n <= threshold*free
 }
 
-// Wait is Acquire that waits until the units are granted or ctx ends, whose
-// error it returns then. Units that become free go to the tenant that holds the
-// least of those that wait, and there in the order of the calls. The caller
-// bounds how many calls wait.
+// Wait is like Acquire, but blocks until the units are granted, or until ctx ends, and then
+// returns the error of ctx. Released units go to the waiting tenant that holds the fewest, in the
+// order of its calls. The caller bounds the number of pending calls.
 func (p *Pool) Wait(ctx context.Context, tenant string, n int64) error {
 	p.mu.Lock()
 	if len(p.queues[tenant]) == 0 && p.acquire(tenant, n) {
@@ -141,8 +140,8 @@ func (p *Pool) give(tenant string, n int64) {
 	}
 }
 
-// Move makes n units of one tenant those of another, and reports whether the
-// other may hold them by the rule of Acquire.
+// Move transfers n units from one tenant to another, and reports whether the limit of the
+// other tenant permits it (see Acquire).
 func (p *Pool) Move(from, to string, n int64) bool {
 	if from == to {
 		return true

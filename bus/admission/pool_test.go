@@ -22,7 +22,7 @@ func TestPoolSharesCapacity(t *testing.T) {
 	t.Parallel()
 	p := admission.NewPool(1000)
 	if got := acquireAll(p, "noisy"); got != 800 {
-		t.Errorf("a tenant that is alone got %d of 1000, want 800", got)
+		t.Errorf("a single tenant got %d of 1000, want 800", got)
 	}
 	if got := acquireAll(p, "quiet"); got < 100 {
 		t.Errorf("a second tenant got %d of the 200 that are free, want at least 100", got)
@@ -32,7 +32,7 @@ func TestPoolSharesCapacity(t *testing.T) {
 	}
 	p.Release("noisy", 800)
 	if got := acquireAll(p, "quiet"); got < 400 {
-		t.Errorf("after the first tenant left, the second got %d more, want at least 400", got)
+		t.Errorf("after the first tenant released its units, the second got %d more, want at least 400", got)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestPoolNeverExceedsCapacity(t *testing.T) {
 		t.Error("more than the capacity was granted")
 	}
 	if !p.Acquire("a", 10) {
-		t.Error("a tenant that holds nothing did not get the whole of an empty pool")
+		t.Error("a tenant that holds nothing did not get all units of an empty pool")
 	}
 	if p.Acquire("b", 1) {
 		t.Error("a full pool granted more")

@@ -1,6 +1,7 @@
 // Package backup saves the durable state of Cairn to a file and restores it to an
-// empty cluster: the catalog, the quarantine of its index, and the API keys. Tags,
-// analyses and cached vectors are not included: they expire, or are computed again.
+// empty cluster: the catalog, the quarantine of its index, the API keys, and the tags
+// that have not expired. Analyses and cached vectors are not included: they expire, or
+// are computed again.
 //
 // The file is gzip-compressed NDJSON: a Header, one entry for each value of a bucket
 // in the order of revisions, and an End with counts. "zcat FILE | jq" prints it. The
@@ -10,6 +11,7 @@ package backup
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,7 +26,7 @@ const Version = 1
 
 // buckets lists the saved buckets in the order of the file. The quarantine follows
 // the catalog because it refers to revisions of the catalog.
-var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys}
+var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys, bucket.Tags}
 
 // Reasons to reject a file or a cluster.
 var (
@@ -68,8 +70,9 @@ type entry struct {
 	Key      string         `json:"key"`
 	Revision uint64         `json:"revision"`
 	Removed  bool           `json:"removed,omitzero"`
-	Value    jsontext.Value `json:"value,omitzero"`  // byte for byte
-	Base64   []byte         `json:"base64,omitzero"` // instead of Value: not JSON, or not on one line
+	Expires  time.Time      `json:"expires,omitzero"` // of a tag
+	Value    jsontext.Value `json:"value,omitzero"`   // byte for byte
+	Base64   []byte         `json:"base64,omitzero"`  // instead of Value: not JSON, or not on one line
 }
 
 func (e entry) data() []byte {
@@ -90,6 +93,10 @@ func jetStream(name string, conn, keys *bus.Conn) jetstream.JetStream {
 }
 
 func subject(name, key string) string { return bucket.SubjectPrefix + name + "." + key }
+
+// internal reports whether the key belongs to a message that package bucket writes for its
+// own use, and not to a value.
+func internal(key string) bool { return strings.HasPrefix(key, "=") }
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("the backup is %w: %s", ErrDamaged, fmt.Sprintf(format, args...))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,8 +30,11 @@ import (
 // open creates a bucket with its production configuration.
 func open(t *testing.T, conn *bus.Conn, name string) jetstream.Stream {
 	t.Helper()
-	s, err := bucket.Setup(t.Context(), conn.JetStream(), name, bucket.Copies{},
-		func(c *jetstream.StreamConfig) { c.Description = "test of " + name })
+	s, err := bucket.Setup(t.Context(), conn.JetStream(), name, bucket.Replication{},
+		func(c *jetstream.StreamConfig) {
+			c.Description = "test of " + name
+			c.AllowMsgTTL = name == bucket.Tags
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +48,15 @@ func put(t *testing.T, conn *bus.Conn, key, value string) uint64 {
 		t.Fatal(err)
 	}
 	return ack.Sequence
+}
+
+func putTag(t *testing.T, conn *bus.Conn, key, ttl string) {
+	t.Helper()
+	msg := nats.NewMsg("$KV.cairn_tags." + key)
+	msg.Header.Set(jetstream.MsgTTLHeader, ttl)
+	if _, err := conn.JetStream().PublishMsg(t.Context(), msg); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func remove(t *testing.T, conn *bus.Conn, key string) {
@@ -80,20 +93,21 @@ func held(t *testing.T, conn *bus.Conn, name string) (lines []string, first, las
 func filled(t *testing.T) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
-	for _, name := range []string{"catalog", "aside", "keys", "tags", "embeddings"} {
+	for _, name := range []string{"cairn_catalog", "cairn_quarantine", "cairn_keys", "cairn_tags", "cairn_embeddings"} {
 		open(t, conn, name)
 	}
-	put(t, conn, "catalog.skill._global.a", `{"skill_id":"a"}`)
-	put(t, conn, "catalog.skill._global.b", `{"n": 1.50, "text":"\u00e4<>", "n":1}`)
-	put(t, conn, "catalog.skill._global.a", "{\n\"skill_id\": \"a\", \"again\": true\n}")
-	put(t, conn, "catalog.skill.acme.gone", `{}`)
-	remove(t, conn, "catalog.skill.acme.gone")
-	refused := put(t, conn, "catalog.tool._global.x", "no JSON \xff")
-	put(t, conn, "aside.x", fmt.Sprintf(`{"key":"tool._global.x","reason":"bad","revision":%d,"at":""}`, refused))
-	put(t, conn, "aside.b", `{"key":"skill._global.b","reason":"was bad","revision":1,"at":""}`)
-	put(t, conn, "keys.k", `{"id":"k","hash":"h"}`)
-	put(t, conn, "tags.t", "x")
-	put(t, conn, "embeddings.e", "x")
+	put(t, conn, "cairn_catalog.skill._global.a", `{"skill_id":"a"}`)
+	put(t, conn, "cairn_catalog.skill._global.b", `{"n": 1.50, "text":"\u00e4<>", "n":1}`)
+	put(t, conn, "cairn_catalog.skill._global.a", "{\n\"skill_id\": \"a\", \"again\": true\n}")
+	put(t, conn, "cairn_catalog.skill.acme.gone", `{}`)
+	remove(t, conn, "cairn_catalog.skill.acme.gone")
+	refused := put(t, conn, "cairn_catalog.tool._global.x", "no JSON \xff")
+	put(t, conn, "cairn_quarantine.x", fmt.Sprintf(`{"key":"tool._global.x","reason":"bad","revision":%d,"at":""}`, refused))
+	put(t, conn, "cairn_quarantine.b", `{"key":"skill._global.b","reason":"was bad","revision":1,"at":""}`)
+	put(t, conn, "cairn_keys.k", `{"id":"k","hash":"h"}`)
+	putTag(t, conn, "t", "1h")
+	putTag(t, conn, "expired", "1s")
+	put(t, conn, "cairn_embeddings.e", "x")
 	return conn
 }
 
@@ -128,7 +142,7 @@ func TestRestore(t *testing.T) {
 	for _, made := range []bool{false, true} { // whether a worker has already created the buckets
 		to := bustest.Open(t)
 		if made {
-			for _, name := range []string{"catalog", "aside", "keys"} {
+			for _, name := range []string{"cairn_catalog", "cairn_quarantine", "cairn_keys"} {
 				open(t, to, name)
 			}
 		}
@@ -136,34 +150,76 @@ func TestRestore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]int{"catalog": 4, "aside": 2, "keys": 1}, s.Entries); diff != "" || s.Revision != 6 {
+		delete(s.Entries, "cairn_tags") // one or two
+		want := map[string]int{"cairn_catalog": 4, "cairn_quarantine": 2, "cairn_keys": 1}
+		if diff := cmp.Diff(want, s.Entries); diff != "" || s.Revision != 6 {
 			t.Errorf("up to %d (-want +got):\n%s", s.Revision, diff)
 		}
-		for _, name := range []string{"catalog", "keys"} {
+		for _, name := range []string{"cairn_catalog", "cairn_keys"} {
 			want, _, _ := held(t, from, name)
+			want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, " DEL") }) // no marker is restored
 			if got, _, _ := held(t, to, name); !cmp.Equal(want, got) {
 				t.Errorf("%s is %q; want %q", name, got, want)
 			}
 		}
-		_, first, last := held(t, to, "catalog")
-		if first != 7 || last != 10 {
-			t.Errorf("the revisions are %d to %d; want 7 to 10, after those of the backup", first, last)
+		_, first, last := held(t, to, "cairn_catalog")
+		if first != 7 || last != 9 {
+			t.Errorf("the revisions are %d to %d; want 7 to 9, after those of the backup", first, last)
 		}
 		// A replaced record is no longer in quarantine; the other one has its new revision.
-		if got, _, _ := held(t, to, "aside"); len(got) != 1 || !strings.Contains(got[0], `"revision":10`) {
-			t.Errorf("aside is %q", got)
+		if got, _, _ := held(t, to, "cairn_quarantine"); len(got) != 1 || !strings.Contains(got[0], `"revision":9`) {
+			t.Errorf("quarantine is %q", got)
 		}
-		if got, _, _ := held(t, to, "tags"); len(got) != 0 {
-			t.Errorf("tags are %q", got)
+		if got := lifetimes(t, to); len(got) != 1 || got["t"] < 50*time.Minute || got["t"] >= time.Hour {
+			t.Errorf("tags live for %v, want one of less than an hour", got)
 		}
 	}
 }
 
-// A bucket with any message prevents a restore.
+// lifetimes returns the TTL of each tag, except those that are about to expire.
+func lifetimes(t *testing.T, conn *bus.Conn) map[string]time.Duration {
+	t.Helper()
+	list := map[string]time.Duration{}
+	for _, key := range []string{"t", "expired"} {
+		msg, err := open(t, conn, "cairn_tags").GetLastMsgForSubject(t.Context(), "$KV.cairn_tags."+key)
+		if err != nil {
+			continue
+		}
+		if ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)); ttl > time.Second {
+			list[key] = ttl
+		}
+	}
+	return list
+}
+
+// Fences neither prevent a restore nor interfere with it.
+func TestRestoreAmongFences(t *testing.T) {
+	t.Parallel()
+	from := filled(t)
+	put(t, from, "cairn_catalog.=fence", "")
+	file := saved(t, from)
+	to := bustest.Open(t)
+	open(t, to, "cairn_catalog")
+	ctx, stop := context.WithCancel(t.Context())
+	var fencing sync.WaitGroup
+	put(t, to, "cairn_catalog.=fence", "")
+	fencing.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = to.JetStream().Publish(ctx, "$KV.cairn_catalog.=fence", nil) // fails at the end of ctx
+		}
+	})
+	if _, err := restored(t, to, file); err != nil {
+		t.Error(err)
+	}
+	stop()
+	fencing.Wait()
+}
+
+// A bucket with any value prevents a restore.
 func TestRestoreRejectsNonEmptyBucket(t *testing.T) {
 	t.Parallel()
 	file := saved(t, filled(t))
-	for _, key := range []string{"catalog.skill._global.mine", "keys.mine", "aside.mine"} {
+	for _, key := range []string{"cairn_catalog.skill._global.mine", "cairn_keys.mine", "cairn_quarantine.mine"} {
 		to := bustest.Open(t)
 		name, _, _ := strings.Cut(key, ".")
 		open(t, to, name)
@@ -181,7 +237,7 @@ func TestRestoreRejectsNonEmptyBucket(t *testing.T) {
 func TestSaveIsAPrefix(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	open(t, conn, "catalog")
+	open(t, conn, "cairn_catalog")
 	ctx, stop := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
 	var mu sync.Mutex
@@ -193,7 +249,7 @@ func TestSaveIsAPrefix(t *testing.T) {
 			for n := 0; ctx.Err() == nil; n++ {
 				<-pace.C
 				key, value := fmt.Sprintf("skill._global.k%d", n*(w+1)%50), fmt.Sprintf(`{"by":%d,"n":%d}`, w, n)
-				ack, err := conn.JetStream().Publish(ctx, "$KV.catalog."+key, []byte(value))
+				ack, err := conn.JetStream().Publish(ctx, "$KV.cairn_catalog."+key, []byte(value))
 				if err == nil {
 					mu.Lock()
 					written[ack.Sequence] = [2]string{key, value}
@@ -230,10 +286,10 @@ func TestSaveIsAPrefix(t *testing.T) {
 		want := map[string]string{}
 		for n := uint64(1); n <= s.Revision; n++ {
 			if w, known := written[n]; known { // the result of an interrupted write is unknown
-				want["$KV.catalog."+w[0]] = w[1]
+				want["$KV.cairn_catalog."+w[0]] = w[1]
 			}
 		}
-		lines, _, _ := held(t, to, "catalog")
+		lines, _, _ := held(t, to, "cairn_catalog")
 		got := map[string]string{}
 		for _, line := range lines {
 			key, value, _ := strings.Cut(line, "  ")
@@ -268,13 +324,13 @@ func TestDamageIsRefused(t *testing.T) {
 			refused(fmt.Sprintf("bit %d of byte %d", bit, at), flipped)
 		}
 	}
-	refused("one byte more", append(bytes.Clone(file), 0))
+	refused("one byte appended", append(bytes.Clone(file), 0))
 	refused("twice", append(bytes.Clone(file), file...))
 	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "truncated") {
 		t.Errorf("%v", err)
 	}
-	if _, err := to.JetStream().Stream(t.Context(), "KV_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
-		t.Errorf("a damaged backup has changed something: %v", err)
+	if _, err := to.JetStream().Stream(t.Context(), "KV_cairn_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("a damaged backup changed the cluster: %v", err)
 	}
 }
 
@@ -299,7 +355,7 @@ func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, from, "keys.another", `{"id":"another"}`)
+	put(t, from, "cairn_keys.another", `{"id":"another"}`)
 	write(saved(t, from))
 	if err := checked.Restore(t.Context(), bustest.Open(t), bustest.Open(t), 0); !errors.Is(err, backup.ErrDamaged) {
 		t.Errorf("got %v", err)
@@ -322,21 +378,22 @@ func zipped(t *testing.T, text string) []byte {
 func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name string
-		file []byte
-		want error
-		says string
+		name    string
+		file    []byte
+		want    error
+		message string
 	}{
 		{"nothing", nil, backup.ErrForeign, "not a backup of Cairn"},
 		{"a text", []byte("hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another gzip", zipped(t, "hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another JSON", zipped(t, `{"version":1}`+"\n"), backup.ErrForeign, "not a backup of Cairn"},
-		{"of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater,
+		{"a backup of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater,
 			"made by a later version, 9.1.0, in format 2; this version reads formats up to 1"},
-		{"of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged, `unknown bucket "other"`},
+		{"a backup of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged,
+			`unknown bucket "other"`},
 		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "truncated"},
 	} {
-		if _, err := backup.Check(bytes.NewReader(row.file)); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
+		if _, err := backup.Check(bytes.NewReader(row.file)); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.message) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
@@ -346,12 +403,12 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 func TestWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	open(t, conn, "keys")
+	open(t, conn, "cairn_keys")
 	if _, err := backup.Save(t.Context(), conn, conn, io.Discard); !errors.Is(err, backup.ErrNothing) ||
-		!strings.Contains(err.Error(), "KV_catalog") {
+		!strings.Contains(err.Error(), "KV_cairn_catalog") {
 		t.Errorf("save: %v", err)
 	}
-	file := backup.Sealed([]byte(`{"cairn_backup":1,"buckets":[{"name":"keys","config":{}}]}` + "\n"))
+	file := backup.Sealed([]byte(`{"cairn_backup":1,"buckets":[{"name":"cairn_keys","config":{}}]}` + "\n"))
 	if _, err := backup.Check(bytes.NewReader(file)); !errors.Is(err, backup.ErrNothing) {
 		t.Errorf("check: %v", err)
 	}
@@ -370,9 +427,9 @@ func TestFormat(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	want := []string{
-		`{"bucket":"catalog","key":"skill._global.b","revision":2,"value":{"n": 1.50, "text":"\u00e4<>", "n":1}}`,
-		`{"bucket":"catalog","key":"skill._global.a","revision":3,"base64":"` + `ewoic2tpbGxfaWQiOiAiYSIsICJhZ2FpbiI6IHRydWUKfQ=="}`,
-		`{"bucket":"catalog","key":"skill.acme.gone","revision":5,"removed":true}`,
+		`{"bucket":"cairn_catalog","key":"skill._global.b","revision":2,"value":{"n": 1.50, "text":"\u00e4<>", "n":1}}`,
+		`{"bucket":"cairn_catalog","key":"skill._global.a","revision":3,"base64":"` + `ewoic2tpbGxfaWQiOiAiYSIsICJhZ2FpbiI6IHRydWUKfQ=="}`,
+		`{"bucket":"cairn_catalog","key":"skill.acme.gone","revision":5,"removed":true}`,
 	}
 	if diff := cmp.Diff(want, lines[1:4]); diff != "" || !strings.HasPrefix(lines[0], `{"cairn_backup":`+strconv.Itoa(backup.Version)+`,`) {
 		t.Errorf("%s (-want +got):\n%s", lines[0], diff)

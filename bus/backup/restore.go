@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
@@ -20,10 +22,11 @@ import (
 // maxUnacknowledged is the maximum number of pending publish acknowledgements.
 const maxUnacknowledged = 512
 
-// Restore writes the backup to the account of conn, and its API keys to that of keys.
-// New buckets have the given number of replicas; 0 means that of the backup, reduced with
-// a warning to what the cluster supports. Existing buckets keep theirs. Nothing is changed
-// unless all buckets of the backup are empty or absent.
+// Restore writes the backup to the account of conn, and its API keys to the account of
+// keys. New buckets have the given number of replicas; 0 means that of the backup, reduced
+// with a warning to what the cluster supports. Existing buckets keep theirs. Nothing is
+// changed unless all buckets of the backup are empty or absent, except the bucket of the tags:
+// existing tags are kept.
 //
 // Records keep their order and get new revisions, all higher than those of the backup.
 // Workers process them like registrations.
@@ -31,8 +34,11 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 	if _, err := c.from.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	r := &restoring{conn: conn, keys: keys, last: map[string]uint64{}, moved: map[string]revisions{}}
+	r := &restoring{conn: conn, keys: keys, seen: map[string]bool{}, moved: map[string]revisions{}}
 	for _, b := range c.Buckets {
+		if b.Name == bucket.Tags {
+			continue
+		}
 		if err := r.empty(ctx, b.Name); err != nil {
 			return err
 		}
@@ -59,9 +65,15 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 type restoring struct {
 	conn  *bus.Conn
 	keys  *bus.Conn
-	last  map[string]uint64 // last sequence of the stream, by bucket
-	sent  []jetstream.PubAckFuture
+	seen  map[string]bool // subjects
+	sent  []sent
 	moved map[string]revisions // by key of the catalog
+}
+
+// sent is an entry that may not be acknowledged yet.
+type sent struct {
+	jetstream.PubAckFuture
+	entry entry
 }
 
 // revisions are the revision of a record in the backup and the restored one.
@@ -69,16 +81,23 @@ type revisions struct{ was, is uint64 }
 
 func (r *restoring) js(name string) jetstream.JetStream { return jetStream(name, r.conn, r.keys) }
 
-// empty returns an error that wraps ErrNotEmpty if the bucket contains messages.
+// empty returns an error that wraps ErrNotEmpty if the bucket contains values.
 func (r *restoring) empty(ctx context.Context, name string) error {
 	s, err := r.js(name).Stream(ctx, stream(name))
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
+	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && s.CachedInfo().State.Msgs == 0 {
 		return nil
-	case err != nil:
+	}
+	var info *jetstream.StreamInfo
+	if err == nil {
+		info, err = s.Info(ctx, jetstream.WithSubjectFilter(subject(name, ">")))
+	}
+	if err != nil {
 		return fmt.Errorf("open bucket %s: %w", name, err)
-	case s.CachedInfo().State.Msgs > 0:
-		return fmt.Errorf("bucket %s %w: a backup can be restored only to an empty cluster", name, ErrNotEmpty)
+	}
+	for of := range info.State.Subjects {
+		if !internal(strings.TrimPrefix(of, subject(name, ""))) {
+			return fmt.Errorf("bucket %s %w: a backup can be restored only to an empty cluster", name, ErrNotEmpty)
+		}
 	}
 	return nil
 }
@@ -94,20 +113,18 @@ func (r *restoring) create(ctx context.Context, b Bucket, replicas int, revision
 			return damaged("configuration of bucket %s: %v", b.Name, err)
 		}
 		c.Name, c.Subjects, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, nil
+		if r.js(b.Name).Conn().ConnectedClusterName() != "" {
+			c.PersistMode = jetstream.DefaultPersistMode // async persistence needs a single replica
+		}
 		bucket.Identify(&c) // a restored bucket is a new one
 		s, err = createStream(ctx, r.js(b.Name), c, replicas)
 	}
 	if err != nil {
 		return err
 	}
-	last := s.CachedInfo().State.LastSeq
-	if b.Name == bucket.Catalog && last < revision {
-		if err := s.Purge(ctx, jetstream.WithPurgeSequence(revision+1)); err != nil {
-			return err
-		}
-		last = revision
+	if b.Name == bucket.Catalog && s.CachedInfo().State.LastSeq < revision {
+		return s.Purge(ctx, jetstream.WithPurgeSequence(revision+1))
 	}
-	r.last[b.Name] = last
 	return nil
 }
 
@@ -130,26 +147,38 @@ func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.Strea
 	}
 }
 
-// put publishes an entry. The server rejects it if another client has written to the bucket.
+// put publishes an entry, unless it has expired, is a fence, or is the marker of a
+// deletion, which an empty bucket does not need.
 func (r *restoring) put(ctx context.Context, e entry) error {
 	msg := nats.NewMsg(subject(e.Bucket, e.Key))
 	switch msg.Data = e.data(); {
+	case internal(e.Key), e.Removed && !r.seen[msg.Subject]:
+		return nil
 	case e.Removed:
 		msg = bucket.Marker(msg.Subject)
 	case e.Bucket == bucket.Quarantine:
+		if err := r.awaitAcks(ctx, 0); err != nil { // of the catalog, for the new revisions
+			return err
+		}
 		if msg.Data = r.updateQuarantined(e.data()); msg.Data == nil {
 			return nil
 		}
+	case !e.Expires.IsZero():
+		left := time.Until(e.Expires)
+		if left < time.Second {
+			return nil
+		}
+		msg.Header.Set(jetstream.MsgTTLHeader, fmt.Sprintf("%.0fs", left.Truncate(time.Second).Seconds()))
 	}
-	future, err := r.js(e.Bucket).PublishMsgAsync(msg, jetstream.WithExpectLastSequence(r.last[e.Bucket]))
+	if !r.seen[msg.Subject] { // the server rejects it if another client has written the key
+		r.seen[msg.Subject] = true
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
+	}
+	future, err := r.js(e.Bucket).PublishMsgAsync(msg)
 	if err != nil {
 		return err
 	}
-	r.last[e.Bucket]++
-	if e.Bucket == bucket.Catalog {
-		r.moved[e.Key] = revisions{e.Revision, r.last[e.Bucket]}
-	}
-	r.sent = append(r.sent, future)
+	r.sent = append(r.sent, sent{future, e})
 	return r.awaitAcks(ctx, maxUnacknowledged)
 }
 
@@ -168,14 +197,20 @@ func (r *restoring) updateQuarantined(data []byte) []byte {
 // awaitAcks waits until at most the given number of messages are not yet acknowledged.
 func (r *restoring) awaitAcks(ctx context.Context, most int) error {
 	for len(r.sent) > most {
+		oldest := r.sent[0]
 		select {
-		case <-r.sent[0].Ok():
-			r.sent = r.sent[1:]
-		case err := <-r.sent[0].Err():
-			return err
+		case ack := <-oldest.Ok():
+			if oldest.entry.Bucket == bucket.Catalog {
+				r.moved[oldest.entry.Key] = revisions{oldest.entry.Revision, ack.Sequence}
+			}
+		case err := <-oldest.Err():
+			if oldest.entry.Bucket != bucket.Tags || !bucket.Outdated(err) { // a tag that was written after the restore began stays
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		r.sent = r.sent[1:]
 	}
 	return nil
 }

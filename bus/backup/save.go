@@ -23,9 +23,9 @@ const idleTimeout = 2 * time.Second
 // read. A pause of a few milliseconds suffices.
 const pauseTimeout = time.Minute
 
-// Save writes a backup of the account of conn, and of the API keys in that of keys, to w,
-// without blocking readers or writers. Each bucket is a consistent prefix of its log. The
-// error is ErrNothing for a server without a catalog.
+// Save writes a backup of the account of conn, and of the API keys in the account of keys,
+// to w, without blocking readers or writers. Each bucket but the tags is a consistent prefix of
+// its log. The error is ErrNothing for a server without a catalog.
 func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream
@@ -33,7 +33,7 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, erro
 		s, err := jetStream(name, conn, keys).Stream(ctx, stream(name))
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			if name == bucket.Catalog {
-				return Summary{}, fmt.Errorf("the NATS server has %w: there is no stream %s", ErrNothing, stream(name))
+				return Summary{}, fmt.Errorf("the NATS server has %w: stream %s does not exist", ErrNothing, stream(name))
 			}
 			continue
 		}
@@ -92,6 +92,9 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 				return err
 			}
 		}
+		if last && name == bucket.Tags { // its last message may have expired
+			return nil
+		}
 		if last { // the pending count may not include the newest messages
 			info, err := s.Info(ctx)
 			if err != nil || info.State.Msgs == 0 || info.State.LastSeq == reached {
@@ -114,5 +117,12 @@ func take(msg jetstream.Msg, name string, out *writer) (at uint64, last bool, er
 	}
 	at = meta.Sequence.Stream
 	e := entry{Bucket: name, Key: strings.TrimPrefix(msg.Subject(), subject(name, "")), Revision: at, Removed: bucket.Removes(msg.Headers())}
-	return at, meta.NumPending == 0, out.add(e, msg.Data())
+	last = meta.NumPending == 0
+	if name == bucket.Tags {
+		ttl, err := time.ParseDuration(msg.Headers().Get(jetstream.MsgTTLHeader))
+		if e.Expires = meta.Timestamp.Add(ttl).UTC(); err != nil || e.Removed || internal(e.Key) {
+			return at, last, nil
+		}
+	}
+	return at, last, out.add(e, msg.Data())
 }

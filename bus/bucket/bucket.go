@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,10 +19,10 @@ const (
 	logInterval = 10 * time.Second
 )
 
-// Copies configures the replication, placement and size limit of a bucket. The zero
+// Replication configures the replication, placement and size limit of a bucket. The zero
 // value leaves an existing bucket unchanged; a new one gets one replica without
 // placement or limit.
-type Copies struct {
+type Replication struct {
 	Replicas int      // number of replicas; 0: unchanged, 1 for a new bucket
 	Cluster  string   // cluster to place the replicas in; empty: any
 	Tags     []string // tags that a server must have to hold a replica; none: any server
@@ -33,8 +32,8 @@ type Copies struct {
 // ErrNoStream is the error for a stream that no operator has created yet.
 var ErrNoStream = errors.New("does not exist: run cairn setup")
 
-// Bind returns the stream of the bucket, which Setup has created. Until the stream
-// exists, and its cluster has a leader, it waits, until ctx ends.
+// Bind returns the stream of the bucket, which Setup has created. It waits until the
+// stream exists and its cluster has a leader, or ctx ends.
 func Bind(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	return BindStream(ctx, js, stream(name))
 }
@@ -54,14 +53,29 @@ func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jet
 // Setup creates the bucket's stream, or upgrades the configuration of one that
 // exists. shape changes the default configuration of a KV bucket (ADR-8). While the
 // cluster has no quorum, or fewer servers than replicas, Setup waits until ctx ends.
-func Setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies,
+func Setup(ctx context.Context, js jetstream.JetStream, name string, replication Replication,
 	shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
+	failures := 0
 	err = Await(ctx, js, "set up bucket "+name, func() error {
-		s, err = setup(ctx, js, name, copies, shape)
+		s, err = setup(ctx, js, name, replication, shape)
+		var refused *jetstream.APIError
+		if errors.As(err, &refused) && refused.ErrorCode == createFailed && failures < maxCreateFailures {
+			failures++
+			return fmt.Errorf("%w: %w", ErrNoStream, err)
+		}
 		return err
 	})
 	return s, err
 }
+
+const (
+	// createFailed is the error of a server that could not create the store of a stream
+	// (nats-server, errors.json), which also happens when several clients create the
+	// stream at the same time.
+	createFailed jetstream.ErrorCode = 10049
+	// maxCreateFailures bounds the retries after it.
+	maxCreateFailures = 3
+)
 
 // OpenKV is Bind with the KV interface of the client library.
 func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream.KeyValue, error) {
@@ -114,8 +128,7 @@ func unready(js jetstream.JetStream, err error) bool {
 	if errors.As(err, &refused) {
 		return refused.Code == 503 || refused.ErrorCode == noPeers
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) ||
-		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
+	return isNoReply(err)
 }
 
 // Error descriptions for fewer servers than replicas: of a cluster (nats-server,
@@ -132,7 +145,7 @@ func TooFewServers(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
 }
 
-func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copies,
+func setup(ctx context.Context, js jetstream.JetStream, name string, replication Replication,
 	shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{
 		Name:              stream(name),
@@ -144,26 +157,29 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 		MaxConsumers:      -1,
 		Storage:           jetstream.FileStorage,
 		Discard:           jetstream.DiscardNew,
-		Duplicates:        2 * time.Minute,
+		Duplicates:        duplicateWindow,
 		AllowRollup:       true,
 		DenyDelete:        true,
 	}
 	shape(&c)
-	s, err := js.Stream(ctx, c.Name)
+	// A stream that another process is creating has no leader yet and does not respond.
+	brief, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	s, err := js.Stream(brief, c.Name)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		copies.configure(&c, nil, js.Conn().ConnectedClusterName() != "")
-		copies.Storage.limit(&c, name, -1)
+		replication.configure(&c, nil, js.Conn().ConnectedClusterName() != "")
+		replication.Storage.limit(&c, name, -1)
 		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return s, tooSmall(err, c)
 		}
-		return setup(ctx, js, name, copies, shape) // created concurrently with another ID
+		return setup(ctx, js, name, replication, shape) // created concurrently with another ID
 	case err != nil:
 		return nil, err
 	default:
 		before := s.CachedInfo().Config
-		copies.configure(&c, &before, false)
-		copies.Storage.limit(&c, name, before.MaxBytes)
+		replication.configure(&c, &before, false)
+		replication.Storage.limit(&c, name, before.MaxBytes)
 		updated, err := js.UpdateStream(ctx, c)
 		if Full(err) {
 			// The disk has shrunk: the server refuses any update, even to a lower limit.
@@ -178,13 +194,13 @@ func setup(ctx context.Context, js jetstream.JetStream, name string, copies Copi
 func stream(name string) string { return StreamPrefix + name }
 
 // configure sets replicas and placement of c, given the existing configuration or nil.
-func (k Copies) configure(c, before *jetstream.StreamConfig, clustered bool) {
-	c.Replicas = max(1, k.Replicas)
-	if before != nil && k.Replicas == 0 {
+func (r Replication) configure(c, before *jetstream.StreamConfig, clustered bool) {
+	c.Replicas = max(1, r.Replicas)
+	if before != nil && r.Replicas == 0 {
 		c.Replicas = before.Replicas
 	}
-	if k.Cluster != "" || len(k.Tags) > 0 {
-		c.Placement = &jetstream.Placement{Cluster: k.Cluster, Tags: k.Tags}
+	if r.Cluster != "" || len(r.Tags) > 0 {
+		c.Placement = &jetstream.Placement{Cluster: r.Cluster, Tags: r.Tags}
 	}
 	if before == nil {
 		Identify(c)

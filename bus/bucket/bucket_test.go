@@ -10,8 +10,8 @@ import (
 	"cairn/bus/bustest"
 )
 
-// TestMadeAtOnce creates one bucket concurrently: all callers get the same one.
-func TestMadeAtOnce(t *testing.T) {
+// TestConcurrentSetup creates one bucket concurrently: all callers get the same one.
+func TestConcurrentSetup(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	ids := make([]string, 8)
@@ -35,7 +35,7 @@ func TestMadeAtOnce(t *testing.T) {
 }
 
 func openID(t *testing.T, js jetstream.JetStream) string {
-	s, err := bucket.Setup(t.Context(), js, "b", bucket.Copies{}, func(*jetstream.StreamConfig) {})
+	s, err := bucket.Setup(t.Context(), js, "b", bucket.Replication{}, func(*jetstream.StreamConfig) {})
 	if err != nil {
 		t.Error(err)
 		return ""

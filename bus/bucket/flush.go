@@ -20,14 +20,15 @@ const flushTTL = "60s"
 // A server that syncs each message (sync_interval: always) offers a stream two
 // modes: default, which calls fsync before each acknowledgement, and async, which
 // acknowledges a message that is still in the memory of the process. There is no
-// mode between. A purge that removes a message writes everything pending before
-// it is answered, without fsync (nats-server, filestore.go, PurgeEx); so a flush
-// purges a marker, which was published for that. Concurrent writers share a flush.
+// intermediate mode. A purge that removes a message writes everything pending before
+// the server replies, without fsync (nats-server, filestore.go, PurgeEx); so a flush purges
+// a marker that was published for this purpose. Concurrent writers share a flush.
 type Flusher struct {
-	js     jetstream.JetStream
-	name   string // name of the stream
-	marker string // subject of the marker
-	flush  *round
+	js      jetstream.JetStream
+	purges  string // subject of purge requests
+	request []byte // purges the marker
+	marker  *nats.Msg
+	flush   *round
 }
 
 // NewFlusher returns a Flusher of the named bucket with the stream s, or nil if the
@@ -36,9 +37,15 @@ func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jets
 	if s.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
 		return nil, nil
 	}
-	f := &Flusher{js: js, name: stream(name), marker: SubjectPrefix + name + ".=flush." + nuid.Next(), flush: newRound()}
+	marker := nats.NewMsg(SubjectPrefix + name + ".=flush." + nuid.Next())
+	marker.Header.Set(jetstream.MsgTTLHeader, flushTTL)
+	request, err := json.Marshal(map[string]string{"filter": marker.Subject})
+	if err != nil {
+		return nil, err
+	}
+	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + stream(name), request: request, marker: marker, flush: newRound()}
 	if err := f.Flush(ctx); err != nil {
-		return nil, fmt.Errorf("flush bucket %s (needs the permission to publish to $JS.API.STREAM.PURGE.%s): %w", name, stream(name), err)
+		return nil, fmt.Errorf("flush bucket %s (needs the permission to publish to %s): %w", name, f.purges, err)
 	}
 	return f, nil
 }
@@ -56,27 +63,23 @@ func (f *Flusher) Flush(ctx context.Context) error {
 func (f *Flusher) run(ctx context.Context) (uint64, error) {
 	purged, err := f.purge(ctx)
 	if err == nil && purged == 0 { // the first flush, or the marker is late or has expired
-		if _, err = f.js.PublishMsg(ctx, f.message()); err == nil {
+		if _, err = f.js.PublishMsg(ctx, f.marker); err == nil {
 			purged, err = f.purge(ctx)
 		}
 		if err == nil && purged == 0 {
-			err = fmt.Errorf("the marker %s is missing", f.marker)
+			err = fmt.Errorf("the marker %s is missing", f.marker.Subject)
 		}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("flush: %w", err)
 	}
-	_ = f.js.Conn().PublishMsg(f.message()) // for the next flush, which publishes it itself if it is missing
+	_ = f.js.Conn().PublishMsg(f.marker) // for the next flush, which publishes the marker if it is missing
 	return 0, nil
 }
 
 // purge returns how many markers it has removed: without one nothing is written.
 func (f *Flusher) purge(ctx context.Context) (int, error) {
-	request, err := json.Marshal(map[string]string{"filter": f.marker})
-	if err != nil {
-		return 0, err
-	}
-	reply, err := f.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+f.name, request)
+	reply, err := f.js.Conn().RequestWithContext(ctx, f.purges, f.request)
 	if err != nil {
 		return 0, err
 	}
@@ -91,10 +94,4 @@ func (f *Flusher) purge(ctx context.Context) (int, error) {
 		return 0, answer.Error
 	}
 	return answer.Purged, nil
-}
-
-func (f *Flusher) message() *nats.Msg {
-	msg := nats.NewMsg(f.marker)
-	msg.Header.Set(jetstream.MsgTTLHeader, flushTTL)
-	return msg
 }

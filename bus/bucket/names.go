@@ -5,13 +5,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Names of the buckets.
+// Names of the buckets. The prefix lets Cairn share a NATS account.
 const (
-	Catalog    = "catalog"
-	Tags       = "tags"
-	Embeddings = "embeddings" // a cache: the oldest messages are discarded
-	Quarantine = "aside"
-	Keys       = "keys"
+	Catalog    = "cairn_catalog"
+	Tags       = "cairn_tags"
+	Embeddings = "cairn_embeddings" // a cache: the oldest messages are discarded
+	Quarantine = "cairn_quarantine"
+	Keys       = "cairn_keys"
 )
 
 // Naming scheme of KV buckets (ADR-8).

@@ -5,10 +5,6 @@ import (
 	"sync"
 )
 
-// roundTimeout is the timeout of an operation that callers share and none of them may
-// cancel.
-const roundTimeout = operationTimeout
-
 // round coalesces operations: it runs one for all callers that joined before it
 // started. No caller gets the result of an operation that started before its call.
 type round struct {
@@ -56,7 +52,7 @@ func (r *round) run(ctx context.Context, joined *result, operation func(context.
 	}
 	r.next = nil // later callers need another operation
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), roundTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout) // no caller may cancel it
 	defer cancel()
 	joined.seq, joined.err = operation(ctx)
 	close(joined.done)

@@ -21,7 +21,7 @@ const (
 	DefaultStorage = 4 << 30
 	// memoryBytes limits a bucket in memory, which is smaller than disks.
 	memoryBytes = 128 << 20
-	// pressureAt is the percentage from which a bucket or the store is reported.
+	// pressureAt is the percentage of use at which a bucket or the store is reported.
 	pressureAt = 80
 )
 
@@ -49,14 +49,14 @@ func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Sto
 	return Storage{Bytes: DefaultStorage, Initial: true}, nil
 }
 
-// CopiesOf returns the replicas of the bucket, and the storage of which its limit is a
-// share.
-func CopiesOf(info *jetstream.StreamInfo) Copies {
-	copies := Copies{Replicas: info.Config.Replicas}
+// ReplicationOf returns the number of replicas of the bucket, and the total storage limit that
+// corresponds to the limit of the bucket.
+func ReplicationOf(info *jetstream.StreamInfo) Replication {
+	replication := Replication{Replicas: info.Config.Replicas}
 	if share := shares[strings.TrimPrefix(info.Config.Name, StreamPrefix)]; share > 0 && info.Config.MaxBytes > 0 {
-		copies.Storage.Bytes = info.Config.MaxBytes * 100 / share
+		replication.Storage.Bytes = info.Config.MaxBytes * 100 / share
 	}
-	return copies
+	return replication
 }
 
 // limit sets MaxBytes of the named bucket, given the existing limit; -1: none.
@@ -115,10 +115,10 @@ func refused(err error, store string) error {
 	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
 }
 
-// Pressures describes each of the named buckets that uses at least 80 % of its limit,
-// and the storage if the account does. A bucket may be absent. Callers leave out caches,
-// which are meant to be full.
-func Pressures(ctx context.Context, js jetstream.JetStream, k Copies, names ...string) ([]string, error) {
+// Pressures describes each of the named buckets that uses at least 80 % of its limit
+// or lacks a replica, and the NATS storage if the account uses at least 80 % of it. A
+// bucket may be absent. Callers exclude caches, which are expected to be full.
+func Pressures(ctx context.Context, js jetstream.JetStream, r Replication, names ...string) ([]string, error) {
 	var list []string
 	for _, name := range names {
 		s, err := js.Stream(ctx, stream(name))
@@ -128,13 +128,13 @@ func Pressures(ctx context.Context, js jetstream.JetStream, k Copies, names ...s
 		if err != nil {
 			return nil, fmt.Errorf("read the size of bucket %s: %w", name, err)
 		}
-		list = append(list, Pressure(s.CachedInfo())...)
+		list = append(list, append(Pressure(s.CachedInfo()), ReplicaProblemsOf(s.CachedInfo())...)...)
 	}
 	account, err := js.AccountInfo(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the use of the NATS account: %w", err)
+		return nil, fmt.Errorf("read the usage of the NATS account: %w", err)
 	}
-	return append(list, pressure("the NATS storage", account.Store/uint64(max(1, k.Replicas)), k.Storage.Bytes)...), nil
+	return append(list, pressure("the NATS storage", account.Store/uint64(max(1, r.Replicas)), r.Storage.Bytes)...), nil
 }
 
 // Pressure describes the bucket if it uses at least 80 % of its limit.

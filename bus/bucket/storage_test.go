@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 )
 
@@ -32,7 +32,7 @@ func TestBucketsShareTheStorage(t *testing.T) {
 		{"a larger setting raises the limit", bucket.Storage{Bytes: 800 << 20}, 200 << 20},
 		{"a smaller setting lowers the limit", bucket.Storage{Bytes: 40 << 20}, 10 << 20},
 	} {
-		s, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, func(*jetstream.StreamConfig) {})
+		s, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage}, func(*jetstream.StreamConfig) {})
 		if err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
@@ -48,7 +48,8 @@ func TestSharesLeaveRoom(t *testing.T) {
 	js := bustest.Open(t).JetStream()
 	total := int64(0)
 	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Quarantine, bucket.Keys} {
-		s, err := bucket.Setup(t.Context(), js, name, bucket.Copies{Storage: bucket.Storage{Bytes: 100 << 20}}, func(*jetstream.StreamConfig) {})
+		limited := bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}}
+		s, err := bucket.Setup(t.Context(), js, name, limited, func(*jetstream.StreamConfig) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestFull(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
-		server  bus.ServerOption
+		server  natsserver.Option
 		storage bucket.Storage
 		shape   func(*jetstream.StreamConfig)
 		want    string
@@ -81,22 +82,22 @@ func TestFull(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			var options []bus.ServerOption
+			var options []natsserver.Option
 			if row.server != nil {
 				options = append(options, row.server)
 			}
-			ns, err := bus.StartServer(t.TempDir(), "", options...)
+			ns, err := natsserver.Start(t.TempDir(), "", options...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(ns.Stop)
 			js := bustest.Dial(t, ns).JetStream()
-			if _, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: row.storage}, row.shape); err != nil {
+			if _, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage}, row.shape); err != nil {
 				t.Fatal(err)
 			}
 			for n := range 100 {
 				err = bucket.Bounded(t.Context(), "tag store", func(ctx context.Context) error {
-					_, err := js.Publish(ctx, fmt.Sprintf("$KV.tags.%d", n), bytes.Repeat([]byte("x"), 100<<10))
+					_, err := js.Publish(ctx, fmt.Sprintf("$KV.cairn_tags.%d", n), bytes.Repeat([]byte("x"), 100<<10))
 					return err
 				})
 				if err != nil {
@@ -111,37 +112,38 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A storage larger than that of the server is refused with the remedy.
+// A storage limit above that of the server is rejected with an error that contains the
+// remedy.
 func TestStorageBeyondTheServer(t *testing.T) {
 	t.Parallel()
-	ns, err := bus.StartServer(t.TempDir(), "", func(o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil })
+	ns, err := natsserver.Start(t.TempDir(), "", func(o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(ns.Stop)
 	js := bustest.Dial(t, ns).JetStream()
-	_, err = bucket.Setup(t.Context(), js, bucket.Tags, bucket.Copies{Storage: bucket.Storage{Bytes: 1 << 30}},
+	_, err = bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: bucket.Storage{Bytes: 1 << 30}},
 		func(*jetstream.StreamConfig) {})
 	if err == nil || !strings.Contains(err.Error(), "--storage-limit") {
-		t.Errorf("got %v, want the remedy", err)
+		t.Errorf("got %v, want an error with the remedy", err)
 	}
 }
 
 func TestPressure(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	copies := bucket.Copies{Storage: bucket.Storage{Bytes: 4 << 20}}
-	if _, err := bucket.Setup(t.Context(), js, bucket.Tags, copies, func(*jetstream.StreamConfig) {}); err != nil {
+	replication := bucket.Replication{Storage: bucket.Storage{Bytes: 4 << 20}}
+	if _, err := bucket.Setup(t.Context(), js, bucket.Tags, replication, func(*jetstream.StreamConfig) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := bucket.Pressures(t.Context(), js, copies, bucket.Tags, bucket.Keys); err != nil || len(got) > 0 {
+	if got, err := bucket.Pressures(t.Context(), js, replication, bucket.Tags, bucket.Keys); err != nil || len(got) > 0 {
 		t.Errorf("an empty bucket: got %q, %v", got, err)
 	}
-	if _, err := js.Publish(t.Context(), "$KV.tags.x", make([]byte, 900<<10)); err != nil {
+	if _, err := js.Publish(t.Context(), "$KV.cairn_tags.x", make([]byte, 900<<10)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := bucket.Pressures(t.Context(), js, copies, bucket.Tags)
-	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "bucket tags is 88 % full: ") {
-		t.Errorf("got %q, %v, want bucket tags and its percentage", got, err)
+	got, err := bucket.Pressures(t.Context(), js, replication, bucket.Tags)
+	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "bucket cairn_tags is 88 % full: ") {
+		t.Errorf("got %q, %v, want bucket cairn_tags and its percentage", got, err)
 	}
 }

@@ -11,16 +11,20 @@ import (
 	"cairn/schemas"
 )
 
-// operationTimeout is the timeout of an operation on a bucket. A healthy cluster replies in
-// milliseconds; one without a leader or quorum does not reply for seconds.
-const operationTimeout = 2500 * time.Millisecond
+// replyTime is the part of a request's timeout that is left to reply.
+const replyTime = time.Second
 
-// Bounded returns the result of do on the named store, such as "tag store". It returns
-// schemas.ErrUnavailable if the store is full or the operation times out; a write may
-// have been applied in that case.
+// Bounded returns the result of do on the named store, such as "tag store". do ends a
+// second before the deadline of ctx, or after three quarters of a short one. Bounded
+// returns schemas.ErrUnavailable if the store is full or does not answer until then; a
+// write may have been applied in that case.
 func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, operationTimeout)
-	defer cancel()
+	limited := ctx
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, end.Add(-min(replyTime, time.Until(end)/4)))
+		defer cancel()
+	}
 	err := do(limited)
 	// A shared fence and a publish attempt have timeouts of their own, which may expire
 	// before this one.

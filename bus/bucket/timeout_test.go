@@ -29,6 +29,6 @@ func TestBounded(t *testing.T) {
 	leave()
 	if err := bucket.Bounded(left, "tag store", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) ||
 		errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("of a caller who left: %v", err)
+		t.Errorf("after the caller canceled: %v", err)
 	}
 }

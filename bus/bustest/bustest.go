@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"cairn/bus"
+	"cairn/bus/natsserver"
 )
 
 // Open starts a server with JetStream for the test and connects to it.
@@ -19,9 +22,9 @@ func Open(t testing.TB) *bus.Conn {
 }
 
 // Start is Open for a test that also needs the server.
-func Start(t testing.TB) (*bus.Server, *bus.Conn) {
+func Start(t testing.TB) (*natsserver.Server, *bus.Conn) {
 	t.Helper()
-	server, err := bus.StartServer(t.TempDir(), "")
+	server, err := natsserver.Start(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +32,30 @@ func Start(t testing.TB) (*bus.Server, *bus.Conn) {
 	return server, Dial(t, server)
 }
 
+// Listen starts a server as Start does, which also listens on a port of 127.0.0.1.
+func Listen(t testing.TB) *natsserver.Server {
+	t.Helper()
+	server, err := natsserver.Start(t.TempDir(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
+}
+
+// Connect connects a NATS client that does not use package bus to the server.
+func Connect(t testing.TB, server *natsserver.Server) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
 // Dial opens another connection to the server.
-func Dial(t testing.TB, server *bus.Server) *bus.Conn {
+func Dial(t testing.TB, server *natsserver.Server) *bus.Conn {
 	t.Helper()
 	conn, err := server.Open(t.Name())
 	if err != nil {
@@ -70,7 +95,7 @@ func start(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Ser
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Errorf("stop service %s: %v", name, err)

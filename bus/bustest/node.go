@@ -29,7 +29,7 @@ func StartNode(t testing.TB, o *server.Options) *Node {
 	s.SetLogger(&n.violations, false, false)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
+	if !s.ReadyForConnections(90 * time.Second) {
 		t.Fatalf("NATS server %s is not ready after 20 s", s.Name())
 	}
 	return n

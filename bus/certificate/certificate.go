@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lookAgain is the minimum interval between checks of the files.
-const lookAgain = time.Second
+// checkInterval is the minimum interval between checks of the files.
+const checkInterval = time.Second
 
 // Certificate is a certificate with its key. It may be used concurrently.
 type Certificate struct {
@@ -21,13 +21,13 @@ type Certificate struct {
 	mu      sync.Mutex
 	loaded  *tls.Certificate
 	version [2]time.Time // of the files
-	looked  time.Time
+	checked time.Time
 }
 
 // Load reads both PEM files. Later reloads and their errors are logged to log.
 func Load(cert, key string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{cert: cert, key: key, log: log}
-	c.version, c.looked = c.changed(), time.Now()
+	c.version, c.checked = c.changed(), time.Now()
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
@@ -51,16 +51,16 @@ func (c *Certificate) changed() (at [2]time.Time) {
 func (c *Certificate) Current() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.looked) < lookAgain {
+	if time.Since(c.checked) < checkInterval {
 		return c.loaded, nil
 	}
-	c.looked = time.Now()
+	c.checked = time.Now()
 	version := c.changed()
 	if version == c.version {
 		return c.loaded, nil
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
-	if err != nil { // perhaps one of the two is not there yet
+	if err != nil { // the files may be replaced one after the other
 		c.log.Warn("the new certificate cannot be read; using the previous one", "err", err)
 		return c.loaded, nil
 	}
@@ -71,7 +71,7 @@ func (c *Certificate) Current() (*tls.Certificate, error) {
 
 // Ends returns the time at which the current certificate expires.
 func (c *Certificate) Ends() time.Time {
-	current, _ := c.Current() // there is always one
+	current, _ := c.Current() // the error is always nil
 	return current.Leaf.NotAfter
 }
 

@@ -33,21 +33,22 @@ func (k *Key) Identity() *schemas.Identity {
 }
 
 // idPattern and hashPattern match what mint generates: an id is one token of a
-// subject and contains no underscore, which ends it in the text of a key.
+// subject and contains no underscore, because an underscore ends the id in the text of
+// a key.
 var (
 	idPattern   = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// validate reports why k is not a valid record of the key id.
+// validate returns an error if k is not a valid record of the key id.
 func (k *Key) validate(id string) error {
 	switch {
 	case !idPattern.MatchString(id):
-		return fmt.Errorf("subject token %q: want 1 to 64 letters, digits or hyphens", id)
+		return fmt.Errorf("subject token %q: expected 1 to 64 letters, digits or hyphens", id)
 	case k.ID != id:
-		return fmt.Errorf("id %q: want %q, the last token of the subject", k.ID, id)
+		return fmt.Errorf("id %q: expected %q, the last token of the subject", k.ID, id)
 	case !hashPattern.MatchString(k.Hash):
-		return errors.New("hash: want 64 lower-case hexadecimal digits")
+		return errors.New("hash: expected 64 lower-case hexadecimal digits")
 	}
 	return k.Identity().Validate()
 }
@@ -71,7 +72,7 @@ func (k *Key) State(at time.Time) string {
 	}
 }
 
-// prefix begins every key, so that scanners of leaked secrets know one.
+// prefix begins every key, so that secret scanners recognize keys.
 const prefix = "cairn_"
 
 // IsKey reports whether text has the prefix of an API key.

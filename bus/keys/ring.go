@@ -148,8 +148,8 @@ func (r *Ring) from(id string) uint64 {
 	return r.next
 }
 
-// apply applies the changes before next; all reports that there are no others.
-func (r *Ring) apply(id string, next uint64, changed map[string]*Key, all bool) {
+// apply applies the changes up to next. If full is true, changed contains every key.
+func (r *Ring) apply(id string, next uint64, changed map[string]*Key, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if id != r.bucket {
@@ -163,7 +163,7 @@ func (r *Ring) apply(id string, next uint64, changed map[string]*Key, all bool) 
 		}
 		r.keys[name] = newKnown(k)
 	}
-	r.bucket, r.next, r.read = id, next, r.read || all
+	r.bucket, r.next, r.read = id, next, r.read || full
 }
 
 // Identify returns the identity of the key, an error that wraps ErrUnknown for an invalid
@@ -171,7 +171,7 @@ func (r *Ring) apply(id string, next uint64, changed map[string]*Key, all bool) 
 func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, error) {
 	id, secret, ok := split(text)
 	if !ok {
-		return nil, fmt.Errorf("%w: want cairn_ID_SECRET", ErrUnknown)
+		return nil, fmt.Errorf("%w: expected cairn_ID_SECRET", ErrUnknown)
 	}
 	k, found, _ := r.find(id)
 	for reads := 0; reads < 2 && !found; reads++ { // the key may be new, and a shared read may have started before its creation

@@ -29,8 +29,8 @@ var ErrNotFound = errors.New("no such key")
 type Store struct{ kv jetstream.KeyValue }
 
 // Setup creates the bucket, or upgrades one that exists, and opens it.
-func Setup(ctx context.Context, conn *bus.Conn, copies bucket.Copies) (*Store, error) {
-	_, err := bucket.Setup(ctx, conn.JetStream(), Bucket, copies, func(c *jetstream.StreamConfig) {
+func Setup(ctx context.Context, conn *bus.Conn, replication bucket.Replication) (*Store, error) {
+	_, err := bucket.Setup(ctx, conn.JetStream(), Bucket, replication, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})
 	if err != nil {

@@ -12,9 +12,6 @@ type schedulerLatency struct {
 	before []uint64
 }
 
-// quantile is the reported quantile.
-const quantile = 0.99
-
 // p99 returns the 99th percentile since the last call; 0 if no goroutine ran.
 func (l *schedulerLatency) p99() time.Duration {
 	l.sample[0].Name = "/sched/latencies:seconds"
@@ -30,7 +27,7 @@ func (l *schedulerLatency) p99() time.Duration {
 		all += since[i]
 	}
 	l.before = append(l.before[:0], h.Counts...)
-	rest := uint64(math.Ceil(quantile * float64(all)))
+	rest := uint64(math.Ceil(0.99 * float64(all)))
 	for i, n := range since {
 		if rest <= n {
 			return seconds(h.Buckets[i])

@@ -1,7 +1,7 @@
 // Package overload limits how many requests a process runs at once, by the scheduling
-// latency of its goroutines, and divides that limit among tenants. It keeps the
-// queue of the Go scheduler short, which knows no tenants: requests wait in
-// queues of their tenants instead, for a bounded time and in bounded number.
+// latency of its goroutines, and divides that limit among tenants. The Go scheduler does
+// not distinguish tenants, so its queue is kept short: requests wait in queues per tenant
+// instead, for a bounded time and in bounded number.
 package overload
 
 import (
@@ -18,21 +18,21 @@ const (
 	// latencyTarget is the target of the 99th percentile of the scheduling latency. A
 	// request needs some ten goroutines, through an edge and a worker.
 	latencyTarget = 2 * time.Millisecond
-	// interval is the interval of adjustments.
-	interval = 50 * time.Millisecond
+	interval      = 50 * time.Millisecond // between adjustments
 	// minRunning is the lowest limit, per processor. Requests that wait for a backend do
 	// not count (Idle, IdleAfter).
 	minRunning = 2
 	// decrease and increase are the factors by which the limit changes.
 	decrease, increase = 0.5, 1.1
-	// idleIntervals is the number of intervals without a queue after which the limit ends.
+	// idleIntervals is the number of intervals without a queue after which the limit is
+	// removed.
 	idleIntervals = 100
 )
 
 // Gate admits requests. At most capacity requests are admitted at once, and of
 // these as many run as keep the scheduling latency low; the others wait. Both are
-// divided among tenants by an [admission.Pool]. The limit follows the
-// scheduling latency as the window of TCP follows the loss of packets, as it does in
+// divided among tenants by an [admission.Pool]. The limit is adjusted to
+// the scheduling latency, as the congestion window of TCP is to packet loss, and as in
 // CockroachDB's admission control: requests that wait for a backend do not lower
 // it. A Gate may be used concurrently.
 type Gate struct {
@@ -40,10 +40,10 @@ type Gate struct {
 	admitted *admission.Pool
 	running  *admission.Pool
 	limit    int64 // of running
-	idle     int   // intervals in a row without a queue
+	idle     int   // consecutive intervals without a queue
 }
 
-// New returns a gate without a limit but its capacity. Run adjusts the limit.
+// New returns a gate whose limit is its capacity. Run adjusts the limit.
 func New(capacity int) *Gate {
 	n := int64(capacity)
 	return &Gate{capacity: n, admitted: admission.NewPool(n), running: admission.NewPool(n), limit: n}
@@ -52,7 +52,7 @@ func New(capacity int) *Gate {
 // Run adjusts the limit until ctx ends.
 func (g *Gate) Run(ctx context.Context) {
 	var l schedulerLatency
-	l.p99() // of the time before does not count
+	l.p99() // discard the latencies before Run
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -93,7 +93,19 @@ func (g *Gate) Admit(tenant string) *Slot {
 	return &Slot{gate: g, tenant: tenant, open: true}
 }
 
-// Close admits no more requests.
+// Wait is Admit and Slot.Start for a request of the tenant that waits until both are
+// possible; nil if ctx ends first. The caller closes the slot, and bounds the number of
+// pending calls.
+func (g *Gate) Wait(ctx context.Context, tenant string) *Slot {
+	s := &Slot{gate: g, tenant: tenant}
+	if !s.Reopen(ctx) {
+		s.Close()
+		return nil
+	}
+	return s
+}
+
+// Close stops admitting requests.
 func (g *Gate) Close() { g.admitted.Resize(0) }
 
 // Used returns how many slots are open.
@@ -110,12 +122,12 @@ type Slot struct {
 	tenant  string
 	open    bool
 	running bool
-	waits   int  // calls of pause without resume
+	waits   int  // calls of pause without resume; negative: a resume ran before its pause
 	paused  bool // resume starts the request again
 }
 
-// Account makes the slot one of the tenant, and reports whether its share allows
-// that. It is called before Start.
+// Account transfers the slot to the tenant, and reports whether its share permits that.
+// It is called before Start.
 func (s *Slot) Account(tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,15 +138,28 @@ func (s *Slot) Account(tenant string) bool {
 	return true
 }
 
-// Start waits until the request may run, and reports whether it may: not when
-// ctx has ended. Stop ends it.
+// Start waits until the request may run, and returns true, or false if ctx ends first.
+// The caller calls Stop.
 func (s *Slot) Start(ctx context.Context) bool {
+	tenant := s.Owner()
+	return s.gate.running.Wait(ctx, tenant, 1) == nil && s.started(tenant)
+}
+
+// TryStart is like Start, but does not wait.
+func (s *Slot) TryStart() bool {
+	tenant := s.Owner()
+	return s.gate.running.Acquire(tenant, 1) && s.started(tenant)
+}
+
+// Owner returns the tenant of the slot.
+func (s *Slot) Owner() string {
 	s.mu.Lock()
-	tenant := s.tenant
-	s.mu.Unlock()
-	if s.gate.running.Wait(ctx, tenant, 1) != nil {
-		return false
-	}
+	defer s.mu.Unlock()
+	return s.tenant
+}
+
+// started records that the request runs with a unit of the tenant, or returns the unit.
+func (s *Slot) started(tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open || s.running { // closed, or started by another goroutine meanwhile
@@ -145,7 +170,7 @@ func (s *Slot) Start(ctx context.Context) bool {
 	return true
 }
 
-// Stop ends what Start began, if it did.
+// Stop ends the run of a started request.
 func (s *Slot) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,18 +184,20 @@ func (s *Slot) stop() {
 	}
 }
 
-// pause stops a running request while it waits for a backend. Each call is followed
-// by one of resume.
+// pause stops a running request while it waits for a backend. Each call is
+// paired with a call of resume, which may run first.
 func (s *Slot) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waits++
+	if s.waits++; s.waits <= 0 {
+		return
+	}
 	s.paused = s.paused || s.running
 	s.stop()
 }
 
-// resume starts the request again when it waits for no backend, and reports whether
-// it may run: not when ctx has ended.
+// resume starts the request again unless it still waits for a backend. It returns false if
+// ctx ends before the request may run.
 func (s *Slot) resume(ctx context.Context) bool {
 	s.mu.Lock()
 	s.waits--
@@ -193,12 +220,15 @@ func (s *Slot) Close() {
 	}
 }
 
-// Reopen admits and starts a request whose slot was closed meanwhile, and reports
-// whether that was possible.
+// Reopen waits until a request whose slot was closed meanwhile is admitted and may run,
+// and reports whether that happened before ctx ended. The caller bounds the number of
+// pending calls.
 func (s *Slot) Reopen(ctx context.Context) bool {
+	if s.gate.admitted.Wait(ctx, s.Owner(), 1) != nil {
+		return false
+	}
 	s.mu.Lock()
-	s.open = s.gate.admitted.Acquire(s.tenant, 1)
-	open := s.open
+	s.open = true
 	s.mu.Unlock()
-	return open && s.Start(ctx)
+	return s.Start(ctx)
 }

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const late = time.Second
+const highLatency = time.Second
 
 // admit returns as many slots as the tenant gets, at most n.
 func admit(g *overload.Gate, tenant string, n int) (slots []*overload.Slot) {
@@ -46,11 +46,11 @@ func running(t *testing.T, slots []*overload.Slot) (n int) {
 	return n
 }
 
-func TestGateDividesItsCapacity(t *testing.T) {
+func TestGateDividesSlotsAmongTenants(t *testing.T) {
 	t.Parallel()
 	g := overload.New(1000)
 	if got := len(admit(g, "noisy", 1000)); got != 800 {
-		t.Errorf("a tenant that is alone got %d of 1000 slots, want 800", got)
+		t.Errorf("the only tenant got %d of 1000 slots, want 800", got)
 	}
 	quiet := admit(g, "quiet", 10)
 	if len(quiet) != 10 || running(t, quiet) != 10 {
@@ -58,7 +58,7 @@ func TestGateDividesItsCapacity(t *testing.T) {
 	}
 }
 
-func TestUnboundRequestCountsAgainstTheTenantItNames(t *testing.T) {
+func TestUnboundRequestUsesShareOfItsTenant(t *testing.T) {
 	t.Parallel()
 	g := overload.New(10)
 	for i := range 8 {
@@ -67,28 +67,28 @@ func TestUnboundRequestCountsAgainstTheTenantItNames(t *testing.T) {
 		}
 	}
 	if s := g.Admit(""); s == nil || s.Account("noisy") {
-		t.Error("a tenant beyond its share got a slot")
+		t.Error("a tenant exceeded its share")
 	} else if !s.Account("quiet") {
-		t.Error("another tenant got no slot")
+		t.Error("another tenant did not get a slot")
 	}
 }
 
-func TestLimitDependsOnTheLatenessOfGoroutines(t *testing.T) {
+func TestLimitFollowsSchedulingLatency(t *testing.T) {
 	t.Parallel()
 	g := overload.New(1000)
 	g.Adjust(0)
 	slots := admit(g, "noisy", 800)
 	if got := running(t, slots); got != 800 {
-		t.Errorf("%d of 800 run while nothing is late, want all", got)
+		t.Errorf("%d of 800 run at low scheduling latency, want all", got)
 	}
 	for range 100 {
-		g.Adjust(late)
+		g.Adjust(highLatency)
 	}
 	for _, s := range slots {
 		s.Stop()
 	}
 	if got, most := running(t, slots), 2*runtime.GOMAXPROCS(0); got < 1 || got > most {
-		t.Errorf("%d of one tenant run while goroutines are late, want 1 to %d", got, most)
+		t.Errorf("%d of one tenant run at high scheduling latency, want 1 to %d", got, most)
 	}
 	if quiet := g.Admit("quiet"); quiet == nil || !started(t, quiet) {
 		t.Error("a request of another tenant has to wait")
@@ -107,18 +107,18 @@ func TestLimitDependsOnTheLatenessOfGoroutines(t *testing.T) {
 func TestQueuedRequestRunsWhenAnotherEnds(t *testing.T) {
 	t.Parallel()
 	g := overload.New(1)
-	g.Adjust(late)
+	g.Adjust(highLatency)
 	first := g.Admit("a")
 	if !first.Start(t.Context()) {
-		t.Fatal("the only request may not run")
+		t.Fatal("the only request was not started")
 	}
 	first.Stop()
 	if !first.Start(t.Context()) {
-		t.Error("a request may not run though none does")
+		t.Error("a request was not started although none was running")
 	}
 	first.Close()
 	if g.Used() != 0 {
-		t.Error("a gate without slots is not idle")
+		t.Error("slots are in use after Close")
 	}
 	g.Close()
 	if g.Admit("a") != nil {
@@ -126,8 +126,8 @@ func TestQueuedRequestRunsWhenAnotherEnds(t *testing.T) {
 	}
 }
 
-// TestBusyProcessIsLimited has more goroutines than there are processors.
-func TestBusyProcessIsLimited(t *testing.T) {
+// TestLimitOfBusyProcess has more goroutines than there are processors.
+func TestLimitOfBusyProcess(t *testing.T) {
 	t.Parallel()
 	g := overload.New(1000)
 	ctx, stop := context.WithCancel(t.Context())
@@ -159,7 +159,7 @@ func TestBusyProcessIsLimited(t *testing.T) {
 	stop()
 	working.Wait()
 	if !limited {
-		t.Error("all requests may run at once")
+		t.Error("all requests were started: no limit")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestIdleRequestDoesNotRun(t *testing.T) {
 	g := overload.New(1)
 	s := g.Admit("a")
 	if !s.Start(t.Context()) {
-		t.Fatal("the only request may not run")
+		t.Fatal("the only request was not started")
 	}
 	ctx, cancel := context.WithCancel(overload.WithSlot(t.Context(), s))
 	waits, end, errs := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -181,7 +181,7 @@ func TestIdleRequestDoesNotRun(t *testing.T) {
 	<-waits
 	<-waits
 	if g.Running() != 0 {
-		t.Errorf("%d requests run while the only one waits, want 0", g.Running())
+		t.Errorf("%d requests run while the only request waits, want 0", g.Running())
 	}
 	for i, want := range []int64{0, 1} {
 		end <- struct{}{}
@@ -200,13 +200,13 @@ func TestIdleRequestDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestIdleEndsWithItsContext(t *testing.T) {
+func TestIdleReturnsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	g := overload.New(1024)
-	g.Adjust(late)
+	g.Adjust(highLatency)
 	s := g.Admit("a")
 	if !s.Start(t.Context()) {
-		t.Fatal("the only request may not run")
+		t.Fatal("the only request was not started")
 	}
 	ctx, cancel := context.WithCancel(overload.WithSlot(t.Context(), s))
 	err := overload.Idle(ctx, func() error {

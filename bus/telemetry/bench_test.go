@@ -11,8 +11,8 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// BenchmarkRequest is all that telemetry does for a request from the edge to a
-// worker: without tracing, and when one of a hundred is traced.
+// BenchmarkRequest measures the telemetry of one request from the edge to a worker:
+// without tracing, and with 1 % of the requests traced.
 func BenchmarkRequest(b *testing.B) {
 	b.Run("off", request)
 	b.Run("sampled=1%", func(b *testing.B) {

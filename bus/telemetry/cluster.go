@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ClusterState is the state of the cluster as one node sees it.
+// ClusterState is the state of the cluster as seen by one node.
 type ClusterState struct {
 	Nodes, Wanted int  // connected nodes, and configured nodes
 	Quorum        bool // whether writes are possible
@@ -41,8 +41,12 @@ func (c *cluster) Collect(to chan<- prometheus.Metric) {
 	if now.Quorum {
 		quorum = 1
 	}
-	for d, value := range map[*prometheus.Desc]int{clusterNodes: now.Nodes, clusterWanted: now.Wanted, clusterQuorum: quorum,
-		clusterBehind: now.Behind} {
+	for d, value := range map[*prometheus.Desc]int{
+		clusterNodes:  now.Nodes,
+		clusterWanted: now.Wanted,
+		clusterQuorum: quorum,
+		clusterBehind: now.Behind,
+	} {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value))
 	}
 }

@@ -16,16 +16,16 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Trace exports spans as the OpenTelemetry environment variables say
-// (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and the others); without an
-// endpoint there are none. flush exports the remaining spans within its ctx and ends
-// tracing. service is the service name unless OTEL_SERVICE_NAME is set.
+// Trace exports spans as configured by the OpenTelemetry environment variables
+// (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and others). Without an endpoint,
+// tracing is off. flush exports the remaining spans within its ctx and ends tracing.
+// service is the service name unless OTEL_SERVICE_NAME is set.
 func Trace(ctx context.Context, service, version string, log *slog.Logger) (flush func(context.Context), err error) {
 	if !configured() {
 		return func(context.Context) {}, nil
 	}
 	if p := protocol(); p != "" && p != "http/protobuf" {
-		log.Warn("traces are not exported: want http/protobuf in OTEL_EXPORTER_OTLP_PROTOCOL", "protocol", p)
+		log.Warn("traces are not exported: expected http/protobuf in OTEL_EXPORTER_OTLP_PROTOCOL", "protocol", p)
 		return func(context.Context) {}, nil
 	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(),

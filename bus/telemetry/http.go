@@ -15,7 +15,7 @@ type Route struct {
 	outcomes
 }
 
-// NewRoute registers a route, whose path is a template, with the status of its success.
+// NewRoute registers a route, whose path is a template, with its status on success.
 func NewRoute(method, path string, status int) *Route {
 	return &Route{method, path, outcomesOf(httpDuration, status, prometheus.Labels{"method": method, "route": path})}
 }

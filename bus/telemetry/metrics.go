@@ -51,7 +51,7 @@ var (
 	clusterNodes  = described("cluster_nodes", "Connected nodes of the cluster, including this one.")
 	clusterWanted = described("cluster_nodes_wanted", "Configured nodes of the cluster.")
 	clusterQuorum = described("cluster_quorum", "1 if the cluster has a quorum, else 0.")
-	clusterBehind = described("cluster_copies_behind", "Replicas of streams and consumers on this node that are not current.")
+	clusterBehind = described("cluster_replicas_behind", "Replicas of streams and consumers on this node that are not current.")
 
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that could not be exported.").WithLabelValues()
 )
@@ -95,8 +95,8 @@ func Connection(n int) { natsWanted.Add(float64(n)) }
 // Connected adds to the number of established NATS connections; -1 removes one.
 func Connected(n int) { natsConnected.Add(float64(n)) }
 
-// CatalogRevision sets the watermark of a part of the process: that of an edge comes
-// from replies, that of resolve from the log.
+// CatalogRevision sets the watermark of a component: for an edge the highest revision in
+// replies, for resolve the applied revision.
 func CatalogRevision(of string, revision uint64) {
 	catalogRevision.WithLabelValues(of).Set(float64(revision))
 }
@@ -106,7 +106,7 @@ func IndexLag(index string, changes uint64) {
 	indexLag.WithLabelValues(index).Set(float64(changes))
 }
 
-// RecordsQuarantined sets the number of records that a part of Cairn has quarantined.
+// RecordsQuarantined sets the number of records that a component has quarantined.
 func RecordsQuarantined(by string, n int) { recordsQuarantined.WithLabelValues(by).Set(float64(n)) }
 
 // CircuitState sets the state of a backend's circuit breaker: 0 closed, 1 half open,

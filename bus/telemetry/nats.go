@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,12 +34,45 @@ type Subject struct {
 	name string
 	root bool
 	outcomes
+
+	mu     sync.Mutex
+	totals Totals
+}
+
+// Totals are the statistics of a subject since its registration. Times are in
+// nanoseconds.
+type Totals struct {
+	Requests              int           `json:"requests"`
+	Errors                int           `json:"errors"`
+	LastError             string        `json:"last_error,omitzero"` // its code
+	ProcessingTime        time.Duration `json:"processing_time"`
+	AverageProcessingTime time.Duration `json:"average_processing_time"`
+}
+
+// Totals returns the statistics of the requests that have ended.
+func (s *Subject) Totals() Totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.totals
+	t.AverageProcessingTime = t.ProcessingTime / time.Duration(max(1, t.Requests))
+	return t
+}
+
+func (s *Subject) add(w *Work, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.totals.Requests++
+	s.totals.ProcessingTime += took
+	if w.code != "" {
+		s.totals.Errors++
+		s.totals.LastError = w.code
+	}
 }
 
 // NewSubject registers a subject. With root, a request without a trace starts one.
 func NewSubject(name string, root bool) *Subject {
 	natsRefused.WithLabelValues(name) // initialize the counter
-	return &Subject{name, root, outcomesOf(natsDuration, 200, prometheus.Labels{"subject": name})}
+	return &Subject{name: name, root: root, outcomes: outcomesOf(natsDuration, 200, prometheus.Labels{"subject": name})}
 }
 
 // Refused counts a request that the worker refused.
@@ -69,7 +103,9 @@ func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context,
 
 // End ends the work.
 func (w *Work) End() {
-	w.of.observe(w.status, time.Since(w.began))
+	took := time.Since(w.began)
+	w.of.observe(w.status, took)
+	w.of.add(w, took)
 	if w.status >= serverError {
 		w.span.fail(w.code)
 	}

@@ -33,7 +33,7 @@ func TestTracePropagation(t *testing.T) {
 	if trace, span := telemetry.IDs(ctx); trace != "0af7651916cd43dd8448eb211c80319c" || span != "b7ad6b7169203331" {
 		t.Errorf("ids %q %q", trace, span)
 	}
-	telemetry.Inject(t.Context(), func(key, _ string) { t.Errorf("no trace, and %s is set", key) })
+	telemetry.Inject(t.Context(), func(key, _ string) { t.Errorf("%s is set without a trace", key) })
 	for _, invalid := range []string{"", "00-1-2-3", strings.Repeat("0", 55)} {
 		if trace, _ := telemetry.IDs(telemetry.Extract(t.Context(), invalid, "")); trace != "" {
 			t.Errorf("%q is trace %s", invalid, trace)
@@ -144,7 +144,7 @@ func TestTracingOff(t *testing.T) {
 			if trace, _ := telemetry.IDs(ctx); trace != "" || c.requests > 0 {
 				t.Errorf("trace %q, %d requests", trace, c.requests)
 			}
-			if logged := strings.Contains(lines.String(), "want http/protobuf"); logged != strings.HasSuffix(off, "grpc") {
+			if logged := strings.Contains(lines.String(), "expected http/protobuf"); logged != strings.HasSuffix(off, "grpc") {
 				t.Errorf("logged %q", lines)
 			}
 		})

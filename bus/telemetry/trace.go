@@ -118,7 +118,7 @@ func (s Span) RequestID(id string) {
 	}
 }
 
-// fail sets the type of an error; its text could quote the customer.
+// fail sets the type of an error; its text may contain customer data.
 func (s Span) fail(kind string) {
 	if s.span != nil {
 		s.span.SetAttributes(semconv.ErrorTypeKey.String(kind))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
+	"cairn/test/wait"
 )
 
 // answering returns the URL of a server that replies to an analysis with status and text.
@@ -46,10 +47,19 @@ data: {"text":"3 hosts."}
 
 `
 
+// checked is a provenance event with a supported and two unsupported figures.
+const checked = `id: 5
+event: provenance
+data: {"figures":[{"text":"3","from":"value"},{"text":"4711","from":"nowhere","flagged":true},
+data: {"text":"7%","from":"nowhere","flagged":true},{"text":"4711","from":"nowhere","flagged":true}]}
+
+`
+
 const done = "id: 9\nevent: done\ndata: {}\n\n"
 
 func TestAsk(t *testing.T) {
 	t.Parallel()
+	const called = "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\n"
 	for _, row := range []struct {
 		name   string
 		status int
@@ -58,19 +68,35 @@ func TestAsk(t *testing.T) {
 		want   result
 	}{
 		{"an answer", 200, answered + done, nil,
-			result{"There are 3 hosts.\n", "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\n", 0}},
-		{"an error after the beginning", 200, answered +
+			result{"There are 3 hosts.\n", called, 0}},
+		{"an error after the first event", 200, answered +
 			"event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, nil,
-			result{"There are 3 hosts.\n", "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\ncairn: AN-500 the model is gone\n", 1}},
-		{"a plain answer in place of the rendering agent's", 200,
-			"event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is away\"}\n\n" + done, nil,
-			result{"3\n", "rendering agent unavailable: it is away\n", 0}},
-		{"events for programs", 200, "event: text_delta\ndata: {\"text\":\"3\"}\n\n" + done, []string{"--json"},
+			result{"There are 3 hosts.\n", called + "cairn: AN-500 the model is gone\n", 1}},
+		{"a direct_response", 200,
+			"event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is unavailable\"}\n\n" + done, nil,
+			result{"3\n", "rendering agent unavailable: it is unavailable\n", 0}},
+		{"events as JSON", 200, "event: text_delta\ndata: {\"text\":\"3\"}\n\n" + done, []string{"-ojson"},
 			result{"{\"event\":\"text_delta\",\"data\":{\"text\":\"3\"}}\n{\"event\":\"done\",\"data\":{}}\n", "", 0}},
-		{"an error for programs", 200, "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"\"}\n\n" + done, []string{"--json"},
+		{"an error as JSON", 200, "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"\"}\n\n" + done, []string{"-ojson"},
 			result{"{\"event\":\"error\",\"data\":{\"code\":\"AN-500\",\"message\":\"\"}}\n{\"event\":\"done\",\"data\":{}}\n", "", 1}},
-		{"a refusal", 413, `{"code": "AN-413", "status": 413, "title": "body too large", "detail": "want at most 10 bytes"}`, nil,
-			result{"", "cairn: AN-413 body too large: want at most 10 bytes\n", 1}},
+		{"unsupported figures", 200, answered + checked + done, nil,
+			result{"There are 3 hosts.\nUnsupported by any tool result: 4711, 7%\n", called, 0}},
+		{"unsupported figures with --strict", 200, answered + checked + done, []string{"--strict"},
+			result{"There are 3 hosts.\nUnsupported by any tool result: 4711, 7%\n",
+				called + "cairn: --strict: no tool result supports 4711, 7%\n", 1}},
+		{"supported figures with --strict", 200, answered + "event: provenance\ndata: {\"figures\":[]}\n\n" + done, []string{"--strict"},
+			result{"There are 3 hosts.\n", called, 0}},
+		{"a server that checks no figures with --strict", 200, answered + done, []string{"--strict"},
+			result{"There are 3 hosts.\n", called + "cairn: --strict: the server did not check the figures of the answer\n", 1}},
+		{"unsupported figures with --strict as JSON", 200,
+			"event: provenance\ndata: {\"figures\":[{\"text\":\"7\",\"flagged\":true}]}\n\n" + done, []string{"--strict", "-ojson"},
+			result{"{\"event\":\"provenance\",\"data\":{\"figures\":[{\"text\":\"7\",\"flagged\":true}]}}\n{\"event\":\"done\",\"data\":{}}\n",
+				"cairn: --strict: no tool result supports 7\n", 1}},
+		{"an error of an answer with unsupported figures and --strict", 200,
+			checked + "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, []string{"--strict"},
+			result{"Unsupported by any tool result: 4711, 7%\n", "cairn: AN-500 the model is gone\n", 1}},
+		{"a refusal", 413, `{"code": "AN-413", "status": 413, "title": "body too large", "detail": "expected at most 10 bytes"}`, nil,
+			result{"", "cairn: AN-413 body too large: expected at most 10 bytes\n", exitUsage}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +120,7 @@ func TestAskIncompleteReplay(t *testing.T) {
 	})
 	mux.HandleFunc("GET /api/v1/analyze/r1", func(w http.ResponseWriter, r *http.Request) {
 		if seen, there := r.Header["Last-Event-Id"]; there {
-			t.Errorf("asks for what follows %q, having seen nothing", seen)
+			t.Errorf("resumes after %q, before any event was received", seen)
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
@@ -109,8 +135,8 @@ func TestAskIncompleteReplay(t *testing.T) {
 func TestAskWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	got := do(t, `{}`, "ask", "--url", answering(t, 200, answered), "--estate", "-", "how many hosts?")
-	if got.code != 1 || !strings.Contains(got.err, "unexpected EOF") {
-		t.Errorf("%+v; want an error: the answer was cut", got)
+	if got.code != exitUnavailable || !strings.Contains(got.err, "unexpected EOF") {
+		t.Errorf("%+v; want an error: the answer is incomplete", got)
 	}
 }
 
@@ -136,7 +162,7 @@ func TestAskResumes(t *testing.T) {
 	t.Cleanup(server.Close)
 	got := do(t, `{"hosts": []}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?")
 	if got.code != 0 || got.out != "There are 3 hosts. In all.\n" || fmt.Sprint(asked) != "[4 5]" {
-		t.Errorf("%+v after asking for what follows %v", got, asked)
+		t.Errorf("%+v after resuming after %v", got, asked)
 	}
 }
 
@@ -172,9 +198,47 @@ func TestAskIsCancelled(t *testing.T) {
 	select {
 	case run := <-stopped:
 		if run != "r1" {
-			t.Errorf("the run %q is stopped", run)
+			t.Errorf("the run %q was canceled", run)
 		}
-	case <-time.After(5 * time.Second):
-		t.Error("the server was not told")
+	case <-time.After(wait.Timeout):
+		t.Error("the server received no cancellation")
+	}
+}
+
+// TestAskChecksFigures checks the answer of a model that calls no tool.
+func TestAskChecksFigures(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`) })
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
+		for _, text := range []string{"There are 47", "11 ho", "sts."} {
+			_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", text)
+		}
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	})
+	llm := httptest.NewServer(mux)
+	t.Cleanup(llm.Close)
+	s := startIsolated(t, "--model", "openai://"+strings.TrimPrefix(llm.URL, "http://")+"/m")
+	const answer, mark = "There are 4711 hosts.\n", "Unsupported by any tool result: 4711\n"
+	for _, row := range []struct {
+		name string
+		args []string
+		want result
+	}{
+		{"by default", nil, result{answer + mark, "", 0}},
+		{"strictly", []string{"--strict"}, result{answer + mark, "cairn: --strict: no tool result supports 4711\n", 1}},
+		{"not at all", []string{"--provenance=false"}, result{answer, "", 0}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, `{"hosts": []}`, append([]string{"ask", "--url", s.http, "--estate", "-", "how many hosts?"}, row.args...)...)
+			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(result{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := do(t, `{}`, "ask", "--url", s.http, "--estate", "-", "q", "--strict", "--provenance=false"); got.code != exitUsage ||
+		!strings.Contains(got.err, "--strict requires --provenance") {
+		t.Errorf("%+v; want --strict refused without --provenance", got)
 	}
 }

@@ -19,9 +19,9 @@ func reached(t *testing.T) (s *running, nats string) {
 	return s, natsAddressed.FindString(s.out.String())
 }
 
-// knows returns the responses at url to listings, searches and a query for the package
+// responses returns the responses at url to listings, searches and a query for the package
 // of a skill.
-func knows(t *testing.T, url string) (answers []string) {
+func responses(t *testing.T, url string) (answers []string) {
 	t.Helper()
 	for _, q := range [][3]string{
 		{"GET", "/skills?limit=1000", ""}, {"GET", "/skills?limit=1000&tenant_id=acme", ""}, {"GET", "/tools?limit=1000&tenant_id=globex", ""},
@@ -30,12 +30,12 @@ func knows(t *testing.T, url string) (answers []string) {
 		{"POST", "/resolve/skill", `{"skill_id":"storage.volume_capacity","tenant_id":"acme"}`},
 		{"POST", "/resolve/agent", `{"query":"storage"}`},
 	} {
-		status, said := asks(t, q[0], url+q[1], q[2])
+		status, body := request(t, q[0], url+q[1], q[2])
 		if status != 200 {
-			t.Errorf("%v: %d %s", q, status, said)
+			t.Errorf("%v: %d %s", q, status, body)
 		}
 		// Term weights also depend on replaced records.
-		answers = append(answers, regexp.MustCompile(`"score":[0-9.e-]+`).ReplaceAllString(said, `"score":0`))
+		answers = append(answers, regexp.MustCompile(`"score":[0-9.e-]+`).ReplaceAllString(body, `"score":0`))
 	}
 	return answers
 }
@@ -43,13 +43,13 @@ func knows(t *testing.T, url string) (answers []string) {
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	from, fromNATS := reached(t)
-	if got := do(t, "", "register", "--url", from.http, "../examples/knowledge"); got.code != 0 {
+	if got := do(t, "", "apply", "--url", from.http, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
-	if status, _ := asks(t, "DELETE", from.http+"/register/skill/compute.patch_status", ""); status != 204 {
+	if status, _ := request(t, "DELETE", from.http+"/register/skill/compute.patch_status", ""); status != 204 {
 		t.Fatal(status)
 	}
-	if got := do(t, "", "register", "--url", from.http, "../examples/knowledge/global/compute.yaml"); got.code != 0 {
+	if got := do(t, "", "apply", "--url", from.http, "../examples/knowledge/global/compute.yaml"); got.code != 0 {
 		t.Fatal(got)
 	}
 	if got := do(t, "", "key", "create", "--nats", fromNATS, "--tenant", "acme", "--role", "reader"); got.code != 0 {
@@ -57,12 +57,12 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	saved := do(t, "", "backup", file, "--nats", fromNATS)
-	if saved.code != 0 || !regexp.MustCompile(`(?m)^  catalog  45$`).MatchString(saved.out) ||
-		!regexp.MustCompile(`(?m)^  keys +1$`).MatchString(saved.out) {
+	if saved.code != 0 || !regexp.MustCompile(`(?m)^  cairn_catalog +45$`).MatchString(saved.out) ||
+		!regexp.MustCompile(`(?m)^  cairn_keys +1$`).MatchString(saved.out) {
 		t.Fatalf("%+v", saved)
 	}
 	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != 1 || !strings.Contains(again.err, "exists") {
-		t.Errorf("a file was written over: %+v", again)
+		t.Errorf("an existing file was overwritten: %+v", again)
 	}
 
 	to, toNATS := reached(t)
@@ -74,18 +74,18 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatal(saved.out)
 	}
 	// A registration after the restore gets a new revision.
-	got := do(t, "", "register", "--url", to.http, "../examples/knowledge/global/shared.json", "--json")
+	got := do(t, "", "apply", "--url", to.http, "../examples/knowledge/global/shared.json", "-ojson")
 	if got.code != 0 || !regexp.MustCompile(`"revision": \d+`).MatchString(got.out) || strings.Contains(got.out, `"revision": `+seen+`,`) {
 		t.Errorf("after revision %s: %+v", seen, got)
 	}
-	if diff := cmp.Diff(knows(t, from.http), knows(t, to.http)); diff != "" {
+	if diff := cmp.Diff(responses(t, from.http), responses(t, to.http)); diff != "" {
 		t.Errorf("(-before +restored):\n%s", diff)
 	}
-	list := func(nats string) string { return do(t, "", "key", "list", "--json", "--nats", nats).out }
+	list := func(nats string) string { return do(t, "", "key", "list", "-ojson", "--nats", nats).out }
 	if diff := cmp.Diff(list(fromNATS), list(toNATS)); diff != "" {
 		t.Errorf("keys (-before +restored):\n%s", diff)
 	}
-	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 || !strings.Contains(got.err, "bucket catalog is not empty") {
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 || !strings.Contains(got.err, "bucket cairn_catalog is not empty") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -96,7 +96,7 @@ func TestBackupWithoutStreams(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	got := do(t, "", "backup", file, "--nats", "nats://operator:"+password+"@"+n.Addr().String())
-	if _, err := os.Stat(file); got.code != 1 || got.out != "" || !strings.Contains(got.err, "KV_catalog") || err == nil {
+	if _, err := os.Stat(file); got.code != 1 || got.out != "" || !strings.Contains(got.err, "KV_cairn_catalog") || err == nil {
 		t.Errorf("%+v, and the file: %v", got, err)
 	}
 }
@@ -106,18 +106,18 @@ func TestRestoreRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "foreign", "hello")
 	for _, row := range []struct {
-		name string
-		args []string
-		says string
+		name    string
+		args    []string
+		message string
 	}{
 		{"no file", []string{"restore", filepath.Join(dir, "none")}, "no such file"},
 		{"another file", []string{"restore", filepath.Join(dir, "foreign")}, "not a backup of Cairn"},
-		{"two files", []string{"restore", "a", "b"}, "want one FILE"},
-		{"less than no server", []string{"restore", "a", "--replicas", "-1"}, "--replicas: want at least 0"},
-		{"no name", []string{"backup"}, "want one FILE"},
+		{"two files", []string{"restore", "a", "b"}, "expected one FILE"},
+		{"a negative number of servers", []string{"restore", "a", "--replicas", "-1"}, "--replicas: expected at least 0"},
+		{"no name", []string{"backup"}, "expected one FILE"},
 	} {
-		if got := do(t, "", row.args...); got.code != 1 || got.out != "" || !strings.Contains(got.err, row.says) {
-			t.Errorf("%s: %+v; want %q", row.name, got, row.says)
+		if got := do(t, "", row.args...); got.code == 0 || got.out != "" || !strings.Contains(got.err, row.message) {
+			t.Errorf("%s: %+v; want %q", row.name, got, row.message)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestBackupAsOperator(t *testing.T) {
 	from, to := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
 	from.setup(t, "1")
 	before := start(from)
-	if got := do(t, "", "register", "--url", before, "../examples/knowledge"); got.code != 0 {
+	if got := do(t, "", "apply", "--url", before, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
 	file := filepath.Join(t.TempDir(), "cairn.backup")
@@ -149,14 +149,14 @@ func TestBackupAsOperator(t *testing.T) {
 		}
 	}
 	to.setup(t, "1")
-	list := func(n node) string { return do(t, "", "key", "list", "--json", "--nats", n.secret("keys-url")).out }
+	list := func(n node) string { return do(t, "", "key", "list", "-ojson", "--nats", n.secret("keys-url")).out }
 	if got, want := list(to), list(from); got != want || !strings.Contains(got, `"admin"`) {
 		t.Errorf("the restored keys are %s, want %s", got, want)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if diff := cmp.Diff(knows(t, before), knows(t, start(to))); diff != "" {
+	if diff := cmp.Diff(responses(t, before), responses(t, start(to))); diff != "" {
 		t.Errorf("(-before +restored):\n%s", diff)
 	}
 	for _, n := range []node{from, to} {

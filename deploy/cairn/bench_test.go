@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/deploy/load"
+	"cairn/test/wait"
 )
 
 // benched reads the result that bench wrote to file.
@@ -37,14 +38,14 @@ func benched(t *testing.T, file string) (r load.Result) {
 func nothingLeft(t *testing.T, s *running, out string) {
 	t.Helper()
 	tenant := regexp.MustCompile(`bench-\w{8}`).FindString(out)
-	if _, said := asks(t, "GET", s.http+"/skills?tenant_id="+tenant, ""); tenant == "" || !strings.Contains(said, `"skills":[]`) {
-		t.Errorf("the tenant %q has %s", tenant, said)
+	if _, skills := request(t, "GET", s.http+"/skills?tenant_id="+tenant, ""); tenant == "" || !strings.Contains(skills, `"skills":[]`) {
+		t.Errorf("the tenant %q has %s", tenant, skills)
 	}
 }
 
 func TestBench(t *testing.T) {
 	t.Parallel()
-	s := alone(t, "--model", "offline:")
+	s := startIsolated(t, "--model", "offline:")
 	for operation, rows := range map[string][]string{
 		"tags":     {"tags-write", "tags-read", "all"},
 		"by-id":    {"by-id"},
@@ -56,7 +57,7 @@ func TestBench(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			file, page := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.html")
-			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "60", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json",
+			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "20", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json",
 				file, "--html", page)
 			if got.code != 0 || got.err != "" {
 				t.Fatalf("%+v", got)
@@ -69,8 +70,8 @@ func TestBench(t *testing.T) {
 					t.Errorf("%s: %d requests, errors %v\n%s", m.Operation, m.Count, m.Errors, got.out)
 				}
 			}
-			if strings.Join(names, ",") != strings.Join(rows, ",") || r.Operations[len(rows)-1].Count != 60 {
-				t.Errorf("%v, the last with %d requests; want %v and 60", names, r.Operations[len(rows)-1].Count, rows)
+			if strings.Join(names, ",") != strings.Join(rows, ",") || r.Operations[len(rows)-1].Count != 20 {
+				t.Errorf("%v, the last with %d requests; want %v and 20", names, r.Operations[len(rows)-1].Count, rows)
 			}
 			if e := r.Environment; e.URL != s.http || e.Version == "" || e.CPUs == 0 || e.Backends["model"] != "offline:" ||
 				e.Backends["index"] != "embedded:" {
@@ -90,7 +91,7 @@ func TestBench(t *testing.T) {
 
 func TestBenchFindsTheHighestRate(t *testing.T) {
 	t.Parallel()
-	s := alone(t, "--model", "offline:")
+	s := startIsolated(t, "--model", "offline:")
 	file := filepath.Join(t.TempDir(), "a.json")
 	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for", "100ms", "--warm",
 		"0s", "--skills", "1", "--json", file)
@@ -104,7 +105,7 @@ func TestBenchFindsTheHighestRate(t *testing.T) {
 
 func TestBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
-	s := alone(t, "--model", "offline:")
+	s := startIsolated(t, "--model", "offline:")
 	at, err := url.Parse(s.http)
 	if err != nil {
 		t.Fatal(err)
@@ -123,17 +124,17 @@ func TestBenchIsInterrupted(t *testing.T) {
 		"--skills", "3", "--json", file))
 	select {
 	case <-began:
-	case <-time.After(30 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Fatalf("no load:\n%s", p.out)
 	}
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.ends(t); code != exitInterrupted || !strings.Contains(p.out.String(), "; interrupted") {
+	if code := p.waitExit(t); code != exitInterrupted || !strings.Contains(p.out.String(), "; interrupted") {
 		t.Errorf("exit code %d\n%s", code, p.out)
 	}
 	if r := benched(t, file); !r.Interrupted {
-		t.Error("the file does not say that it was interrupted")
+		t.Error("the file does not report the interruption")
 	}
 	nothingLeft(t, s, p.out.String())
 }
@@ -145,7 +146,7 @@ func TestBenchCountsErrors(t *testing.T) {
 	for may, code := range map[string]int{"0.001": 1, "0.49": 1, "0.5": 0} {
 		t.Run(may, func(t *testing.T) {
 			t.Parallel()
-			c := &trouble{answer: func(_ string, before int32) (int, string) {
+			c := &flakyServer{answer: func(_ string, before int32) (int, string) {
 				if before%2 == 0 {
 					return 503, noVectors
 				}
@@ -158,7 +159,7 @@ func TestBenchCountsErrors(t *testing.T) {
 			if got.code != code || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
 				t.Errorf("%+v", got)
 			}
-			if told := strings.Contains(got.err, "50 of 100 search requests failed; --max-errors "+may); told != (code == 1) {
+			if reported := strings.Contains(got.err, "50 of 100 search requests failed; --max-errors "+may); reported != (code == 1) {
 				t.Errorf("%+v", got)
 			}
 			if m := benched(t, file).Operations[0]; m.Refused() != 50 || m.Latency.Count() != 50 {
@@ -175,7 +176,7 @@ func TestBenchCountsErrors(t *testing.T) {
 // before the first registration, and that an existing file is replaced.
 func TestBenchUnwritableOutput(t *testing.T) {
 	t.Parallel()
-	c := &trouble{answer: func(string, int32) (int, string) { return 200, soundAnswer }}
+	c := &flakyServer{answer: func(string, int32) (int, string) { return 200, soundAnswer }}
 	url, dir := c.start(t), t.TempDir()
 	for _, flag := range []string{"--json", "--html"} {
 		got := do(t, "", "bench", "search", "--url", url, flag, filepath.Join(dir, "none", "a"))
@@ -196,7 +197,7 @@ func TestBenchCompareExitCode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	of := func(name, rate string, failing int32) string {
-		c := &trouble{answer: func(_ string, before int32) (int, string) {
+		c := &flakyServer{answer: func(_ string, before int32) (int, string) {
 			if before%2 < failing {
 				return 503, noVectors
 			}
@@ -212,7 +213,7 @@ func TestBenchCompareExitCode(t *testing.T) {
 	}
 	sound, failing, faster := of("sound", "100", 0), of("failing", "100", 1), of("faster", "200", 0)
 	got := do(t, "", "bench", "--compare", sound, failing)
-	if got.code != 1 || !strings.Contains(got.err, "figures are worse") ||
+	if got.code != 1 || !strings.Contains(got.err, "metrics regressed") ||
 		!regexp.MustCompile(`(?m)errors % +0 +50 +- +worse$`).MatchString(got.out) {
 		t.Errorf("%+v", got)
 	}
@@ -227,33 +228,34 @@ func TestBenchRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "other.json", `{"format": 2}`)
 	for _, row := range []struct {
-		name string
-		args []string
-		says string
+		name    string
+		args    []string
+		message string
 	}{
-		{"an operation that there is not", []string{"dance"}, "want an OPERATION of tags, by-id,"},
-		{"two operations", []string{"tags", "search"}, "want one OPERATION"},
-		{"no rate", []string{"--rate", "fast"}, "--rate: want requests a second"},
-		{"a rate that is no number", []string{"--rate", "NaN"}, "--rate: want requests a second"},
-		{"an endless rate", []string{"--rate", "+Inf"}, "--rate: want requests a second"},
-		{"a negative rate", []string{"--rate", "-5"}, "--rate: want requests a second"},
-		{"hardly a rate", []string{"--rate", "1e-12"}, "--rate: want requests a second"},
-		{"no time", []string{"--for", "0s"}, "--for, --step, --max-p99: want more than 0"},
-		{"a negative time", []string{"--warm", "-1s"}, "--warm: 0 or more"},
-		{"a share that is no number", []string{"--max-errors", "NaN"}, "--max-errors: want a share"},
-		{"more than all", []string{"--max-errors", "1.5"}, "--max-errors: want a share"},
-		{"no connection", []string{"--connections", "0"}, "--connections: want at least 1"},
-		{"too many connections", []string{"--connections", "9999"}, "--connections: want at most 512"},
-		{"no skill", []string{"--skills", "0"}, "--skills: want at least 1"},
+		{"an unknown operation", []string{"dance"}, "OPERATION must be tags, by-id,"},
+		{"two operations", []string{"tags", "search"}, "expected one OPERATION"},
+		{"no rate", []string{"--rate", "fast"}, "--rate must be"},
+		{"a rate that is not a number", []string{"--rate", "NaN"}, "--rate must be"},
+		{"an infinite rate", []string{"--rate", "+Inf"}, "--rate must be"},
+		{"a negative rate", []string{"--rate", "-5"}, "--rate must be"},
+		{"a rate below the minimum", []string{"--rate", "1e-12"}, "--rate must be"},
+		{"no time", []string{"--for", "0s"}, "--for, --step and --max-p99 must be greater than 0"},
+		{"a negative time", []string{"--warm", "-1s"}, "--warm at least 0"},
+		{"a share that is not a number", []string{"--max-errors", "NaN"}, "--max-errors must be between 0 and 1"},
+		{"a share above 1", []string{"--max-errors", "1.5"}, "--max-errors must be between 0 and 1"},
+		{"no connection", []string{"--connections", "0"}, "--connections: expected at least 1"},
+		{"too many connections", []string{"--connections", "9999"}, "--connections must be at most 512"},
+		{"no skill", []string{"--skills", "0"}, "--skills: expected at least 1"},
 		{"no Cairn", []string{"--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
-		{"one file", []string{"--compare", "a"}, "want two files, got 1"},
+		{"one file", []string{"--compare", "a"}, "expected two files, got 1"},
 		{"no file", []string{"--compare", "a", "b"}, "no such file"},
 		{"another file", []string{"--compare", filepath.Join(dir, "other.json"), "b"}, "not a cairn bench --json file of format 1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := do(t, "", append([]string{"bench"}, row.args...)...); got.code != 1 || got.out != "" || !strings.Contains(got.err, row.says) {
-				t.Errorf("%+v; want %q", got, row.says)
+			if got := do(t, "", append([]string{"bench"}, row.args...)...); got.code == 0 || got.out != "" ||
+				!strings.Contains(got.err, row.message) {
+				t.Errorf("%+v; want %q", got, row.message)
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func compose(t *testing.T) composed {
 	})
 	for name, guarded := range asked {
 		if !guarded {
-			t.Errorf("%s has no default, and its absence no message", name)
+			t.Errorf("%s has neither a default nor an error message", name)
 		}
 	}
 	var c composed
@@ -76,29 +76,29 @@ func TestComposeReferences(t *testing.T) {
 			other, ok := c.Services[needed]
 			switch {
 			case !ok:
-				t.Errorf("%s depends on %s, which is not there", name, needed)
+				t.Errorf("%s depends on %s, which does not exist", name, needed)
 			case how.Condition == "service_healthy" && len(other.Healthcheck.Test) == 0:
-				t.Errorf("%s waits for the health of %s, which nobody checks", name, needed)
+				t.Errorf("%s depends on the health of %s, which has no health check", name, needed)
 			case how.Condition == "service_completed_successfully" && other.Restart == "unless-stopped":
-				t.Errorf("%s waits for the end of %s, which is started again", name, needed)
+				t.Errorf("%s waits for the completion of %s, which is restarted", name, needed)
 			}
 		}
 		for _, v := range s.Volumes {
 			source, _, _ := strings.Cut(v, ":")
-			if _, declared := c.Volumes[source]; !declared && !there(filepath.Join("..", source)) {
+			if _, declared := c.Volumes[source]; !declared && !exists(filepath.Join("..", source)) {
 				t.Errorf("%s mounts %s, which is neither a volume nor a file", name, source)
 			}
 		}
 		for _, n := range s.Networks {
 			if _, ok := c.Networks[n]; !ok {
-				t.Errorf("%s is on %s, which is not there", name, n)
+				t.Errorf("%s uses the network %s, which does not exist", name, n)
 			}
 		}
-		if b := s.Build; b.Context != "" && !there(filepath.Join("..", b.Context, b.Dockerfile)) {
-			t.Errorf("%s is built from %s, which is not there", name, b.Dockerfile)
+		if b := s.Build; b.Context != "" && !exists(filepath.Join("..", b.Context, b.Dockerfile)) {
+			t.Errorf("%s is built from %s, which does not exist", name, b.Dockerfile)
 		}
 		if s.Restart == "" {
-			t.Errorf("%s stays away once it has ended", name)
+			t.Errorf("%s is not restarted after it exits", name)
 		}
 	}
 	var roles []string
@@ -122,7 +122,7 @@ func (c composed) cairn() map[string]composedService {
 	return ours
 }
 
-func there(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -145,7 +145,7 @@ func TestComposeCommands(t *testing.T) {
 			delete(left, flags.Variable(f.Name))
 		})
 		for unknown := range left {
-			t.Errorf("%s: %s means nothing to cairn %s", name, unknown, cmd.Name())
+			t.Errorf("%s: %s is not a setting of cairn %s", name, unknown, cmd.Name())
 		}
 	}
 }
@@ -169,16 +169,16 @@ func TestComposeNATSVariables(t *testing.T) {
 		}
 		for v := range s.Environment {
 			if !strings.Contains(string(text), ": $"+v) {
-				t.Errorf("%s is told %s and does not ask for it", name, v)
+				t.Errorf("%s has the variable %s, which nats.conf does not use", name, v)
 			}
 		}
 		for _, v := range regexp.MustCompile(`: \$(CAIRN_\w+)`).FindAllStringSubmatch(string(text), -1) {
 			if s.Environment[v[1]] == "" {
-				t.Errorf("%s asks for %s and is not told", name, v[1])
+				t.Errorf("the nats.conf of %s uses the variable %s, which is not set", name, v[1])
 			}
 		}
 		if !strings.Contains(s.Environment["CAIRN_NATS_NAME"], name) || !strings.Contains(s.Environment["CAIRN_NATS_ROUTES"], "@"+name+":6222") {
-			t.Errorf("%s is called %s, with the routes %s", name, s.Environment["CAIRN_NATS_NAME"], s.Environment["CAIRN_NATS_ROUTES"])
+			t.Errorf("%s has the server name %s and the routes %s", name, s.Environment["CAIRN_NATS_NAME"], s.Environment["CAIRN_NATS_ROUTES"])
 		}
 	}
 	if nodes != 3 {

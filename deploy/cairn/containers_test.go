@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -13,15 +14,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // container starts the service of the compose file as a process on the node, with its
-// backends replaced by the given ones, and returns when the process prints says.
-func (n node) container(t *testing.T, name, says string, backends map[string]string) *running {
+// backends replaced by the given ones, and returns when the process prints line.
+func (n node) container(t *testing.T, name, line string, backends map[string]string) *running {
 	t.Helper()
 	s := compose(t).Services[name]
 	environment := maps.Clone(s.Environment)
@@ -39,7 +40,7 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	p := begin(t, cmd)
-	p.waitForOutput(t, says)
+	p.waitForOutput(t, line)
 	return p
 }
 
@@ -47,7 +48,7 @@ func (n node) container(t *testing.T, name, says string, backends map[string]str
 func (n node) setup(t *testing.T, replicas string) {
 	t.Helper()
 	p := n.container(t, "setup", "Created or updated all streams", map[string]string{"CAIRN_REPLICAS": replicas})
-	if code := p.ends(t); code != 0 {
+	if code := p.waitExit(t); code != 0 {
 		t.Fatalf("cairn setup ends with %d:\n%s", code, p.out)
 	}
 }
@@ -75,14 +76,15 @@ func TestRealContainersOnTheirNode(t *testing.T) {
 		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "indexing ") {
 			t.Errorf("%+v", got)
 		}
-		if status, said := asks(t, "POST", url+"/register/skill", `{"record":{"skill_id":"a.b","purpose":"`+unspeakable+`"}}`); status != 200 {
-			t.Errorf("%d %s", status, said)
+		body := `{"record":{"skill_id":"a.b","purpose":"` + rejectedText + `"}}`
+		if status, answer := request(t, "POST", url+"/register/skill", body); status != 200 {
+			t.Errorf("%d %s", status, answer)
 		}
-		awaits(t, url, true)
-		if status, said := asks(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
-			t.Errorf("%d %s", status, said)
+		awaitQuarantine(t, url, true)
+		if status, answer := request(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
+			t.Errorf("%d %s", status, answer)
 		}
-		awaits(t, url, false)
+		awaitQuarantine(t, url, false)
 	})
 }
 
@@ -90,42 +92,32 @@ func TestRealContainersOnTheirNode(t *testing.T) {
 // 250 ms, so a result may predate the start of other services.
 func healthy(t *testing.T, url string) {
 	t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
-		got := do(t, "", "status", "--url", url)
-		if got.code == 0 && !strings.Contains(got.out, "degraded") {
-			return
+	wait.Success(t, func() error {
+		if got := do(t, "", "status", "--url", url); got.code != 0 || strings.Contains(got.out, "degraded") {
+			return fmt.Errorf("%+v", got)
 		}
-		if time.Now().After(until) {
-			t.Fatalf("%+v", got)
-		}
-	}
+		return nil
+	})
 }
 
-// awaits returns when one record is quarantined or, if aside is false, none is.
-func awaits(t *testing.T, url string, aside bool) {
+// awaitQuarantine returns when one record is quarantined or, if quarantined is false, none is.
+func awaitQuarantine(t *testing.T, url string, quarantined bool) {
 	t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
-		_, said := asks(t, "GET", url+"/health", "")
-		if strings.Contains(said, `"aside":1`) == aside {
-			return
+	wait.Success(t, func() error {
+		if _, answer := request(t, "GET", url+"/health", ""); strings.Contains(answer, `"quarantined":1`) != quarantined {
+			return fmt.Errorf("quarantined: want %v, got %s", quarantined, answer)
 		}
-		if time.Now().After(until) {
-			t.Fatalf("set aside: want %v, got %s", aside, said)
-		}
-	}
+		return nil
+	})
 }
 
 // removeIndices deletes the indices with the prefix.
 func removeIndices(t *testing.T, server, prefix string) {
 	t.Helper()
-	_, names := asks(t, "GET", server+"/_cat/indices/"+prefix+"-*?h=index", "")
+	_, names := request(t, "GET", server+"/_cat/indices/"+prefix+"-*?h=index", "")
 	for name := range strings.FieldsSeq(names) {
-		if status, said := asks(t, "DELETE", server+"/"+name, ""); status != 200 {
-			t.Errorf("remove %s: %s", name, said)
+		if status, answer := request(t, "DELETE", server+"/"+name, ""); status != 200 {
+			t.Errorf("remove %s: %s", name, answer)
 		}
 	}
 }
@@ -145,11 +137,11 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		n.container(t, "edge", "edge on", backends),
 	}
 	url := addressed.FindString(all[4].out.String())
-	if got := do(t, "", "register", "--url", url, "../examples/knowledge"); got.code != 0 || strings.Contains(got.out, "not searchable yet") {
+	if got := do(t, "", "apply", "--url", url, "../examples/knowledge"); got.code != 0 || strings.Contains(got.out, "not searchable yet") {
 		t.Fatal(got)
 	}
 	for _, args := range [][]string{
-		{"resolve", "machines without security patches"},
+		{"search", "machines without security patches"},
 		{"resolve", "storage.volume_capacity", "--tenant", "acme"},
 		{"ask", "--estate", "../examples/estate.json", "how many hosts?"},
 	} {
@@ -167,20 +159,20 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	}
 	for _, p := range all {
 		if strings.Contains(p.out.String(), password) {
-			t.Errorf("a process tells its password:\n%s", p.out)
+			t.Errorf("a process prints its password:\n%s", p.out)
 		}
 	}
 }
 
-// TestContainersAskForAKey checks that the edge of the compose file requires
+// TestContainersRequireAuthentication checks that the edge of the compose file requires
 // authentication unless it is disabled, and that the documented command creates the
 // first key.
-func TestContainersAskForAKey(t *testing.T) {
+func TestContainersRequireAuthentication(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
 	edge := n.container(t, "edge", "edge on", map[string]string{"CAIRN_HTTP": "127.0.0.1:0"})
 	url := addressed.FindString(edge.out.String())
-	if got := do(t, "", "resolve", "anything", "--url", url); !strings.Contains(got.err, "CE-006") {
+	if got := do(t, "", "search", "anything", "--url", url); !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without a key: %+v", got)
 	}
 	create := regexp.MustCompile(`run --rm --no-deps setup \\\n#\s+(key create [^\n]*)\n`)
@@ -189,36 +181,32 @@ func TestContainersAskForAKey(t *testing.T) {
 	if err != nil || found == nil {
 		t.Fatalf("no first key in the compose file: %v", err)
 	}
-	cmd := program(t.Context(), append(strings.Fields(found[1]), "--json")...)
+	cmd := program(t.Context(), append(strings.Fields(found[1]), "-ojson")...)
 	cmd.Env = append(cmd.Env, "CAIRN_KEYS_NATS=nats://keys:"+password+"@"+n.Addr().String())
 	out, err := cmd.Output()
 	var made struct{ Key string }
 	if err != nil || json.Unmarshal(out, &made) != nil || made.Key == "" {
 		t.Fatalf("%v, %s", err, out)
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
-		got := do(t, "", "resolve", "anything", "--url", url, "--key", made.Key)
-		if strings.Contains(got.err, "CE-011") { // authenticated, but no worker is running
-			break
+	wait.Success(t, func() error {
+		got := do(t, "", "search", "anything", "--url", url, "--key", made.Key)
+		if !strings.Contains(got.err, "CE-011") { // authenticated, but no worker is running
+			return fmt.Errorf("with a key: %+v", got)
 		}
-		if time.Now().After(until) {
-			t.Fatalf("with a key: %+v", got)
-		}
-	}
+		return nil
+	})
 	shut := program(t.Context(), "edge")
 	for k, v := range compose(t).Services["edge"].Environment {
 		shut.Env = append(shut.Env, k+"="+v)
 	}
 	shut.Env = append(shut.Env, "CAIRN_AUTH=off")
-	if said, err := shut.CombinedOutput(); err == nil || !strings.Contains(string(said), "--insecure") {
-		t.Errorf("an edge with CAIRN_AUTH=off alone: %v, %s", err, said)
+	if answer, err := shut.CombinedOutput(); err == nil || !strings.Contains(string(answer), "--insecure") {
+		t.Errorf("an edge with CAIRN_AUTH=off alone: %v, %s", err, answer)
 	}
 }
 
-// unspeakable marks texts that the embedding model rejects.
-const unspeakable = "unspeakable"
+// rejectedText marks texts that the embedding model rejects.
+const rejectedText = "rejectedText"
 
 // vectors returns the URL of an Ollama server that embeds texts by letter frequency.
 func vectors(t *testing.T) string {
@@ -231,7 +219,7 @@ func vectors(t *testing.T) string {
 		_ = json.NewDecoder(r.Body).Decode(&asked) // a malformed request gets no vectors
 		made := make([][26]float32, len(asked.Input))
 		for i, text := range asked.Input {
-			if strings.Contains(text, unspeakable) {
+			if strings.Contains(text, rejectedText) {
 				w.WriteHeader(http.StatusBadRequest)
 				_, _ = io.WriteString(w, `{"error":"no"}`)
 				return
@@ -263,7 +251,7 @@ func tagged(t *testing.T, url string) {
 		{"GET", "/tags/r", "", 404},
 		{"DELETE", "/register/skill/storage.volume_capacity", "", 204},
 	} {
-		if got, body := asks(t, row.method, url+row.path, row.body); got != row.want {
+		if got, body := request(t, row.method, url+row.path, row.body); got != row.want {
 			t.Errorf("%s %s: %d %.300s; want %d", row.method, row.path, got, body, row.want)
 		}
 	}
@@ -277,9 +265,9 @@ func large(t *testing.T, url string) {
 	if len(body) < 9<<20 || len(body) > 10<<20 {
 		t.Fatalf("a body of %d bytes", len(body))
 	}
-	if got, said := asks(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(said, "280001") ||
-		!strings.Contains(said, "event: "+schemas.EventDone) {
-		t.Errorf("%d %.1000s", got, said)
+	if got, answer := request(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(answer, "280001") ||
+		!strings.Contains(answer, "event: "+schemas.EventDone) {
+		t.Errorf("%d %.1000s", got, answer)
 	}
 }
 
@@ -297,15 +285,15 @@ func resumed(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	run := url + "/api/v1/analyze/" + res.Header.Get(bus.HeaderRun)
-	if status, again := asks(t, "GET", run, ""); status != 200 || again != string(first) {
-		t.Errorf("once more it is %d %s, first it was %s", status, again, first)
+	if status, again := request(t, "GET", run, ""); status != 200 || again != string(first) {
+		t.Errorf("the replay is %d %s, the first answer was %s", status, again, first)
 	}
-	if status, said := asks(t, "DELETE", run, ""); status != 204 {
-		t.Errorf("%d %s", status, said)
+	if status, answer := request(t, "DELETE", run, ""); status != 204 {
+		t.Errorf("%d %s", status, answer)
 	}
 }
 
-func asks(t *testing.T, method, url, body string) (status int, said string) {
+func request(t *testing.T, method, url, body string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {

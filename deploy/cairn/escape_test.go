@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"cairn/bus/keys"
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/schemas"
 )
 
@@ -33,11 +33,15 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		"/resolve/tools":      `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}],"missing":[]}`,
 		"/resolve/tool_class": `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}]}`,
 		"/register/reindex":   `{"fingerprint":"$","revision":1}`,
+		"/records/skill":      `{"records":[{"skill_id":"a.$","tenant_id":"$","purpose":"$","labels":{"$":"$"},"status":"$"}],"next_cursor":null}`,
+		"/records/skill/a.b":  `{"skill_id":"a.b","tenant_id":"$","purpose":"$","$":["$"]}`,
+		"/tags/r":             `{"tags":{"request_id":"$","flow":"$","tags":{"$":"$"}}}`,
 		"/register/skill":     `{"type":"$","title":"$","status":400,"detail":"$","code":"CE-061","errors":[{"field":"$","message":"$"}]}`,
 		"/api/v1/analyze": `event: tool_use` + "\n" + `data: {"tool_call_id":"1","name":"$","input":{"data_key":"$"}}` + "\n\n" +
 			`event: tool_result` + "\n" + `data: {"tool_call_id":"1","result":{"$":"$"}}` + "\n\n" +
 			`event: text_delta` + "\n" + `data: {"text":"$"}` + "\n\n" +
 			`event: direct_response` + "\n" + `data: {"text":"$","reason":"$"}` + "\n\n" +
+			`event: provenance` + "\n" + `data: {"figures":[{"text":"$","flagged":true}]}` + "\n\n" +
 			`event: error` + "\n" + `data: {"code":"AN-500","message":"$"}` + "\n\n" + "event: done\ndata: {}\n\n",
 	}
 	serve := func(status int) string {
@@ -73,10 +77,11 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	broken := file("broken.json", "{\""+evil)
 	estate := file("estate.json", `{"hosts":[{"name":"`+evilJSON+`"}]}`)
 	commands := [][]string{
-		{"status"}, {"resolve", "a query"}, {"resolve", "a.b"}, {"resolve", "--agent", "q"}, {"resolve", "--tool", "a.b.c"},
-		{"resolve", "--tool-class", "c"},
-		{"reindex"}, {"register", records}, {"register", unknown}, {"register", broken}, {"register", "--dry-run", records, unknown},
-		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"resolve", "--explain", "q"},
+		{"status"}, {"search", "a query"}, {"resolve", "a.b"}, {"search", "--kind", "agent", "q"}, {"resolve", "--tool-class", "c"},
+		{"get", "skills"}, {"get", "skill", "a.b"}, {"describe", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"diff", records, unknown},
+		{"export", "skill"}, {"edit", "skill/a.b", "--editor", "true"}, {"tags", "get", "r"}, {"runs", "follow", "r"}, {"doctor"},
+		{"reindex"}, {"apply", records}, {"apply", unknown}, {"apply", broken}, {"apply", "--dry-run", records, unknown},
+		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"search", "--explain", "q"},
 		{"eval", records, judged, "--retry-timeout", "1ms"}, {"eval", records, broken},
 	}
 	check := func(args ...string) {
@@ -90,13 +95,13 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	}
 	for _, url := range []string{serve(http.StatusOK), serve(http.StatusBadRequest), stranger.URL} {
 		for _, args := range commands {
-			for _, more := range [][]string{nil, {"--json"}} {
+			for _, more := range [][]string{nil, {"-ojson"}, {"-oyaml"}, {"-owide"}, {"-oname"}} {
 				check(append(append(args[:len(args):len(args)], more...), "--url", url)...)
 			}
 		}
 	}
 	_, nats := reached(t)
-	conn, err := (&client.NATS{URL: nats}).Connect(t.Context(), "test")
+	conn, err := (&connect.NATS{URL: nats}).Connect(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +113,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	if _, _, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil}); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"key", "list"}, {"key", "list", "--json"}, {"backup", filepath.Join(dir, evil, "file")},
+	for _, args := range [][]string{{"key", "list"}, {"key", "list", "-ojson"}, {"backup", filepath.Join(dir, evil, "file")},
 		{"restore", broken}} {
 		check(append(args, "--nats", nats)...)
 	}

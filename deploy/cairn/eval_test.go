@@ -25,7 +25,7 @@ type evalOutput struct {
 	Text, Vector, Hybrid evalMethod
 }
 
-// evalLatencies are those of a pass, and its number of incomplete answers.
+// evalLatencies contains the latencies of a pass and its number of incomplete answers.
 type evalLatencies struct {
 	P50   float64 `json:"p50_ms"`
 	P95   float64 `json:"p95_ms"`
@@ -44,7 +44,7 @@ type evalMethod struct {
 	Degraded, Failed int
 }
 
-// evalFigures are means over queries.
+// evalFigures are means over queries, without their confidence intervals.
 type evalFigures struct {
 	Queries int
 	Recall1 float64 `json:"recall@1"`
@@ -69,15 +69,15 @@ func judgements(t *testing.T) (corpus, queries string) {
 
 func TestEval(t *testing.T) {
 	t.Parallel()
-	s := alone(t)
+	s := startIsolated(t)
 	corpus, queries := judgements(t)
 	listed := func(tenant string) string {
-		_, said := asks(t, "GET", s.http+"/skills?tenant_id="+tenant, "")
-		return said
+		_, body := request(t, "GET", s.http+"/skills?tenant_id="+tenant, "")
+		return body
 	}
-	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--register", "--keep", "--tenant", "eval-a", "--json")
-	var told evalOutput
-	if err := json.Unmarshal([]byte(got.out), &told); err != nil || got.code != 0 || got.err != "" {
+	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--register", "--keep", "--tenant", "eval-a", "-ojson")
+	var result evalOutput
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != 0 || got.err != "" {
 		t.Fatalf("%v, %+v", err, got)
 	}
 	found := evalMethod{
@@ -86,22 +86,21 @@ func TestEval(t *testing.T) {
 		Several: evalFigures{1, 0.5, 1, 1, 1},
 	}
 	want := evalOutput{
-		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4, Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
+		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4, Backends: map[string]string{"index": "embedded:", "embed": "static:"},
 		Text: found, Vector: found, Hybrid: found,
 	}
 	timed := cmp.Options{cmpopts.IgnoreFields(evalLatencies{}, "P50", "P95"), cmp.AllowUnexported(evalMethod{}),
 		cmpopts.EquateApprox(0, 1e-12)}
-	if diff := cmp.Diff(want, told, timed); diff != "" {
+	if diff := cmp.Diff(want, result, timed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, p := range [][2]float64{{told.First.P50, told.First.P95}, {told.Text.P50, told.Text.P95}, {told.Vector.P50, told.Vector.P95},
-		{told.Hybrid.P50, told.Hybrid.P95}} {
-		if p[0] <= 0 || p[1] < p[0] {
-			t.Errorf("p50 %g ms, p95 %g ms", p[0], p[1])
+	for _, l := range []evalLatencies{result.First, result.Text.evalLatencies, result.Vector.evalLatencies, result.Hybrid.evalLatencies} {
+		if l.P50 <= 0 || l.P95 < l.P50 {
+			t.Errorf("p50 %g ms, p95 %g ms", l.P50, l.P95)
 		}
 	}
 	if !strings.Contains(listed("eval-a"), "kitchen.soup") {
-		t.Error("what was to be kept is gone")
+		t.Error("the corpus was removed despite --keep")
 	}
 	again := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a")
 	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 with one skill +0\.5000`,
@@ -129,43 +128,64 @@ func TestEvalRefuses(t *testing.T) {
 	write(t, dir, "tool.jsonl", `{"tool_id": "a.b.c"}`)
 	write(t, dir, "empty.jsonl", "\n")
 	for _, row := range []struct {
-		name string
-		args []string
-		says string
+		name    string
+		args    []string
+		message string
 	}{
-		{"a tenant who is someone", []string{corpus, queries, "--register", "--tenant", "acme"},
+		{"a named tenant", []string{corpus, queries, "--register", "--tenant", "acme"},
 			"with --register the tenant must begin with eval-"},
 		{"nothing to keep", []string{corpus, queries, "--keep"}, "--keep requires --register"},
-		{"nobody asks", []string{corpus, queries, "--at-once", "0"}, "--at-once: want at least 1, got 0"},
-		{"too many ask", []string{corpus, queries, "--at-once", "99"}, "--at-once: want at most 32, got 99"},
+		{"no concurrency", []string{corpus, queries, "--at-once", "0"}, "--at-once: expected at least 1, got 0"},
+		{"too much concurrency", []string{corpus, queries, "--at-once", "99"}, "--at-once: expected at most 32, got 99"},
+		{"an unknown metric", []string{corpus, queries, "--min", "recall@3=0.5"}, "--min recall@3=0.5: expected one of recall@1, recall@5"},
+		{"a minimum in percent", []string{corpus, queries, "--min", "recall@1=50"}, "and a value from 0 to 1"},
+		{"a minimum that is not a number", []string{corpus, queries, "--min", "recall@1=NaN"}, "and a value from 0 to 1"},
 		{"a skill that is not in the corpus", []string{corpus, filepath.Join(dir, "other.jsonl")},
 			"other.jsonl:1: skill kitchen.tea is not in the corpus"},
 		{"a query without skills", []string{corpus, filepath.Join(dir, "bare.jsonl")},
-			"bare.jsonl:1: want query and at least one id in skill_ids"},
+			"bare.jsonl:1: expected query and at least one id in skill_ids"},
 		{"no query", []string{corpus, filepath.Join(dir, "empty.jsonl")}, "empty.jsonl: contains no queries"},
 		{"no skill", []string{filepath.Join(dir, "empty.jsonl"), queries}, "empty.jsonl: contains no skills"},
 		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl: contains no skills"},
-		{"one file", []string{corpus}, "want CORPUS and QUERIES"},
+		{"one file", []string{corpus}, "expected CORPUS and QUERIES"},
 		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := do(t, "", append([]string{"eval"}, row.args...)...); got.code != 1 || got.out != "" || !strings.Contains(got.err, row.says) {
-				t.Errorf("%+v; want %q", got, row.says)
+			if got := do(t, "", append([]string{"eval"}, row.args...)...); got.code == 0 || got.out != "" ||
+				!strings.Contains(got.err, row.message) {
+				t.Errorf("%+v; want %q", got, row.message)
 			}
 		})
 	}
 }
 
-// trouble is a server that reports a corpus as indexed only after several registrations,
-// and replies to searches with answer. answer gets the search method and the number of
-// earlier searches.
-type trouble struct {
+// TestEvalMinimum checks that eval fails when hybrid search is below a minimum, and
+// that the quality of search in the examples does not regress.
+func TestEvalMinimum(t *testing.T) {
+	t.Parallel()
+	s := startIsolated(t)
+	examples := []string{"eval", "../examples/knowledge/global", "../examples/queries.jsonl", "--url", s.http, "--register"}
+	if got := do(t, "", append(examples, "--min", "recall@1=0.85,recall@5=1", "--min", "ndcg@10=0.95")...); got.code != 0 ||
+		!regexp.MustCompile(`(?m)^  ± +0\.\d{4} .*$`).MatchString(got.out) {
+		t.Errorf("the examples: %+v", got)
+	}
+	corpus, queries := judgements(t)
+	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--register", "--min", "recall@1=0.5,recall@5=0.7", "-ojson")
+	if got.code != 1 || got.err != "cairn: hybrid: recall@5 is 0.6667, below the minimum of 0.7\n" || !strings.HasPrefix(got.out, "{") {
+		t.Errorf("below a minimum: %+v", got)
+	}
+}
+
+// flakyServer is a server that reports a corpus as indexed only after several
+// registrations, and replies to searches with answer. answer gets the search method and
+// the number of earlier searches.
+type flakyServer struct {
 	answer                        func(search string, before int32) (status int, body string)
 	registered, resolved, removed atomic.Int32
 }
 
-func (c *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/health":
 		_, _ = io.WriteString(w, `{"status":"ok","services":[{"service":"resolve","backends":{"embed":"e"}}]}`)
@@ -175,11 +195,11 @@ func (c *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
-	case r.URL.Path == "/register/skill":
+	case r.Method == http.MethodPut:
 		if c.registered.Add(1) < 5 {
-			_, _ = io.WriteString(w, `{"skill_id":"x","indexed":false}`)
+			_, _ = io.WriteString(w, `{"id":"x","indexed":false}`)
 		} else {
-			_, _ = io.WriteString(w, `{"skill_id":"x"}`)
+			_, _ = io.WriteString(w, `{"id":"x"}`)
 		}
 	case c.registered.Load() < 5:
 		w.WriteHeader(http.StatusTeapot) // a search before the corpus is searchable
@@ -192,7 +212,7 @@ func (c *trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *trouble) start(t *testing.T) (url string) {
+func (c *flakyServer) start(t *testing.T) (url string) {
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	return server.URL
@@ -209,7 +229,7 @@ const (
 func TestEvalRetries(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
-	c := &trouble{answer: func(search string, before int32) (int, string) {
+	c := &flakyServer{answer: func(search string, before int32) (int, string) {
 		switch {
 		case search == "text" && before == 3:
 			return 500, `{"code":"CE-010","status":500,"title":"internal error"}`
@@ -245,7 +265,7 @@ func TestEvalRetries(t *testing.T) {
 func TestEvalRetriesDegraded(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
-	c := &trouble{answer: func(search string, before int32) (int, string) {
+	c := &flakyServer{answer: func(search string, before int32) (int, string) {
 		switch {
 		case before < 4: // the first response to each query, and one failed retry
 			return 200, degradedAnswer
@@ -254,15 +274,15 @@ func TestEvalRetriesDegraded(t *testing.T) {
 		}
 		return 200, soundAnswer
 	}}
-	got := do(t, "", "eval", corpus, queries, "--url", c.start(t), "--register", "--json")
-	var told evalOutput
-	if err := json.Unmarshal([]byte(got.out), &told); err != nil || got.code != 0 {
+	got := do(t, "", "eval", corpus, queries, "--url", c.start(t), "--register", "-ojson")
+	var result evalOutput
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != 0 {
 		t.Fatalf("%v, %+v", err, got)
 	}
-	if told.First.Short != 3 || told.Vector.Short != 1 || told.Hybrid.Short != 0 {
-		t.Errorf("%d, %d and %d answers were short at first; want 3, 1 and 0", told.First.Short, told.Vector.Short, told.Hybrid.Short)
+	if result.First.Short != 3 || result.Vector.Short != 1 || result.Hybrid.Short != 0 {
+		t.Errorf("%d, %d and %d answers were short at first; want 3, 1 and 0", result.First.Short, result.Vector.Short, result.Hybrid.Short)
 	}
-	for method, m := range map[string]evalMethod{"text": told.Text, "vector": told.Vector, "hybrid": told.Hybrid} {
+	for method, m := range map[string]evalMethod{"text": result.Text, "vector": result.Vector, "hybrid": result.Hybrid} {
 		if m.Degraded+m.Failed > 0 || m.All.Recall1 != 2./3 {
 			t.Errorf("%s: %+v", method, m)
 		}

@@ -47,7 +47,7 @@ func FuzzAnswer(f *testing.F) {
 			}
 			for line := range strings.Lines(got.out) {
 				if strings.HasPrefix(command, "ask") && strings.HasSuffix(command, "json") && !json.Valid([]byte(line)) {
-					t.Errorf("%s of %q says %q", command, text, line)
+					t.Errorf("%s of %q prints %q", command, text, line)
 				}
 			}
 		}

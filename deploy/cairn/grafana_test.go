@@ -123,11 +123,11 @@ func (p *running) found(t *testing.T, pattern string) string {
 func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
-	up := alone(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--nats-tls-cert", cert,
+	up := startIsolated(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--nats-tls-cert", cert,
 		"--nats-tls-key", secret, "--render", "cairn.nobody")
 	url := up.found(t, ` http +(http://\S+)`)
 	for _, args := range [][]string{
-		{"register", "../examples/knowledge"}, {"resolve", "which volumes are nearly full?"},
+		{"apply", "../examples/knowledge"}, {"search", "which volumes are nearly full?"},
 		{"ask", "--estate", "../examples/estate.json", "how many hosts?"},
 	} {
 		if got := do(t, "", append(args, "--url", url)...); got.code != 0 {
@@ -148,7 +148,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		for _, m := range metric.FindAllStringSubmatch(expr, -1) {
 			labels, ok := all[m[1]]
 			if !ok {
-				t.Errorf("%s: nothing tells %s", who, m[1])
+				t.Errorf("%s: no metric %s", who, m[1])
 			}
 			for _, l := range label.FindAllStringSubmatch(m[2], -1) {
 				if !slices.Contains(labels, l[1]) {

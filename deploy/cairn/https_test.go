@@ -17,14 +17,14 @@ func TestCommandsTrustSSLCertFile(t *testing.T) {
 		t.Skip("needs Linux: Go ignores SSL_CERT_FILE on other systems")
 	}
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
-	up := alone(t, "--model", "offline:", "--tls-cert", cert, "--tls-key", secret)
+	up := startIsolated(t, "--model", "offline:", "--tls-cert", cert, "--tls-key", secret)
 	url := regexp.MustCompile(`https://127[0-9.:]+`).FindString(up.out.String())
 	for _, row := range []struct{ variable, want string }{{"SSL_CERT_FILE=", "fails"}, {"SSL_CERT_FILE=" + cert, "succeeds"}} {
 		cmd := program(context.Background(), "status", "--url", url)
 		cmd.Env = append(cmd.Env, row.variable)
 		p := begin(t, cmd)
-		if code := p.ends(t); (code == 0) != (row.want == "succeeds") {
-			t.Errorf("with %s it ends with %d, want that it %s:\n%s", row.variable, code, row.want, p.out)
+		if code := p.waitExit(t); (code == 0) != (row.want == "succeeds") {
+			t.Errorf("with %s: got exit code %d, want: %s\n%s", row.variable, code, row.want, p.out)
 		}
 	}
 }

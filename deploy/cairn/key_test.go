@@ -1,7 +1,13 @@
 package main
 
 import (
+	"encoding/pem"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,7 +22,7 @@ func TestKeyCommands(t *testing.T) {
 	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--auth", "keys")
 	at := natsAddress.FindString(p.out.String())
 	if !strings.Contains(p.out.String(), "--nats-secret") {
-		t.Error("nothing says that NATS asks nobody who they are")
+		t.Error("no warning about NATS without authentication")
 	}
 	key := func(args ...string) result {
 		return do(t, "", append([]string{"key"}, append(args, "--nats", at)...)...)
@@ -28,14 +34,14 @@ func TestKeyCommands(t *testing.T) {
 		ID  string `json:"id"`
 		Key string `json:"key"`
 	}
-	got := key("create", "--tenant", "acme", "--role", "reader", "--expires", "90d", "--note", "the importer", "--json")
+	got := key("create", "--tenant", "acme", "--role", "reader", "--expires", "90d", "--note", "the importer", "-ojson")
 	if err := json.Unmarshal([]byte(got.out), &made); err != nil || made.ID == "" || !strings.Contains(made.Key, made.ID) {
 		t.Fatalf("create: %+v, %v", got, err)
 	}
-	if got := do(t, "", "resolve", "--query", "x", "--url", p.http, "--key", made.Key); !strings.Contains(got.err, "CE-031") {
-		t.Errorf("with the key: %+v, want that nothing is found", got)
+	if got := do(t, "", "search", "x", "--url", p.http, "--key", made.Key); !strings.Contains(got.err, "CE-031") {
+		t.Errorf("with the key: %+v, want a not-found error", got)
 	}
-	if got := do(t, "", "resolve", "--query", "x", "--url", p.http); got.code != 1 || !strings.Contains(got.err, "CE-006") {
+	if got := do(t, "", "search", "x", "--url", p.http); got.code != exitRefused || !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without: %+v", got)
 	}
 	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out,
@@ -49,21 +55,21 @@ func TestKeyCommands(t *testing.T) {
 	if got := key("revoke", made.ID); !strings.Contains(got.out, "revoked "+made.ID) {
 		t.Errorf("revoke: %+v", got)
 	}
-	if got := key("list", "--json"); !strings.Contains(got.out, `"state": "revoked"`) ||
+	if got := key("list", "-ojson"); !strings.Contains(got.out, `"state": "revoked"`) ||
 		strings.Count(got.out, `"note": "the importer"`) != 1 || strings.Contains(got.out, "hash") {
 		t.Errorf("list: %+v", got)
 	}
-	for says, args := range map[string][]string{
-		"want exactly one of --tenant and": {"create", "--role", "reader"},
-		"--role: want one of":              {"create", "--tenant", "a"},
-		"tenants[0]":                       {"create", "--tenant", "a b", "--role", "reader"},
-		"role: want one of":                {"create", "--tenant", "a", "--role", "king"},
-		"want a duration such as 90d":      {"create", "--tenant", "a", "--role", "reader", "--expires", "-1d"},
-		"one line":                         {"create", "--tenant", "acme", "--role", "reader", "--note", "a\nb"},
-		"no such key: nobody":              {"revoke", "nobody"},
+	for message, args := range map[string][]string{
+		"expected exactly one of --tenant and": {"create", "--role", "reader"},
+		"--role: expected one of":              {"create", "--tenant", "a"},
+		"tenants[0]":                           {"create", "--tenant", "a b", "--role", "reader"},
+		"role: expected one of":                {"create", "--tenant", "a", "--role", "king"},
+		"expected a duration such as 90d":      {"create", "--tenant", "a", "--role", "reader", "--expires", "-1d"},
+		"one line":                             {"create", "--tenant", "acme", "--role", "reader", "--note", "a\nb"},
+		"no such key: nobody":                  {"revoke", "nobody"},
 	} {
-		if got := key(args...); got.code != 1 || !strings.Contains(got.err, says) {
-			t.Errorf("%v: %+v, want %q", args, got, says)
+		if got := key(args...); got.code == 0 || !strings.Contains(got.err, message) {
+			t.Errorf("%v: %+v, want %q", args, got, message)
 		}
 	}
 	res, err := http.Get(p.http + "/health")
@@ -72,4 +78,48 @@ func TestKeyCommands(t *testing.T) {
 		return
 	}
 	_ = res.Body.Close()
+}
+
+// TestInterruptedKeyIsRevoked interrupts the command while it writes the key to a
+// Kubernetes Secret.
+func TestInterruptedKeyIsRevoked(t *testing.T) {
+	t.Parallel()
+	patched := make(chan struct{})
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // net/http notices a disconnect after the body
+		if r.Method == http.MethodPatch {
+			close(patched)
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte(`{"data":{}}`)) // fails with the test
+	}))
+	t.Cleanup(api.Close)
+	account := t.TempDir()
+	for name, text := range map[string][]byte{
+		"token": []byte("secret"), "namespace": []byte("cairn"),
+		"ca.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}),
+	} {
+		if err := os.WriteFile(filepath.Join(account, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, port, err := net.SplitHostPort(api.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "")
+	at := natsAddress.FindString(up.out.String())
+	cmd := program(t.Context(), "key", "create", "--tenant", "acme", "--role", "reader", "--kubernetes-secret", "admin",
+		"--kubernetes-account", account, "--nats", at)
+	cmd.Env = append(cmd.Env, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
+	create := begin(t, cmd)
+	<-patched
+	create.signal(t)
+	if code := create.waitExit(t); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, create.out)
+	}
+	if got := do(t, "", "key", "list", "--nats", at); strings.Count(got.out, "revoked") != 1 || strings.Contains(got.out, "active") {
+		t.Errorf("list: %+v, want one revoked key", got)
+	}
 }

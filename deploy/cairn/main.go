@@ -13,16 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/bus"
 	"cairn/deploy/internal/ask"
 	"cairn/deploy/internal/bench"
+	"cairn/deploy/internal/catalog"
+	"cairn/deploy/internal/contexts"
+	"cairn/deploy/internal/doctor"
 	"cairn/deploy/internal/eval"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/mcp"
 	"cairn/deploy/internal/operations"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/register"
 	"cairn/deploy/internal/resolve"
 	"cairn/deploy/internal/server"
+	"cairn/deploy/internal/tags"
 )
 
 func main() {
@@ -39,9 +42,6 @@ func main() {
 // The help lists the commands in the order of newRoot.
 func init() { cobra.EnableCommandSorting = false }
 
-// exitInterrupted is the conventional exit code after SIGINT.
-const exitInterrupted = 130
-
 // run executes root and returns the exit code. It prints errors on one line.
 func run(ctx context.Context, root *cobra.Command) int {
 	root.SetOut(output.Screen(root.OutOrStdout()))
@@ -53,18 +53,15 @@ func run(ctx context.Context, root *cobra.Command) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case !errors.Is(err, output.ErrReported):
-		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", output.OneLine(err)) // a failed write to stderr cannot be reported
+		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", output.OneLine(err)+hint(err)) // a failed write to stderr cannot be reported
 	}
-	if errors.Is(err, bus.ErrCutOff) {
-		return server.ExitCutOff
-	}
-	return 1
+	return exitCode(err)
 }
 
 // newRoot returns the root command. Flags that are not set take their values from
 // getenv.
 func newRoot(getenv func(string) string) *cobra.Command {
-	root := &cobra.Command{
+	root := flags.Group(&cobra.Command{
 		Use:   "cairn",
 		Short: "Knowledge and question answering for agents",
 		Long: `Cairn stores the records that agents need at runtime (skills, agents, tools,
@@ -72,25 +69,43 @@ context builders, guardrails, templates), searches them, and answers questions
 about infrastructure estates.
 
 Every flag can also be set by an environment variable: --http by CAIRN_HTTP,
---log-level by CAIRN_LOG_LEVEL. Flags take precedence over variables. Empty
-variables are ignored.`,
+--log-level by CAIRN_LOG_LEVEL. Flags take precedence over variables, and these over
+the selected context (cairn context). Empty variables are ignored.
+
+The exit code is 0 on success, 2 for wrong flags, arguments or input, 3 if something is
+not found, 4 if a request is refused, 5 if a server is unavailable, and otherwise 1.`,
 		Example: `  cairn up                                             # run everything in this process
-  cairn register deploy/examples/knowledge             # register records
-  cairn resolve "which volumes are nearly full?"       # search for skills
-  cairn resolve storage.volume_capacity                # print the package of a skill
+  cairn apply deploy/examples/knowledge                # register records
+  cairn search "which volumes are nearly full?"        # search for skills
+  cairn get skills                                     # list records
+  cairn describe skill storage.volume_capacity         # print a record and its package
   cairn ask --estate deploy/examples/estate.json "how many hosts per site?"`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       operations.Build(),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.SetUnset(cmd.Flags(), getenv)
+			if err := flags.SetUnset(cmd, getenv); err != nil {
+				return err
+			}
+			return flags.Usage(cmd.ValidateFlagGroups())
 		},
-	}
+	})
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
 	root.AddCommand(server.Commands()...)
-	root.AddCommand(register.Command(), resolve.Command(), ask.Command(), eval.Command(), bench.Command())
+	root.AddCommand(catalog.Commands()...)
+	root.AddCommand(resolve.SearchCommand(), resolve.Command(), ask.Command(), ask.RunsCommand(), tags.Command(), mcp.Command(),
+		contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
 	root.AddCommand(operations.Commands()...)
 	for cmd := range below(root) {
-		flags.Document(cmd.Flags())
+		suggest(cmd)
+		flags.Document(cmd)
+		if cmd.Flags().Lookup(flags.Context) == nil {
+			continue
+		}
+		if err := cmd.RegisterFlagCompletionFunc(flags.Context, contexts.Complete(getenv)); err != nil {
+			panic(err) // the flag exists
+		}
 	}
 	return root
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cairn/deploy/internal/flags"
+	"cairn/test/wait"
 )
 
 // asCairn is the environment variable that makes the test binary run the program.
@@ -22,14 +26,26 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCairn) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	if err := flag.Set("test.parallel", "4"); err != nil { // by default; the tests mostly wait
+		panic(err)
+	}
+	code := m.Run()
+	stopShared()
+	os.Exit(code)
 }
+
+// noContexts is the path of a file with contexts that does not exist: tests do not use
+// those of the user.
+const noContexts = "/nonexistent/contexts.json"
 
 // program returns a command that runs cairn with args, without the environment of
 // this process.
 func program(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = []string{asCairn + "=1", "OLLAMA_HOST=127.0.0.1:1", "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{
+		asCairn + "=1", flags.ContextsVariable + "=" + noContexts, "OLLAMA_HOST=127.0.0.1:1", "HOME=" + os.Getenv("HOME"),
+		"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
+	}
 	return cmd
 }
 
@@ -42,16 +58,7 @@ type result struct {
 // do runs cairn with args and stdin in this process.
 func do(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var out, errOut bytes.Buffer
-	root := newRoot(func(string) string { return "" })
-	root.SetArgs(args)
-	root.SetIn(strings.NewReader(stdin))
-	root.SetOut(&out)
-	root.SetErr(&errOut)
-	code := run(ctx, root)
-	return result{out.String(), errOut.String(), code}
+	return doWith(t, map[string]string{flags.ContextsVariable: noContexts}, stdin, args...)
 }
 
 // running is a started cairn process.
@@ -67,16 +74,23 @@ var addressed = regexp.MustCompile(`http://[0-9.:]+`)
 // begin starts cmd and kills it at the end of the test.
 func begin(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
-	p := &running{Cmd: cmd, out: newBuffer(), done: make(chan error, 1)}
-	p.Stdout, p.Stderr = p.out, p.out
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.done <- p.Wait() }()
+	p := launch(cmd)
 	t.Cleanup(func() {
 		_ = p.Process.Kill() // fails if the process has exited
 		_ = <-p.done
 	})
+	return p
+}
+
+// launch starts cmd. An error is that of its end.
+func launch(cmd *exec.Cmd) *running {
+	p := &running{Cmd: cmd, out: newBuffer(), done: make(chan error, 1)}
+	p.Stdout, p.Stderr = p.out, p.out
+	if err := p.Start(); err != nil {
+		p.done <- err
+		return p
+	}
+	go func() { p.done <- p.Wait() }()
 	return p
 }
 
@@ -89,8 +103,8 @@ func serve(t *testing.T, args ...string) *running {
 	return p
 }
 
-// alone starts cairn up with settings that do not interfere with other tests.
-func alone(t *testing.T, args ...string) *running {
+// startIsolated starts cairn up with settings that do not interfere with other tests.
+func startIsolated(t *testing.T, args ...string) *running {
 	t.Helper()
 	return serve(t, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}, args...)...)
 }
@@ -98,28 +112,28 @@ func alone(t *testing.T, args ...string) *running {
 // waitForOutput waits until the process has printed text.
 func (p *running) waitForOutput(t *testing.T, text string) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(wait.Timeout)
 	for !strings.Contains(p.out.String(), text) {
 		select {
 		case <-p.out.more:
 		case err := <-p.done:
 			p.done <- err
-			t.Fatalf("ended (%v) before it said %q:\n%s", err, text, p.out)
+			t.Fatalf("exited (%v) before it printed %q:\n%s", err, text, p.out)
 		case <-deadline:
-			t.Fatalf("did not say %q:\n%s", text, p.out)
+			t.Fatalf("did not print %q:\n%s", text, p.out)
 		}
 	}
 }
 
-// ends waits for the process and returns its exit code, or -1 after a signal.
-func (p *running) ends(t *testing.T) int {
+// waitExit waits for the process and returns its exit code, or -1 after a signal.
+func (p *running) waitExit(t *testing.T) int {
 	t.Helper()
 	select {
 	case err := <-p.done:
 		p.done <- err
 		return p.ProcessState.ExitCode()
-	case <-time.After(30 * time.Second):
-		t.Fatalf("did not end:\n%s", p.out)
+	case <-time.After(wait.Timeout):
+		t.Fatalf("did not exit:\n%s", p.out)
 		return 0
 	}
 }
@@ -159,7 +173,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// TestSecretsHaveFiles checks that every flag whose name says that it is a secret
+// TestSecretsHaveFiles checks that every flag with a name that denotes a secret
 // can be given as a file.
 func TestSecretsHaveFiles(t *testing.T) {
 	t.Parallel()

@@ -5,13 +5,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 var natsRequest = regexp.MustCompile(`(?m)^nats req (--replies 0 )?(\S+) '(.*)'$`)
@@ -19,7 +19,7 @@ var natsRequest = regexp.MustCompile(`(?m)^nats req (--replies 0 )?(\S+) '(.*)'$
 // natsCommands runs the nats request commands of a page.
 func natsCommands(t *testing.T, page string) {
 	s := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
-	if got := do(t, "", "register", "--url", s.http, "../examples/knowledge"); got.code != 0 {
+	if got := do(t, "", "apply", "--url", s.http, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
 	nc, err := nats.Connect(regexp.MustCompile(`nats://[0-9.:]+`).FindString(s.out.String()))
@@ -43,7 +43,7 @@ func natsCommands(t *testing.T, page string) {
 // last message.
 func asked(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats.Msg {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	inbox, err := nc.SubscribeSync(nc.NewRespInbox())
 	if err != nil {
@@ -52,16 +52,16 @@ func asked(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats
 	if err := nc.PublishRequest(subject, inbox.Subject, []byte(body)); err != nil {
 		t.Fatal(err)
 	}
-	for said := ""; ; {
+	for received := ""; ; {
 		msg, err := inbox.NextMsgWithContext(ctx)
 		if err != nil {
-			t.Fatalf("%s, after %q: %v", subject, said, err)
+			t.Fatalf("%s, after %q: %v", subject, received, err)
 		}
 		event := msg.Header.Get(bus.HeaderEvent)
-		said += event + " "
+		received += event + " "
 		if !stream || event == schemas.EventDone || msg.Header.Get(micro.ErrorCodeHeader) != "" {
-			if stream && !strings.Contains(said, schemas.EventTextDelta) {
-				t.Errorf("%s: %s; want text", subject, said)
+			if stream && !strings.Contains(received, schemas.EventTextDelta) {
+				t.Errorf("%s: %s; want text", subject, received)
 			}
 			return msg
 		}

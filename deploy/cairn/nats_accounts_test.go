@@ -24,7 +24,7 @@ func TestAccounts(t *testing.T) {
 	keys := "nats://keys:" + password + "@" + n.Addr().String()
 	made := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", keys)
 	key, _, _ := strings.Cut(made.out, "\n")
-	if got := do(t, "", "register", "--url", url, "--key", key, "../examples/knowledge"); made.code != 0 || got.code != 0 {
+	if got := do(t, "", "apply", "--url", url, "--key", key, "../examples/knowledge"); made.code != 0 || got.code != 0 {
 		t.Fatalf("%+v, %+v", made, got)
 	}
 	platform := n.dial(t, "platform")
@@ -45,12 +45,13 @@ func TestAccounts(t *testing.T) {
 		"cairn.resolve.skill": {`{"skill_id":"storage.volume_capacity"}`, `"manifest"`},
 		"cairn.tags.write":    {`{"request_id":"r","flow":"f","tags":{}}`, `"flow":"f"`},
 		"cairn.tools":         {`{}`, `"tools":[{`},
+		"cairn.records.list":  {`{"kind":"tool"}`, `"records":[{`},
 	} {
 		if got := ask(subject, asked[0]); !strings.Contains(got, asked[1]) {
 			t.Errorf("%s: %s", subject, got)
 		}
 		if got := ask(subject, asked[0], "Cairn-Identity", `{"id":"x","role":"admin"}`); !strings.Contains(got, "CE-007") {
-			t.Errorf("%s in another's name: %s", subject, got)
+			t.Errorf("%s with the identity of another caller: %s", subject, got)
 		}
 	}
 	events := platform.NewInbox()

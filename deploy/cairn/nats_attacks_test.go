@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"cairn/test/wait"
 )
 
 // stored maps stream names to message counts, sequences and configuration.
@@ -43,8 +45,9 @@ type attack struct {
 // no publish permission. JetStream replies to any subject with its own permissions.
 func injected(user string, requests ...[2]string) (list []attack) {
 	for _, reply := range []string{
-		"$KV.keys.attacker", "$KV.catalog.skill._global.a.b", "$KV.tags.r",
-		"$JS.API.STREAM.DELETE.KV_keys", "$JS.API.STREAM.PURGE.KV_keys", "$JS.API.STREAM.DELETE.KV_catalog", "$JS.API.STREAM.PURGE.KV_catalog",
+		"$KV.cairn_keys.attacker", "$KV.cairn_catalog.skill._global.a.b", "$KV.cairn_tags.r",
+		"$JS.API.STREAM.DELETE.KV_cairn_keys", "$JS.API.STREAM.PURGE.KV_cairn_keys", "$JS.API.STREAM.DELETE.KV_cairn_catalog",
+		"$JS.API.STREAM.PURGE.KV_cairn_catalog",
 	} {
 		for _, r := range requests {
 			list = append(list, attack{"the reply to " + r[0] + " goes to " + reply, user, r[0], reply, r[1]})
@@ -67,46 +70,47 @@ func TestAttacksOnStreams(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	worker := n.dial(t, "worker")
-	for _, subject := range []string{"$KV.catalog.skill._global.YS5i", "$KV.tags.cg"} {
-		if _, err := worker.Request(subject, []byte(`{"name":"KV_catalog","subjects":["$KV.catalog.>"],"max_msgs":1}`),
+	for _, subject := range []string{"$KV.cairn_catalog.skill._global.YS5i", "$KV.cairn_tags.cg"} {
+		if _, err := worker.Request(subject, []byte(`{"name":"KV_cairn_catalog","subjects":["$KV.cairn_catalog.>"],"max_msgs":1}`),
 			10*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const emptied = `{"name":"KV_catalog","subjects":["$KV.catalog.>"],"max_msgs":1,"discard":"old"}`
+	const emptied = `{"name":"KV_cairn_catalog","subjects":["$KV.cairn_catalog.>"],"max_msgs":1,"discard":"old"}`
 	attacks := []attack{
-		{"a worker has values of a bucket republished as keys", "worker", "$JS.API.STREAM.UPDATE.KV_tags", "_INBOX_worker.a",
-			`{"name":"KV_tags","subjects":["$KV.tags.>"],"republish":{"src":"$KV.tags.>","dest":"$KV.keys.>"}}`},
-		{"a worker empties the catalog", "worker", "$JS.API.STREAM.UPDATE.KV_catalog", "_INBOX_worker.a", emptied},
-		{"a worker purges the catalog", "worker", "$JS.API.STREAM.PURGE.KV_catalog", "_INBOX_worker.a", ""},
-		{"a worker deletes the catalog", "worker", "$JS.API.STREAM.DELETE.KV_catalog", "_INBOX_worker.a", ""},
-		{"a worker deletes a record from the log", "worker", "$JS.API.STREAM.MSG.DELETE.KV_catalog", "_INBOX_worker.a", `{"seq":1}`},
-		{"a worker copies the keys", "worker", "$JS.API.STREAM.CREATE.analyze", "_INBOX_worker.a",
-			`{"name":"analyze","sources":[{"name":"KV_keys"}]}`},
-		{"a worker has a consumer deliver to the keys", "worker", "$JS.API.CONSUMER.CREATE.KV_catalog", "_INBOX_worker.a",
-			`{"stream_name":"KV_catalog","config":{"deliver_subject":"$KV.keys.attacker","deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}`},
-		{"a worker publishes a key", "worker", "$KV.keys.attacker", "", "{}"},
-		{"an edge publishes a key", "edge", "$KV.keys.attacker", "", "{}"},
-		{"an edge has a worker reply to the catalog", "edge", "cairn.skills", "$KV.catalog.skill._global.a.b", `{}`},
-		{"an edge has a worker fail to the catalog", "edge", "cairn.skills", "$KV.catalog.skill._global.a.b", `no JSON`},
-		{"an edge has a worker stream to the catalog", "edge", "cairn.analyze", "$KV.catalog.skill._global.a.b",
+		{"a worker has values of a bucket republished as keys", "worker", "$JS.API.STREAM.UPDATE.KV_cairn_tags", "_INBOX_worker.a",
+			`{"name":"KV_cairn_tags","subjects":["$KV.cairn_tags.>"],"republish":{"src":"$KV.cairn_tags.>","dest":"$KV.cairn_keys.>"}}`},
+		{"a worker empties the catalog", "worker", "$JS.API.STREAM.UPDATE.KV_cairn_catalog", "_INBOX_worker.a", emptied},
+		{"a worker purges the catalog", "worker", "$JS.API.STREAM.PURGE.KV_cairn_catalog", "_INBOX_worker.a", ""},
+		{"a worker deletes the catalog", "worker", "$JS.API.STREAM.DELETE.KV_cairn_catalog", "_INBOX_worker.a", ""},
+		{"a worker deletes a record from the log", "worker", "$JS.API.STREAM.MSG.DELETE.KV_cairn_catalog", "_INBOX_worker.a", `{"seq":1}`},
+		{"a worker copies the keys", "worker", "$JS.API.STREAM.CREATE.cairn_analyze", "_INBOX_worker.a",
+			`{"name":"cairn_analyze","sources":[{"name":"KV_cairn_keys"}]}`},
+		{"a worker creates a consumer that delivers to the keys", "worker", "$JS.API.CONSUMER.CREATE.KV_cairn_catalog", "_INBOX_worker.a",
+			`{"stream_name":"KV_cairn_catalog","config":{"deliver_subject":"$KV.cairn_keys.attacker",` +
+				`"deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}`},
+		{"a worker publishes a key", "worker", "$KV.cairn_keys.attacker", "", "{}"},
+		{"an edge publishes a key", "edge", "$KV.cairn_keys.attacker", "", "{}"},
+		{"an edge makes a worker reply to a catalog subject", "edge", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b", `{}`},
+		{"an edge makes a worker send an error to a catalog subject", "edge", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b", `not JSON`},
+		{"an edge makes a worker publish events to a catalog subject", "edge", "cairn.analyze", "$KV.cairn_catalog.skill._global.a.b",
 			`{"query":"how many hosts?","context":"{}","target":"H"}`},
-		{"an edge has a worker reply to JetStream", "edge", "cairn.skills", "$JS.API.STREAM.PURGE.KV_catalog", `{}`},
-		{"the platform has a worker reply to the catalog", "platform", "cairn.skills", "$KV.catalog.skill._global.a.b", `{}`},
-		{"the platform publishes a record", "platform", "$KV.catalog.skill._global.a.b", "", `{}`},
-		{"the platform publishes a key", "platform", "$KV.keys.attacker", "", `{}`},
-		{"the platform deletes the keys", "platform", "$JS.API.STREAM.DELETE.KV_keys", "_INBOX.a", ""},
+		{"an edge makes a worker reply to the JetStream API", "edge", "cairn.skills", "$JS.API.STREAM.PURGE.KV_cairn_catalog", `{}`},
+		{"a platform service makes a worker reply to a catalog subject", "platform", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b", `{}`},
+		{"the platform publishes a record", "platform", "$KV.cairn_catalog.skill._global.a.b", "", `{}`},
+		{"the platform publishes a key", "platform", "$KV.cairn_keys.attacker", "", `{}`},
+		{"the platform deletes the keys", "platform", "$JS.API.STREAM.DELETE.KV_cairn_keys", "_INBOX.a", ""},
 	}
 	reads := [][2]string{
-		{"$JS.API.STREAM.INFO.KV_keys", ""}, {"$JS.API.STREAM.MSG.GET.KV_keys", `{"seq":1}`},
-		{"$JS.API.DIRECT.GET.analyze", `{"seq":1}`}, {"$JS.API.DIRECT.GET.KV_catalog", `{"seq":9}`},
+		{"$JS.API.STREAM.INFO.KV_cairn_keys", ""}, {"$JS.API.STREAM.MSG.GET.KV_cairn_keys", `{"seq":1}`},
+		{"$JS.API.DIRECT.GET.cairn_analyze", `{"seq":1}`}, {"$JS.API.DIRECT.GET.KV_cairn_catalog", `{"seq":9}`},
 	}
 	attacks = append(attacks, injected("reader", reads...)...)
 	attacks = append(attacks, injected("edge", reads...)...)
 	attacks = append(attacks, injected("platform", reads...)...)
-	for _, reply := range []string{"$KV.keys.attacker", "$JS.API.STREAM.DELETE.KV_keys", "$JS.API.STREAM.PURGE.KV_keys"} {
-		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_catalog", ""}, {"$JS.API.DIRECT.GET.KV_tags", `{"seq":1}`},
-			{"$JS.API.DIRECT.GET.KV_tags", `{"seq":9}`}, {"$JS.API.STREAM.MSG.GET.KV_catalog", `{"seq":1}`}} {
+	for _, reply := range []string{"$KV.cairn_keys.attacker", "$JS.API.STREAM.DELETE.KV_cairn_keys", "$JS.API.STREAM.PURGE.KV_cairn_keys"} {
+		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_cairn_catalog", ""}, {"$JS.API.DIRECT.GET.KV_cairn_tags", `{"seq":1}`},
+			{"$JS.API.DIRECT.GET.KV_cairn_tags", `{"seq":9}`}, {"$JS.API.STREAM.MSG.GET.KV_cairn_catalog", `{"seq":1}`}} {
 			attacks = append(attacks, attack{"the reply to " + r[0] + " goes to " + reply, "worker", r[0], reply, r[1]})
 		}
 	}
@@ -114,16 +118,19 @@ func TestAttacksOnStreams(t *testing.T) {
 	for _, user := range []string{"edge", "reader", "platform", "worker"} {
 		conns[user] = n.dial(t, user, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	}
+	wait.Until(t, "the mirror of the catalog is complete", func() bool {
+		return strings.HasPrefix(n.stored(t, "CAIRN")["cairn_history"], "1 messages")
+	})
 	for _, a := range attacks {
 		keys, cairn := n.stored(t, "KEYS"), n.stored(t, "CAIRN")
-		if len(keys) != 1 || len(cairn) != 5 {
+		if len(keys) != 1 || len(cairn) != 6 {
 			t.Fatalf("the streams are %v and %v", keys, cairn)
 		}
 		nc := conns[a.user]
 		if err := nc.PublishMsg(&nats.Msg{Subject: a.subject, Reply: a.reply, Data: []byte(a.value)}); err != nil {
 			t.Fatal(err)
 		}
-		n.settled(t, nc)
+		n.waitSettled(t, nc)
 		if diff := cmp.Diff(keys, n.stored(t, "KEYS")); diff != "" {
 			t.Errorf("%s: %s: keys (-before +after):\n%s", a.user, a.name, diff)
 		}
@@ -137,9 +144,9 @@ func TestAttacksOnStreams(t *testing.T) {
 	}
 }
 
-// settled returns when the server, the services and JetStream have processed all
+// waitSettled returns when the server, the services and JetStream have processed all
 // messages of nc.
-func (n node) settled(t *testing.T, nc *nats.Conn) {
+func (n node) waitSettled(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
@@ -151,7 +158,7 @@ func (n node) settled(t *testing.T, nc *nats.Conn) {
 		if _, err := edge.Request("cairn.skills", []byte("{}"), 10*time.Second); err != nil {
 			t.Fatal(err)
 		}
-		for _, stream := range []string{"KV_catalog", "KV_tags", "analyze"} {
+		for _, stream := range []string{"KV_cairn_catalog", "KV_cairn_tags", "cairn_analyze"} {
 			if _, err := worker.Request("$JS.API.STREAM.INFO."+stream, nil, 10*time.Second); err != nil {
 				t.Fatal(err)
 			}
@@ -164,8 +171,8 @@ func TestInboxesArePrivate(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
 	requests := map[string]string{
-		"worker": "$JS.API.STREAM.INFO.KV_catalog", "operator": "$JS.API.STREAM.INFO.KV_catalog",
-		"keys": "$JS.API.STREAM.INFO.KV_keys", "reader": "$JS.API.STREAM.INFO.KV_keys",
+		"worker": "$JS.API.STREAM.INFO.KV_cairn_catalog", "operator": "$JS.API.STREAM.INFO.KV_cairn_catalog",
+		"keys": "$JS.API.STREAM.INFO.KV_cairn_keys", "reader": "$JS.API.STREAM.INFO.KV_cairn_keys",
 	}
 	for user, subject := range requests {
 		for _, other := range append(natsUsers, "platform") {

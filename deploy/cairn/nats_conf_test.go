@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/bustest"
+	"cairn/test/wait"
 )
 
 const manifests = "../kubernetes/"
@@ -39,10 +41,10 @@ func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options))
 		t.Fatal(err)
 	}
 	if o.ServerName != name || o.MaxPayload != 8<<20 || !o.SyncAlways || len(o.Routes) != 3 {
-		t.Errorf("nats.conf makes %q, %d bytes of payload, sync %v, %d routes", o.ServerName, o.MaxPayload, o.SyncAlways, len(o.Routes))
+		t.Errorf("nats.conf configures %q, %d bytes of payload, sync %v, %d routes", o.ServerName, o.MaxPayload, o.SyncAlways, len(o.Routes))
 	}
 	if o.Cluster.PingInterval != time.Second || o.Cluster.MaxPingsOut != 2 {
-		t.Errorf("a route is pinged every %v, and cut after %d", o.Cluster.PingInterval, o.Cluster.MaxPingsOut)
+		t.Errorf("a route is pinged every %v, and closed after %d missed pings", o.Cluster.PingInterval, o.Cluster.MaxPingsOut)
 	}
 	adapt(o)
 	return node{bustest.StartNode(t, o)}
@@ -107,11 +109,11 @@ func TestNodesAreACluster(t *testing.T) {
 			kept[stream.Name] = stream.Config.Replicas
 		}
 	}
-	if kept["KV_catalog"] != 3 || kept["KV_tags"] != 3 || kept["KV_keys"] != 3 || kept["analyze"] != 3 {
+	if kept["KV_cairn_catalog"] != 3 || kept["KV_cairn_tags"] != 3 || kept["KV_cairn_keys"] != 3 || kept["cairn_analyze"] != 3 {
 		t.Errorf("replicas: %v", kept)
 	}
 	if n := stranger.NumRoutes(); n != 0 {
-		t.Errorf("a stranger has %d routes", n)
+		t.Errorf("a server without the password has %d routes", n)
 	}
 }
 
@@ -120,15 +122,10 @@ func (n node) healthy(t *testing.T) {
 	t.Helper()
 	check := compose(t).Services[n.Name()].Healthcheck.Test
 	url := strings.Replace(check[len(check)-1], "127.0.0.1:8222", n.MonitorAddr().String(), 1)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(30 * time.Second); ; <-tick.C {
-		status, said := asks(t, "GET", url, "")
-		if status == 200 {
-			return
+	wait.Success(t, func() error {
+		if status, body := request(t, "GET", url, ""); status != 200 {
+			return fmt.Errorf("%s: %s", url, body)
 		}
-		if time.Now().After(until) {
-			t.Fatalf("%s: %s", url, said)
-		}
-	}
+		return nil
+	})
 }

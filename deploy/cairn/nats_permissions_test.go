@@ -8,9 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"cairn/test/wait"
 )
 
 // permission is an operation on a subject, with the users that are allowed to perform it.
@@ -25,15 +26,17 @@ var mayPublish = []permission{
 	{"cairn.tags.write", "edge", "requests"},
 	{"cairn.register.skill", "edge", "requests"},
 	{"cairn.resolve.skill", "edge", "requests"},
+	{"cairn.records.get", "edge", "requests"},
 	{"cairn.skills", "edge", "requests"},
 	{"cairn.analyze", "edge", "requests"},
+	{"cairn.watch", "edge", "requests"},
 	{"cairn.health.resolve", "edge worker", "requests; registration waits for resolution"},
 	{"cairn.render", "worker", "requests to the rendering agent"},
 	{"cairn.projected", "worker", "progress of the shared index"},
-	{"cairn.held.tags", "worker", "number and size of the tags of each tenant"},
+	{"cairn.usage.tags", "worker", "number and size of the tags of each tenant"},
 	{"cairn.analyze.RUN", "edge", "flow control and cancellation of a run"},
 	{"cairn.analyze.RUN.event", "worker", "events of a run"},
-	{"cairn.analyze.RUN.kept", "worker", "the same, retained for replay"},
+	{"cairn.analyze.RUN.replay", "worker", "the same, retained for replay"},
 	{"_INBOX_edge.ID", "worker", "replies"},
 	{"_INBOX_worker.ID", "edge worker", "replies; chunks of large bodies"},
 	{"_INBOX_operator.ID", "", "replies of the server"},
@@ -42,18 +45,18 @@ var mayPublish = []permission{
 	{"_INBOX.ID", "", "inboxes without a user"},
 	{"$SRV.PING", "", "discovery of services"},
 
-	{"$KV.catalog.KEY", "operator worker", "records; the operator restores them"},
-	{"$KV.aside.KEY", "operator worker", "rejected records; the operator restores them"},
-	{"$KV.tags.KEY", "worker", "tags"},
-	{"$KV.embeddings.KEY", "worker", "cached vectors"},
-	{"$KV.keys.KEY", "keys", "API keys"},
+	{"$KV.cairn_catalog.KEY", "operator worker", "records; the operator restores them"},
+	{"$KV.cairn_quarantine.KEY", "operator worker", "rejected records; the operator restores them"},
+	{"$KV.cairn_tags.KEY", "operator worker", "tags; the operator restores them"},
+	{"$KV.cairn_embeddings.KEY", "worker", "cached vectors"},
+	{"$KV.cairn_keys.KEY", "keys", "API keys"},
 	{"$KV.other.KEY", "", "any other bucket"},
-	{"$JS.ACK.KV_catalog.C.1.2.3.4.5", "worker", "acknowledgements of the projection"},
-	{"$JS.ACK.KV_tags.C.1.2.3.4.5", "", "any other acknowledgement"},
+	{"$JS.ACK.KV_cairn_catalog.C.1.2.3.4.5", "worker", "acknowledgements of the projection"},
+	{"$JS.ACK.KV_cairn_tags.C.1.2.3.4.5", "", "any other acknowledgement"},
 
 	{"$JS.API.INFO", "operator worker keys", "limits of the account"},
-	{"$JS.API.STREAM.NAMES", "", "any other call of the JetStream API"},
-	{"$JS.API.STREAM.LIST", "", "any other call of the JetStream API"},
+	{"$JS.API.STREAM.NAMES", "", "any other request to the JetStream API"},
+	{"$JS.API.STREAM.LIST", "", "any other request to the JetStream API"},
 	{"$JS.API.STREAM.CREATE.other", "", "any other stream"},
 	{"$JS.API.ACCOUNT.PURGE.CAIRN", "", "administration of the server"},
 	{"$SYS.REQ.SERVER.PING", "", "administration of the server"},
@@ -71,15 +74,15 @@ var maySubscribe = []permission{
 	{"_R_.>", "", "replies to other accounts"},
 	{">", "", "everything"},
 	{"cairn.>", "", "requests of others"},
-	{"cairn.> in queue q", "worker", "requests, each of which one worker takes"},
+	{"cairn.> in queue q", "worker", "requests, each delivered to one worker"},
 	{"cairn.projected", "worker", "progress of the shared index"},
-	{"cairn.held.tags", "worker", "number and size of the tags of each tenant"},
+	{"cairn.usage.tags", "worker", "number and size of the tags of each tenant"},
 	{"cairn.analyze.RUN", "worker", "flow control and cancellation of a run"},
 	{"cairn.analyze.RUN.event", "edge", "events of a run that a client resumes"},
-	{"cairn.analyze.RUN.kept", "", "events of others"},
+	{"cairn.analyze.RUN.replay", "", "events of others"},
 	{"$SRV.PING", "worker", "discovery of services"},
 	{"$KV.>", "", "changes of values"},
-	{"$KV.keys.>", "", "changes of values"},
+	{"$KV.cairn_keys.>", "", "changes of values"},
 	{"$JS.API.>", "", "calls of others"},
 	{"$JS.EVENT.>", "", "events of the server"},
 }
@@ -87,30 +90,34 @@ var maySubscribe = []permission{
 // streamAPI lists the users with permission for each JetStream API request, by stream.
 // All other requests are denied to every user.
 var streamAPI = map[string]map[string]string{
-	"KV_catalog": {
+	"KV_cairn_catalog": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.PURGE.S": "operator",
 		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
 		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker",
 		"CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
-	"KV_tags": {
+	"cairn_history": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.DELETE.S": "operator",
+		"DIRECT.GET.S": "worker",
+	},
+	"KV_cairn_tags": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"STREAM.PURGE.S": "worker", "STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker",
-		"CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "worker", "CONSUMER.DELETE.S.C": "worker",
-		"CONSUMER.MSG.NEXT.S.C": "worker",
+		"CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker", "CONSUMER.INFO.S.C": "operator worker",
+		"CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
-	"KV_embeddings": {
+	"KV_cairn_embeddings": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "worker",
 	},
-	"KV_aside": {
+	"KV_cairn_quarantine": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
 		"CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
-	"analyze": {
+	"cairn_analyze": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "reader",
 	},
-	"KV_keys": {
+	"KV_cairn_keys": {
 		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker", "STREAM.MSG.GET.S": "keys reader",
 		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys", "CONSUMER.DELETE.S.C": "keys",
 		"CONSUMER.MSG.NEXT.S.C": "keys",
@@ -124,10 +131,15 @@ var streamRequests = []string{
 	"CONSUMER.MSG.NEXT.S.C",
 }
 
+// streams lists the streams in the order of the table.
+var streams = []string{
+	"KV_cairn_catalog", "cairn_history", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine", "cairn_analyze", "KV_cairn_keys",
+}
+
 // publications returns mayPublish and a row for each JetStream API request.
 func publications() []permission {
 	rows := slices.Clone(mayPublish)
-	for _, stream := range []string{"KV_catalog", "KV_tags", "KV_embeddings", "KV_aside", "analyze", "KV_keys"} {
+	for _, stream := range streams {
 		for _, request := range streamRequests {
 			operation, consumer := strings.CutSuffix(request, ".S.C")
 			subject := "$JS.API." + strings.TrimSuffix(operation, ".S") + "." + stream
@@ -168,13 +180,7 @@ func (r *refusals) has(subject string) bool {
 // await returns when the server has denied the last subject.
 func (r *refusals) await(t *testing.T, last string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(20 * time.Second); !r.has(last); <-tick.C {
-		if time.Now().After(until) {
-			t.Fatalf("%s is not refused", last)
-		}
-	}
+	wait.Until(t, last+" is denied", func() bool { return r.has(last) })
 }
 
 // TestNATSPermissions tries every row of the permission table as every user. Publications
@@ -240,7 +246,7 @@ func TestPermissionsAreDocumented(t *testing.T) {
 	head, rest, ok1 := strings.Cut(string(text), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
-		t.Fatalf("%s has no place for the tables", file)
+		t.Fatalf("%s has no markers for the tables", file)
 	}
 	want := head + begin + permissionTables() + end + tail
 	if *update {

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/bustest"
+	"cairn/test/wait"
 )
 
 // confWithTLS returns nats.conf with the TLS files of the component tls, and the path of
@@ -46,11 +47,11 @@ func TestClientsEncrypt(t *testing.T) {
 	}
 	defer func() { _ = plain.Close() }()
 	if info, err := bufio.NewReader(plain).ReadString('\n'); err != nil || !strings.Contains(info, `"tls_required":true`) {
-		t.Errorf("it says %s (%v)", info, err)
+		t.Errorf("the server info is %s (%v)", info, err)
 	}
 	if nc, err := nats.Connect(n.ClientURL(), nats.UserInfo("platform", password)); err == nil {
 		nc.Close()
-		t.Error("a client that does not know it trusts it")
+		t.Error("a client without the CA accepts the certificate")
 	}
 	at := func(user string) string { return "tls://" + user + ":" + password + "@" + n.Addr().String() }
 	if got := do(t, "", "setup", "--nats", at("operator"), "--keys-nats", at("keys"), "--nats-ca", cert); got.code != 0 {
@@ -81,14 +82,8 @@ func TestRoutesEncrypt(t *testing.T) {
 	first := join("nats-1", func(*server.Options) {})
 	stranger := join("nats-3", func(o *server.Options) { o.Cluster.TLSConfig.Certificates = nil })
 	second := join("nats-2", func(*server.Options) {})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(30 * time.Second); first.NumRoutes() == 0 || second.NumRoutes() == 0; <-tick.C {
-		if time.Now().After(until) {
-			t.Fatal("the nodes do not find each other")
-		}
-	}
+	wait.Until(t, "both nodes have a route", func() bool { return first.NumRoutes() > 0 && second.NumRoutes() > 0 })
 	if n := stranger.NumRoutes(); n != 0 {
-		t.Errorf("a stranger has %d routes", n)
+		t.Errorf("a server without a certificate has %d routes", n)
 	}
 }

@@ -11,19 +11,19 @@ import (
 func TestReindex(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name   string
-		status int
-		body   string
-		args   []string
-		code   int
-		says   string
+		name    string
+		status  int
+		body    string
+		args    []string
+		code    int
+		message string
 	}{
 		{"an index on a server", 200, `{"generation":"cairn-1","records":7}`, nil, 0, "indexing 7 records into cairn-1;"},
-		{"for programs", 200, `{"generation":"cairn-1","records":7}`, []string{"--json"}, 0, `"generation": "cairn-1"`},
+		{"for programs", 200, `{"generation":"cairn-1","records":7}`, []string{"-ojson"}, 0, `"generation": "cairn-1"`},
 		{"an index in memory", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, nil, 0,
 			"nothing to reindex: the in-memory index"},
-		{"in memory, for programs", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"--json"}, 0, `"records": 0`},
-		{"an index that is away", 503, `{"code":"CE-011","status":503,"title":"dependency unavailable"}`, nil, 1, "CE-011"},
+		{"in memory, for programs", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"-ojson"}, 0, `"records": 0`},
+		{"an unavailable index", 503, `{"code":"CE-011","status":503,"title":"dependency unavailable"}`, nil, 5, "CE-011"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -36,8 +36,8 @@ func TestReindex(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			got := do(t, "", append([]string{"reindex", "--url", server.URL}, row.args...)...)
-			if got.code != row.code || !strings.Contains(got.out+got.err, row.says) {
-				t.Errorf("%+v; want %q", got, row.says)
+			if got.code != row.code || !strings.Contains(got.out+got.err, row.message) {
+				t.Errorf("%+v; want %q", got, row.message)
 			}
 		})
 	}

@@ -10,40 +10,45 @@ import (
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	s := alone(t)
-	if got := do(t, "", "register", "--url", s.http, "../examples/knowledge"); got.code != 0 {
+	s := startIsolated(t)
+	if got := do(t, "", "apply", "--url", s.http, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
 	for _, row := range []struct {
-		name string
-		args []string
-		code int
-		says string
+		name    string
+		args    []string
+		code    int
+		message string
 	}{
-		{"a query", []string{"machines without security patches"}, 0, "Find hosts that miss security patches"},
-		{"an id", []string{"network.path_trace"}, 0, "└─ guard.no_secrets"},
-		{"where parts came from", []string{"storage.volume_capacity", "--tenant", "acme", "--explain"}, 0, "[global, via builds_domain]"},
-		{"an id that is unknown", []string{"cook.bread"}, 1,
-			"cairn: CE-031 skill not found: no skill \"cook.bread\" in the global collection: \"cook.bread\" was interpreted as a skill id"},
-		{"an id that is a query", []string{"--query", "storage.volume"}, 0, "storage.volume_capacity"},
-		{"a query that is an id", []string{"--skill", "volumes"}, 1, "skill_id: want at least 2 dot-separated segments"},
-		{"an agent", []string{"--agent", "why is a connection blocked"}, 0, "ops.network_agent"},
-		{"a tool", []string{"--tool", "erp.costs.list", "--tenant", "acme"}, 0, "Monthly cost of Acme assets."},
-		{"a tool of another tenant", []string{"--tool", "erp.costs.list"}, 1, "CE-071"},
-		{"a class of tools", []string{"--tool-class", "inventory.read"}, 0, "netmap.vlans.list"},
-		{"more than there may be", []string{"--top-k", "500", "hosts"}, 1, "top_k: want an integer from 1 to 100"},
-		{"by words alone", []string{"--search", "text", "--explain", "full volumes"}, 0, "[global, via search, text rank 1]\n"},
-		{"by vectors alone", []string{"--search", "vector", "--explain", "full volumes"}, 0, "[global, via search, vector rank 1]\n"},
-		{"an agent by vectors alone", []string{"--agent", "--search", "vector", "--explain", "why is a connection blocked"}, 0,
+		{"a query", []string{"search", "machines without security patches"}, 0, "Find hosts that miss security patches"},
+		{"an id", []string{"resolve", "network.path_trace"}, 0, "└─ guard.no_secrets"},
+		{"explain prints the source of each part", []string{"resolve", "storage.volume_capacity", "--tenant", "acme", "--explain"}, 0,
+			"[global, via builds_domain]"},
+		{"an unknown id", []string{"resolve", "cook.bread"}, exitNotFound,
+			"cairn: CE-031 skill not found: no skill \"cook.bread\" in the global collection"},
+		{"a malformed id", []string{"resolve", "volumes"}, exitUsage, "skill_id: expected at least 2 dot-separated segments"},
+		{"an agent", []string{"search", "--kind", "agent", "why is a connection blocked"}, 0, "ops.network_agent"},
+		{"a class of tools", []string{"resolve", "--tool-class", "inventory.read"}, 0, "netmap.vlans.list"},
+		{"an unknown class of tools", []string{"resolve", "--tool-class", "none"}, exitNotFound, "CE-071"},
+		{"a top_k above the maximum", []string{"search", "--top-k", "500", "hosts"}, exitUsage, "top_k: expected an integer from 1 to 100"},
+		{"by words alone", []string{"search", "--search", "text", "--explain", "full volumes"}, 0, "[global, via search, text rank 1]\n"},
+		{"by vectors alone", []string{"search", "--search", "vector", "--explain", "full volumes"}, 0, "[global, via search, vector rank 1]\n"},
+		{"an agent by vectors alone", []string{"search", "--kind", "agent", "--search", "vector", "--explain", "why is a connection blocked"}, 0,
 			"[global, via search, vector rank 1]\n"},
-		{"by nothing that is known", []string{"--search", "luck", "full volumes"}, 1, "search: want hybrid, text or vector, got \"luck\""},
-		{"for programs", []string{"--json", "--top-k", "1", "full volumes"}, 0, `"skill_id": "storage.volume_capacity"`},
+		{"an unknown search method", []string{"search", "--search", "luck", "full volumes"}, exitUsage, "expected hybrid, text, vector"},
+		{"only a domain", []string{"search", "--domain", "network", "blocked hosts", "-o", "name"}, 0, "skill/network."},
+		{"a domain without skills", []string{"search", "--domain", "none", "full volumes"}, exitNotFound, "CE-031"},
+		{"a malformed label", []string{"search", "--labels", "a", "full volumes"}, exitUsage, "--labels: expected name=value"},
+		{"names", []string{"search", "full volumes", "--top-k", "1", "-o", "name"}, 0, "skill/storage.volume_capacity\n"},
+		{"the wide format", []string{"search", "full volumes", "-o", "wide"}, 0, "VERSION"},
+		{"YAML", []string{"search", "full volumes", "-o", "yaml"}, 0, "skills:\n  - score: "},
+		{"for programs", []string{"search", "-o", "json", "--top-k", "1", "full volumes"}, 0, `"skill_id": "storage.volume_capacity"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := do(t, "", append([]string{"resolve", "--url", s.http}, row.args...)...)
-			if got.code != row.code || !strings.Contains(got.out+got.err, row.says) {
-				t.Errorf("%+v; want exit %d and %q", got, row.code, row.says)
+			got := do(t, "", append(row.args, "--url", s.http)...)
+			if got.code != row.code || !strings.Contains(got.out+got.err, row.message) {
+				t.Errorf("%+v; want exit %d and %q", got, row.code, row.message)
 			}
 		})
 	}
@@ -51,15 +56,16 @@ func TestResolve(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	s := alone(t)
+	s := startIsolated(t)
 	if got := do(t, "", "status", "--url", s.http); got.code != 0 || !strings.Contains(got.out, "model offline:") {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "status", "--url", s.http, "--json"); got.code != 0 || !strings.Contains(got.out, `"status": "ok"`) {
+	if got := do(t, "", "status", "--url", s.http, "-ojson"); got.code != 0 || !strings.Contains(got.out, `"status": "ok"`) {
 		t.Errorf("%+v", got)
 	}
-	down := answering(t, 503, `{"service": "cairn", "status": "down", "degraded": ["NATS is away"]}`)
-	if got := do(t, "", "status", "--url", down); got.code != 1 || got.err != "" || !strings.Contains(got.out, "NATS is away") {
+	down := answering(t, 503, `{"service": "cairn", "status": "down", "degraded": ["NATS is unavailable"]}`)
+	if got := do(t, "", "status", "--url", down); got.code != exitUnavailable || got.err != "" ||
+		!strings.Contains(got.out, "NATS is unavailable") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -69,7 +75,7 @@ func TestVersion(t *testing.T) {
 	if got := do(t, "", "version"); got.code != 0 || !strings.HasPrefix(got.out, "cairn ") {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "version", "--json"); got.code != 0 || !strings.Contains(got.out, `"go": "go1`) {
+	if got := do(t, "", "version", "-ojson"); got.code != 0 || !strings.Contains(got.out, `"go": "go1`) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestMistakesAreOneLine(t *testing.T) {
+func TestUsageErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -21,57 +21,58 @@ func TestMistakesAreOneLine(t *testing.T) {
 	address := strings.TrimPrefix(taken.URL, "http://")
 	quiet := []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}
 	for _, row := range []struct {
-		name string
-		args []string
-		says string
+		name    string
+		args    []string
+		message string
 	}{
 		{"an unknown command", []string{"cook"}, `unknown command "cook"`},
 		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; see: cairn up --help"},
-		{"a flag that is no duration", []string{"up", "--tag-ttl", "3"}, "missing unit"},
-		{"a time to live below a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: want at least 1s"},
-		{"tags off the disk and on it", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync are mutually exclusive"},
-		{"no slots", append(quiet, "--slots", "0"), "--slots: want at least 1"},
-		{"an unknown level of the log", []string{"up", "--log-level", "loud"}, "loud"},
-		{"an unknown form of the log", []string{"up", "--log-format", "xml"}, "want text or json"},
-		{"an address that is none", []string{"up", "--http", "here"}, "want host:port"},
-		{"an address of strangers", []string{"up", "--http", "0.0.0.0:0"}, "--insecure"},
+		{"an invalid duration", []string{"up", "--tag-ttl", "3"}, "missing unit"},
+		{"a time to live of less than a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: expected at least 1s"},
+		{"tags both in memory and synced", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync are mutually exclusive"},
+		{"a negative drain timeout", []string{"edge", "--drain", "-1s"}, "--drain: expected at least 0s"},
+		{"no slots", append(quiet, "--slots", "0"), "--slots: expected at least 1"},
+		{"an unknown log level", []string{"up", "--log-level", "loud"}, "loud"},
+		{"an unknown log format", []string{"up", "--log-format", "xml"}, "expected text or json"},
+		{"an invalid address", []string{"up", "--http", "here"}, "expected host:port"},
+		{"a non-loopback address", []string{"up", "--http", "0.0.0.0:0"}, "--insecure"},
 		{"every address", []string{"up", "--http", ":0"}, "--insecure"},
-		{"an address of strangers for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"}, "--insecure"},
-		{"a way to be known that is none", append(quiet, "--auth", "stars"), "--auth: want off, keys or oidc=ISSUER,AUDIENCE"},
-		{"limits of nobody", append(quiet, "--rate-limit", "3"), "require --auth"},
-		{"a limit that is no number", append(quiet, "--auth", "keys", "--rate-limit", "NaN"), "want a number of at least 0"},
-		{"a limit without end", append(quiet, "--auth", "keys", "--rate-limit", "+Inf"), "want a number of at least 0"},
-		{"a limit below none", append(quiet, "--auth", "keys", "--rate-limit", "-1"), "want a number of at least 0"},
+		{"a non-loopback address for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"}, "--insecure"},
+		{"an unknown authentication method", append(quiet, "--auth", "stars"), "--auth: expected off, keys or oidc=ISSUER,AUDIENCE"},
+		{"limits without authentication", append(quiet, "--rate-limit", "3"), "require --auth"},
+		{"a limit that is not a number", append(quiet, "--auth", "keys", "--rate-limit", "NaN"), "expected a number of at least 0"},
+		{"an infinite limit", append(quiet, "--auth", "keys", "--rate-limit", "+Inf"), "expected a number of at least 0"},
+		{"a negative limit", append(quiet, "--auth", "keys", "--rate-limit", "-1"), "expected a number of at least 0"},
 		{"a certificate without its key", append(quiet, "--tls-cert", file), "--tls-cert and --tls-key"},
-		{"a certificate that is none", append(quiet, "--tls-cert", file, "--tls-key", file), "failed to find any PEM data in certificate"},
+		{"an invalid certificate", append(quiet, "--tls-cert", file, "--tls-key", file), "failed to find any PEM data in certificate"},
 		{"a key for NATS without its certificate", append(quiet, "--nats-tls-key", file),
-			"--nats-tls-cert and --nats-tls-key: want both or none"},
+			"--nats-tls-cert and --nats-tls-key: expected both or none"},
 		{"a certificate for NATS without its key", append(quiet, "--nats-tls-cert", file),
-			"--nats-tls-cert and --nats-tls-key: want both or none"},
-		{"an address of strangers for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 is not a loopback address"},
+			"--nats-tls-cert and --nats-tls-key: expected both or none"},
+		{"a non-loopback address for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 is not a loopback address"},
 		{"a worker's too", []string{"worker", "--metrics", ":0"}, "--metrics-insecure"},
 		{"profiles without a listener", append(quiet, "--pprof"), "--metrics"},
-		{"a port that is taken", []string{"up", "--http", address}, "address already in use"},
-		{"a port for NATS that is taken", append(quiet, "--nats-listen", address), "address already in use"},
-		{"a data folder that cannot be", append(quiet, "--data", filepath.Join(file, "data")), "not a directory"},
+		{"a port in use", []string{"up", "--http", address}, "address already in use"},
+		{"a NATS port in use", append(quiet, "--nats-listen", address), "address already in use"},
+		{"an invalid data directory", append(quiet, "--data", filepath.Join(file, "data")), "not a directory"},
 		{"an unknown model", append(quiet, "--model", "oracle:"), `model "oracle:"`},
 		{"an unknown index", append(quiet, "--index", "cards:"), `index "cards:"`},
-		{"an unknown role", []string{"worker", "cook"}, "want tags, register, resolve, analyze"},
-		{"an embedded server elsewhere", []string{"worker", "--nats", "embedded:x"}, "embedded"},
-		{"nothing to register", []string{"register"}, "want files or directories"},
-		{"a file that is not there", []string{"register", filepath.Join(file, "x.json")}, "not a directory"},
-		{"a folder without records", []string{"register", t.TempDir()}, "no .json"},
-		{"a server that is away", []string{"status", "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn at http://127.0.0.1:1"},
+		{"an unknown role", []string{"worker", "cook"}, "expected tags, register, resolve, analyze"},
+		{"an embedded server of another process", []string{"worker", "--nats", "embedded:x"}, "embedded"},
+		{"nothing to apply", []string{"apply"}, "expected files or directories"},
+		{"a missing file", []string{"apply", filepath.Join(file, "x.json")}, "not a directory"},
+		{"a directory without records", []string{"apply", t.TempDir()}, "no .json"},
+		{"an unreachable server", []string{"status", "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn at http://127.0.0.1:1"},
 		{"a server that is not Cairn", []string{"status", "--url", taken.URL}, "not a Cairn error"},
-		{"a URL that is none", []string{"status", "--url", "here"}, "unsupported protocol"},
+		{"an invalid URL", []string{"status", "--url", "ftp://here"}, "expected http://HOST:PORT"},
 		{"a question without an estate", []string{"ask", "how many?"}, "--estate is required"},
-		{"two things that the argument is", []string{"resolve", "--skill", "--agent", "a.b"}, "[skill query agent tool tool-class]"},
+		{"two types of argument", []string{"resolve", "--tool-class", "a", "a.b"}, "expected either a SKILL_ID or --tool-class"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := do(t, "", row.args...)
-			if got.code != 1 || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, row.says) {
-				t.Errorf("%v: exit %d, out %q, said %q; want one line that has %q", row.args, got.code, got.out, got.err, row.says)
+			if got.code == 0 || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, row.message) {
+				t.Errorf("%v: exit %d, stdout %q, stderr %q; want one line that contains %q", row.args, got.code, got.out, got.err, row.message)
 			}
 		})
 	}
@@ -82,12 +83,13 @@ func TestEnvironment(t *testing.T) {
 	for _, row := range []struct {
 		name, variable, value string
 		args                  []string
-		says                  string
+		message               string
 	}{
 		{"a variable sets the flag", "CAIRN_URL", "http://127.0.0.1:2", []string{"status"}, "at http://127.0.0.1:2 "},
-		{"a flag wins", "CAIRN_URL", "http://127.0.0.1:2", []string{"status", "--url", "http://127.0.0.1:3"}, "at http://127.0.0.1:3 "},
+		{"a flag takes precedence", "CAIRN_URL", "http://127.0.0.1:2", []string{"status", "--url", "http://127.0.0.1:3"},
+			"at http://127.0.0.1:3 "},
 		{"dashes are underscores", "CAIRN_LOG_FORMAT", "xml", []string{"up"}, `got "xml"`},
-		{"a wrong value names the variable", "CAIRN_TAG_TTL", "soon", []string{"up"}, "environment CAIRN_TAG_TTL"},
+		{"an error names the variable", "CAIRN_TAG_TTL", "soon", []string{"up"}, "environment CAIRN_TAG_TTL"},
 		{"an empty variable is absent", "CAIRN_TAG_TTL", "", []string{"up", "--log-format", "xml"}, `got "xml"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -95,29 +97,29 @@ func TestEnvironment(t *testing.T) {
 			cmd := program(t.Context(), row.args...)
 			cmd.Env = append(cmd.Env, row.variable+"="+row.value)
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), row.says) {
-				t.Errorf("%v, said %q; want %q", err, out, row.says)
+			if err == nil || !strings.Contains(string(out), row.message) {
+				t.Errorf("%v, output %q; want %q", err, out, row.message)
 			}
 		})
 	}
 }
 
-func TestDataFolder(t *testing.T) {
+func TestDataDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	first := alone(t, "--data", dir)
-	if got := do(t, "", "register", "--url", first.http, "../examples/knowledge/global"); got.code != 0 {
+	first := startIsolated(t, "--data", dir)
+	if got := do(t, "", "apply", "--url", first.http, "../examples/knowledge/global"); got.code != 0 {
 		t.Fatal(got)
 	}
 	second := do(t, "", "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", dir)
 	if second.code != 1 || !strings.Contains(second.err, "is locked by another process") {
-		t.Errorf("a second process on the folder: %+v", second)
+		t.Errorf("a second process on the directory: %+v", second)
 	}
 	first.signal(t)
-	if code := first.ends(t); code != 0 || !strings.Contains(first.out.String(), "Stopped.") {
+	if code := first.waitExit(t); code != 0 || !strings.Contains(first.out.String(), "Stopped.") {
 		t.Errorf("exit %d after SIGTERM:\n%s", code, first.out)
 	}
-	again := alone(t, "--data", dir)
+	again := startIsolated(t, "--data", dir)
 	got := do(t, "", "resolve", "--url", again.http, "network.vlan_lookup")
 	if got.code != 0 || !strings.Contains(got.out, "netmap.vlans.list") {
 		t.Errorf("after a restart: %+v", got)
@@ -147,7 +149,7 @@ func slowModel(t *testing.T) (url string, asked chan struct{}) {
 func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
 	model, asked := slowModel(t)
-	s := alone(t, "--model", model, "--drain", "1m")
+	s := startIsolated(t, "--model", model, "--drain", "1m")
 	question := program(t.Context(), "ask", "--url", s.http, "--estate", "../examples/estate.json", "how many hosts?")
 	if err := question.Start(); err != nil {
 		t.Fatal(err)
@@ -159,10 +161,10 @@ func TestSecondSignalKills(t *testing.T) {
 		t.Errorf("stopped with a request in flight:\n%s", s.out)
 	}
 	s.signal(t)
-	if code := s.ends(t); code != -1 {
-		t.Errorf("exit %d after a second signal; want it killed", code)
+	if code := s.waitExit(t); code != -1 {
+		t.Errorf("exit %d after a second signal; want termination by the signal", code)
 	}
 	if err := question.Wait(); err == nil {
-		t.Error("the question without an answer ended well")
+		t.Error("the unanswered question ended without an error")
 	}
 }

@@ -32,12 +32,12 @@ const (
 )
 
 const (
-	// leastSlots is the minimum number of slots for a verdict.
-	leastSlots = 5
-	// doubt is the significance level.
-	doubt = 0.01
-	// minEffect is the relative difference that is never significant: runs vary more than
-	// the slots within one.
+	// minSlots is the minimum number of slots for a verdict.
+	minSlots = 5
+	// significance is the significance level of a verdict.
+	significance = 0.01
+	// minEffect is the largest relative difference that never counts as significant: runs
+	// vary more than the slots within one.
 	minEffect = 0.05
 )
 
@@ -61,16 +61,16 @@ var figures = []figure{
 }
 
 func percentile(name string, percent float64, least int) figure {
-	return figure{name, func(m *Measured) float64 { return m.Latency.At(percent) }, func(s *Slot) float64 { return s.Latency.At(percent) },
-		false, least}
+	whole := func(m *Measured) float64 { return m.Latency.At(percent) }
+	ofSlot := func(s *Slot) float64 { return s.Latency.At(percent) }
+	return figure{name, whole, ofSlot, false, least}
 }
 
 // Compare returns the figures of all operations of two results, in order. A difference
 // is significant by a Mann-Whitney test over the slots and above 5 %; variation between
 // runs on the same machine is not accounted for. Results of different loads are an
 // error, except for their times; results of a search for the highest rate may differ
-// in the rate, and only the rate is judged.
-// that is judged.
+// in the rate, and then only the rate is judged.
 func Compare(before, after *Result) ([]Difference, error) {
 	if err := sameLoad(before, after); err != nil {
 		return nil, err
@@ -140,12 +140,12 @@ func (r *Result) planned() string {
 
 func (f figure) verdict(before, after *Measured) string {
 	b, a := f.samples(before), f.samples(after)
-	if len(b) < leastSlots || len(a) < leastSlots {
+	if len(b) < minSlots || len(a) < minSlots {
 		return Unclear
 	}
 	was, is := f.whole(before), f.whole(after)
 	test, err := stats.MannWhitneyUTest(b, a, stats.LocationDiffers)
-	if err != nil || test.P >= doubt || math.Abs(is-was) <= minEffect*max(was, is) {
+	if err != nil || test.P >= significance || math.Abs(is-was) <= minEffect*max(was, is) {
 		return Same // the test fails when all samples are equal
 	}
 	if (is > was) == f.larger {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Environment describes where a measurement was made.
+// Environment describes the machine and the service of a measurement.
 type Environment struct {
 	URL      string            `json:"url"`
 	Version  string            `json:"version"`            // of the service

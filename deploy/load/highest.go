@@ -20,7 +20,7 @@ func (b Bounds) String() string { return fmt.Sprintf("p99 %v and %.2g%% errors",
 type Step struct {
 	Rate   float64 `json:"rate"`
 	P99    float64 `json:"p99_ms"` // of the slowest operation
-	Errors float64 `json:"errors"` // share, of the operation with the most
+	Errors float64 `json:"errors"` // highest error rate of any operation
 	Held   bool    `json:"held"`
 }
 
@@ -30,8 +30,8 @@ const (
 	lowest    = 1    // per second
 	stepGrace = 2 * time.Second
 	stepWarm  = 500 * time.Millisecond
-	// restTime follows a rate that was too high: load shedding continues for some
-	// seconds after it.
+	// restTime is the pause after a rate that was too high: load shedding continues for
+	// some seconds after it.
 	restTime = 6 * time.Second
 )
 

@@ -69,11 +69,11 @@ func (p Plan) Run(ctx context.Context) *Result {
 	return r.result(ctx)
 }
 
-// ringsLate is the tolerated lateness of a timer.
-const ringsLate = 2 * time.Millisecond
+// timerTolerance is the tolerated lateness of a timer.
+const timerTolerance = 2 * time.Millisecond
 
-// lateBy is the delay after which a request counts as sent late, by lack of a
-// connection or by a slow client.
+// lateBy is the delay after which a request counts as sent late, because of a shortage
+// of connections or a slow client.
 const lateBy = 10 * time.Millisecond
 
 // run is a plan in progress.
@@ -84,11 +84,11 @@ type run struct {
 	to               []*recorder
 	next             atomic.Int64 // next request of the schedule
 	sent             atomic.Int64
-	behind, slipped  atomic.Int64 // sent late, for lack of a connection or by a slow client
+	behind, slipped  atomic.Int64 // sent late, because all connections were busy or by a slow client
 }
 
 // work runs one connection: it takes the next request and sends it when it is due, or
-// at once if that has passed.
+// at once if that time has passed.
 func (r *run) work(whole, bounded context.Context) {
 	slip := time.Since(r.begin) // delay caused by the client itself
 	for {
@@ -106,8 +106,8 @@ func (r *run) work(whole, bounded context.Context) {
 		if waited {
 			slip = late
 		}
-		slip = min(slip, late) // without it this connection would have been free earlier
-		if waited && late <= ringsLate {
+		slip = min(slip, late) // the connection was busy only because of this delay
+		if waited && late <= timerTolerance {
 			due = sent
 		}
 		a := Answer{Err: NotSent}

@@ -16,7 +16,8 @@ import (
 	"cairn/deploy/load"
 )
 
-// at answers after what wait says of the time since the load began.
+// at answers after the duration that wait returns for the time since the start of the
+// load.
 func at(name string, wait func(since time.Duration) time.Duration) load.Operation {
 	began := time.Now()
 	return load.Operation{Name: name, Share: 1, Do: func(ctx context.Context, _ int) load.Answer {
@@ -33,7 +34,7 @@ func always(d time.Duration) func(time.Duration) time.Duration {
 	return func(time.Duration) time.Duration { return d }
 }
 
-// stalling answers in a millisecond, but for a second in which it answers nothing.
+// stalling answers in a millisecond, except for one second in which it does not answer.
 func stalling(since time.Duration) time.Duration {
 	if since >= 4*time.Second && since < 5*time.Second {
 		return 5*time.Second - since
@@ -52,8 +53,8 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// A second's stall of a single connection meets one request, and makes a
-// hundred wait that are due meanwhile.
+// If a single connection stalls for a second, one request stalls, and the hundred
+// requests that are due meanwhile are delayed.
 func TestNoCoordinatedOmission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestNoCoordinatedOmission(t *testing.T) {
 			t.Fatalf("%d requests, %d failed; want 1000 and 0", m.Count, m.Failed())
 		}
 		near(t, "p50", m.Latency.At(50), 1)
-		near(t, "p90", m.Latency.At(90), 100) // 111 requests are late, by 1000 ms to none, 9 ms apart
+		near(t, "p90", m.Latency.At(90), 100) // 111 requests are late, by 1000 to 0 ms in steps of 9 ms
 		near(t, "p99", m.Latency.At(99), 910)
 		near(t, "the longest", m.Latency.Max(), 1000)
 		near(t, "rate", m.Rate(), 100)
@@ -76,8 +77,7 @@ func TestNoCoordinatedOmission(t *testing.T) {
 	})
 }
 
-// lateTimers is a context with which timers ring late: as on a machine that is
-// busy with other things.
+// lateTimers is a context with which timers fire late, as on a busy machine.
 type lateTimers struct {
 	context.Context
 	by time.Duration
@@ -88,8 +88,8 @@ func (l lateTimers) Done() <-chan struct{} {
 	return l.Context.Done()
 }
 
-// Whose timers ring late has connections that are free.
-func TestLateTimersAreNoLackOfConnections(t *testing.T) {
+// Late timers do not count as a shortage of connections.
+func TestTimerDelayIsNotConnectionShortage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, row := range []struct {
@@ -97,8 +97,8 @@ func TestLateTimersAreNoLackOfConnections(t *testing.T) {
 			took          time.Duration
 			late, slipped bool
 		}{
-			{"a quick service", time.Millisecond, false, true},
-			{"a slow one, too", 30 * time.Millisecond, true, true},
+			{"a fast service", time.Millisecond, false, true},
+			{"a slow service", 30 * time.Millisecond, true, true},
 		} {
 			r := plan(at("op", always(row.took))).Run(lateTimers{t.Context(), 50 * time.Millisecond})
 			if r.Late > 0 != row.late || r.Slipped > 0 != row.slipped {
@@ -157,7 +157,7 @@ func TestSharesAndSum(t *testing.T) {
 			t.Errorf("refused %d of %d, %d of them have a latency", rare.Refused(), rare.Count, rare.Latency.Count())
 		}
 		if all.Refusals.Count() != rare.Refused() {
-			t.Errorf("%d refused, %d latencies of refusals", rare.Refused(), all.Refusals.Count())
+			t.Errorf("%d refused, %d latencies of refused requests", rare.Refused(), all.Refusals.Count())
 		}
 		near(t, "p90 of all", all.Latency.At(90), 1)
 		near(t, "p99 of all", all.Latency.At(99), 5)
@@ -209,19 +209,19 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// The rate at which a single connection is busy all the time is the highest.
+// The highest rate is that at which the single connection is always busy.
 func TestHighest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, took := range []time.Duration{time.Millisecond, 200 * time.Millisecond} {
-			told := 0
+			reported := 0
 			r := plan(at("busy", always(took))).Highest(t.Context(),
-				load.Bounds{P99: 300 * time.Millisecond, Step: 30 * time.Second}, func(load.Step) { told++ })
+				load.Bounds{P99: 300 * time.Millisecond, Step: 30 * time.Second}, func(load.Step) { reported++ })
 			if want := float64(time.Second / took); r.Rate < 0.9*want || r.Rate > 1.02*want {
 				t.Errorf("of %v: %g a second; want nearly %g", took, r.Rate, want)
 			}
-			if last := r.Steps[len(r.Steps)-1]; len(r.Steps) != told || !last.Held || last.Rate != r.Rate {
-				t.Errorf("%d steps told, %d kept, the last %+v", told, len(r.Steps), last)
+			if last := r.Steps[len(r.Steps)-1]; len(r.Steps) != reported || !last.Held || last.Rate != r.Rate {
+				t.Errorf("%d steps reported, %d returned, the last %+v", reported, len(r.Steps), last)
 			}
 		}
 	})
@@ -235,7 +235,7 @@ func TestHighestRateWithErrors(t *testing.T) {
 		last := time.Now().Add(-time.Minute)
 		r := plan(o).Highest(t.Context(), load.Bounds{P99: time.Second, Errors: 0.1, Step: time.Second}, func(load.Step) {
 			if gap := time.Since(last); gap < 6*time.Second {
-				t.Errorf("%v after a rate that was too much the next was tried already", gap)
+				t.Errorf("the next rate was tried %v after a rate that was too high", gap)
 			}
 			last = time.Now()
 		})
@@ -269,7 +269,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	})
 	var broken load.Latency
 	if err := json.Unmarshal([]byte(`{"hdr_histogram_us": "HISTFAAAAA"}`), &broken); err == nil {
-		t.Error("a broken histogram was read")
+		t.Error("an invalid histogram was accepted")
 	}
 }
 
@@ -289,7 +289,7 @@ func TestCompare(t *testing.T) {
 			{"slower", before, slow, load.Worse},
 			{"faster", slow, before, load.Better},
 			{"hardly slower", before, slight, load.Same},
-			{"too short to tell", before, brief.Run(t.Context()), load.Unclear},
+			{"too few samples", before, brief.Run(t.Context()), load.Unclear},
 		} {
 			verdicts := map[string]string{}
 			list, err := load.Compare(row.before, row.after)
@@ -306,8 +306,8 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// Only where the rate was found does it say something of the service; what else
-// was measured at two rates that were found is not judged.
+// Configured rates must be equal. For two searches for the highest rate, only the rates are
+// compared.
 func TestCompareDifferentLoads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -356,12 +356,12 @@ func TestReport(t *testing.T) {
 		for _, want := range []string{"&lt;op&gt;", "Latency by percentile", "Latency over time", "Errors over time", "503 CE-011",
 			"Rates that were tried", "prefers-color-scheme: dark"} {
 			if !strings.Contains(page.String(), want) {
-				t.Errorf("no %q on the page", want)
+				t.Errorf("the page lacks %q", want)
 			}
 		}
 		for _, no := range []string{"NaN", "Inf", "http://", "https://", "<script", "ZgotmplZ"} {
 			if strings.Contains(page.String(), no) {
-				t.Errorf("%q is on the page", no)
+				t.Errorf("the page contains %q", no)
 			}
 		}
 	})

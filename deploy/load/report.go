@@ -59,7 +59,7 @@ func (r *Result) byPercentile() plot {
 		}
 	}
 	y, yTicks := logScale(curves)
-	return newPlot("Latency by percentile", "share of the requests that took no longer", scale{0, to, left, right, false}, y, ticks,
+	return newPlot("Latency by percentile", "share of requests with at most this latency", scale{0, to, left, right, false}, y, ticks,
 		yTicks, curves)
 }
 

@@ -22,7 +22,7 @@ type Result struct {
 	Connections int         `json:"connections"`
 	Records     int         `json:"records,omitzero"` // size of the catalog; set by the caller
 	Interrupted bool        `json:"interrupted,omitzero"`
-	Late        float64     `json:"late"`             // share of requests sent late for lack of a connection
+	Late        float64     `json:"late"`             // share of requests sent late because all connections were busy
 	Slipped     float64     `json:"slipped,omitzero"` // share of requests sent late by a slow client
 	Environment Environment `json:"environment"`      // set by the caller
 	Operations  []*Measured `json:"operations"`       // the sum of all is last when there are several

@@ -37,7 +37,7 @@ type Config struct {
 func Parse(modes []string) (Config, error) {
 	var c Config
 	if len(modes) > 1 && slices.Contains(modes, "off") {
-		return c, errors.New("want off alone, or any of keys and oidc=ISSUER,AUDIENCE")
+		return c, errors.New("expected off alone, or any of keys and oidc=ISSUER,AUDIENCE")
 	}
 	for _, mode := range modes {
 		provider, isOIDC := strings.CutPrefix(mode, "oidc=")
@@ -47,20 +47,20 @@ func Parse(modes []string) (Config, error) {
 		case mode == "keys":
 			c.Keys = true
 		case isOIDC && both && issuer != "" && audience != "":
-			if err := encrypted(issuer); err != nil {
+			if err := requireTLS(issuer); err != nil {
 				return c, err
 			}
 			c.OIDC = append(c.OIDC, Provider{issuer, audience})
 		default:
-			return c, fmt.Errorf("want off, keys or oidc=ISSUER,AUDIENCE, got %q", mode)
+			return c, fmt.Errorf("expected off, keys or oidc=ISSUER,AUDIENCE, got %q", mode)
 		}
 	}
 	return c, nil
 }
 
-// encrypted returns an error for a provider URL that is plain HTTP to another
+// requireTLS returns an error for a provider URL that uses plain HTTP to another
 // machine: an attacker on the network path could replace the provider's keys.
-func encrypted(provider string) error {
+func requireTLS(provider string) error {
 	u, err := url.Parse(provider)
 	if err != nil {
 		return fmt.Errorf("OpenID provider: %w", err)
@@ -70,7 +70,7 @@ func encrypted(provider string) error {
 	if u.Scheme == "https" || u.Scheme == "http" && local {
 		return nil
 	}
-	return fmt.Errorf("OpenID provider: want an https URL, or http on loopback, got %q", provider)
+	return fmt.Errorf("OpenID provider: expected an https URL, or http on loopback, got %q", provider)
 }
 
 // On reports whether authentication is on.
@@ -137,15 +137,26 @@ func (g *Gate) Identify(ctx context.Context, authorization []string) (*schemas.I
 	return nil, err
 }
 
+// Issuers returns the OpenID providers whose tokens are accepted.
+func (g *Gate) Issuers() (list []string) {
+	if g == nil {
+		return nil
+	}
+	for _, v := range g.verifiers {
+		list = append(list, v.Issuer)
+	}
+	return list
+}
+
 // bearer returns the token of the header (RFC 6750, 2.1).
 func bearer(authorization []string) (string, error) {
 	if len(authorization) == 0 {
-		return "", schemas.ErrUnauthenticated.Because("want the header Authorization: Bearer TOKEN, with an API key or an OpenID token")
+		return "", schemas.ErrUnauthenticated.Because("expected the header Authorization: Bearer TOKEN, with an API key or an OpenID token")
 	}
 	scheme, token, ok := strings.Cut(authorization[0], " ")
 	token = strings.TrimSpace(token)
 	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" || len(authorization) > 1 {
-		return "", schemas.ErrUnauthenticated.Because("want one header Authorization, of the form Bearer TOKEN")
+		return "", schemas.ErrUnauthenticated.Because("expected one header Authorization, of the form Bearer TOKEN")
 	}
 	return token, nil
 }

@@ -36,7 +36,7 @@ func FuzzIdentify(f *testing.F) {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
 	}
 	i, conn := newIssuer(f), bustest.Open(f)
-	if _, err := keys.Setup(f.Context(), conn, bucket.Copies{}); err != nil {
+	if _, err := keys.Setup(f.Context(), conn, bucket.Replication{}); err != nil {
 		f.Fatal(err)
 	}
 	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}},
@@ -55,7 +55,7 @@ func FuzzIdentify(f *testing.F) {
 		sum := sha256.Sum256([]byte("secret"))
 		id := hex.EncodeToString(sum[:4]) + fmt.Sprint(time.Now().UnixNano())
 		record := fmt.Appendf(nil, `{"id":%q,"hash":%q,%s}`, id, hex.EncodeToString(sum[:]), stored)
-		if _, err := conn.JetStream().Publish(t.Context(), "$KV.keys."+id, record); err != nil {
+		if _, err := conn.JetStream().Publish(t.Context(), "$KV.cairn_keys."+id, record); err != nil {
 			t.Fatal(err)
 		}
 		by, err = gate.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
@@ -93,25 +93,25 @@ func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, ten
 		}
 		return
 	}
-	var said map[string]any
-	if err := json.Unmarshal(text, &said); err != nil {
+	var claims map[string]any
+	if err := json.Unmarshal(text, &claims); err != nil {
 		t.Fatalf("%s authenticates as %+v", text, by)
 	}
-	of, all := listed(said[tenants]), tenants == "tenants" && said[tenants] == nil
+	of, all := listed(claims[tenants]), tenants == "tenants" && claims[tenants] == nil
 	if all = all || slices.Contains(of, "*") && tenants == "tenant" || len(of) == 0 && tenants == "tenants"; all {
 		of = nil
 	}
-	if by.Validate() != nil || !slices.Contains(listed(said[role]), string(by.Role)) || by.Bound() == all || !slices.Equal(by.Tenants, of) {
+	if by.Validate() != nil || !slices.Contains(listed(claims[role]), string(by.Role)) || by.Bound() == all || !slices.Equal(by.Tenants, of) {
 		t.Errorf("%s authenticates as %+v", text, by)
 	}
 }
 
 // listed returns the strings of a string or of an array.
-func listed(said any) (all []string) {
-	if one, ok := said.(string); ok {
+func listed(claims any) (all []string) {
+	if one, ok := claims.(string); ok {
 		return []string{one}
 	}
-	list, _ := said.([]any) // nil for other types
+	list, _ := claims.([]any) // nil for other types
 	for _, each := range list {
 		one, _ := each.(string) // "" for null
 		all = append(all, one)

@@ -67,8 +67,8 @@ func newLimiter(l Limits) *limiter {
 	return &limiter{limits: l, rates: rates, open: map[string]int{}}
 }
 
-// Admit counts a request of by. When by exceeds its rate, it returns
-// schemas.ErrTooManyRequests and the time until the next request is accepted.
+// Admit counts a request of the credential by. When the credential exceeds its rate, Admit
+// returns schemas.ErrTooManyRequests and the time until the next request is accepted.
 func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
 	if by == nil || l.limits.Rate <= 0 {
 		return 0, nil
@@ -80,8 +80,8 @@ func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
 	return wait, schemas.ErrTooManyRequests.Because("the credential exceeds its request rate limit")
 }
 
-// Enter counts a stream of by until leave is called. It returns
-// schemas.ErrTooManyRequests when by has too many open.
+// Enter counts an open stream of the credential by; leave must be called when the stream
+// ends. It returns schemas.ErrTooManyRequests when the credential has too many open streams.
 func (l *limiter) Enter(by *schemas.Identity) (leave func(), err error) {
 	if by == nil || l.limits.Streams <= 0 {
 		return func() {}, nil

@@ -25,7 +25,8 @@ const (
 	// providerTimeout bounds a request to a provider.
 	providerTimeout = 5 * time.Second
 	// retryInterval is the minimum time between two requests to a provider that failed,
-	// and between two fetches of its keys: a new key is accepted that much later at most.
+	// and between two fetches of its keys: it is also the maximum delay until a new key is
+	// accepted.
 	retryInterval = 2 * time.Second
 	// tokenTTL is the lifetime of a cached token verification.
 	tokenTTL = time.Minute
@@ -39,7 +40,7 @@ type Provider struct{ Issuer, Audience string }
 // Claims are the names of the claims that hold tenants and roles.
 type Claims struct {
 	Tenant string // one tenant id or an array; "*": all tenants
-	Role   string // one role or an array, of which the most powerful counts
+	Role   string // one role or an array; the role with the most permissions applies
 }
 
 // asymmetric lists the accepted signature algorithms. A provider's metadata names those
@@ -63,12 +64,12 @@ type verifier struct {
 	log    *slog.Logger
 	known  *lru.Cache[[sha256.Size]byte, verified]
 
-	mu     sync.Mutex
-	oidc   *oidc.IDTokenVerifier // nil until the provider has responded
-	asked  time.Time             // the last successful discovery
-	failed time.Time
-	err    error     // of the last failed discovery
-	logged time.Time // the last log line about a failure
+	mu           sync.Mutex
+	oidc         *oidc.IDTokenVerifier // nil until the provider has responded
+	discoveredAt time.Time             // the last successful discovery
+	failed       time.Time
+	err          error     // of the last failed discovery
+	logged       time.Time // the last log line about a failure
 }
 
 type verified struct {
@@ -115,7 +116,7 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: " + err.Error())
 	}
 	if checked.Subject == "" { // go-oidc does not require it
-		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: want the claim sub")
+		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: expected the claim sub")
 	}
 	by, err := v.claims.identity(checked.Issuer+"#"+checked.Subject, claims)
 	if err != nil {
@@ -145,7 +146,7 @@ func (v *verifier) unavailable(ctx context.Context, err error) error {
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.oidc != nil && (time.Since(v.asked) < v.fresh || time.Since(v.failed) < retryInterval) {
+	if v.oidc != nil && (time.Since(v.discoveredAt) < v.fresh || time.Since(v.failed) < retryInterval) {
 		return v.oidc, nil
 	}
 	if time.Since(v.failed) < retryInterval {
@@ -158,7 +159,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 	}
 	if err == nil {
 		if err = found.Claims(&document); err == nil {
-			err = encrypted(document.Keys)
+			err = requireTLS(document.Keys)
 		}
 	}
 	if err != nil {
@@ -167,7 +168,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		}
 		return nil, err
 	}
-	v.asked = time.Now()
+	v.discoveredAt = time.Now()
 	v.oidc = found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
 		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
 	return v.oidc, nil
@@ -177,7 +178,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 func (c Claims) identity(id string, claims map[string]jsontext.Value) (*schemas.Identity, error) {
 	by := &schemas.Identity{ID: id}
 	roles, err := texts(claims[c.Role])
-	for _, role := range schemas.Roles() { // the most powerful is the last
+	for _, role := range schemas.Roles() { // roles are in ascending order of permissions
 		if slices.Contains(roles, string(role)) {
 			by.Role = role
 		}
@@ -198,7 +199,7 @@ func (c Claims) identity(id string, claims map[string]jsontext.Value) (*schemas.
 	return by, nil
 }
 
-// texts returns the strings of a claim that is a string or an array of them; none when absent.
+// texts returns the strings of a claim that is a string or an array of strings; none when absent.
 func texts(claim jsontext.Value) ([]string, error) {
 	var one string
 	var list []string
@@ -212,6 +213,6 @@ func texts(claim jsontext.Value) ([]string, error) {
 		err := json.Unmarshal(claim, &list)
 		return list, err
 	default:
-		return nil, errors.New("want a string or an array of strings")
+		return nil, errors.New("expected a string or an array of strings")
 	}
 }

@@ -68,7 +68,7 @@ func (i *issuer) respond(w http.ResponseWriter, v any) {
 	_, _ = w.Write(body)
 }
 
-// rotate makes the issuer sign with a new key.
+// rotate replaces the signing key of the issuer.
 func (i *issuer) rotate(t testing.TB, id string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -260,7 +260,7 @@ func TestUnavailableIssuer(t *testing.T) {
 	}
 	i.rotate(t, "second")
 	token = []string{"Bearer " + i.token(t, nil)}
-	for deadline := time.Now().Add(20 * time.Second); ; { // go-oidc may still be at the end of the fetch before
+	for deadline := time.Now().Add(20 * time.Second); ; { // go-oidc may still be at the end of the previous fetch
 		_, err := gate.Identify(t.Context(), token)
 		if errors.Is(err, schemas.ErrUnavailable) {
 			break

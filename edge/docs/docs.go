@@ -26,6 +26,9 @@ import (
 //go:embed *.md
 var files embed.FS
 
+//go:embed images
+var images embed.FS
+
 //go:embed page.html
 var pageHTML string
 
@@ -34,17 +37,17 @@ var style string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// order is the order of the table of contents; a page that is not in it follows.
+// order lists pages in the order of the table of contents; pages not listed follow.
 var order = []string{
-	"concepts", "http-api", "nats-api", "cli", "configuration", "retrieval", "analysis", "errors",
+	"concepts", "console", "http-api", "nats-api", "cli", "configuration", "retrieval", "analysis", "mcp", "errors",
 	"security", "nats-permissions", "operations", "clustering", "benchmarks", "architecture",
 }
 
-// ContentSecurityPolicy is the policy that every page needs: its own style sheet
-// and its search form, and no script.
+// ContentSecurityPolicy is the policy that every page needs: its own style sheet,
+// images and search form, and no script.
 var ContentSecurityPolicy = func() string {
 	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; style-src 'sha256-" +
+	return "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src 'self'; style-src 'sha256-" +
 		base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }()
 
@@ -118,6 +121,12 @@ func (m *Manual) Page(name string) ([]byte, bool) {
 	return page, ok
 }
 
+// Image returns an image of the manual as PNG; false when there is none.
+func (m *Manual) Image(name string) ([]byte, bool) {
+	image, err := images.ReadFile("images/" + name)
+	return image, err == nil
+}
+
 // Contents returns the table of contents.
 func (m *Manual) Contents() []Entry { return slices.Clone(m.contents) }
 
@@ -144,6 +153,8 @@ func (m *Manual) render(page string, source []byte) (string, template.HTML, erro
 		switch n := n.(type) {
 		case *ast.Link:
 			n.Destination = []byte(siteLink(string(n.Destination)))
+		case *ast.Image:
+			n.Destination = append([]byte("/docs/"), n.Destination...)
 		case *ast.Heading:
 			if n.Level == 1 {
 				title = plainText(n, source)
@@ -168,7 +179,7 @@ func (m *Manual) render(page string, source []byte) (string, template.HTML, erro
 	if err := markdown.Renderer().Render(&b, source, doc); err != nil {
 		return "", "", err
 	}
-	return title, template.HTML(b.String()), nil // the files are this program's own
+	return title, template.HTML(b.String()), nil // the files are part of this program
 }
 
 // siteLink turns a link between files into one between pages.
@@ -203,7 +214,7 @@ var (
 	noSlug    = regexp.MustCompile(`[^a-z0-9 _-]+`)
 )
 
-// headingIDs names headings as code hosts do, except that the heading of an
+// headingIDs generates the ids of headings as code hosts do, except that the heading of an
 // error code keeps its case: "CE-021".
 type headingIDs struct{ used []string }
 

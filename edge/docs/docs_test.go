@@ -38,6 +38,27 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
+func TestImages(t *testing.T) {
+	t.Parallel()
+	m, err := New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := m.Page("console")
+	list := regexp.MustCompile(`<img src="/docs/images/([^"]+)" alt="[^"]`).FindAllStringSubmatch(string(page), -1)
+	if len(list) == 0 {
+		t.Error("found no image with a description")
+	}
+	for _, match := range list {
+		if image, ok := m.Image(match[1]); !ok || len(image) > 100_000 {
+			t.Errorf("%s: %v, %d bytes, want at most 100,000", match[1], ok, len(image))
+		}
+	}
+	if _, ok := m.Image("../docs.go"); ok {
+		t.Error("a file outside of the images is served")
+	}
+}
+
 func TestSearchFindsSections(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
@@ -46,10 +67,10 @@ func TestSearchFindsSections(t *testing.T) {
 	}
 	rows := []struct{ name, query, want string }{
 		{"a term of a table", "relevance floor", `href="/docs/concepts#`},
-		{"words that no section has", "zzzz qqqq", "No section contains"},
+		{"words that occur in no section", "zzzz qqqq", "No section contains"},
 		{"an empty query", "", "No section contains"},
 		{"markup in the query is escaped", "<script>", "&lt;script&gt;"},
-		{"a query far too long", strings.Repeat("é", 5000), "No section contains"},
+		{"a query longer than the limit", strings.Repeat("é", 5000), "No section contains"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -76,7 +97,7 @@ func TestEveryErrorIsExplained(t *testing.T) {
 	}
 	page, ok := m.Page("errors")
 	if !ok {
-		t.Fatal("there is no page on errors")
+		t.Fatal("the errors page does not exist")
 	}
 	for _, e := range schemas.Table() {
 		if !strings.Contains(string(page), ` id="`+e.Code+`"`) {

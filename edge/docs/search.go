@@ -20,9 +20,8 @@ var resultsTemplate = template.Must(template.New("results").Parse(`<h1>Search</h
 {{.Text}}</li>
 {{end}}</ul>{{else}}<p>No section contains all words of “{{.Query}}”.</p>{{end}}`))
 
-// Search returns a page with the sections that contain all words of the query,
-// those first that have them in the heading. The cost is bounded by the size of
-// the manual.
+// Search returns a page with the sections that contain all words of the query.
+// Matches in headings rank higher. The cost is bounded by the size of the manual.
 func (m *Manual) Search(query string) ([]byte, error) {
 	query = strings.ToValidUTF8(query[:min(len(query), maxQuery)], "")
 	terms := strings.Fields(strings.ToLower(query))

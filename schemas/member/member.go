@@ -62,9 +62,19 @@ func Default(object []byte, members ...Member) ([]byte, error) {
 	return edit(object, missing, nil)
 }
 
+// Without returns the object without the members of the names.
+func Without(object []byte, names ...string) ([]byte, error) {
+	return rewrite(object, nil, nil, names)
+}
+
 // edit returns the object with the members first and last, in place of any of their
 // names.
 func edit(object []byte, first, last []Member) ([]byte, error) {
+	return rewrite(object, first, last, nil)
+}
+
+// rewrite is edit that also removes the members of the names.
+func rewrite(object []byte, first, last []Member, remove []string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := jsontext.NewEncoder(&b, jsontext.PreserveRawStrings(true))
 	decoder := jsontext.NewDecoder(bytes.NewReader(object))
@@ -78,6 +88,9 @@ func edit(object []byte, first, last []Member) ([]byte, error) {
 	replaced := map[string]bool{}
 	for _, m := range slices.Concat(first, last) {
 		replaced[m.Name] = true
+	}
+	for _, name := range remove {
+		replaced[name] = true
 	}
 	for decoder.PeekKind() != jsontext.KindEndObject {
 		name, err := decoder.ReadToken()

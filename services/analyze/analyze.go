@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-	"unicode/utf8"
 
 	"cairn/bus"
 	"cairn/bus/overload"
@@ -62,14 +61,9 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 		to.Continue()
 	}
 	err = a.answer(ctx, ask, text, to)
-	a.Log.DebugContext(ctx, "analysis", "client_id", loggedID(ask.ID), "client_request_id", loggedID(ask.RequestID),
+	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", ask.ID), "client_request_id", fmt.Sprintf("%.64s", ask.RequestID),
 		"mode", ask.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
-}
-
-// loggedID returns id, cut to 64 characters.
-func loggedID(id string) string {
-	return string([]rune(id)[:min(64, utf8.RuneCountInString(id))])
 }
 
 func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {
@@ -80,24 +74,27 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 		return ctx.Err()
 	case errors.Is(err, schemas.ErrUnavailable):
 		return err
-	case errors.As(err, &syntax): // the contract answers it with 500
+	case errors.As(err, &syntax): // the contract requires status 500
 		return bus.CallerError(schemas.ErrInternal.Because("context: " + err.Error()))
 	case err != nil:
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
 	defer done()
+	if len(ask.Calls) > 0 {
+		return compute(ctx, ask.Calls, &loop{tools: tools{e}, to: to})
+	}
 	var window int
 	err = overload.Idle(ctx, func() (err error) {
 		window, err = a.Model.Window(ctx)
 		return err
 	})
 	if err != nil {
-		return explained(ctx, fmt.Errorf("read the model window: %w", err))
+		return callerError(ctx, fmt.Errorf("read the model window: %w", err))
 	}
 	room := newBudget(window)
 	l := &loop{model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: room, conversation: conversation(ask, e, room)}
 	if err := l.run(ctx); err != nil {
-		return explained(ctx, err)
+		return callerError(ctx, err)
 	}
 	if a.Render != "" {
 		if err := overload.Idle(ctx, func() error { return a.render(ctx, ask, l, to) }); err != nil {
@@ -107,9 +104,27 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 	return l.add(ctx, ask)
 }
 
-// explained translates a failure of the model into the caller's error. The
+// compute runs the calls of the request and reports their results.
+func compute(ctx context.Context, requested []schemas.ToolCall, l *loop) error {
+	calls := make([]model.Call, len(requested))
+	for i, c := range requested {
+		calls[i] = model.Call{ID: fmt.Sprintf("call_%d", i+1), Name: c.Name, Input: []byte(c.Input)}
+	}
+	answers, err := l.tools.all(ctx, calls, maxResult)
+	if err != nil {
+		return err
+	}
+	for i, call := range calls {
+		if err := l.report(result{call, answers[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callerError translates a failure of the model into the caller's error. The
 // contract defines each as a 500, an unavailable model included.
-func explained(ctx context.Context, err error) error {
+func callerError(ctx context.Context, err error) error {
 	var incomplete model.IncompleteError
 	switch {
 	case ctx.Err() != nil:
@@ -123,8 +138,12 @@ func explained(ctx context.Context, err error) error {
 
 // health reports degraded when the model is unavailable.
 func (a analyzer) health(ctx context.Context) (schemas.Health, error) {
-	h := schemas.Health{Service: "analyze", Status: schemas.StatusOK, Version: bus.Version,
-		Backends: map[string]string{"model": a.Model.Name()}}
+	h := schemas.Health{
+		Service:  "analyze",
+		Status:   schemas.StatusOK,
+		Version:  bus.Version,
+		Backends: map[string]string{"model": a.Model.Name()},
+	}
 	if err := a.Model.Check(ctx); err != nil {
 		h.Status = schemas.StatusDegraded
 		h.Degraded = []string{"model: " + err.Error()}

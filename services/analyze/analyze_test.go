@@ -21,6 +21,7 @@ import (
 	"cairn/services/internal/model/offline"
 	"cairn/services/internal/model/ollama"
 	"cairn/services/internal/model/ollamatest"
+	"cairn/test/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,7 +61,7 @@ func narrow(t *testing.T, window int, turns ...modeltest.Turn) (model.Model, *ol
 	return m, server
 }
 
-func ask(query string) schemas.Analysis {
+func analysisOf(query string) schemas.Analysis {
 	return schemas.Analysis{Query: query, Context: pumps, Target: "H"}
 }
 
@@ -78,36 +79,36 @@ func stream(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (string, er
 
 func TestAnalysisEvents(t *testing.T) {
 	t.Parallel()
-	count := modeltest.Use("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`)
+	count := modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`)
 	for _, row := range []struct {
 		name  string
 		turns []modeltest.Turn
 		want  []string
 	}{
 		{"tools first, then text, then done",
-			[]modeltest.Turn{count, modeltest.Say("Two ", "are on.")},
+			[]modeltest.Turn{count, modeltest.TextTurn("Two ", "are on.")},
 			[]string{
 				`tool_use {"tool_call_id":"call_compute_stats","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
 				`tool_result {"tool_call_id":"call_compute_stats","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2}}`,
 				`text_delta {"text":"Two "}`, `text_delta {"text":"are on."}`, `done {}`,
 			}},
 		{"an array's schema",
-			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`), modeltest.Say("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"site.pumps"}`), modeltest.TextTurn("ok")},
 			[]string{`"result":{"fields":["id","state"],"count":3,"sample":{"id":"p1","state":"on"}}`}},
 		{"an unknown array lists the known ones",
-			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"pumps"}`), modeltest.Say("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"pumps"}`), modeltest.TextTurn("ok")},
 			[]string{`"available":["site.pumps"]`}},
 		{"an unknown metric lists the known ones",
-			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), modeltest.Say("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"`, `p50`}},
 		{"an input of the wrong type is an error result",
-			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":7}`), modeltest.Say("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":7}`), modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"compute_stats takes {data_key: string`, `text_delta {"text":"ok"}`}},
 		{"an unknown argument is an error result",
-			[]modeltest.Turn{modeltest.Use("compute_stats", `{"data_key":"site.pumps","where":{"state":"on"}}`), modeltest.Say("ok")},
-			[]string{`"result":{"error":"compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: unknown argument \"where\""}`}},
+			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","where":{"state":"on"}}`), modeltest.TextTurn("ok")},
+			[]string{`"result":{"error":"compute_stats takes {data_key: string, group_by: string, filter: object, any_of: [object], metrics: [string]}: unknown argument \"where\""}`}},
 		{"an argument of the other tool is an error result",
-			[]modeltest.Turn{modeltest.Use("inspect_schema", `{"data_key":"site.pumps","group_by":"state"}`), modeltest.Say("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"site.pumps","group_by":"state"}`), modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"inspect_schema takes {data_key: string}: unknown argument \"group_by\""}`}},
 		{"a failure after the first event is an event",
 			[]modeltest.Turn{count, {Status: 500, Error: "boom"}},
@@ -118,7 +119,7 @@ func TestAnalysisEvents(t *testing.T) {
 			conn := bustest.Open(t)
 			m, _ := scripted(t, row.turns...)
 			serve(t, conn, m, "")
-			got, err := stream(t.Context(), conn, ask("how many pumps are on?"))
+			got, err := stream(t.Context(), conn, analysisOf("how many pumps are on?"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,9 +138,9 @@ func TestAnalysisEvents(t *testing.T) {
 func TestHistoryInRequest(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, server := scripted(t, modeltest.Say("one"))
+	m, server := scripted(t, modeltest.TextTurn("one"))
 	serve(t, conn, m, "")
-	a := ask("")
+	a := analysisOf("")
 	a.Target = "br"
 	a.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{
 		"10": {R: 0, C: "and off?"}, "2": {R: 1, C: "Two."}, "1": {R: 0, C: "how many are on?"},
@@ -175,7 +176,7 @@ func TestAnalysisErrors(t *testing.T) {
 	for _, row := range []struct {
 		name, context string
 		want          *schemas.Error
-		says          string
+		message       string
 	}{
 		{"a context that is not JSON", "{", schemas.ErrAnalysisInternal, "context: "},
 		{"no context", "", schemas.ErrAnalysisMalformed, "context: required"},
@@ -183,11 +184,11 @@ func TestAnalysisErrors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			a := ask("how many?")
+			a := analysisOf("how many?")
 			a.Context = row.context
 			got, err := stream(t.Context(), conn, a)
-			if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) || got != "" {
-				t.Errorf("got %q, %v; want %v saying %q", got, err, row.want, row.says)
+			if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.message) || got != "" {
+				t.Errorf("got %q, %v; want %v containing %q", got, err, row.want, row.message)
 			}
 		})
 	}
@@ -202,14 +203,14 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLogOfAnAnalysis checks that a client writes little to the log, at debug level.
+// TestLogOfAnAnalysis checks that ids set by the client are logged truncated, at debug level.
 func TestLogOfAnAnalysis(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	log := make(lines, 1)
-	serveLogged(t, conn, offline.New(), "", slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	serveLogged(t, conn, offline.New(nil), "", slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	for _, row := range []struct{ id, want string }{{"ui-1", "ui-1"}, {strings.Repeat("é", 256), strings.Repeat("é", 64)}} {
-		a := ask("how many?")
+		a := analysisOf("how many?")
 		a.ID, a.RequestID = row.id, row.id
 		if _, err := stream(t.Context(), conn, a); err != nil {
 			t.Fatal(err)
@@ -227,14 +228,14 @@ func TestAnalysisMemory(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	held := make(chan struct{})
-	m, server := scripted(t, modeltest.Turn{Text: []string{"a"}, Gate: held}, modeltest.Say("ok"), modeltest.Say("ok"))
+	m, server := scripted(t, modeltest.Turn{Text: []string{"a"}, Gate: held}, modeltest.TextTurn("ok"), modeltest.TextTurn("ok"))
 	s := bustest.Service(t, conn, "analyze")
 	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Memory: 8 << 20, EstateMemory: 1 << 20,
 		Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	large := func(n int) schemas.Analysis {
-		a := ask("how many?")
+		a := analysisOf("how many?")
 		a.Context = fmt.Sprintf(`{"n":%d,"items":["%s"]}`, n, strings.Repeat("x", 900_000))
 		return a
 	}
@@ -243,11 +244,7 @@ func TestAnalysisMemory(t *testing.T) {
 		_, err := stream(t.Context(), conn, large(1))
 		first <- err
 	}()
-	for deadline := time.Now().Add(10 * time.Second); len(server.Requests()) == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the model was not called")
-		}
-	}
+	wait.Until(t, "the model receives the request", func() bool { return len(server.Requests()) > 0 })
 	if _, err := stream(t.Context(), conn, large(2)); !errors.Is(err, schemas.ErrAnalysisUnavailable) ||
 		!strings.Contains(err.Error(), "--analysis-memory") {
 		t.Errorf("a second run: got %v, want %v naming --analysis-memory", err, schemas.ErrAnalysisUnavailable)
@@ -263,13 +260,13 @@ func TestAnalysisMemory(t *testing.T) {
 
 func TestMaxRounds(t *testing.T) {
 	t.Parallel()
-	inspect := modeltest.Use("inspect_schema", `{"data_key":"site.pumps"}`)
+	inspect := modeltest.ToolTurn("inspect_schema", `{"data_key":"site.pumps"}`)
 	for _, row := range []struct {
 		name string
 		last modeltest.Turn
 		want string
 	}{
-		{"the model answers", modeltest.Say("Three."), `text_delta {"text":"Three."}`},
+		{"the model answers", modeltest.TextTurn("Three."), `text_delta {"text":"Three."}`},
 		{"the model calls a tool again", inspect,
 			`error {"code":"AN-500","message":"analysis failed: the model called tools in 13 messages and gave no answer"}`},
 	} {
@@ -278,14 +275,14 @@ func TestMaxRounds(t *testing.T) {
 			conn := bustest.Open(t)
 			m, server := scripted(t, append(slices.Repeat([]modeltest.Turn{inspect}, 12), row.last)...)
 			serve(t, conn, m, "")
-			got, err := stream(t.Context(), conn, ask("how many?"))
+			got, err := stream(t.Context(), conn, analysisOf("how many?"))
 			if err != nil || !strings.HasSuffix(got, row.want+"\ndone {}") {
 				t.Errorf("got\n%s\n%v", got, err)
 			}
 			last := server.Requests()[12]
-			if said := last.Messages[len(last.Messages)-1]; len(last.Tools) != 0 || said.Role != "user" ||
-				!strings.Contains(said.Content, "Answer now") {
-				t.Errorf("the last request has %d tools and ends with message %+v", len(last.Tools), said)
+			if final := last.Messages[len(last.Messages)-1]; len(last.Tools) != 0 || final.Role != "user" ||
+				!strings.Contains(final.Content, "Answer now") {
+				t.Errorf("the last request has %d tools and ends with message %+v", len(last.Tools), final)
 			}
 		})
 	}
@@ -296,7 +293,7 @@ func TestDisconnectCancelsModel(t *testing.T) {
 	conn := bustest.Open(t)
 	m, server := scripted(t, modeltest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
 	serve(t, conn, m, "")
-	for _, err := range bus.Analyze.Call(t.Context(), conn, ask("how many?")) {
+	for _, err := range bus.Analyze.Call(t.Context(), conn, analysisOf("how many?")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,12 +301,12 @@ func TestDisconnectCancelsModel(t *testing.T) {
 	}
 	select {
 	case <-server.Disconnects():
-	case <-time.After(time.Second):
-		t.Fatal("the model request was not canceled within a second of the disconnect")
+	case <-time.After(wait.Timeout):
+		t.Fatal("the model request was not canceled after the disconnect")
 	}
 }
 
-// gate returns a gate that n pieces can pass.
+// gate returns a turn's gate that lets n pieces of text through.
 func gate(n int) <-chan struct{} {
 	g := make(chan struct{}, n)
 	for range n {
@@ -321,8 +318,8 @@ func gate(n int) <-chan struct{} {
 func TestOfflineUsage(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
-	a := ask("How many pumps are there?")
+	serve(t, conn, offline.New(nil), "")
+	a := analysisOf("How many pumps are there?")
 	a.Include = []string{"usage"}
 	got, err := stream(t.Context(), conn, a)
 	if err != nil {

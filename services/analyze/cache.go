@@ -13,11 +13,11 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-// cache holds parsed estates: all that runs use and, up to most bytes, idle ones,
-// which it evicts least recently used first. An estate in use counts against the
-// reservation of the first run that uses it; idle estates take only memory that no
-// run has reserved. A cache is safe for concurrent use: concurrent runs on the same
-// estate share one parse.
+// cache holds parsed estates: all those in use by runs, and up to most bytes of idle
+// ones, of which it evicts the least recently used first. An estate in use counts
+// against the reservation of the first run that uses it; idle estates take only memory
+// that no run has reserved. A cache is safe for concurrent use: concurrent runs on the
+// same estate share one parse.
 type cache struct {
 	seed   maphash.Seed
 	most   int64
@@ -41,8 +41,8 @@ type entry struct {
 	at    *list.Element // in unused; nil while there are users
 }
 
-// newCache returns a cache whose estates in use share budget bytes with runs, and
-// which keeps at most most bytes of idle estates.
+// newCache returns a cache whose estates in use share budget bytes with runs. It limits
+// idle estates to most bytes.
 func newCache(budget, most int64) *cache {
 	return &cache{seed: maphash.MakeSeed(), most: most, budget: budget, pool: admission.NewPool(budget), byHash: map[uint64]*entry{}}
 }
@@ -62,7 +62,7 @@ func (c *cache) open(ctx context.Context, text []byte, run *reservation) (e *est
 	if e, err = k.parse.Get(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := c.settle(k, e); err != nil {
+	if err := c.resizeReservation(k, e); err != nil {
 		return nil, nil, err
 	}
 	return e, func() { c.release(k) }, nil
@@ -109,8 +109,8 @@ func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 	return k
 }
 
-// settle resizes the entry's reservation to the size of its estate.
-func (c *cache) settle(k *entry, e *estate.Estate) error {
+// resizeReservation resizes the entry's reservation to the size of its estate.
+func (c *cache) resizeReservation(k *entry, e *estate.Estate) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k.size == 0 {

@@ -26,9 +26,9 @@ func TestPrompts(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			conn := bustest.Open(t)
-			m, server := scripted(t, modeltest.Say("Three."))
+			m, server := scripted(t, modeltest.TextTurn("Three."))
 			serve(t, conn, m, "")
-			a := ask("how many pumps?")
+			a := analysisOf("how many pumps?")
 			a.Mode = mode
 			if _, err := stream(t.Context(), conn, a); err != nil {
 				t.Fatal(err)
@@ -56,9 +56,9 @@ func TestPrompts(t *testing.T) {
 func TestHistoryFitsWindow(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, server := narrow(t, 4096, modeltest.Say("Three."))
+	m, server := narrow(t, 4096, modeltest.TextTurn("Three."))
 	serve(t, conn, m, "")
-	a := ask("how many pumps?")
+	a := analysisOf("how many pumps?")
 	a.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{}}
 	for i := range 200 {
 		a.Prompt.M[strconv.Itoa(i)] = schemas.Utterance{R: i % 2, C: fmt.Sprintf("message %d %s", i, strings.Repeat("x", 100))}
@@ -89,10 +89,10 @@ func TestHistoryFitsWindow(t *testing.T) {
 func TestResultsFitWindow(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	group := modeltest.Use("compute_stats", `{"data_key":"pumps","group_by":"id","metrics":["count","max:n"]}`)
-	m, _ := narrow(t, 4096, group, group, group, modeltest.Say("Many."))
+	group := modeltest.ToolTurn("compute_stats", `{"data_key":"pumps","group_by":"id","metrics":["count","max:n"]}`)
+	m, _ := narrow(t, 4096, group, group, group, modeltest.TextTurn("Many."))
 	serve(t, conn, m, "")
-	a := ask("how many pumps by id?")
+	a := analysisOf("how many pumps by id?")
 	var records []string
 	for i := range 900 {
 		records = append(records, fmt.Sprintf(`{"id":"pump-%03d","n":%d}`, i, i))
@@ -129,9 +129,9 @@ func TestCallOrder(t *testing.T) {
 		both.Calls = append(both.Calls, modeltest.Call{ID: id, Name: "inspect_schema", Input: `{"data_key":"site.pumps"}`})
 		want = append(want, `tool_use {"tool_call_id":"`+id+`"`, `tool_result {"tool_call_id":"`+id+`"`)
 	}
-	m, server := scripted(t, both, modeltest.Say("Three."))
+	m, server := scripted(t, both, modeltest.TextTurn("Three."))
 	serve(t, conn, m, "")
-	got, err := stream(t.Context(), conn, ask("how many pumps?"))
+	got, err := stream(t.Context(), conn, analysisOf("how many pumps?"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,9 +162,9 @@ func TestThinkTags(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			conn := bustest.Open(t)
-			m, _ := scripted(t, modeltest.Say(row.pieces...))
+			m, _ := scripted(t, modeltest.TextTurn(row.pieces...))
 			serve(t, conn, m, "")
-			got, err := stream(t.Context(), conn, ask("how many pumps?"))
+			got, err := stream(t.Context(), conn, analysisOf("how many pumps?"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,10 +182,10 @@ func TestIncompleteAnswers(t *testing.T) {
 		turns []modeltest.Turn
 		want  string
 	}{
-		{"an answer of reasoning alone is empty", []modeltest.Turn{modeltest.Say("<think>", "Hm.", "</think>\n")},
+		{"an answer of reasoning alone is empty", []modeltest.Turn{modeltest.TextTurn("<think>", "Hm.", "</think>\n")},
 			"the model returned an empty answer"},
-		{"an answer without text is empty", []modeltest.Turn{modeltest.Say(), modeltest.Say()}, "the model returned an empty answer"},
-		{"an answer that the server ends at a limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}},
+		{"an answer without text is empty", []modeltest.Turn{modeltest.TextTurn(), modeltest.TextTurn()}, "the model returned an empty answer"},
+		{"an answer truncated at the token limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}},
 			"the model's answer was cut off at its token limit of 2"},
 		{"an answer that fills the window", []modeltest.Turn{{Text: []string{"Two"}, PromptTokens: 16383, Reason: "length"}},
 			"the model's answer was cut off at its token limit of 16384"},
@@ -198,7 +198,7 @@ func TestIncompleteAnswers(t *testing.T) {
 			conn := bustest.Open(t)
 			m, _ := scripted(t, row.turns...)
 			serve(t, conn, m, "")
-			got, err := stream(t.Context(), conn, ask("how many pumps?"))
+			got, err := stream(t.Context(), conn, analysisOf("how many pumps?"))
 			if sent := fmt.Sprint(got, err); !strings.Contains(sent, "AN-500") || !strings.Contains(sent, row.want) {
 				t.Errorf("got %q, want AN-500 and %q", sent, row.want)
 			}
@@ -210,8 +210,8 @@ func TestIncompleteAnswers(t *testing.T) {
 func TestOfflineResultsAreNotTruncated(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
-	a := ask("how many pumps per site?")
+	serve(t, conn, offline.New(nil), "")
+	a := analysisOf("how many pumps per site?")
 	var records []string
 	for i := range 900 {
 		records = append(records, fmt.Sprintf(`{"site":"a site with a name that is quite long, number %03d"}`, i))

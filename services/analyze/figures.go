@@ -33,6 +33,9 @@ var (
 	// glued matches a number followed by letters, such as 4711GB, 12x or 40Gbit/s.
 	// A product name of that form matches too; it then appears in the results.
 	glued = regexp.MustCompile(`^([-+]?\d[\d.,]*)(\pL+)(?:/\pL+)?$`)
+	// grouped matches a number whose thousands are separated by a non-breaking or thin
+	// space, or by an apostrophe, as in French and in Switzerland.
+	grouped = regexp.MustCompile(`\d{1,3}(?:[\x{a0}\x{202f}\x{2009}'’]\d{3})+`)
 	// numbering matches the numbers of list items.
 	numbering = regexp.MustCompile(`(?m)^\s*\d+[.)]\s`)
 )
@@ -43,6 +46,7 @@ var ordinals = []string{"st", "nd", "rd", "th"}
 // figuresOf returns the numbers in text, in order.
 func figuresOf(text string) []figure {
 	text = numbering.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
+	text = grouped.ReplaceAllStringFunc(text, strings.NewReplacer("\u00a0", "", "\u202f", "", "\u2009", "", "'", "", "’", "").Replace)
 	var all []figure
 	for _, at := range word.FindAllStringIndex(text, -1) {
 		w := strings.TrimRight(text[at[0]:at[1]], ".,:/@-_")
@@ -127,7 +131,7 @@ func newFigure(number string) figure {
 		f.read(digits, "")
 		return f
 	}
-	whole, fraction := only(digits[:mark]), digits[mark+1:]
+	whole, fraction := withoutSeparators(digits[:mark]), digits[mark+1:]
 	if strings.Count(digits, digits[mark:mark+1]) == 1 {
 		f.read(whole, fraction)
 	}
@@ -143,8 +147,10 @@ func (f *figure) read(whole, fraction string) {
 	}
 }
 
-// only returns number without separators.
-func only(number string) string { return strings.NewReplacer(".", "", ",", "").Replace(number) }
+// withoutSeparators returns number without separators.
+func withoutSeparators(number string) string {
+	return strings.NewReplacer(".", "", ",", "").Replace(number)
+}
 
 // is reports whether the figure is v, exact or rounded to a fraction.
 func (f figure) is(v float64) bool {
@@ -153,12 +159,12 @@ func (f figure) is(v float64) bool {
 	})
 }
 
-// says reports whether the figure is v, exact, rounded, or rounded to a multiple.
-func (f figure) says(v float64) bool {
+// matches reports whether the figure is v, exact, rounded, or rounded to a multiple.
+func (f figure) matches(v float64) bool {
 	return f.is(v) || slices.ContainsFunc(f.readings, func(r reading) bool { return math.Abs(r.value-v) <= r.about })
 }
 
-// equals reports whether the two figures have a reading in common.
+// equals reports whether a reading of f matches a reading of other, exact or rounded to a fraction.
 func (f figure) equals(other figure) bool {
 	return slices.ContainsFunc(other.readings, func(r reading) bool { return f.is(r.value) })
 }

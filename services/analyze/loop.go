@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
@@ -45,8 +46,14 @@ type result struct {
 	answer jsontext.Value
 }
 
-func (r result) use() schemas.ToolUse {
+func (r result) toolUse() schemas.ToolUse {
 	return schemas.ToolUse{ToolCallID: r.call.ID, Name: r.call.Name, Input: jsontext.Value(r.call.Input)}
+}
+
+// failed reports whether the result is an error.
+func (r result) failed() bool {
+	var e toolError
+	return json.Unmarshal(r.answer, &e) == nil && e.Error != ""
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -63,7 +70,7 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 		l.conversation.Messages = append(l.conversation.Messages, msg)
-		if err := l.use(ctx, msg.Calls); err != nil {
+		if err := l.runCalls(ctx, msg.Calls); err != nil {
 			return err
 		}
 	}
@@ -94,7 +101,7 @@ func (l *loop) turn(ctx context.Context) (msg model.Message, err error) {
 			l.usage.AnswerTokens += part.Usage.AnswerTokens
 			span.Tokens(part.Usage.PromptTokens, part.Usage.AnswerTokens)
 		default:
-			if err := l.sendText(thinking.without(part.Text)); err != nil {
+			if err := l.sendText(thinking.add(part.Text)); err != nil {
 				return msg, err
 			}
 		}
@@ -128,9 +135,9 @@ func (l *loop) sendText(text string) error {
 	return l.to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
-// use runs the calls of one message concurrently and reports each in order to the
+// runCalls runs the calls of one message concurrently and reports each in order to the
 // caller and the model.
-func (l *loop) use(ctx context.Context, calls []model.Call) error {
+func (l *loop) runCalls(ctx context.Context, calls []model.Call) error {
 	answers, err := l.tools.all(ctx, calls, l.room()/min(maxCalls, len(calls)))
 	if err != nil {
 		return err
@@ -154,13 +161,13 @@ func (l *loop) report(r result) error {
 	l.results = append(l.results, r)
 	l.conversation.Messages = append(l.conversation.Messages,
 		model.Message{Role: model.ToolRole, CallID: r.call.ID, Tool: r.call.Name, Result: []byte(r.answer)})
-	if err := l.to.Send(schemas.EventToolUse, r.use()); err != nil {
+	if err := l.to.Send(schemas.EventToolUse, r.toolUse()); err != nil {
 		return err
 	}
 	return l.to.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})
 }
 
-// add sends the events that the caller has span to include.
+// add sends the additional events that the request includes.
 func (l *loop) add(ctx context.Context, ask schemas.Analysis) error {
 	if slices.Contains(ask.Include, schemas.EventProvenance) {
 		text := &l.sent

@@ -25,7 +25,7 @@ type occurrence struct {
 	total   bool
 }
 
-func newPlace(call, pointer string) occurrence {
+func newOccurrence(call, pointer string) occurrence {
 	p := occurrence{call: call, pointer: pointer}
 	metric, _, ofGroup := strings.Cut(pointer, "/groups/")
 	if !ofGroup {
@@ -35,19 +35,22 @@ func newPlace(call, pointer string) occurrence {
 	return p
 }
 
-// placeIndex indexes the places of all results.
-type placeIndex struct {
+// occurrenceIndex indexes the occurrences in all results.
+type occurrenceIndex struct {
 	all     []occurrence
-	calls   map[string]int          // number of places by call
+	calls   map[string]int          // number of occurrences by call
 	metrics map[string][]occurrence // by call and metric
 	totals  map[string][]occurrence // totals by metric, of all calls
+	peers   map[string][]occurrence // those of one group, or totals, by call
 }
 
-func index(places []occurrence) placeIndex {
-	x := placeIndex{all: places, calls: map[string]int{}, metrics: map[string][]occurrence{}, totals: map[string][]occurrence{}}
-	for _, p := range places {
+func index(occurrences []occurrence) occurrenceIndex {
+	x := occurrenceIndex{all: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{}, totals: map[string][]occurrence{},
+		peers: map[string][]occurrence{}}
+	for _, p := range occurrences {
 		x.calls[p.call]++
-		x.metrics[p.of()] = append(x.metrics[p.of()], p)
+		x.metrics[p.metricKey()] = append(x.metrics[p.metricKey()], p)
+		x.peers[p.groupKey()] = append(x.peers[p.groupKey()], p)
 		if p.total {
 			x.totals[p.metric] = append(x.totals[p.metric], p)
 		}
@@ -55,25 +58,38 @@ func index(places []occurrence) placeIndex {
 	return x
 }
 
-// of returns the key of the place's call and metric.
-func (p occurrence) of() string { return p.call + " " + p.metric }
+// metricKey returns the key of the call and metric.
+func (p occurrence) metricKey() string { return p.call + " " + p.metric }
+
+// groupKey returns the key of the call and the group, or of its totals.
+func (p occurrence) groupKey() string { return p.call + " " + strings.TrimPrefix(p.pointer, p.metric) }
+
+// areSums reports whether both are sums, of different fields.
+func (p occurrence) areSums(o occurrence) bool {
+	const sum = "/metrics/sum:"
+	return p.metric != o.metric && strings.HasPrefix(p.metric, sum) && strings.HasPrefix(o.metric, sum)
+}
 
 // provenance returns the source of each figure in the answer: a value of a result,
-// exact or rounded; the question or the calls; or two values of one result.
+// exact or rounded; the question or the calls; or two values of one result. Failed calls
+// support nothing: the model may have invented their arguments.
 func provenance(ctx context.Context, answer, question string, results []result) schemas.Provenance {
-	var places, samples []occurrence
+	var occurrences, samples []occurrence
 	inputs := figuresOf(question)
 	for _, r := range results {
+		if r.failed() {
+			continue
+		}
 		inputs = append(inputs, figuresOf(string(r.call.Input))...)
 		if r.call.Name == inspectSchema {
-			samples = append(samples, placesOf(r)...)
+			samples = append(samples, occurrencesOf(r)...)
 		} else {
-			places = append(places, placesOf(r)...)
+			occurrences = append(occurrences, occurrencesOf(r)...)
 		}
 	}
-	places = append(places, samples...) // computed values take precedence over samples
+	occurrences = append(occurrences, samples...) // computed values take precedence over samples
 	found := schemas.Provenance{Figures: []schemas.Figure{}}
-	all := index(places)
+	all := index(occurrences)
 	for _, f := range figuresOf(markdown.Plain(answer)) {
 		if ctx.Err() != nil {
 			break
@@ -84,20 +100,22 @@ func provenance(ctx context.Context, answer, question string, results []result) 
 }
 
 // trace returns the source of one figure.
-func trace(f figure, places placeIndex, inputs []figure) schemas.Figure {
+func trace(f figure, occurrences occurrenceIndex, inputs []figure) schemas.Figure {
 	traced := schemas.Figure{Text: f.text}
 	if f.percent {
 		traced.Text += "%"
 	}
-	switch at := slices.IndexFunc(places.all, func(p occurrence) bool { return f.says(p.value) }); {
+	switch at := slices.IndexFunc(occurrences.all, func(p occurrence) bool { return f.matches(p.value) }); {
 	case at >= 0:
-		traced.From, traced.Sources = schemas.FromValue, sources(places.all[at])
+		traced.From, traced.Sources = schemas.FromValue, sources(occurrences.all[at])
 	case slices.ContainsFunc(inputs, f.equals):
 		traced.From = schemas.FromQuestion
 	case f.percent:
-		traced.From, traced.Sources = schemas.FromShare, f.share(places)
+		traced.From, traced.Sources = schemas.FromShare, f.share(occurrences)
 	default:
-		traced.From, traced.Sources = schemas.FromDifference, f.difference(places)
+		if traced.From, traced.Sources = schemas.FromDifference, f.difference(occurrences); traced.Sources == nil {
+			traced.From, traced.Sources = schemas.FromShare, f.ratio(occurrences)
+		}
 	}
 	if traced.Sources == nil && traced.From != schemas.FromQuestion {
 		traced.From, traced.Flagged = schemas.FromNowhere, true
@@ -105,22 +123,22 @@ func trace(f figure, places placeIndex, inputs []figure) schemas.Figure {
 	return traced
 }
 
-func sources(places ...occurrence) []schemas.Source {
+func sources(occurrences ...occurrence) []schemas.Source {
 	var list []schemas.Source
-	for _, p := range places {
+	for _, p := range occurrences {
 		list = append(list, schemas.Source{ToolCallID: p.call, Pointer: p.pointer})
 	}
 	return list
 }
 
-// share returns a value and a total of the same metric of which it is f percent: both
-// of one result, or the totals of two.
-func (f figure) share(places placeIndex) []schemas.Source {
-	for _, whole := range places.all {
+// share returns a value and a total of the same metric, where the value is f percent of
+// the total: both are of one result, or the totals of two results.
+func (f figure) share(occurrences occurrenceIndex) []schemas.Source {
+	for _, whole := range occurrences.all {
 		if !whole.total || whole.value == 0 {
 			continue
 		}
-		for _, parts := range [][]occurrence{places.metrics[whole.of()], places.totals[whole.metric]} {
+		for _, parts := range [][]occurrence{occurrences.metrics[whole.metricKey()], occurrences.totals[whole.metric]} {
 			for _, part := range parts {
 				if f.is(part.value / whole.value * 100) {
 					return sources(part, whole)
@@ -133,12 +151,17 @@ func (f figure) share(places placeIndex) []schemas.Source {
 
 // difference returns two values of one metric whose difference is f. A difference
 // of zero counts only between a total and a group: the group is the whole.
-func (f figure) difference(places placeIndex) []schemas.Source {
-	for _, from := range places.all {
-		if places.calls[from.call] > maxDifferences {
+func (f figure) difference(occurrences occurrenceIndex) []schemas.Source {
+	for _, from := range occurrences.all {
+		for _, less := range occurrences.peers[from.groupKey()] {
+			if from.areSums(less) && f.is(from.value-less.value) {
+				return sources(from, less)
+			}
+		}
+		if occurrences.calls[from.call] > maxDifferences {
 			continue
 		}
-		for _, less := range places.metrics[from.of()] {
+		for _, less := range occurrences.metrics[from.metricKey()] {
 			if f.is(from.value-less.value) &&
 				(from.value > less.value || from.total && !less.total) {
 				return sources(from, less)
@@ -148,8 +171,21 @@ func (f figure) difference(places placeIndex) []schemas.Source {
 	return nil
 }
 
-// placesOf returns the numbers of a result, including those in its strings.
-func placesOf(r result) []occurrence {
+// ratio returns two values of one group, or two totals, of different metrics of one call
+// whose ratio is f.
+func (f figure) ratio(occurrences occurrenceIndex) []schemas.Source {
+	for _, dividend := range occurrences.all {
+		for _, divisor := range occurrences.peers[dividend.groupKey()] {
+			if dividend.areSums(divisor) && divisor.value != 0 && f.is(dividend.value/divisor.value) {
+				return sources(dividend, divisor)
+			}
+		}
+	}
+	return nil
+}
+
+// occurrencesOf returns the numbers of a result, including those in its strings.
+func occurrencesOf(r result) []occurrence {
 	var all []occurrence
 	values := jsontext.NewDecoder(bytes.NewReader(r.answer))
 	for {
@@ -157,7 +193,7 @@ func placesOf(r result) []occurrence {
 		if err != nil { // the end
 			return all
 		}
-		at := newPlace(r.call.ID, string(values.StackPointer()))
+		at := newOccurrence(r.call.ID, string(values.StackPointer()))
 		switch token.Kind() {
 		case jsontext.KindNumber:
 			if at.value, err = token.Float(); err == nil {

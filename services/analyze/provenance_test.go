@@ -60,6 +60,8 @@ func TestProvenance(t *testing.T) {
 			`{"text":"1,200.5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},{"text":"1,201","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
 		{"a decimal comma", "Es sind 1.200,5 kW.",
 			`{"text":"1.200,5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
+		{"thousands separated by spaces", "Il y a 1\u202f200,5 kW.",
+			`{"text":"1200,5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
 		{"a share", "50 % are in a, 25% in b7.",
 			`{"text":"50%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/a"},{"tool_call_id":"c","pointer":"/total"}]},{"text":"25%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/8080"},{"tool_call_id":"c","pointer":"/total"}]}`},
 		{"a difference", "1,197.5 kW more.", `{"text":"1,197.5","from":"difference","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"},{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]}`},
@@ -87,9 +89,9 @@ func TestProvenance(t *testing.T) {
 			conn := bustest.Open(t)
 			m, _ := scripted(t, modeltest.Turn{Calls: []modeltest.Call{
 				{ID: "c", Name: "compute_stats", Input: `{"data_key":"pumps","group_by":"site","metrics":["count","max:kw"]}`},
-			}}, modeltest.Say(row.answer))
+			}}, modeltest.TextTurn(row.answer))
 			serve(t, conn, m, "")
-			a := ask("how many above 77?")
+			a := analysisOf("how many above 77?")
 			a.Context, a.Include = estate, []string{"usage", "provenance"}
 			got, err := stream(t.Context(), conn, a)
 			if err != nil {
@@ -111,9 +113,9 @@ func TestProvenanceBeforeCall(t *testing.T) {
 	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.Turn{Text: []string{"I expect 1"}, Calls: []modeltest.Call{
 		{ID: "c", Name: "compute_stats", Input: `{"data_key":"site.pumps"}`},
-	}}, modeltest.Say("3 pumps."))
+	}}, modeltest.TextTurn("3 pumps."))
 	serve(t, conn, m, "")
-	a := ask("how many pumps?")
+	a := analysisOf("how many pumps?")
 	a.Include = []string{"provenance"}
 	got, err := stream(t.Context(), conn, a)
 	if err != nil {
@@ -121,6 +123,24 @@ func TestProvenanceBeforeCall(t *testing.T) {
 	}
 	want := `{"figures":[` + nowhere("1") + `,{"text":"3","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}]}`
 	if provenanceOf(got) != want {
+		t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
+	}
+}
+
+// TestProvenanceOfFailedCall: neither the arguments nor the error of a failed call are a
+// source.
+func TestProvenanceOfFailedCall(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, _ := scripted(t, modeltest.ToolTurn("compute_stats", `{"data_key":"4711"}`), modeltest.TextTurn("There are 4711 pumps."))
+	serve(t, conn, m, "")
+	a := analysisOf("how many pumps?")
+	a.Include = []string{"provenance"}
+	got, err := stream(t.Context(), conn, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"figures":[` + nowhere("4711") + `]}`; provenanceOf(got) != want {
 		t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
 	}
 }
@@ -133,7 +153,7 @@ func TestOfflineProvenanceOfExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
+	serve(t, conn, offline.New(nil), "")
 	for _, question := range []string{
 		"how many hosts are there per site?",
 		"how many vlans are not routed?",
@@ -141,6 +161,8 @@ func TestOfflineProvenanceOfExample(t *testing.T) {
 		"which share of hosts is patched?",
 		"what is the total memory_gb per vendor?",
 		"how many hosts have more than 8 cpus?",
+		"what is the ratio of used_gb to size_gb of the volumes per tier?",
+		"what is the difference between size_gb and used_gb of the volumes?",
 		"what do we have?",
 	} {
 		if p := checkFigures(t, conn, question, string(text)); !strings.Contains(p, `"from"`) {
@@ -153,7 +175,7 @@ func TestOfflineProvenanceOfExample(t *testing.T) {
 // returns the provenance.
 func checkFigures(t *testing.T, conn *bus.Conn, question, context string) string {
 	t.Helper()
-	a := ask(question)
+	a := analysisOf(question)
 	a.Context, a.Include = context, []string{"provenance"}
 	got, err := stream(t.Context(), conn, a)
 	if err != nil {
@@ -166,24 +188,40 @@ func checkFigures(t *testing.T, conn *bus.Conn, question, context string) string
 	return p
 }
 
-// TestOfflineProvenance: every figure of the planner has a source.
+// TestOfflineProvenance: every figure of the planner has a source, also in questions that
+// it suggests.
 func TestOfflineProvenance(t *testing.T) {
 	t.Parallel()
-	folder := filepath.Join(os.Getenv("CAIRN_EVAL"), "estates")
-	f, err := os.Open(filepath.Join(folder, "questions-dev.jsonl"))
+	conn := bustest.Open(t)
+	serve(t, conn, offline.New(nil), "")
+	own := filepath.Join("..", "internal", "model", "offline", "testdata")
+	sets, err := filepath.Glob(filepath.Join(own, "*.jsonl"))
+	if err != nil || len(sets) == 0 {
+		t.Fatalf("no questions in %s: %v", own, err)
+	}
+	for _, set := range sets {
+		checkSet(t, conn, set)
+	}
+	if root := os.Getenv("CAIRN_EVAL"); root != "" {
+		checkSet(t, conn, filepath.Join(root, "estates", "questions-dev.jsonl"))
+	}
+}
+
+// checkSet asks the questions of a file about the estates beside it.
+func checkSet(t *testing.T, conn *bus.Conn, path string) {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
-		t.Skip("needs CAIRN_EVAL, the folder of the evaluation data")
+		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var q struct{ Type, Question, Estate string }
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(filepath.Join(folder, q.Estate+".json"))
-		if q.Type != "nl" || err != nil { // the large ones are packed
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(path), q.Estate+".json"))
+		if q.Type == "stats" || err != nil { // large estates are compressed
 			continue
 		}
 		checkFigures(t, conn, q.Question, string(text))

@@ -71,7 +71,7 @@ func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to 
 func uses(results []result) []schemas.ToolUse {
 	all := []schemas.ToolUse{}
 	for _, r := range results {
-		all = append(all, r.use())
+		all = append(all, r.toolUse())
 	}
 	return all
 }

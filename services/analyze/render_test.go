@@ -42,7 +42,7 @@ func TestRenderingAgent(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			conn := bustest.Open(t)
-			m, _ := scripted(t, modeltest.Say("Two ", "are on."))
+			m, _ := scripted(t, modeltest.TextTurn("Two ", "are on."))
 			serve(t, conn, m, agentSubject)
 			if row.agent != nil {
 				agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
@@ -53,7 +53,7 @@ func TestRenderingAgent(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a := ask("how many are on?")
+			a := analysisOf("how many are on?")
 			a.Profile = []byte(`{"theme":"dark"}`)
 			got, err := stream(t.Context(), conn, a)
 			if err != nil {
@@ -71,7 +71,7 @@ func TestRenderingAgent(t *testing.T) {
 func TestRenderingAgentTimeout(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, _ := scripted(t, modeltest.Say("Two."))
+	m, _ := scripted(t, modeltest.TextTurn("Two."))
 	serve(t, conn, m, agentSubject)
 	agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
 	err := agent.Serve(bustest.Service(t, conn, "ui"), func(ctx context.Context, _ schemas.Rendering, _ bus.Sender) error {
@@ -83,7 +83,7 @@ func TestRenderingAgentTimeout(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	got, err := stream(ctx, conn, ask("how many?"))
+	got, err := stream(ctx, conn, analysisOf("how many?"))
 	if err != nil || !strings.HasPrefix(got, `direct_response {"text":"Two."`) || !strings.HasSuffix(got, "done {}") {
 		t.Errorf("got\n%s\n%v", got, err)
 	}

@@ -17,10 +17,10 @@ type thoughts struct {
 	inside bool
 }
 
-// without adds a piece and returns the text that can be sent.
-func (t *thoughts) without(piece string) string {
+// add adds a piece and returns the text that can be sent.
+func (t *thoughts) add(piece string) string {
 	t.held += piece
-	var said strings.Builder
+	var out strings.Builder
 	for {
 		tag := openTag
 		if t.inside {
@@ -32,11 +32,11 @@ func (t *thoughts) without(piece string) string {
 			before, after = t.held[:end], t.held[end:]
 		}
 		if !t.inside {
-			said.WriteString(before)
+			out.WriteString(before)
 		}
 		t.held = after
 		if !found {
-			return said.String()
+			return out.String()
 		}
 		t.inside = !t.inside
 	}

@@ -12,34 +12,24 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus/telemetry"
+	"cairn/schemas"
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
 )
 
 // The names of the tools.
 const (
-	inspectSchema = "inspect_schema"
-	computeStats  = "compute_stats"
+	inspectSchema = schemas.ToolInspectSchema
+	computeStats  = schemas.ToolComputeStats
 )
 
-// offered are the tools that a model may call. Descriptions repeat bounds and defaults
-// because Ollama drops minimum and default from a JSON Schema.
-var offered = []model.Tool{{
-	Name: inspectSchema,
-	Description: "What one data array of the estate looks like: its fields, how many records it has, one sample record. " +
-		"Use it before computing on an array whose fields you do not know.",
-	Parameters: []byte(`{"type":"object","required":["data_key"],"properties":{
-		"data_key":{"type":"string","description":"name of the data array, as listed"}}}`),
-}, {
-	Name: computeStats,
-	Description: "Counts and other figures over the records of one data array. total is over all records that match the filter, " +
-		"groups the same per value of group_by (missing and null values group under \"null\").",
-	Parameters: []byte(`{"type":"object","required":["data_key"],"properties":{
-		"data_key":{"type":"string","description":"name of the data array, as listed"},
-		"group_by":{"type":"string","description":"field to group by, dots lead into objects; empty for the total only"},
-		"filter":{"type":"object","description":"field: value pairs that must all hold, values equal in type; or field: {operator: value} with ne, gt, gte, lt, lte, in (array), contains, exists (true or false)"},
-		"metrics":{"type":"array","items":{"type":"string"},"description":"count (default), or sum:field avg:field min:field max:field distinct:field p50:field p95:field"}}}`),
-}}
+// offered are the tools that a model may call.
+var offered = func() (list []model.Tool) {
+	for _, t := range schemas.EstateTools() {
+		list = append(list, model.Tool{Name: t.Name, Description: t.Description, Parameters: []byte(t.Parameters)})
+	}
+	return list
+}()
 
 const (
 	// maxResult bounds a tool result in bytes. 1,000 groups with names of typical
@@ -101,13 +91,13 @@ func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontex
 	return answers, err
 }
 
-// run returns the result of a call in about room bytes at most. Mistakes of the model
-// are results, not errors. Too many groups are reduced to the largest, and marked as
-// truncated.
+// run returns the result of a call in about room bytes at most. Invalid calls are
+// returned to the model as results, not as errors. Too many groups are reduced to the
+// largest, and marked as truncated.
 func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Value, error) {
 	var result any
 	var err error
-	if slices.Contains(names(offered), call.Name) { // names that a model invents are no metric labels
+	if slices.Contains(names(offered), call.Name) { // unknown names are not metric labels
 		var end func()
 		ctx, end = telemetry.ToolCall(ctx, call.Name, call.ID)
 		defer end()
@@ -124,7 +114,7 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		result = mistake(err)
+		result = invalidCall(err)
 	}
 	stats, ok := result.(estate.Stats)
 	for n := len(stats.Groups); ok && keyBytes(stats) > room && n > 1; {
@@ -138,7 +128,7 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 	}
 	if err == nil && len(data) > room {
 		return json.Marshal(toolError{Error: fmt.Sprintf(
-			"the result has %d bytes, want at most %d; filter, or group by a field with fewer or shorter values", len(data), room)})
+			"the result has %d bytes, expected at most %d; filter, or group by a field with fewer or shorter values", len(data), room)})
 	}
 	return data, err
 }
@@ -164,27 +154,27 @@ func largest(s estate.Stats, n int) estate.Stats {
 }
 
 func (t tools) inspect(ctx context.Context, input []byte) (any, error) {
-	var ask struct {
+	var args struct {
 		DataKey string `json:"data_key"`
 	}
-	if err := arguments(input, &ask); err != nil {
+	if err := arguments(input, &args); err != nil {
 		return nil, fmt.Errorf("inspect_schema takes {data_key: string}: %w", err)
 	}
-	return t.estate.Inspect(ctx, ask.DataKey)
+	return t.estate.Inspect(ctx, args.DataKey)
 }
 
 func (t tools) stats(ctx context.Context, input []byte) (any, error) {
-	var ask estate.Query
-	if err := arguments(input, &ask); err != nil {
-		return nil, fmt.Errorf("compute_stats takes {data_key: string, group_by: string, filter: object, metrics: [string]}: %w", err)
+	var args estate.Query
+	if err := arguments(input, &args); err != nil {
+		return nil, fmt.Errorf("compute_stats takes {data_key: string, group_by: string, filter: object, any_of: [object], metrics: [string]}: %w", err)
 	}
-	return t.estate.Stats(ctx, ask)
+	return t.estate.Stats(ctx, args)
 }
 
 // arguments decodes the input of a call. Unknown arguments are errors: ignoring one,
 // such as a misspelled filter, would change the figures.
-func arguments(input []byte, ask any) error {
-	err := json.Unmarshal(input, ask, json.RejectUnknownMembers(true))
+func arguments(input []byte, args any) error {
+	err := json.Unmarshal(input, args, json.RejectUnknownMembers(true))
 	var unknown *json.SemanticError
 	if errors.As(err, &unknown) && errors.Is(err, json.ErrUnknownName) {
 		return fmt.Errorf("unknown argument %q", unknown.JSONPointer.LastToken())
@@ -192,8 +182,8 @@ func arguments(input []byte, ask any) error {
 	return err
 }
 
-// mistake returns the result for a wrong call.
-func mistake(err error) any {
+// invalidCall returns the result of an invalid call.
+func invalidCall(err error) any {
 	var unknown *estate.UnknownKeyError
 	if errors.As(err, &unknown) {
 		return unknown

@@ -26,7 +26,7 @@ func BenchmarkRegister(b *testing.B) {
 			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
 				reply, err := bus.RegisterSkill.Forward(b.Context(), caller, skill(n))
 				if err != nil || strings.Contains(string(reply.Body), "indexed") {
-					b.Errorf("got %s, %v, want it to be indexed", reply.Body, err)
+					b.Errorf("got %s, %v, want an indexed record", reply.Body, err)
 					return
 				}
 			}

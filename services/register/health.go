@@ -25,7 +25,7 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 		h.Degraded = []string{"catalog unavailable: " + err.Error()}
 		return h, nil
 	}
-	h.Revision = revision
+	h.Catalog, h.Revision = r.catalog.ID(), revision
 	r.searchHealth(ctx, &h)
 	r.storageHealth(ctx, &h)
 	if len(h.Degraded) > 0 {
@@ -66,7 +66,7 @@ func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
 func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
 	if r.projector == nil {
 		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
-			"the embedded index is rebuilt whenever a resolve worker starts; want a shared index")
+			"the embedded index is rebuilt whenever a resolve worker starts; a reindex needs a shared index")
 	}
 	return r.projector.Reindex(ctx)
 }

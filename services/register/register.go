@@ -25,12 +25,13 @@ const visibleTimeout = 5 * time.Second
 // this is not confirmed before ctx ends.
 type Visible func(ctx context.Context, revision uint64) error
 
-// Confirmed returns a Visible that asks one resolve worker with an embedded index:
-// its health check returns once the worker has applied the revision. Other workers
-// catch up when a read requires it.
-func Confirmed(conn *bus.Conn) Visible {
+// Confirmed returns a Visible that queries one resolve worker with an embedded index: its
+// health check returns once the worker has applied the revision. Other workers catch up
+// when a read requires it.
+func Confirmed(conn *bus.Conn, c *catalog.Catalog) Visible {
 	return func(ctx context.Context, revision uint64) error {
-		_, err := bus.Health("resolve").Call(bus.WithMinRevision(ctx, revision), conn, schemas.Nothing{})
+		ctx = bus.WithTokens(ctx, schemas.ConsistencyToken{Catalog: c.ID(), Revision: revision})
+		_, err := bus.Health("resolve").Call(ctx, conn, schemas.Nothing{})
 		return err
 	}
 }
@@ -62,6 +63,9 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.RegisterGuardrail.Serve(s, r.guardrail),
 		bus.RegisterTemplate.Serve(s, r.template),
 		bus.Unregister.Serve(s, r.unregister),
+		bus.PutRecord.Serve(s, r.putRecord),
+		bus.PutRecords.Serve(s, r.putRecords),
+		bus.DeleteRecord.Serve(s, r.unregister),
 		bus.Reindex.Serve(s, r.reindex),
 		bus.ServeHealth(s, "register", r.health),
 	)
@@ -76,43 +80,77 @@ type registry struct {
 }
 
 // put stores the record and waits until it is searchable.
-func (r registry) put(ctx context.Context, key catalog.Key, record []byte) (schemas.Registered, error) {
-	var revision uint64
-	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
-		done, err := r.usage.reserve(ctx, key, record)
-		if err != nil {
-			return err
-		}
-		revision, err = r.catalog.Put(ctx, key, record)
-		done(revision)
+func (r registry) put(ctx context.Context, e entry) (schemas.Registered, error) {
+	revision, err := r.durable(ctx, e)
+	if err != nil {
+		return schemas.Registered{}, err
+	}
+	return r.confirm(ctx, revision), nil
+}
+
+// durable stores the record and returns its revision.
+func (r registry) durable(ctx context.Context, e entry) (revision uint64, err error) {
+	err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+		revision, err = r.store(ctx, e)
 		return err
 	})
 	if err != nil {
-		return schemas.Registered{}, refused(err, key)
+		return 0, keyError(err, e.key)
 	}
-	return r.registered(ctx, revision), nil
+	return revision, nil
+}
+
+// store stores the record within the limits of its tenant.
+func (r registry) store(ctx context.Context, e entry) (revision uint64, err error) {
+	done, err := r.usage.reserve(ctx, e.key, e.record)
+	if err != nil {
+		return 0, err
+	}
+	revision, err = r.write(ctx, e.key, e.record)
+	done(revision)
+	return revision, err
+}
+
+// write stores the record if the precondition of the request permits it. A write without
+// one needs no read, and is committed with others.
+func (r registry) write(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
+	p := bus.Precondition(ctx)
+	if p == (schemas.Precondition{}) {
+		if r.usage.has(key) {
+			return r.catalog.Replace(ctx, key, record)
+		}
+		return r.catalog.Put(ctx, key, record)
+	}
+	return r.catalog.PutIf(ctx, key, record, r.permits(p))
+}
+
+// permits returns the condition of the catalog for the precondition.
+func (r registry) permits(p schemas.Precondition) catalog.Condition {
+	return func(revision uint64) error {
+		return p.Check(schemas.ConsistencyToken{Catalog: r.catalog.ID(), Revision: revision})
+	}
 }
 
 func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
 	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = r.catalog.Delete(ctx, key)
+		revision, err = r.catalog.DeleteIf(ctx, key, r.permits(bus.Precondition(ctx)))
 		return err
 	})
 	if err != nil {
-		return schemas.Unregistered{}, refused(err, key)
+		return schemas.Unregistered{}, keyError(err, key)
 	}
-	return schemas.Unregistered{Registered: r.registered(ctx, revision)}, nil
+	return schemas.Unregistered{Registered: r.confirm(ctx, revision)}, nil
 }
 
-// registered waits until a durable change is searchable and returns the response.
-func (r registry) registered(ctx context.Context, revision uint64) schemas.Registered {
-	registered := schemas.Registered{Revision: revision}
+// confirm waits until a durable change is searchable and returns the response.
+func (r registry) confirm(ctx context.Context, revision uint64) schemas.Registered {
+	registered := schemas.Registered{Catalog: r.catalog.ID(), Revision: revision}
 	err := overload.IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 		defer cancel()
-		return r.visible(ctx, revision)
+		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.visible(ctx, revision) })
 	})
 	if err != nil {
 		registered.Indexed = new(bool)
@@ -120,9 +158,9 @@ func (r registry) registered(ctx context.Context, revision uint64) schemas.Regis
 	return registered
 }
 
-// refused returns ErrInvalidRegistration for an invalid key: an id within the
+// keyError returns ErrInvalidRegistration for an invalid key: an id within the
 // limit of characters may exceed the limit of a key in bytes.
-func refused(err error, key catalog.Key) error {
+func keyError(err error, key catalog.Key) error {
 	if errors.Is(err, catalog.ErrBadKey) {
 		return schemas.ErrInvalidRegistration.With(schemas.FieldError{
 			Field: key.Kind + "_id", Message: err.Error(),

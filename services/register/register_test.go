@@ -13,33 +13,36 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/services/register"
 	"cairn/services/resolve"
+	"cairn/test/wait"
 )
 
 // serve answers the registration endpoints with a new catalog.
-func serve(t testing.TB) (*bus.Server, *bus.Conn, *catalog.Catalog) {
+func serve(t testing.TB) (*natsserver.Server, *bus.Conn, *catalog.Catalog) {
 	t.Helper()
 	server, conn := bustest.Start(t)
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn)}); err != nil {
+	deps := register.Deps{Catalog: c, Visible: register.Confirmed(conn, c)}
+	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)
 	}
 	return server, conn, c
 }
 
 // serveResolve starts the resolve worker that confirms registrations.
-func serveResolve(t testing.TB, server *bus.Server) {
+func serveResolve(t testing.TB, server *natsserver.Server) {
 	t.Helper()
 	conn := bustest.Dial(t, server)
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,10 @@ func serveResolve(t testing.TB, server *bus.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := resolve.Open(t.Context(), resolve.Deps{Catalog: c, Index: ix, Feed: true, Log: slog.New(slog.DiscardHandler)})
+	log := slog.New(slog.DiscardHandler)
+	r, err := resolve.Start(t.Context(), log, func(ctx context.Context) (*resolve.Resolver, error) {
+		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Feed: true, Log: log})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +93,7 @@ func TestRegister(t *testing.T) {
 		{"a skill with its domain is stored as it was sent", bus.RegisterSkill.Forward,
 			`{"record": {"domain": "net", "skill_id": "net.b"}}`, `{"skill_id":"net.b"}`,
 			catalog.Key{Kind: schemas.KindSkill, ID: "net.b"}, `{"domain": "net", "skill_id": "net.b"}`},
-		{"a domain of null is the default", bus.RegisterSkill.Forward,
+		{"a domain of null becomes the default", bus.RegisterSkill.Forward,
 			`{"record":{"skill_id":"net.c","domain":null,"tenant_id":null}}`, `{"skill_id":"net.c"}`,
 			catalog.Key{Kind: schemas.KindSkill, ID: "net.c"}, `{"skill_id":"net.c","tenant_id":null,"domain":"net"}`},
 		{"a record belongs to its tenant", bus.RegisterTool.Forward,
@@ -130,8 +136,8 @@ func TestRegister(t *testing.T) {
 			if diff := cmp.Diff(row.want, string(e.Record)); diff != "" {
 				t.Errorf("record differs (-want +got):\n%s", diff)
 			}
-			if reply.Revision != e.Revision {
-				t.Errorf("got revision %d, want that of the record, %d", reply.Revision, e.Revision)
+			if reply.Token.Revision != e.Revision {
+				t.Errorf("got revision %d, want %d, the revision of the record", reply.Token.Revision, e.Revision)
 			}
 		})
 	}
@@ -151,7 +157,8 @@ func TestInvalidRegistration(t *testing.T) {
 		{"no record", bus.RegisterSkill.Forward, `{}`, "record.skill_id"},
 		{"a record of null", bus.RegisterSkill.Forward, `{"record":null}`, "record.skill_id"},
 		{"a skill id of one segment", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net"}}`, "record.skill_id"},
-		{"a domain that is not the id's", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","domain":"x"}}`, "record.domain"},
+		{"a domain that differs from the id's first segment", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","domain":"x"}}`,
+			"record.domain"},
 		{"capabilities that are not an array", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","capabilities":"x"}}`,
 			"record.capabilities"},
 		{"the reserved tenant", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","tenant_id":"_global"}}`, "record.tenant_id"},
@@ -222,7 +229,7 @@ func TestRegisterIsSearchable(t *testing.T) {
 		body := `{"record":{"skill_id":"home.chore","purpose":"` + purpose + `"}}`
 		reply, err := bus.RegisterSkill.Forward(t.Context(), conn, []byte(body))
 		if err != nil || string(reply.Body) != `{"skill_id":"home.chore"}` {
-			t.Fatalf("register: got %s, %v, want it to be indexed", reply.Body, err)
+			t.Fatalf("register: got %s, %v, want an indexed record", reply.Body, err)
 		}
 		found, err := bus.ResolveSkill.Call(t.Context(), conn, schemas.SkillQuery{Query: purpose})
 		if err != nil || !strings.Contains(string(found.Hits.Skills[0]), purpose) {
@@ -262,11 +269,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("without a search worker: got %+v, want one reason", h)
 	}
 	serveResolve(t, server)
-	for deadline := time.Now().Add(10 * time.Second); ask().Status != schemas.StatusOK; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("with a search worker: got %+v, want ok", ask())
-		}
-	}
+	wait.Until(t, "the status is ok with a search worker", func() bool { return ask().Status == schemas.StatusOK })
 	if h := ask(); h.Service != "register" {
 		t.Errorf("got the health of %q", h.Service)
 	}

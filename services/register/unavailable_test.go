@@ -24,7 +24,7 @@ import (
 func serveUnavailable(t testing.TB) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func serveUnavailable(t testing.TB) *bus.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := projection.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1}); err != nil {
+	if err := projection.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := projection.Open(t.Context(), projection.Deps{
@@ -61,17 +61,17 @@ func serveUnavailable(t testing.TB) *bus.Conn {
 func TestRegisterIndexUnavailable(t *testing.T) {
 	t.Parallel()
 	conn := serveUnavailable(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // less than a registration may wait
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // less than a registration may wait
 	defer cancel()
 	reply, err := bus.RegisterSkill.Forward(ctx, conn, skill(1))
-	if err != nil || string(reply.Body) != `{"skill_id":"net.audit1","indexed":false}` || reply.Revision != 1 {
-		t.Errorf("got %s at revision %d, %v, want it accepted and not indexed", reply.Body, reply.Revision, err)
+	if err != nil || string(reply.Body) != `{"skill_id":"net.audit1","indexed":false}` || reply.Token.Revision != 1 {
+		t.Errorf("got %s at revision %d, %v, want an accepted registration that is not indexed", reply.Body, reply.Token.Revision, err)
 	}
-	h, err := bus.Health("register").Call(ctx, conn, schemas.Nothing{})
+	h, err := bus.Health("register").Call(t.Context(), conn, schemas.Nothing{})
 	if err != nil || h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 || !strings.Contains(h.Degraded[0], "index unavailable") {
 		t.Errorf("got %+v, %v, want degraded by the index", h, err)
 	}
-	if _, err := bus.Reindex.Call(ctx, conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrUnavailable) {
+	if _, err := bus.Reindex.Call(t.Context(), conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 }

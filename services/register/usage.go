@@ -18,7 +18,9 @@ import (
 type Usage struct {
 	limit   quota.Limit
 	catalog *catalog.Catalog
-	stop    func()
+
+	following sync.Mutex // guards stop
+	stop      func()     // nil: closed
 
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -37,7 +39,7 @@ type tenantUsage struct {
 // OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
 	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*tenantUsage{}, ahead: map[catalog.Key]uint64{}}
-	newest, err := c.Revision(ctx)
+	newest, err := c.End(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,38 @@ func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usa
 }
 
 // Close stops following the catalog.
-func (u *Usage) Close() { u.stop() }
+func (u *Usage) Close() {
+	u.following.Lock()
+	defer u.following.Unlock()
+	u.stop()
+	u.stop = nil
+}
+
+// Rebuild counts the records again, after a rollback of the catalog.
+func (u *Usage) Rebuild(ctx context.Context) error {
+	u.following.Lock()
+	defer u.following.Unlock()
+	if u.stop == nil {
+		return nil
+	}
+	u.stop()
+	u.mu.Lock()
+	for tenant, h := range u.tenants {
+		clear(h.sizes)
+		h.stored = 0
+		u.forget(tenant, h)
+	}
+	clear(u.ahead)
+	u.applied.Advance(0)
+	u.mu.Unlock()
+	stop, err := u.catalog.Sizes(ctx, u.apply)
+	if err != nil {
+		u.stop = func() {}
+		return err
+	}
+	u.stop = stop
+	return nil
+}
 
 func (u *Usage) apply(s catalog.Size) {
 	u.mu.Lock()
@@ -64,10 +97,21 @@ func (u *Usage) apply(s catalog.Size) {
 	u.applied.Advance(s.Revision)
 }
 
+// has reports whether the key has a record, as far as this worker knows.
+func (u *Usage) has(key catalog.Key) bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	h := u.tenants[key.Tenant]
+	return h != nil && h.sizes[maphash.String(u.seed, key.String())] > 0
+}
+
 // set records the size of the record of the key; 0 means no record. The caller
 // holds mu.
 func (u *Usage) set(key catalog.Key, bytes int64) {
-	h, hash := u.holding(key.Tenant), maphash.String(u.seed, key.String())
+	h, hash := u.tenant(key.Tenant), maphash.String(u.seed, key.String())
 	h.stored += bytes - int64(h.sizes[hash])
 	if h.sizes[hash] = uint32(bytes); bytes == 0 {
 		delete(h.sizes, hash)
@@ -75,7 +119,7 @@ func (u *Usage) set(key catalog.Key, bytes int64) {
 	u.forget(key.Tenant, h)
 }
 
-func (u *Usage) holding(tenant string) *tenantUsage {
+func (u *Usage) tenant(tenant string) *tenantUsage {
 	h := u.tenants[tenant]
 	if h == nil {
 		h = &tenantUsage{sizes: map[uint64]uint32{}}
@@ -117,7 +161,7 @@ func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (do
 func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	h := u.holding(key.Tenant)
+	h := u.tenant(key.Tenant)
 	more := quota.Use{Count: 1, Bytes: bytes}
 	if before, exists := h.sizes[maphash.String(u.seed, key.String())]; exists {
 		more = quota.Use{Bytes: bytes - int64(before)}
@@ -131,7 +175,7 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 	return func(revision uint64) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		h := u.holding(key.Tenant)
+		h := u.tenant(key.Tenant)
 		h.pending = quota.Use{Count: h.pending.Count - more.Count, Bytes: h.pending.Bytes - more.Bytes}
 		if revision > max(u.applied.Revision(), u.ahead[key]) {
 			u.ahead[key] = revision

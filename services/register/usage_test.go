@@ -15,10 +15,10 @@ import (
 	"cairn/services/register"
 )
 
-// serveLimited starts a registration worker that lets each tenant store so much.
+// serveLimited starts a registration worker with the quota most for each tenant.
 func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
 	t.Helper()
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
 		t.Fatal(err)
 	}
 	t.Cleanup(usage.Close)
-	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn),
+	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn, c),
 		Usage: usage}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +64,8 @@ func TestTenantRecordLimit(t *testing.T) {
 			}
 		}
 	}
-	wantExceeded(t, tool(t, conn, "acme", "more", ""), "tenant acme holds 2 of 2 records; delete records or raise --tenant-records")
-	wantExceeded(t, tool(t, conn, "", "more", ""), "the global scope holds 2 of 2 records")
+	wantExceeded(t, tool(t, conn, "acme", "more", ""), "tenant acme uses 2 of 2 records; delete records or raise --tenant-records")
+	wantExceeded(t, tool(t, conn, "", "more", ""), "the global scope uses 2 of 2 records")
 	if err := tool(t, conn, "other", "more", ""); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
@@ -75,7 +75,7 @@ func TestTenantRecordLimit(t *testing.T) {
 
 	serveLimited(t, bustest.Dial(t, server), quota.Use{Count: 2}) // a worker that starts later
 	for n := range 10 {                                           // either worker
-		wantExceeded(t, tool(t, conn, "acme", fmt.Sprint("more", n), ""), "holds 2 of 2")
+		wantExceeded(t, tool(t, conn, "acme", fmt.Sprint("more", n), ""), "uses 2 of 2")
 	}
 	for n := range 10 { // a delete by one worker counts at once for the other
 		acme := "acme"
@@ -87,7 +87,7 @@ func TestTenantRecordLimit(t *testing.T) {
 			t.Errorf("after delete %d: %v", n, err)
 		}
 	}
-	wantExceeded(t, tool(t, conn, "acme", "more", ""), "holds 2 of 2")
+	wantExceeded(t, tool(t, conn, "acme", "more", ""), "uses 2 of 2")
 }
 
 func TestTenantRecordByteLimit(t *testing.T) {

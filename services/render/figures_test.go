@@ -50,13 +50,13 @@ func answers() map[string]schemas.Rendering {
 	broad := analysis(sitesAnswer, bySite, sites)
 	broad.Mode = schemas.ModeBroad
 	return map[string]schemas.Rendering{
-		"a list and its table":                      analysis(sitesAnswer, bySite, sites),
-		"two calls with different filters":          both,
-		"the same in plain German":                  forReader(both, `{"language":"de","format":"plain"}`),
-		"two tables, one in the history":            after(both, unpatchedTable),
-		"a list of which the table is about others": analysis(unpatchedAnswer, bySite, sites),
-		"some of which are equal":                   analysis("new by site:\n- fra1: 100\n- lon1: 9", bySite, sites),
-		"a repeated question":                       after(analysis(sitesAnswer, bySite, sites), sitesAnswer+"\n\n"+table),
+		"a list and its table":                    analysis(sitesAnswer, bySite, sites),
+		"two calls with different filters":        both,
+		"the same in German, as plain text":       forReader(both, `{"language":"de","format":"plain"}`),
+		"two tables, one in the history":          after(both, unpatchedTable),
+		"a list and a table of other groups":      analysis(unpatchedAnswer, bySite, sites),
+		"a list and a table with some equal rows": analysis("new by site:\n- fra1: 100\n- lon1: 9", bySite, sites),
+		"a repeated question":                     after(analysis(sitesAnswer, bySite, sites), sitesAnswer+"\n\n"+table),
 		"the same in columns": after(forReader(analysis(sitesAnswer, bySite, sites), `{"format":"plain"}`),
 			"hosts by site\nsite   count\nfra1   1,600\nlon1   9\ntotal  1,609"),
 		"a list and its table in French":              forReader(analysis(sitesAnswer, bySite, sites), `{"language":"fr"}`),
@@ -124,6 +124,8 @@ func TestTitleContainsFilter(t *testing.T) {
 		{`{"ram":{"lt":64,"gte":4},"site":{"ne":null}}`, "fr", "hosts par site (ram ≥ 4, ram < 64, site ≠ (sans))"},
 		{`{"site":{"in":["a","b"]},"name":{"contains":"web"}}`, "es", "hosts por site (name contiene web, site = a o b)"},
 		{`{"ip":{"exists":true},"os":{"exists":false}}`, "de-CH", "hosts nach site (ip vorhanden, os nicht vorhanden)"},
+		{`{"os":{"not":{"contains":"x","ne":null}}},"any_of":[{"up":true,"ram":4},{"used":{"gt":{"field":"size"}}}]`, "en",
+			"hosts by site (os not (contains x, ≠ (none)), ram = 4 + up = true or used > size)"},
 		{`{"up":"true","note":"two\n words"}`, "pl", `hosts by site (note = two words, up = "true")`},
 	} {
 		t.Run(row.filter, func(t *testing.T) {

@@ -15,7 +15,15 @@ var signs = map[string]string{"ne": "≠", "gt": ">", "gte": "≥", "lt": "<", "
 // title describes a table: its records and its groups.
 func (l locale) title(a query) string {
 	text := a.DataKey + " " + l.by + " " + a.GroupBy
-	if all := l.conditions(a.Filter); len(all) > 0 {
+	all := l.conditions(a.Filter)
+	var alternatives []string
+	for _, f := range a.AnyOf {
+		alternatives = append(alternatives, strings.Join(l.conditions(f), " + "))
+	}
+	if len(alternatives) > 0 {
+		all = append(all, strings.Join(alternatives, " "+l.or+" "))
+	}
+	if len(all) > 0 {
 		text += " (" + strings.Join(all, ", ") + ")"
 	}
 	return text
@@ -25,13 +33,23 @@ func (l locale) title(a query) string {
 func (l locale) conditions(filter map[string]jsontext.Value) []string {
 	var all []string
 	for _, field := range slices.Sorted(maps.Keys(filter)) {
-		var tests map[string]jsontext.Value
-		if json.Unmarshal(filter[field], &tests) != nil || tests == nil {
-			all = append(all, field+" = "+l.value(filter[field]))
+		tests := l.tests(filter[field])
+		if tests == nil {
+			tests = []string{"= " + l.value(filter[field])}
 		}
-		for _, op := range slices.Sorted(maps.Keys(tests)) {
-			all = append(all, field+" "+l.test(op, tests[op]))
+		for _, test := range tests {
+			all = append(all, field+" "+test)
 		}
+	}
+	return all
+}
+
+// tests formats the operators of a condition, which is nil for a value.
+func (l locale) tests(condition jsontext.Value) (all []string) {
+	var tests map[string]jsontext.Value
+	_ = json.Unmarshal(condition, &tests) // a value has no operators
+	for _, op := range slices.Sorted(maps.Keys(tests)) {
+		all = append(all, l.test(op, tests[op]))
 	}
 	return all
 }
@@ -46,6 +64,8 @@ func (l locale) test(op string, with jsontext.Value) string {
 		return l.absent
 	case "contains":
 		return l.contains + " " + l.value(with)
+	case "not":
+		return l.not + " (" + strings.Join(l.tests(with), ", ") + ")"
 	case "in":
 		var values []jsontext.Value
 		_ = json.Unmarshal(with, &values) // the tool rejects anything but a list
@@ -54,6 +74,12 @@ func (l locale) test(op string, with jsontext.Value) string {
 			texts = append(texts, l.value(v))
 		}
 		return "= " + strings.Join(texts, " "+l.or+" ")
+	}
+	var other struct {
+		Field string `json:"field"`
+	}
+	if with.Kind() == jsontext.KindBeginObject && json.Unmarshal(with, &other) == nil {
+		return signs[op] + " " + other.Field
 	}
 	return signs[op] + " " + l.value(with)
 }

@@ -18,8 +18,8 @@ type locale struct {
 
 // words are the translated words of a table.
 type words struct {
-	total, none, more, by, or string
-	contains, present, absent string // of a field
+	total, none, more, by, or, not string
+	contains, present, absent      string // of a field
 }
 
 // noValue is the group of records without a value.
@@ -30,10 +30,10 @@ const noValue = "null"
 var (
 	languages    = []language.Tag{language.English, language.German, language.French, language.Spanish}
 	translations = []words{
-		{"total", "(none)", "%d more", "by", "or", "contains", "present", "absent"},
-		{"gesamt", "(ohne)", "%d weitere", "nach", "oder", "enthält", "vorhanden", "nicht vorhanden"},
-		{"total", "(sans)", "%d de plus", "par", "ou", "contient", "présent", "absent"},
-		{"total", "(sin)", "%d más", "por", "o", "contiene", "presente", "ausente"},
+		{"total", "(none)", "%d more", "by", "or", "not", "contains", "present", "absent"},
+		{"gesamt", "(ohne)", "%d weitere", "nach", "oder", "nicht", "enthält", "vorhanden", "nicht vorhanden"},
+		{"total", "(sans)", "%d de plus", "par", "ou", "pas", "contient", "présent", "absent"},
+		{"total", "(sin)", "%d más", "por", "o", "no", "contiene", "presente", "ausente"},
 	}
 	matcher = language.NewMatcher(languages)
 )
@@ -57,8 +57,8 @@ func (l locale) figure(v float64) string {
 	return l.printer.Sprint(number.Decimal(v, number.MaxFractionDigits(len(text))))
 }
 
-// shows reports whether text is v as formatted here or in the answer.
-func (l locale) shows(v float64, text string) bool {
+// isFormatted reports whether text is v as formatted here or in the answer.
+func (l locale) isFormatted(v float64, text string) bool {
 	return text == rounded(v) || text == l.figure(v)
 }
 

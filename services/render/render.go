@@ -101,7 +101,7 @@ func isItem(line string) bool { return strings.HasPrefix(strings.TrimSpace(line)
 // chance.
 func without(list []string, shown []table) []string {
 	for _, t := range shown {
-		rest := slices.DeleteFunc(slices.Clone(list), t.holds)
+		rest := slices.DeleteFunc(slices.Clone(list), t.repeatsRow)
 		if len(list)-len(rest) >= t.listed() {
 			return rest
 		}

@@ -33,9 +33,9 @@ type row struct {
 	figures []float64 // by metric; NaN: no value
 }
 
-// holds reports whether a line is a list item, "- label: value", that repeats a row.
+// repeatsRow reports whether a line is a list item, "- label: value", that repeats a row.
 // The label may be escaped for Markdown, as the planner does, or as in the estate.
-func (t table) holds(line string) bool {
+func (t table) repeatsRow(line string) bool {
 	item, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
 	at := strings.LastIndex(item, ": ")
 	if !listed || at < 0 {
@@ -45,11 +45,11 @@ func (t table) holds(line string) bool {
 	return slices.ContainsFunc(t.rows, func(r row) bool {
 		name := t.locale.label(r.label)
 		return slices.Contains([]string{r.label, name, markdown.Escape(r.label), markdown.Escape(name)}, label) &&
-			slices.ContainsFunc(r.figures, func(f float64) bool { return t.locale.shows(f, value) })
+			slices.ContainsFunc(r.figures, func(f float64) bool { return t.locale.isFormatted(f, value) })
 	})
 }
 
-// listed returns the number of rows that a list of the same groups has: those with a
+// listed returns the number of rows with a label and a value: those with a
 // label and a figure.
 func (t table) listed() (n int) {
 	for _, r := range t.rows {
@@ -66,7 +66,8 @@ type query struct {
 	GroupBy string   `json:"group_by"`
 	Metrics []string `json:"metrics"`
 
-	Filter map[string]jsontext.Value `json:"filter"`
+	Filter map[string]jsontext.Value   `json:"filter"`
+	AnyOf  []map[string]jsontext.Value `json:"any_of"`
 }
 
 // result is the result of a compute_stats call.

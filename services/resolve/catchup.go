@@ -16,25 +16,30 @@ import (
 // catchUpTimeout bounds the wait of a request for this worker to catch up.
 const catchUpTimeout = 2 * time.Second
 
-// current waits until the view has applied the minimum revision of the request.
-func (r *Resolver) current(ctx context.Context) error {
-	revision := bus.MinRevision(ctx)
+// waitMinRevision waits until the view has applied the minimum revision of the request.
+func (r *Resolver) waitMinRevision(ctx context.Context) error {
+	revision := r.minRevision(ctx)
 	if r.view.Applied.Revision() >= revision {
-		return nil // nearly always: neither a request nor a timer
+		return nil // the common case needs neither a request nor a timer
 	}
-	if err := r.exists(ctx, revision); err != nil {
+	if err := r.checkRevision(ctx, revision); err != nil {
 		return err
 	}
-	return r.reach(ctx, revision)
+	return r.waitApplied(ctx, revision)
 }
 
-// exists returns ErrMalformed for a revision after the newest of the log. The
-// leader's state suffices to accept a revision; rejecting one takes a fence, since
-// a deposed leader may not know the newest writes.
-func (r *Resolver) exists(ctx context.Context, revision uint64) error {
+// minRevision returns the minimum revision of the request in this worker's catalog.
+func (r *Resolver) minRevision(ctx context.Context) uint64 {
+	return bus.MinRevisionOf(ctx, r.deps.Catalog.ID())
+}
+
+// checkRevision returns ErrMalformed for a revision beyond the end of the log. The leader's
+// state suffices to accept a revision; rejecting one takes a fence, since a deposed
+// leader may lack the newest writes.
+func (r *Resolver) checkRevision(ctx context.Context, revision uint64) error {
 	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
-		last, err := r.last(ctx)
-		if err == nil && last < revision {
+		last, err := r.latestRevision(ctx)
+		if err != nil || last < revision {
 			last, err = r.deps.Catalog.Fence(ctx)
 		}
 		if err != nil {
@@ -43,80 +48,78 @@ func (r *Resolver) exists(ctx context.Context, revision uint64) error {
 		if last < revision {
 			return schemas.ErrMalformed.With(schemas.FieldError{
 				Field:   bus.HeaderMinRevision,
-				Message: fmt.Sprintf("want a revision of the catalog, whose last one is %d, got %d", last, revision),
+				Message: fmt.Sprintf("expected a revision of the catalog, whose last one is %d, got %d", last, revision),
 			})
 		}
 		return nil
 	})
 }
 
-// last returns the catalog's revision. Concurrent calls share one read.
-func (r *Resolver) last(ctx context.Context) (uint64, error) {
-	last, err, _ := r.lasts.Do("", func() (any, error) {
+// latestRevision returns the catalog's revision. Concurrent calls share one read.
+func (r *Resolver) latestRevision(ctx context.Context) (uint64, error) {
+	last, err, _ := r.revisionReads.Do("", func() (any, error) {
 		return r.deps.Catalog.Revision(context.WithoutCancel(ctx))
 	})
 	return last.(uint64), err
 }
 
-// reach waits until the view has applied the revision.
-func (r *Resolver) reach(ctx context.Context, revision uint64) error {
-	err := await(ctx, &r.view.Applied, revision)
-	if late(err) {
+// waitApplied waits until the view has applied the revision.
+func (r *Resolver) waitApplied(ctx context.Context, revision uint64) error {
+	err := waitWithoutSlot(ctx, &r.view.Applied, revision)
+	if isTimeout(err) {
 		return behind("records", revision, r.view.Applied.Revision())
 	}
 	return err
 }
 
-// await waits for the revision with catchUpTimeout and without the slot of the
-// request, so that other requests can use it.
-func await(ctx context.Context, w *watermark.Watermark, revision uint64) error {
+// waitWithoutSlot waits for the revision up to catchUpTimeout. It releases the slot of
+// the request meanwhile, so that other requests can use it.
+func waitWithoutSlot(ctx context.Context, w *watermark.Watermark, revision uint64) error {
 	if w.Revision() >= revision {
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
-	return bus.Park(waiting, func(ctx context.Context) error { return w.Wait(ctx, revision) })
+	return bus.WaitWithoutSlot(waiting, func(ctx context.Context) error { return w.Wait(ctx, revision) })
 }
 
-func late(err error) bool {
+func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// searchCurrent waits until the index has applied the minimum revision of the
+// waitSearchable waits until the index has applied the minimum revision of the
 // request. It does not wait for a stuck index, which degrades the response. It
 // does not wait for a shared index either: registration updates it before it
 // returns the revision.
-func (r *Resolver) searchCurrent(ctx context.Context) (stuck bool, err error) {
-	if err := r.current(ctx); err != nil || r.feed == nil {
+func (r *Resolver) waitSearchable(ctx context.Context) (stuck bool, err error) {
+	if err := r.waitMinRevision(ctx); err != nil || r.feed == nil {
 		return false, err
 	}
-	return r.feed.current(ctx)
+	return r.feed.waitRevision(ctx, r.minRevision(ctx))
 }
 
-func (f *feed) current(ctx context.Context) (stuck bool, err error) {
-	revision := bus.MinRevision(ctx)
-	err = await(ctx, &f.applied, revision)
+func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, err error) {
+	err = waitWithoutSlot(ctx, &f.applied, revision)
 	applied, stall := f.applied.State()
 	switch {
-	case late(err):
+	case isTimeout(err):
 		return false, behind("index", revision, applied)
-	case errors.Is(err, bus.ErrNotParked):
+	case errors.Is(err, bus.ErrNoSlot):
 		return false, err
 	default:
 		return stall != nil || err != nil, nil
 	}
 }
 
-func behind(what string, wanted, applied uint64) error {
+func behind(what string, required, applied uint64) error {
 	return schemas.ErrUnavailable.Because(fmt.Sprintf(
-		"the %s of the worker have applied revision %d of the catalog; the request requires %d", what, applied, wanted))
+		"the %s of the worker have applied revision %d of the catalog; the request requires %d", what, applied, required))
 }
 
-// find waits for records that the view lacks: an id that is still missing
-// afterwards had no record when the request arrived. It reads one fence for all
-// ids.
-func (r *Resolver) find(ctx context.Context, kind string, s scope.Scope, ids ...string) error {
-	if !r.lacks(kind, s, ids) {
+// awaitAbsent waits until the view includes every write before the request, if it lacks one
+// of the records: an id that is missing afterwards had no record when the request arrived. It reads one fence for all ids.
+func (r *Resolver) awaitAbsent(ctx context.Context, kind string, s scope.Scope, ids ...string) error {
+	if !r.anyMissing(kind, s, ids) {
 		return nil
 	}
 	var fence uint64
@@ -125,17 +128,17 @@ func (r *Resolver) find(ctx context.Context, kind string, s scope.Scope, ids ...
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("look for records of kind %s: %w", kind, err)
+		return fmt.Errorf("find records of kind %s: %w", kind, err)
 	}
-	return r.reach(ctx, fence)
+	return r.waitApplied(ctx, fence)
 }
 
-// lacks reports whether any of the ids has no record in the scope.
-func (r *Resolver) lacks(kind string, s scope.Scope, ids []string) bool {
+// anyMissing reports whether any of the ids has no record in the scope.
+func (r *Resolver) anyMissing(kind string, s scope.Scope, ids []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, id := range ids {
-		if _, ok := r.reader.Find(kind, s, id); !ok {
+		if _, ok := r.named(kind, s, id); !ok {
 			return true
 		}
 	}

@@ -40,7 +40,7 @@ func parseCursor(text string) (cursor, error) {
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(decoded) < 2 || decoded[0] != 't' && decoded[0] != 'g' || !utf8.Valid(decoded) {
 		return cursor{}, schemas.ErrMalformed.With(schemas.FieldError{
-			Field: "cursor", Message: "want the next_cursor of a page, as it came",
+			Field: "cursor", Message: "expected the unmodified next_cursor of a page",
 		})
 	}
 	return cursor{global: decoded[0] == 'g', after: string(decoded[1:])}, nil

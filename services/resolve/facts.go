@@ -17,43 +17,61 @@ import (
 // facts are the fields by which records are selected.
 type facts struct {
 	domain, status, class, provider, contextType string
+	instructed                                   bool   // a skill with instructions
+	labels                                       string // terms, each after a line end
 }
 
-// taken is a decoded change.
-type taken struct {
+// metadata returns the facts that records of all kinds have.
+func metadata(domain string, m schemas.Metadata) facts {
+	f := facts{domain: domain, status: m.Status}
+	for _, term := range schemas.LabelTerms(m.Labels) {
+		f.labels += "\n" + term
+	}
+	return f
+}
+
+// labeled reports whether the record has the label.
+func (f facts) labeled(term string) bool {
+	return strings.Contains(f.labels+"\n", "\n"+term+"\n")
+}
+
+// decoded is a decoded change.
+type decoded struct {
 	facts  facts
 	edges  []graph.Edge
-	record []byte // as it is answered
+	record []byte // as in responses
 }
 
-// decodeFacts decodes the change's record as strictly as registration does. Fields
+// decode decodes the change's record as strictly as registration does. Fields
 // without a meaning for the kind are ignored.
-func decodeFacts(c catalog.Change) (taken, error) {
+func decode(c catalog.Change) (decoded, error) {
 	t, err := read(c)
 	if err != nil {
-		return taken{}, fmt.Errorf("read %s: %w", c.Key, err)
+		return decoded{}, fmt.Errorf("read %s: %w", c.Key, err)
 	}
 	return t, nil
 }
 
-func read(c catalog.Change) (taken, error) {
+func read(c catalog.Change) (decoded, error) {
 	switch c.Key.Kind {
 	case schemas.KindSkill:
 		return skill(c)
 	case schemas.KindTool:
 		f, err := fields[schemas.Tool](c)
-		return taken{facts{domain: f.Domain, status: f.Status, class: f.ToolClass, provider: f.Provider}, nil, c.Record}, err
+		of := metadata(f.Domain, f.Metadata)
+		of.class, of.provider = f.ToolClass, f.Provider
+		return decoded{of, nil, c.Record}, err
 	case schemas.KindContextBuilder:
 		return contextBuilder(c)
 	case schemas.KindTemplate:
 		f, err := fields[schemas.Template](c)
-		return linked(c, facts{}, graph.Fields{Skills: f.SkillIDs}), err
+		return linked(c, metadata(f.Domain, f.Metadata), graph.Fields{Skills: f.SkillIDs}), err
 	case schemas.KindGuardrail:
 		f, err := fields[schemas.Guardrail](c)
-		return linked(c, facts{}, graph.Fields{Domain: f.Domain, Skills: f.SkillIDs}), err
+		return linked(c, metadata(f.Domain, f.Metadata), graph.Fields{Domain: f.Domain, Skills: f.SkillIDs}), err
 	default:
 		f, err := fields[schemas.Agent](c)
-		return taken{facts{status: f.Status}, nil, c.Record}, err
+		return linked(c, metadata(f.Domain, f.Metadata), graph.Fields{Skills: f.SkillIDs}), err
 	}
 }
 
@@ -70,32 +88,71 @@ func fields[T any](c catalog.Change) (f T, err error) {
 	if schemas.Nested(c.Record, maxNesting) {
 		return f, errors.New("nested too deep to be part of a response")
 	}
-	return f, json.Unmarshal(c.Record, &f)
+	return schemas.DecodeStored[T](c.Key.Kind, c.Record)
 }
 
-func linked(c catalog.Change, f facts, links graph.Fields) taken {
-	return taken{f, graph.Edges(c.Key.Kind, links), c.Record}
+func linked(c catalog.Change, f facts, links graph.Fields) decoded {
+	return decoded{f, graph.Edges(c.Key.Kind, links), c.Record}
 }
 
-func skill(c catalog.Change) (taken, error) {
+func skill(c catalog.Change) (decoded, error) {
 	s, err := fields[schemas.Skill](c)
 	if s.Domain == "" {
 		s.Domain, _, _ = strings.Cut(c.Key.ID, ".")
 	}
-	return linked(c, facts{domain: s.Domain, status: s.Status}, graph.Fields{
+	if err != nil {
+		return decoded{}, err
+	}
+	of := metadata(s.Domain, s.Metadata)
+	of.instructed = s.Instructions != ""
+	d := linked(c, of, graph.Fields{
 		ContextBuilders: s.ContextBuilderIDs, Guardrails: s.GuardrailIDs, Template: s.TemplateID, Tools: s.ToolIDs,
-	}), err
+	})
+	d.record, err = withoutContent(c.Record, s.Resources)
+	return d, err
+}
+
+// withoutContent returns the skill's record without the content of its resources,
+// which would multiply the memory of a worker and the size of its responses.
+func withoutContent(record []byte, resources []schemas.Resource) ([]byte, error) {
+	if len(resources) == 0 {
+		return record, nil
+	}
+	var raw struct {
+		Resources []jsontext.Value `json:"resources"`
+	}
+	if err := json.Unmarshal(record, &raw); err != nil {
+		return nil, err
+	}
+	for i, item := range raw.Resources {
+		item, err := member.Without(item, "text", "data")
+		if err != nil {
+			return nil, err
+		}
+		raw.Resources[i] = item
+	}
+	return member.Append(record, member.Member{Name: "resources", Value: raw.Resources})
+}
+
+// summary returns the record as in hits and listings: without instructions, which
+// would be most of a page.
+func (k storedRecord) summary() ([]byte, error) {
+	if !k.facts.Value().instructed {
+		return k.record, nil
+	}
+	return member.Without(k.record, "instructions")
 }
 
 // contextBuilder also adds the members that the contract requires in responses:
 // the context type, tools and instructions.
-func contextBuilder(c catalog.Change) (taken, error) {
+func contextBuilder(c catalog.Change) (decoded, error) {
 	b, err := fields[schemas.ContextBuilder](c)
 	if err != nil {
-		return taken{}, err
+		return decoded{}, err
 	}
-	t := linked(c, facts{domain: b.Domain, contextType: b.ContextType},
-		graph.Fields{Domain: b.Domain, Tools: b.ToolIDs, Skills: b.SkillIDs})
+	of := metadata(b.Domain, b.Metadata)
+	of.contextType = b.ContextType
+	t := linked(c, of, graph.Fields{Domain: b.Domain, Tools: b.ToolIDs, Skills: b.SkillIDs})
 	t.record, err = member.Default(c.Record, member.Member{Name: "context_type", Value: ""},
 		member.Member{Name: "tool_ids", Value: []string{}}, member.Member{Name: "instructions", Value: ""})
 	return t, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -32,25 +33,25 @@ type fallback struct {
 
 	mu      sync.Mutex
 	waiting []catalog.Change // pending changes in the order of the log
-	noted   uint64           // the last revision that was queued
+	queued  uint64           // the watermark of the last change that was queued
 }
 
-func newFallback(r *Resolver) *fallback {
+func newFallback(log *slog.Logger) *fallback {
 	return &fallback{
-		feed:     newFeed(index.NewWords(), nil, r.deps.Log),
+		feed:     newFeed(index.NewWords(), nil, log),
 		pending:  make(chan struct{}, 1),
 		searched: make(chan struct{}, 1),
 	}
 }
 
-// note queues changes. It does nothing on a nil fallback.
-func (f *fallback) note(changes []catalog.Change) {
+// enqueue queues changes. It does nothing on a nil fallback.
+func (f *fallback) enqueue(changes []catalog.Change) {
 	if f == nil || len(changes) == 0 {
 		return
 	}
 	f.mu.Lock()
 	f.waiting = append(f.waiting, changes...)
-	f.noted = changes[len(changes)-1].Revision
+	f.queued = changes[len(changes)-1].Watermark()
 	f.mu.Unlock()
 	signal(f.pending)
 }
@@ -63,7 +64,7 @@ func (f *fallback) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		f.rest(ctx)
+		f.awaitIdle(ctx)
 		for next := f.next(); len(next) > 0 && ctx.Err() == nil; next = f.next() {
 			_ = f.feed.apply(ctx, next) // retries until it succeeds or ctx ends
 		}
@@ -74,8 +75,8 @@ func (f *fallback) run(ctx context.Context) {
 	}
 }
 
-// rest waits until the log is idle or a search needs the pending changes.
-func (f *fallback) rest(ctx context.Context) {
+// awaitIdle waits until the log is idle or a search needs the pending changes.
+func (f *fallback) awaitIdle(ctx context.Context) {
 	idle, end := time.NewTimer(idleTimeout), time.NewTimer(maxDelay)
 	defer idle.Stop()
 	defer end.Stop()
@@ -108,15 +109,15 @@ func (f *fallback) next() []catalog.Change {
 // search compares words; cause is the error of the shared index.
 func (f *fallback) search(ctx context.Context, q index.Query, cause error) (index.Result, error) {
 	f.mu.Lock()
-	noted := f.noted
+	queued := f.queued
 	f.mu.Unlock()
 	signal(f.searched)
-	err := await(ctx, &f.feed.applied, noted)
-	if errors.Is(err, bus.ErrNotParked) {
+	err := waitWithoutSlot(ctx, &f.feed.applied, queued)
+	if errors.Is(err, bus.ErrNoSlot) {
 		return index.Result{}, err
 	}
 	if err != nil {
-		return index.Result{}, fmt.Errorf("%w: %w; the worker's own records are not ready to be searched yet",
+		return index.Result{}, fmt.Errorf("%w: %w; the fallback index of the worker is not ready yet",
 			index.ErrUnavailable, cause)
 	}
 	q.By = index.Text
@@ -125,24 +126,24 @@ func (f *fallback) search(ctx context.Context, q index.Query, cause error) (inde
 	return result, err
 }
 
-// ask searches the index, or the fallback if the index is unavailable. A hanging
+// query searches the index, or the fallback if the index is unavailable. A hanging
 // index uses at most half of the time until the deadline.
-func (r *Resolver) ask(ctx context.Context, q index.Query) (index.Result, error) {
+func (r *Resolver) query(ctx context.Context, q index.Query) (index.Result, error) {
 	if r.fallback == nil || q.By == index.Vector {
 		return r.deps.Index.Search(ctx, q)
 	}
-	within, cancel := half(ctx)
+	bounded, cancel := halfDeadline(ctx)
 	defer cancel()
-	result, err := r.deps.Index.Search(within, q)
-	slow := within.Err() != nil && ctx.Err() == nil
+	result, err := r.deps.Index.Search(bounded, q)
+	slow := bounded.Err() != nil && ctx.Err() == nil
 	if err == nil || !slow && !errors.Is(err, index.ErrUnavailable) {
 		return result, err
 	}
 	return r.fallback.search(ctx, q, err)
 }
 
-// half returns a context with half of the time until ctx's deadline.
-func half(ctx context.Context) (context.Context, context.CancelFunc) {
+// halfDeadline returns a context with half of the time until ctx's deadline.
+func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)

@@ -52,14 +52,14 @@ func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 		if err == nil {
 			break
 		}
-		f.failed(err)
+		f.recordFailure(err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	f.applied.Advance(changes[len(changes)-1].Revision)
+	f.applied.Advance(changes[len(changes)-1].Watermark())
 	f.measure()
 	return nil
 }
@@ -73,11 +73,11 @@ func (f *feed) measure() {
 	telemetry.IndexLag("embedded", max(f.view.Applied.Revision(), applied)-applied)
 }
 
-// failed records that the index is stuck, and logs the first failure.
-func (f *feed) failed(err error) {
+// recordFailure records that the index is stuck, and logs the first failure.
+func (f *feed) recordFailure(err error) {
 	applied, stuck := f.applied.State()
 	if stuck == nil {
-		f.log.Warn("the index is behind", "revision", applied, "err", err)
+		f.log.Warn("the index lags behind the catalog", "revision", applied, "err", err)
 	}
 	f.applied.Fail(err)
 	f.measure()

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services/internal/embed"
+	"cairn/test/wait"
 )
 
 func (w *world) health(ctx context.Context) (schemas.Health, error) {
@@ -106,24 +107,24 @@ func TestQuarantine(t *testing.T) {
 				w.serve()
 			}
 			if p, err := w.parts("", "net.good"); err != nil || len(p.Tools) > 0 {
-				t.Errorf("a skill beside it: got %v, %v, want it without the unreadable tool", p, err)
+				t.Errorf("a skill beside it: got %v, %v, want the skill without the unreadable tool", p, err)
 			}
 			if _, err := w.parts("", "net.bad"); !errors.Is(err, schemas.ErrSkillNotFound) {
 				t.Errorf("the unreadable skill: got %v, want %v", err, schemas.ErrSkillNotFound)
 			}
 			if hits, err := w.search("", "come afterwards", 1); err != nil || hits[0].SkillID != "net.later" {
-				t.Errorf("a record behind it: got %v, %v", hits, err)
+				t.Errorf("a later record: got %v, %v", hits, err)
 			}
 			h, err := w.health(w.ctx())
-			said := strings.Join(h.Degraded, "\n")
-			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(said, "4 records") || !strings.Contains(said, "net.bad") {
-				t.Errorf("health: got %+v, %v, want it to name 4 records", h, err)
+			reasons := strings.Join(h.Degraded, "\n")
+			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(reasons, "4 records") || !strings.Contains(reasons, "net.bad") {
+				t.Errorf("health: got %+v, %v, want 4 record names", h, err)
 			}
 			w.records(record{skill, "", `{"skill_id":"net.bad"}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
 			w.removeSkill("net.worse")
 			w.removeSkill("net.null")
 			if h, err := w.health(w.ctx()); err != nil || h.Status != schemas.StatusOK {
-				t.Errorf("health once they are replaced: got %+v, %v", h, err)
+				t.Errorf("health after they are replaced: got %+v, %v", h, err)
 			}
 		})
 	}
@@ -159,7 +160,7 @@ func TestDeepRecords(t *testing.T) {
 		t.Errorf("search: got %v, %v, want one skill", hits, err)
 	}
 	if h, err := w.health(w.ctx()); err != nil || !strings.Contains(strings.Join(h.Degraded, "\n"), "2 records") {
-		t.Errorf("health: got %+v, %v, want it to name 2 records", h, err)
+		t.Errorf("health: got %+v, %v, want 2 record names", h, err)
 	}
 }
 
@@ -193,19 +194,19 @@ func TestEmbedderUnavailable(t *testing.T) {
 	embedder.away.Store(true)
 	w.serveWith(embedder)
 	if _, err := w.parts("", "net.vlan"); err != nil {
-		t.Errorf("by id while the embedder is away: %v", err)
+		t.Errorf("by id while the embedder is unavailable: %v", err)
 	}
 	if _, err := w.health(w.ctx()); !errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("health at a revision that search does not see: got %v, want %v", err, schemas.ErrUnavailable)
+		t.Errorf("health at a revision that search does not include: got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	if h, err := w.health(t.Context()); err != nil || h.Status != schemas.StatusDegraded ||
 		!strings.Contains(h.Degraded[0], "embedder unavailable") {
-		t.Errorf("health: got %+v, %v, want it to say that the embedder is away", h, err)
+		t.Errorf("health: got %+v, %v, want the reason that the embedder is unavailable", h, err)
 	}
 	embedder.away.Store(false)
-	w.eventually(func() bool { _, err := w.health(w.ctx()); return err == nil })
+	wait.Until(w.t, "search sees the revision", func() bool { _, err := w.health(w.ctx()); return err == nil })
 	if hits, err := w.search("", "audit virtual networks", 1); err != nil || hits[0].SkillID != "net.vlan" {
-		t.Errorf("search once the embedder is back: got %v, %v", hits, err)
+		t.Errorf("search after the embedder has recovered: got %v, %v", hits, err)
 	}
 }
 
@@ -217,32 +218,17 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 	w.serveWith(embedder)
 	embedder.away.Store(true)
 	w.put(skill, "", "net.new", `{"skill_id":"net.new","purpose":"newly come"}`)
-	w.eventually(func() bool {
+	wait.Until(w.t, "search is degraded and finds by words", func() bool {
 		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "audit virtual networks"})
 		return err == nil && a.Hits.Degraded != "" && strings.Contains(string(a.Hits.Skills[0]), "net.vlan")
 	})
-}
-
-// eventually waits until the condition is true.
-func (w *world) eventually(fact func() bool) {
-	w.t.Helper()
-	ctx := w.soon()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !fact() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			w.t.Fatal("condition not met")
-		}
-	}
 }
 
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start := func() *world {
-		server, err := bus.StartServer(dir, "")
+		server, err := natsserver.Start(dir, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,5 +254,28 @@ func TestRestart(t *testing.T) {
 	}
 	if _, err := second.parts("", "net.route"); !errors.Is(err, schemas.ErrSkillNotFound) {
 		t.Errorf("a removed skill: got %v, want %v", err, schemas.ErrSkillNotFound)
+	}
+}
+
+// A token of another catalog is ignored, except by the health check that confirms a
+// registration in that catalog.
+func TestTokenOfAnotherCatalog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	body := []byte(`{}`)
+	for token, want := range map[schemas.ConsistencyToken]error{
+		{Catalog: "another", Revision: 1 << 40}:      nil,
+		{Catalog: w.catalog.ID(), Revision: 1 << 40}: schemas.ErrMalformed,
+		{Revision: 1 << 40}:                          schemas.ErrMalformed,
+	} {
+		ctx := bus.WithTokens(t.Context(), token)
+		reply, err := bus.ListTools.Forward(ctx, w.conn, body)
+		if !errors.Is(err, want) || err == nil && (len(reply.Ignored) != 1 || reply.Ignored[0] != token) {
+			t.Errorf("%v: ignored %v, %v, want %v", token, reply.Ignored, err, want)
+		}
+		if _, err := w.health(ctx); err == nil {
+			t.Errorf("the health confirms %v", token)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func FuzzResolve(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string, record, body []byte) {
 		if aKey.MatchString(key) && len(key) < 1000 && !strings.Contains(key, ".other.o.o.o") {
-			subject := "$KV.catalog." + key
+			subject := "$KV.cairn_catalog." + key
 			w.raw(t, subject, record)
 			defer func() {
 				_, _ = w.conn.JetStream().PublishMsg(t.Context(),
@@ -45,7 +45,7 @@ func FuzzResolve(f *testing.F) {
 		}
 		var revision uint64
 		for _, kind := range schemas.Kinds() {
-			revision = w.raw(t, "$KV.catalog."+kind+".acme.f.f.f", record)
+			revision = w.raw(t, "$KV.cairn_catalog."+kind+".acme.f.f.f", record)
 		}
 		ctx := bus.WithIdentity(bus.WithMinRevision(t.Context(), revision),
 			&schemas.Identity{ID: "k", Role: schemas.RoleReader, Tenants: []string{"acme"}})

@@ -24,22 +24,27 @@ const maxExamples = 5
 // health returns once view and index have applied the minimum revision of the
 // request, or an error. Registrations are confirmed by it.
 func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
-	stuck, err := r.searchCurrent(ctx)
+	stuck, err := r.waitSearchable(ctx)
 	if err != nil {
 		return schemas.Health{}, err
+	}
+	if ignored := bus.IgnoredTokens(ctx); ignored != "" {
+		return schemas.Health{}, schemas.ErrUnavailable.Because(
+			"the worker reads another catalog, " + r.deps.Catalog.ID() + ", than that of " + ignored)
 	}
 	h := schemas.Health{
 		Service:  "resolve",
 		Status:   schemas.StatusOK,
 		Version:  bus.Version,
 		Backends: r.deps.Backends,
+		Catalog:  r.deps.Catalog.ID(),
 		Revision: r.view.Applied.Revision(),
 	}
 	if r.feed != nil {
 		h.Revision = min(h.Revision, r.feed.applied.Revision())
 	}
-	if stuck && h.Revision < bus.MinRevision(ctx) {
-		return schemas.Health{}, behind("index", bus.MinRevision(ctx), h.Revision)
+	if least := r.minRevision(ctx); stuck && h.Revision < least {
+		return schemas.Health{}, behind("index", least, h.Revision)
 	}
 	h.Degraded = append(r.degraded(), r.backends(ctx, &h)...)
 	if len(h.Degraded) > 0 {
@@ -72,21 +77,21 @@ func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
 
 // degraded returns the reasons for a degraded status.
 func (r *Resolver) degraded() []string {
-	var said []string
+	var reasons []string
 	if r.feed != nil {
 		if applied, stuck := r.feed.applied.State(); stuck != nil {
-			said = append(said, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, stuck))
+			reasons = append(reasons, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, stuck))
 		}
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.lost != nil {
-		said = append(said, "stopped following the catalog: "+r.lost.Error())
+		reasons = append(reasons, "stopped following the catalog: "+r.lost.Error())
 	}
 	if n := len(r.quarantined); n > 0 {
-		said = append(said, fmt.Sprintf("%d records are unreadable and quarantined, such as %v", n, r.examples()))
+		reasons = append(reasons, fmt.Sprintf("%d records are unreadable and quarantined, such as %v", n, r.examples()))
 	}
-	return said
+	return reasons
 }
 
 // examples returns the keys of the oldest quarantined records. The caller holds mu.

@@ -1,7 +1,11 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -25,60 +29,123 @@ func (r *Resolver) listTools(ctx context.Context, q schemas.ListQuery) (schemas.
 }
 
 // filter selects the records of a listing; empty fields match any value.
-type filter struct{ domain, class, provider string }
+type filter struct {
+	domain, class, provider string
+	any                     bool     // of any status; by default those that search finds
+	status                  string   // of this one only
+	labels                  []string // terms
+	prefix                  string   // of the id
+}
 
 func (f filter) fits(of facts) bool {
-	return schemas.Active(of.status) &&
+	return (f.any || schemas.Found(of.status)) &&
+		(f.status == "" || f.status == cmp.Or(of.status, schemas.StatusActive)) &&
 		(f.domain == "" || f.domain == of.domain) &&
 		(f.class == "" || f.class == of.class) &&
-		(f.provider == "" || f.provider == of.provider)
+		(f.provider == "" || f.provider == of.provider) &&
+		!slices.ContainsFunc(f.labels, func(term string) bool { return !of.labeled(term) })
 }
 
 // list returns a page of the kind's active records: those of the tenant, or the
 // global ones if no record of the tenant matches. The first page decides, and its
 // cursor encodes the tenant.
 func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
-	if err := r.current(ctx); err != nil {
+	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
+	return r.pages(ctx, listing{kind, s, s.Tenants(), filter{domain: q.Domain, class: q.ToolClass, provider: q.Provider}, q.Limit, q.Cursor})
+}
+
+// listing is a request for a page.
+type listing struct {
+	kind    string
+	scope   scope.Scope
+	tenants []string // whose records may be listed, in order of precedence
+	want    filter
+	limit   *int // nil: the default
+	cursor  string
+}
+
+// pages returns the page that the listing requests, and the cursor of the next one.
+func (r *Resolver) pages(ctx context.Context, l listing) ([]jsontext.Value, *string, error) {
+	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, nil, err
 	}
-	want := filter{q.Domain, q.ToolClass, q.Provider}
 	limit := schemas.DefaultLimit
-	if q.Limit != nil {
-		limit = *q.Limit
+	if l.limit != nil {
+		limit = *l.limit
 	}
-	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
-	if q.Cursor != "" {
-		at, err := parseCursor(q.Cursor)
+	if l.cursor != "" {
+		at, err := parseCursor(l.cursor)
 		if err != nil {
 			return nil, nil, err
 		}
-		page, next := r.page(kind, at.tenant(s), at.after, want, limit)
-		return page, at.next(next), nil
+		page, next, err := r.page(ctx, l, at.tenant(l.scope), at.after, limit)
+		return page, at.next(next), err
 	}
-	for _, tenant := range s.Tenants() {
-		if page, next := r.page(kind, tenant, "", want, limit); len(page) > 0 {
-			return page, cursor{global: tenant == scope.Global}.next(next), nil
+	for _, tenant := range l.tenants {
+		if page, next, err := r.page(ctx, l, tenant, "", limit); len(page) > 0 || err != nil {
+			return page, cursor{global: tenant == scope.Global}.next(next), err
 		}
 	}
 	return nil, nil, nil
 }
 
+// scanBatch is the number of records that a listing visits before it releases the lock.
+const scanBatch = 1000
+
 // page returns up to limit records of the tenant after the id, and the id of the last
 // one if there are more.
-func (r *Resolver) page(kind, tenant, after string, want filter, limit int) (page []jsontext.Value, next string) {
+func (r *Resolver) page(ctx context.Context, l listing, tenant, after string, limit int) (list []jsontext.Value, next string, err error) {
+	p := page{limit: limit}
+	for !p.complete {
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		if after, err = r.scan(l, tenant, after, &p); err != nil {
+			return nil, "", err
+		}
+	}
+	return p.records, p.next, nil
+}
+
+// page is a page of a listing that is being filled.
+type page struct {
+	limit    int
+	records  []jsontext.Value
+	size     int    // of the records in bytes
+	last     string // id of the last record
+	next     string // last if there are more records
+	complete bool
+}
+
+// scan adds the records of the next scanBatch ids to the page, and returns the last id.
+func (r *Resolver) scan(l listing, tenant, after string, p *page) (last string, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	size, last := 0, ""
-	for id, k := range r.view.After(kind, tenant, after) {
-		if !want.fits(k.facts.Value()) {
+	visited := 0
+	for id, k := range r.view.After(l.kind, tenant, after) {
+		if visited++; visited > scanBatch {
+			return last, nil
+		}
+		last = id
+		if !strings.HasPrefix(id, l.want.prefix) {
+			if id > l.want.prefix { // ids ascend
+				break
+			}
 			continue
 		}
-		size += len(k.record)
-		if len(page) == limit || len(page) > 0 && size > pageBytes {
-			return page, last
+		if !l.want.fits(k.facts.Value()) {
+			continue
 		}
-		page = append(page, k.record)
-		last = id
+		record, err := k.summary()
+		if err != nil {
+			return "", fmt.Errorf("list %s %q: %w", l.kind, id, err)
+		}
+		if p.size += len(record); len(p.records) == p.limit || len(p.records) > 0 && p.size > pageBytes {
+			p.next, p.complete = p.last, true
+			return last, nil
+		}
+		p.records, p.last = append(p.records, record), id
 	}
-	return page, ""
+	p.complete = true
+	return last, nil
 }

@@ -52,8 +52,8 @@ func TestListing(t *testing.T) {
 		{"ordered by id, active ones only", "", 10, [][]string{{"a.1", "b.1", "c.1", "d.1"}}},
 		{"in pages, the last of them shorter", "", 3, [][]string{{"a.1", "b.1", "c.1"}, {"d.1"}}},
 		{"a last page that is full has no cursor", "", 2, [][]string{{"a.1", "b.1"}, {"c.1", "d.1"}}},
-		{"the tenant's own collection", "acme", 10, [][]string{{"z.1"}}},
-		{"the global one when the tenant has none", "other", 3, [][]string{{"a.1", "b.1", "c.1"}, {"d.1"}}},
+		{"the tenant's collection", "acme", 10, [][]string{{"z.1"}}},
+		{"the global collection when the tenant has no records", "other", 3, [][]string{{"a.1", "b.1", "c.1"}, {"d.1"}}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -118,11 +118,11 @@ func TestListingFilters(t *testing.T) {
 	}{
 		{"by domain, which is the id's first segment by default", schemas.ListQuery{Domain: "net"}, []string{"net.audit"}},
 		{"by domain of tools", schemas.ListQuery{Domain: "d"}, []string{"p.s.one"}},
-		{"by provider, which no skill has", schemas.ListQuery{Provider: "q"}, []string{"q.s.one"}},
+		{"by provider, which skills do not have", schemas.ListQuery{Provider: "q"}, []string{"q.s.one"}},
 		{"by class and provider", schemas.ListQuery{ToolClass: "net", Provider: "p"}, []string{"p.s.one"}},
-		{"the global ones where none of the tenant's fits",
+		{"global records when no record of the tenant matches",
 			schemas.ListQuery{ToolClass: "log", TenantID: asTenant("acme").TenantID}, []string{"p.s.two"}},
-		{"nothing fits", schemas.ListQuery{Domain: "none"}, []string{}},
+		{"no record matches", schemas.ListQuery{Domain: "none"}, []string{}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -162,5 +162,37 @@ func TestBadCursor(t *testing.T) {
 				t.Errorf("got %v, want %v naming cursor", err, schemas.ErrMalformed)
 			}
 		})
+	}
+}
+
+// TestListingOfManyRecords lists records that are farther apart than the lock is held.
+func TestListingOfManyRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	var want []string
+	for i := range 2500 {
+		id := fmt.Sprintf("d.%04d", i)
+		domain := "d"
+		if i%1200 == 1199 {
+			domain, want = "rare", append(want, id)
+		}
+		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"domain":%q}`, id, domain))
+	}
+	list, err := bus.ListSkills.Call(w.ctx(), w.conn, schemas.ListQuery{Domain: "rare"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, ids(t, skill, list.Skills)); diff != "" || list.NextCursor != nil {
+		t.Errorf("cursor %v, records (-want +got):\n%s", list.NextCursor, diff)
+	}
+	limit := 1
+	query := schemas.RecordQuery{Kind: skill, Prefix: "d.24", Limit: &limit}
+	records, err := bus.ListRecords.Call(w.ctx(), w.conn, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(t, skill, records.Records); len(got) != 1 || got[0] != "d.2400" || records.NextCursor == nil {
+		t.Errorf("the first of the prefix: %v, cursor %v", got, records.NextCursor)
 	}
 }

@@ -100,10 +100,10 @@ func TestSkillPackage(t *testing.T) {
 		err     error
 	}{
 		{name: "an unknown skill is not found", err: schemas.ErrSkillNotFound},
-		{name: "a skill alone has nothing around it",
+		{name: "a skill without links has an empty package",
 			records: []record{{skill, "", `{"skill_id":"net.audit"}`}},
 			want:    parts{Skill: "net.audit"}},
-		{name: "links are followed in the order in which the skill has them",
+		{name: "links are followed in the order of the skill",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b","a"],"guardrail_ids":["g"],"tool_ids":["p.s.two","p.s.one"],"template_id":"t"}`},
 				{builder, "", `{"context_builder_id":"a"}`}, {builder, "", `{"context_builder_id":"b"}`},
@@ -111,10 +111,10 @@ func TestSkillPackage(t *testing.T) {
 				{tool, "", `{"tool_id":"p.s.one"}`}, {tool, "", `{"tool_id":"p.s.two"}`},
 			},
 			want: parts{"net.audit", "t", []string{"b", "a"}, []string{"g"}, []string{"p.s.two", "p.s.one"}}},
-		{name: "links to nothing are passed over",
+		{name: "links to missing records are skipped",
 			records: []record{{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one"],"template_id":"t"}`}},
 			want:    parts{Skill: "net.audit"}},
-		{name: "tools are those of the context builders and of the skill, once each",
+		{name: "tools of the context builders and of the skill, without duplicates",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one","p.s.three"]}`},
 				{builder, "", `{"context_builder_id":"b","tool_ids":["p.s.two","p.s.one"]}`},
@@ -137,12 +137,12 @@ func TestSkillPackage(t *testing.T) {
 				{guard, "", `{"guardrail_id":"other","domain":"billing"}`}, {guard, "", `{"guardrail_id":"skill","skill_ids":["net.audit"]}`},
 			},
 			want: parts{Skill: "net.audit", Guardrails: []string{"skill", "net", "all"}}},
-		{name: "the tenant's record comes before the global one", tenant: "acme",
+		{name: "the tenant's record takes precedence", tenant: "acme",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","of":"global"}`}, {skill, "acme", `{"skill_id":"net.audit","of":"acme"}`},
 			},
 			want: parts{Skill: "net.audit of acme"}},
-		{name: "without a tenant the global record alone is seen",
+		{name: "without a tenant only the global record is visible",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","of":"global"}`}, {skill, "acme", `{"skill_id":"net.audit","of":"acme"}`},
 			},
@@ -169,22 +169,22 @@ func TestSkillPackage(t *testing.T) {
 				{guard, "other", `{"guardrail_id":"g","of":"other"}`},
 			},
 			want: parts{Skill: "net.audit", Guardrails: []string{"g of global", "g of acme"}}},
-		{name: "a template may name the skill",
+		{name: "a template may link to the skill",
 			records: []record{{skill, "", `{"skill_id":"net.audit"}`}, {tmpl, "", `{"template_id":"t","skill_ids":["net.audit"]}`}},
 			want:    parts{Skill: "net.audit", Template: "t"}},
-		{name: "the template that the skill names comes first",
+		{name: "the template that the skill links to takes precedence",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","template_id":"z"}`},
 				{tmpl, "", `{"template_id":"a","skill_ids":["net.audit"]}`}, {tmpl, "", `{"template_id":"z"}`},
 			},
 			want: parts{Skill: "net.audit", Template: "z"}},
-		{name: "the tenant's template that names the skill comes before a global one", tenant: "acme",
+		{name: "a referring template of the tenant takes precedence", tenant: "acme",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit"}`}, {tmpl, "", `{"template_id":"a","skill_ids":["net.audit"]}`},
 				{tmpl, "acme", `{"template_id":"z","skill_ids":["net.audit"]}`},
 			},
 			want: parts{Skill: "net.audit", Template: "z"}},
-		{name: "a global template that names the skill is hidden by the tenant's of the same id", tenant: "acme",
+		{name: "a referring global template is hidden by the tenant's with the same id", tenant: "acme",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit"}`}, {tmpl, "", `{"template_id":"t","skill_ids":["net.audit"]}`},
 				{tmpl, "acme", `{"template_id":"t"}`},
@@ -193,7 +193,22 @@ func TestSkillPackage(t *testing.T) {
 		{name: "an inactive skill is found by id",
 			records: []record{{skill, "", `{"skill_id":"net.audit","status":"draft"}`}},
 			want:    parts{Skill: "net.audit"}},
-		{name: "fields that mean nothing in a kind may be anything",
+		{name: "drafts and retired records are not reached by links",
+			records: []record{
+				{skill, "", `{"skill_id":"net.audit","tool_ids":["p.s.one","p.s.two","p.s.three"],"template_id":"t"}`},
+				{tool, "", `{"tool_id":"p.s.one","status":"draft"}`}, {tool, "", `{"tool_id":"p.s.two","status":"deprecated"}`},
+				{tool, "", `{"tool_id":"p.s.three","status":"other"}`}, {tmpl, "", `{"template_id":"t","status":"retired"}`},
+				{guard, "", `{"guardrail_id":"g","status":"draft"}`}, {builder, "", `{"context_builder_id":"b","domain":"net","status":"retired"}`},
+			},
+			want: parts{Skill: "net.audit", Tools: []string{"p.s.two", "p.s.three"}}},
+		{name: "values that an earlier version stored uninterpreted are not validated",
+			records: []record{
+				{skill, "", `{"skill_id":"net.audit","version":7,"labels":["x"],"resources":"none","instructions":{},"license":1,"replaced_by":[]}`},
+				{builder, "", `{"context_builder_id":"b","domain":"net","status":{},"labels":{"n":1},"version":null}`},
+				{guard, "", `{"guardrail_id":"g","status":false}`},
+			},
+			want: parts{Skill: "net.audit", Builders: []string{"b"}, Guardrails: []string{"g"}}},
+		{name: "fields without a meaning for the kind are not validated",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","skill_ids":7,"tool_class":[],"tool_ids":["p.s.one"]}`},
 				{tool, "", `{"tool_id":"p.s.one","tool_ids":"x","template_id":{}}`},
@@ -288,11 +303,11 @@ func TestContextBuilders(t *testing.T) {
 		types, want []string
 		err         error
 	}{
-		{"all without types", "net.audit", nil, []string{"doc", "log", "plain"}, nil},
-		{"all with an empty list of types", "net.audit", []string{}, []string{"doc", "log", "plain"}, nil},
-		{"only those of the types", "net.audit", []string{"log", "none"}, []string{"log"}, nil},
-		{"nothing left is not found", "net.audit", []string{"none"}, nil, schemas.ErrContextBuilderNotFound},
-		{"a skill without any", "billing.none", nil, nil, schemas.ErrContextBuilderNotFound},
+		{"all context builders without context_types", "net.audit", nil, []string{"doc", "log", "plain"}, nil},
+		{"all context builders with empty context_types", "net.audit", []string{}, []string{"doc", "log", "plain"}, nil},
+		{"context builders of the context_types", "net.audit", []string{"log", "none"}, []string{"log"}, nil},
+		{"no context builder of the context_types is not found", "net.audit", []string{"none"}, nil, schemas.ErrContextBuilderNotFound},
+		{"a skill without context builders", "billing.none", nil, nil, schemas.ErrContextBuilderNotFound},
 		{"an unknown skill", "net.unknown", nil, nil, schemas.ErrSkillNotFound},
 	}
 	for _, row := range rows {
@@ -348,7 +363,7 @@ func TestTemplateAndGuardrailsOfASkill(t *testing.T) {
 		{"a skill without a template", template, "billing.none", nil, schemas.ErrTemplateNotFound},
 		{"the template of an unknown skill", template, "net.unknown", nil, schemas.ErrSkillNotFound},
 		{"the guardrails", guardrails, "net.audit", []string{"g"}, nil},
-		{"no guardrails is an answer", guardrails, "billing.none", []string{}, nil},
+		{"no guardrails are an empty list", guardrails, "billing.none", []string{}, nil},
 		{"the guardrails of an unknown skill", guardrails, "net.unknown", nil, schemas.ErrSkillNotFound},
 	}
 	for _, row := range rows {

@@ -13,8 +13,8 @@ import (
 // maxPackageBytes bounds the total size of cached packages, in bytes.
 const maxPackageBytes = 32 << 20
 
-// wanted is the key of a cached package.
-type wanted struct {
+// packageKey is the key of a cached package.
+type packageKey struct {
 	scope   scope.Scope
 	skill   string
 	explain bool
@@ -22,34 +22,34 @@ type wanted struct {
 
 // packages caches encoded skill packages until the catalog changes.
 type packages struct {
-	mu   sync.Mutex
-	size int
-	kept map[wanted]jsontext.Value
+	mu      sync.Mutex
+	size    int
+	entries map[packageKey]jsontext.Value
 }
 
-func (p *packages) get(w wanted) (jsontext.Value, bool) {
+func (p *packages) get(key packageKey) (jsontext.Value, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	body, ok := p.kept[w]
+	body, ok := p.entries[key]
 	return body, ok
 }
 
 // put caches body. When the cache is full, it removes all other packages.
-func (p *packages) put(w wanted, body jsontext.Value) {
+func (p *packages) put(key packageKey, body jsontext.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.size += len(body); p.kept == nil || p.size > maxPackageBytes {
-		p.kept, p.size = map[wanted]jsontext.Value{}, len(body)
+	if p.size += len(body); p.entries == nil || p.size > maxPackageBytes {
+		p.entries, p.size = map[packageKey]jsontext.Value{}, len(body)
 	}
-	p.kept[w] = body
+	p.entries[key] = body
 }
 
-// forget empties the cache. The caller holds the resolver's mu for writing, so
+// reset empties the cache. The caller holds the resolver's mu for writing, so
 // that no outdated package is cached afterwards.
-func (p *packages) forget() {
+func (p *packages) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kept, p.size = nil, 0
+	p.entries, p.size = nil, 0
 }
 
 // enriched returns the skill with its context builders, guardrails, tools and template.
@@ -61,7 +61,7 @@ func (s resolvedSkill) enriched() *schemas.SkillPackage {
 	p.Guardrails = s.records(s.guardrails())
 	p.Tools = s.records(s.tools(builders))
 	if t, ok := s.template(); ok {
-		p.Template = s.records([]graph.Reach{t})[0]
+		p.Template = s.records([]graph.LinkedRecord{t})[0]
 	}
 	p.Explain = s.why.list
 	return p

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"cairn/bus"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/graph"
@@ -43,34 +42,34 @@ type Resolver struct {
 
 	// mu is held for writing while changes are applied, so that readers see a
 	// record and its links at one revision.
-	mu          sync.RWMutex
-	view        *view
-	graph       *graph.Graph
-	reader      graph.Reader          // of the graph; requires mu
-	quarantined map[graph.Node]uint64 // unreadable records and their revisions
-	packed      packages
-	lasts       singleflight.Group // shared reads of the log's revision
+	mu            sync.RWMutex
+	view          *view
+	graph         *graph.Graph
+	reader        graph.Reader          // of the graph; requires mu
+	quarantined   map[graph.Node]uint64 // unreadable records and their revisions
+	packages      packages
+	revisionReads singleflight.Group // shared reads of the log's revision
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup
-	lost   error // why the resolver stopped following the log; guarded by mu
+	lost   error // reason for which the resolver stopped following the log; guarded by mu
 }
 
-// Open returns when the view has applied the current log, and the worker's own
-// index has too or has stalled because of its embedder. The resolver follows the
+// Open returns when the view has applied the current log, and the worker's own index
+// has also applied it or has stalled because of its embedder. The resolver follows the
 // log until the caller closes it.
 func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	r := &Resolver{
 		deps:        deps,
-		view:        catalog.NewView[kept](),
+		view:        catalog.NewView[storedRecord](),
 		graph:       graph.New(),
 		quarantined: map[graph.Node]uint64{},
 	}
-	r.reader = graph.Reader{Graph: r.graph, Has: r.has}
+	r.reader = graph.Reader{Graph: r.graph, Has: r.linked}
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	if !deps.Feed {
-		r.fallback = newFallback(r)
+		r.fallback = newFallback(deps.Log)
 		r.follow.Go(func() { r.fallback.run(following) })
 	}
 	read := r.start(following, r.apply)
@@ -81,7 +80,7 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 			return r.feed.apply(following, changes)
 		})
 	}
-	if err := r.opened(ctx, read, fed); err != nil {
+	if err := r.awaitReady(ctx, read, fed); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
@@ -91,15 +90,15 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	return r, nil
 }
 
-// start follows the log in a goroutine that Close waits for, until ctx ends, and
-// records its failure. The returned channel is closed when the current log has been
+// start follows the log in a goroutine until ctx ends, and records its failure. Close
+// waits for the goroutine. The returned channel is closed when the current log has been
 // applied or following has failed.
 func (r *Resolver) start(ctx context.Context, apply func([]catalog.Change) error) <-chan struct{} {
 	ready := make(chan struct{})
 	once := sync.OnceFunc(func() { close(ready) })
 	r.follow.Go(func() {
 		defer once()
-		if err := r.deps.Catalog.Follow(ctx, apply, once); err != nil {
+		if err := r.deps.Catalog.Follow(ctx, apply, once); err != nil && ctx.Err() == nil {
 			r.mu.Lock()
 			r.lost = errors.Join(r.lost, err)
 			r.mu.Unlock()
@@ -115,8 +114,8 @@ func closed() <-chan struct{} {
 	return c
 }
 
-// opened waits until the view has caught up and the index has caught up or stalled.
-func (r *Resolver) opened(ctx context.Context, read, fed <-chan struct{}) error {
+// awaitReady waits until the view has caught up and the index has caught up or stalled.
+func (r *Resolver) awaitReady(ctx context.Context, read, fed <-chan struct{}) error {
 	select {
 	case <-read:
 	case <-ctx.Done():
@@ -138,21 +137,4 @@ func (r *Resolver) opened(ctx context.Context, read, fed <-chan struct{}) error 
 func (r *Resolver) Close() {
 	r.stop()
 	r.follow.Wait()
-}
-
-// Serve answers the resolve and listing endpoints and the service's health on s.
-func (r *Resolver) Serve(s *bus.Service) error {
-	return errors.Join(
-		bus.ResolveSkill.Serve(s, r.skill),
-		bus.ResolveAgent.Serve(s, r.agent),
-		bus.ResolveContext.Serve(s, r.context),
-		bus.ResolveContextBuilders.Serve(s, r.context),
-		bus.ResolveTools.Serve(s, r.tools),
-		bus.ResolveToolClass.Serve(s, r.toolClass),
-		bus.ResolveTemplate.Serve(s, r.template),
-		bus.ResolveGuardrail.Serve(s, r.guardrail),
-		bus.ListSkills.Serve(s, r.listSkills),
-		bus.ListTools.Serve(s, r.listTools),
-		bus.ServeHealth(s, "resolve", r.health),
-	)
 }

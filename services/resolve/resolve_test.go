@@ -5,24 +5,26 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/services/resolve"
+	"cairn/test/wait"
 )
 
-// world is a catalog with resolve workers.
+// world holds the catalog and the resolve workers of a test.
 type world struct {
 	t       testing.TB
-	server  *bus.Server
+	server  *natsserver.Server
 	conn    *bus.Conn
 	catalog *catalog.Catalog
+	worker  *resolve.Worker
 
 	mu       sync.Mutex
 	revision uint64 // of the last put or delete
@@ -38,14 +40,14 @@ func newWorld(t testing.TB) *world {
 
 func openCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// serve starts a resolve worker on a connection of its own.
+// serve starts a resolve worker on a separate connection.
 func (w *world) serve() {
 	w.t.Helper()
 	embedder, err := embed.Open(w.t.Context(), "lexical:")
@@ -67,16 +69,20 @@ func (w *world) serveWith(e embed.Embedder) {
 func (w *world) start(ix index.Index, feed bool) {
 	w.t.Helper()
 	conn := bustest.Dial(w.t, w.server)
-	r, err := resolve.Open(w.soon(), resolve.Deps{
-		Catalog:  openCatalog(w.t, conn),
-		Index:    ix,
-		Feed:     feed,
-		Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
-		Log:      slog.New(slog.DiscardHandler),
+	log := slog.New(slog.DiscardHandler)
+	r, err := resolve.Start(w.testContext(), log, func(ctx context.Context) (*resolve.Resolver, error) {
+		return resolve.Open(ctx, resolve.Deps{
+			Catalog:  openCatalog(w.t, conn),
+			Index:    ix,
+			Feed:     feed,
+			Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
+			Log:      log,
+		})
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.worker = r
 	w.t.Cleanup(func() {
 		r.Close()
 		if err := ix.Close(); err != nil {
@@ -95,7 +101,7 @@ func (w *world) put(kind, tenant, id, record string) uint64 {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.wrote(revision)
+	w.noteRevision(revision)
 	return revision
 }
 
@@ -105,24 +111,24 @@ func (w *world) removeSkill(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.wrote(revision)
+	w.noteRevision(revision)
 }
 
-func (w *world) wrote(revision uint64) {
+func (w *world) noteRevision(revision uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.revision = max(w.revision, revision)
 }
 
-// ctx is for requests that see all that was put.
+// ctx returns a context for requests that must include all writes so far.
 func (w *world) ctx() context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return bus.WithMinRevision(w.t.Context(), w.revision)
 }
 
-func (w *world) soon() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+func (w *world) testContext() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Timeout)
 	w.t.Cleanup(cancel)
 	return ctx
 }

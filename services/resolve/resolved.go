@@ -16,20 +16,20 @@ type resolvedSkill struct {
 	why   *reasons
 }
 
-func (s resolvedSkill) builders() []graph.Reach {
+func (s resolvedSkill) builders() []graph.LinkedRecord {
 	return s.reader.ContextBuilders(s.scope, s.skill, s.factsOf(s.skill).domain)
 }
 
-func (s resolvedSkill) guardrails() []graph.Reach {
+func (s resolvedSkill) guardrails() []graph.LinkedRecord {
 	return s.reader.Guardrails(s.scope, s.skill, s.factsOf(s.skill).domain)
 }
 
 // tools returns the tools of the context builders and of the skill, without duplicates.
-func (s resolvedSkill) tools(builders []graph.Reach) []graph.Reach {
-	var tools []graph.Reach
+func (s resolvedSkill) tools(builders []graph.LinkedRecord) []graph.LinkedRecord {
+	var tools []graph.LinkedRecord
 	seen := map[graph.Node]bool{}
-	for _, from := range append(builders[:len(builders):len(builders)], graph.Reach{Node: s.skill}) {
-		for _, t := range s.reader.Named(s.scope, from.Node, graph.Tools) {
+	for _, from := range append(builders[:len(builders):len(builders)], graph.LinkedRecord{Node: s.skill}) {
+		for _, t := range s.reader.Linked(s.scope, from.Node, graph.Tools) {
 			if !seen[t.Node] {
 				tools = append(tools, t)
 			}
@@ -39,12 +39,12 @@ func (s resolvedSkill) tools(builders []graph.Reach) []graph.Reach {
 	return tools
 }
 
-func (s resolvedSkill) template() (graph.Reach, bool) {
+func (s resolvedSkill) template() (graph.LinkedRecord, bool) {
 	return s.reader.Template(s.scope, s.skill)
 }
 
 // records returns the records of the nodes and adds their explanations.
-func (s resolvedSkill) records(reached []graph.Reach) []jsontext.Value {
+func (s resolvedSkill) records(reached []graph.LinkedRecord) []jsontext.Value {
 	records := make([]jsontext.Value, len(reached))
 	for i, n := range reached {
 		records[i] = s.record(n.Node)

@@ -63,9 +63,9 @@ func TestSkillSearch(t *testing.T) {
 	}{
 		{"by words of the purpose", "", "audit the virtual networks", "net.vlan"},
 		{"by an example query", "", "I was charged twice, why", "billing.invoice"},
-		{"the tenant's own first", "acme", "check an invoice", "acme.invoice"},
-		{"the global ones where the tenant has none that fit", "acme", "trace routes between routers", "net.route"},
-		{"without a tenant the global ones alone", "", "check invoices of Acme", "billing.invoice"},
+		{"the tenant's records take precedence", "acme", "check an invoice", "acme.invoice"},
+		{"global records when no record of the tenant matches", "acme", "trace routes between routers", "net.route"},
+		{"only global records without a tenant", "", "check invoices of Acme", "billing.invoice"},
 		{"an off-topic query finds nothing", "", "xylophone zebra quasar", ""},
 	}
 	for _, row := range rows {
@@ -108,7 +108,7 @@ func TestSkillHit(t *testing.T) {
 	if len(hits) != 1 {
 		t.Fatalf("got %d hits, want top_k of 1", len(hits))
 	}
-	// The record has a score of its own, 7, which is not the search's.
+	// The record has a member score, 7, which is not the score of the search.
 	if h := hits[0]; h.Score > 1 || !h.Extra["kept"] {
 		t.Errorf("got %+v, want a score in [0,1] and the record's other fields", h)
 	}
@@ -217,6 +217,34 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+func TestAgentBySkill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	library(w)
+	w.records(
+		record{agent, "", `{"agent_id":"hidden","skill_ids":["net.route"],"status":"retired"}`},
+		record{agent, "acme", `{"agent_id":"desk","purpose":"Service desk of Acme","skill_ids":["acme.invoice"]}`},
+	)
+	w.serve()
+	for _, row := range []struct{ name, tenant, query, want, via string }{
+		{"by its own text", "", "network agent", "network", "search"},
+		{"by the best of its skills", "", "audit virtual networks", "network", "skill_ids"},
+		{"the tenant's own by a skill", "acme", "check invoices of Acme", "desk", "skill_ids"},
+		{"the global one where no skill of the tenant fits", "acme", "audit virtual networks", "network", "skill_ids"},
+	} {
+		q := schemas.AgentQuery{Query: row.query, QueryOptions: asTenant(row.tenant)}
+		q.Explain = true
+		got, err := bus.ResolveAgent.Call(w.ctx(), w.conn, q)
+		if err != nil {
+			t.Errorf("%s: %v", row.name, err)
+			continue
+		}
+		if got.AgentID != row.want || len(got.Explain) != 1 || got.Explain[0].Via != row.via {
+			t.Errorf("%s: got %s by %+v, want %s by %s", row.name, got.AgentID, got.Explain, row.want, row.via)
+		}
+	}
+}
+
 func TestRemovedSkill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -261,7 +289,7 @@ func TestSharedIndex(t *testing.T) {
 	w.start(ix, false)
 	library(w)
 	if _, err := w.search("", "audit virtual networks"); !errors.Is(err, schemas.ErrSkillNotFound) {
-		t.Errorf("before it is fed: got %v, want %v", err, schemas.ErrSkillNotFound)
+		t.Errorf("before the log is applied: got %v, want %v", err, schemas.ErrSkillNotFound)
 	}
 	if _, err := w.health(w.ctx()); err != nil {
 		t.Errorf("health: %v", err)

@@ -23,18 +23,23 @@ func (r *Resolver) skill(ctx context.Context, q schemas.SkillQuery) (schemas.Ski
 	return schemas.SkillAnswer{Written: body}, err
 }
 
+func (r *Resolver) encodedPackage(ctx context.Context, q schemas.SkillRef) (schemas.EncodedPackage, error) {
+	body, err := r.packageOf(ctx, schemas.SkillQuery{SkillID: q.SkillID, QueryOptions: q.QueryOptions})
+	return schemas.EncodedPackage{Written: body}, err
+}
+
 // packageOf returns the encoded skill package.
 func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body jsontext.Value, err error) {
-	if err := r.current(ctx); err != nil {
+	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, err
 	}
-	this := wanted{scope.Scope(q.Tenant()), q.SkillID, q.Explain}
-	if body, ok := r.packed.get(this); ok {
+	key := packageKey{scope.Scope(q.Tenant()), q.SkillID, q.Explain}
+	if body, ok := r.packages.get(key); ok {
 		return body, nil
 	}
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil {
-			r.packed.put(this, body)
+			r.packages.put(key, body)
 		}
 		return err
 	})
@@ -42,8 +47,8 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 }
 
 func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		builders := slices.DeleteFunc(s.builders(), func(b graph.Reach) bool {
+	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+		builders := slices.DeleteFunc(s.builders(), func(b graph.LinkedRecord) bool {
 			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
 		if len(builders) == 0 {
@@ -64,12 +69,12 @@ func missingBuilders(q schemas.ContextQuery) string {
 }
 
 func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		t, ok := s.template()
 		if !ok {
 			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, scope.Scope(q.Tenant())))
 		}
-		a.Template = s.records([]graph.Reach{t})[0]
+		a.Template = s.records([]graph.LinkedRecord{t})[0]
 		a.Explain = s.why.list
 		return nil
 	})
@@ -77,7 +82,7 @@ func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.
 }
 
 func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
-	err = r.ofSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		a.Guardrails = s.records(s.guardrails())
 		a.Explain = s.why.list
 		return nil
@@ -85,21 +90,21 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 	return a, err
 }
 
-// ofSkill calls answer with the skill of the id in the request's scope, regardless
+// withSkill calls answer with the skill of the id in the request's scope, regardless
 // of its status, while holding mu for reading.
-func (r *Resolver) ofSkill(ctx context.Context, who schemas.QueryOptions, id string, answer func(resolvedSkill) error) error {
-	if err := r.current(ctx); err != nil {
+func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) error {
+	if err := r.waitMinRevision(ctx); err != nil {
 		return err
 	}
-	s := scope.Scope(who.Tenant())
-	if err := r.find(ctx, schemas.KindSkill, s, id); err != nil {
+	s := scope.Scope(options.Tenant())
+	if err := r.awaitAbsent(ctx, schemas.KindSkill, s, id); err != nil {
 		return err
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	node, ok := r.reader.Find(schemas.KindSkill, s, id)
+	node, ok := r.named(schemas.KindSkill, s, id)
 	if !ok {
 		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, s))
 	}
-	return answer(resolvedSkill{r, s, node, &reasons{wanted: who.Explain}})
+	return answer(resolvedSkill{r, s, node, &reasons{wanted: options.Explain}})
 }

@@ -11,23 +11,23 @@ import (
 
 // tools answers in the order of the ids, ignoring duplicates.
 func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
-	if err := r.current(ctx); err != nil {
+	if err := r.waitMinRevision(ctx); err != nil {
 		return a, err
 	}
 	s := scope.Scope(q.Tenant())
-	if err := r.find(ctx, schemas.KindTool, s, q.ToolIDs...); err != nil {
+	if err := r.awaitAbsent(ctx, schemas.KindTool, s, q.ToolIDs...); err != nil {
 		return a, err
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	why := reasons{wanted: q.Explain}
-	asked := make(map[string]bool, len(q.ToolIDs))
+	seen := make(map[string]bool, len(q.ToolIDs))
 	for _, id := range q.ToolIDs {
-		if asked[id] {
+		if seen[id] {
 			continue
 		}
-		asked[id] = true
-		n, ok := r.reader.Find(schemas.KindTool, s, id)
+		seen[id] = true
+		n, ok := r.named(schemas.KindTool, s, id)
 		if !ok {
 			a.Missing = append(a.Missing, id)
 			continue
@@ -47,16 +47,16 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 // none, the global ones. The contract does not specify inactive tools; a class is a
 // listing, and listings contain active records only.
 func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
-	if err := r.current(ctx); err != nil {
+	if err := r.waitMinRevision(ctx); err != nil {
 		return a, err
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	want := filter{class: q.ToolClass, provider: q.Provider}
+	accepted := filter{class: q.ToolClass, provider: q.Provider}
 	why := reasons{wanted: q.Explain}
 	for _, tenant := range scope.Scope(q.Tenant()).Tenants() {
 		for id, k := range r.view.After(schemas.KindTool, tenant, "") {
-			if want.fits(k.facts.Value()) {
+			if accepted.fits(k.facts.Value()) {
 				a.Tools = append(a.Tools, k.record)
 				why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class")
 			}

@@ -12,6 +12,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func toolbox(w *world) {
@@ -35,12 +36,12 @@ func TestTools(t *testing.T) {
 		found, missing []string
 		err            error
 	}{
-		{"in the order asked", "", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of global", "p.s.one of global"}, nil, nil},
-		{"the ids not found are named", "", []string{"x.y.z", "p.s.one", "a.b.c"}, []string{"p.s.one of global"},
+		{"in the order of the request", "", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of global", "p.s.one of global"}, nil, nil},
+		{"missing ids are listed", "", []string{"x.y.z", "p.s.one", "a.b.c"}, []string{"p.s.one of global"},
 			[]string{"x.y.z", "a.b.c"}, nil},
-		{"an id asked twice is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"}, []string{"p.s.one of global"},
+		{"a duplicate id is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"}, []string{"p.s.one of global"},
 			[]string{"x.y.z"}, nil},
-		{"each id means the tenant's tool, or the global one", "acme", []string{"q.s.two", "p.s.one"},
+		{"each id resolves to the tenant's tool, or else the global one", "acme", []string{"q.s.two", "p.s.one"},
 			[]string{"q.s.two of acme", "p.s.one of global"}, nil, nil},
 		{"an inactive tool is found by id", "", []string{"p.s.old"}, []string{"p.s.old of global"}, nil, nil},
 		{"none found", "", []string{"x.y.z"}, nil, nil, schemas.ErrToolNotFound},
@@ -76,9 +77,9 @@ func TestToolClass(t *testing.T) {
 		err                           error
 	}{
 		{"all active tools of the class, by id", "", "net", "", []string{"p.s.one of global", "q.s.two of global"}, nil},
-		{"only the provider's", "", "net", "q", []string{"q.s.two of global"}, nil},
-		{"the tenant's own alone when it has some", "acme", "net", "", []string{"q.s.two of acme"}, nil},
-		{"the global ones where the tenant has none", "acme", "log", "", []string{"p.s.three of global"}, nil},
+		{"only tools of the provider", "", "net", "q", []string{"q.s.two of global"}, nil},
+		{"only the tenant's tools when it has some", "acme", "net", "", []string{"q.s.two of acme"}, nil},
+		{"global tools when the tenant has none", "acme", "log", "", []string{"p.s.three of global"}, nil},
 		{"an unknown class", "", "none", "", nil, schemas.ErrToolNotFound},
 		{"a provider without such tools", "", "log", "q", nil, schemas.ErrToolNotFound},
 	}
@@ -105,8 +106,8 @@ func TestUnknownToolsReadOnce(t *testing.T) {
 	w.serve()
 	observer := bustest.Dial(t, w.server).JetStream().Conn()
 	var requests atomic.Int32
-	for _, subject := range []string{"$JS.API.STREAM.INFO.KV_catalog", "$JS.API.STREAM.MSG.GET.KV_catalog", "$JS.API.DIRECT.GET.KV_catalog"} {
-		if _, err := observer.Subscribe(subject, func(*nats.Msg) { requests.Add(1) }); err != nil {
+	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
+		if _, err := observer.Subscribe("$JS.API."+request+".KV_cairn_catalog", func(*nats.Msg) { requests.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +122,7 @@ func TestUnknownToolsReadOnce(t *testing.T) {
 	if err != nil || len(a.Tools) != 1 || len(a.Missing) != 999 {
 		t.Errorf("got %d tools and %d missing, %v, want 1 and 999", len(a.Tools), len(a.Missing), err)
 	}
-	w.eventually(func() bool { return requests.Load() > 0 })
+	wait.Until(w.t, "the follower reads the log", func() bool { return requests.Load() > 0 })
 	// A follower of an idle log reads a message every 500 ms.
 	if got := requests.Load(); got > 20 {
 		t.Errorf("%d requests, want about one", got)

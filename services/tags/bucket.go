@@ -18,7 +18,7 @@ const (
 
 // Settings configures the storage of the bucket.
 type Settings struct {
-	bucket.Copies
+	bucket.Replication
 	// Memory selects memory storage: tags are lost when the server stops. The
 	// storage of an existing bucket cannot be changed.
 	Memory bool
@@ -51,7 +51,7 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 
 // Setup creates the bucket or upgrades an existing one.
 func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error {
-	s, err := bucket.Setup(ctx, js, Bucket, settings.Copies, settings.shape)
+	s, err := bucket.Setup(ctx, js, Bucket, settings.Replication, settings.configure)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error
 	return nil
 }
 
-// shape sets the stream options that are specific to tags.
-func (s Settings) shape(c *jetstream.StreamConfig) {
+// configure sets the stream options that are specific to tags.
+func (s Settings) configure(c *jetstream.StreamConfig) {
 	c.Description = "tags of requests in flight, by base64url of the tenant, if any, and of the request_id"
 	// ADR-43. Limit markers (SubjectDeleteMarkerTTL) would store a message for
 	// watchers when a record expires; without them a key is free at once, and an

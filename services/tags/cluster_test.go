@@ -3,80 +3,90 @@ package tags_test
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/tags"
+	"cairn/test/wait"
 )
 
-// startCluster starts a cluster of three servers and connects to each.
-func startCluster(t *testing.T) []*bus.Conn {
+// setUp creates the bucket with the number of replicas.
+func setUp(t *testing.T, conn *bus.Conn, replicas int) {
 	t.Helper()
-	var routes []*url.URL
-	for range 3 {
-		routes = append(routes, &url.URL{Scheme: "nats-route", Host: bustest.FreeAddress(t)})
-	}
-	var servers []*server.Server
-	for i, route := range routes {
-		port, err := strconv.Atoi(route.Port())
-		if err != nil {
-			t.Fatal(err)
+	wait.Success(t, func() error {
+		store, err := tags.Create(t.Context(), conn.JetStream(), tags.Settings{Replication: bucket.Replication{Replicas: replicas}})
+		if err == nil {
+			store.Close()
 		}
-		s, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprintf("node%d", i), NoSigs: true, NoLog: true,
-			Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
-			Cluster: server.ClusterOpts{Name: "tags", Host: "127.0.0.1", Port: port},
-			Routes:  routes,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		servers = append(servers, s)
-	}
-	waitUntil(t, 20*time.Second, func() bool {
-		for _, s := range servers {
-			if !s.ReadyForConnections(time.Second) || !s.JetStreamIsCurrent() {
-				return false
-			}
-		}
-		return true
+		return err
 	})
-	var conns []*bus.Conn
-	for _, s := range servers {
-		conn, err := bus.Open(s.ClientURL(), t.Name())
-		if err != nil {
-			t.Fatal(err)
+}
+
+// TestElectionFailsNoRequest isolates the leader of the tags under load: requests through
+// the other servers wait for its successor.
+func TestElectionFailsNoRequest(t *testing.T) {
+	t.Parallel()
+	cluster := bustest.StartCluster(t)
+	setUp(t, cluster.Conns[0], 3)
+	leader := cluster.Leader(t, bucket.StreamPrefix+tags.Bucket)
+	var loads sync.WaitGroup
+	var rounds atomic.Int64
+	isolated := make(chan struct{})
+	for i, conn := range cluster.Conns {
+		if i == leader {
+			continue
 		}
-		t.Cleanup(conn.Close)
-		conns = append(conns, conn)
+		serveWith(t, conn, tags.Settings{}, tags.DefaultTTL)
+		for worker := range 4 {
+			loads.Go(func() {
+				for after, n := 0, 0; after < 2 && !t.Failed(); n++ {
+					useTag(client{t, conn}, fmt.Sprintf("r%d.%d.%d", i, worker, n))
+					rounds.Add(1)
+					select {
+					case <-isolated:
+						after++ // the first one may have been answered before
+					default:
+					}
+				}
+			})
+		}
 	}
-	return conns
+	wait.Until(t, "requests are answered", func() bool { return rounds.Load() > 20 })
+	cluster.Isolate(leader)
+	close(isolated)
+	loads.Wait()
+}
+
+// useTag writes, reads and deletes a tag, each once.
+func useTag(c client, id string) {
+	if err := c.write(id, "p"); err != nil {
+		c.t.Errorf("write %s: %v", id, err)
+	}
+	if _, err := c.read(id); err != nil {
+		c.t.Errorf("read %s: %v", id, err)
+	}
+	if err := c.write(id, "q"); !errors.Is(err, schemas.ErrTagExists) {
+		c.t.Errorf("write %s again: %v", id, err)
+	}
+	if err := c.delete(id); err != nil {
+		c.t.Errorf("delete %s: %v", id, err)
+	}
+	if _, err := c.read(id); !errors.Is(err, schemas.ErrTagNotFound) {
+		c.t.Errorf("read %s after it was deleted: %v", id, err)
+	}
 }
 
 func TestReplicatedTags(t *testing.T) {
 	t.Parallel()
-	conns := startCluster(t)
-	waitUntil(t, 20*time.Second, func() bool {
-		store, err := tags.Create(t.Context(), conns[0].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: 3}})
-		if err == nil {
-			store.Close()
-		}
-		return err == nil
-	})
+	conns := bustest.StartCluster(t).Conns
+	setUp(t, conns[0], 3)
 	for _, conn := range conns {
-		serveWith(t, conn, tags.Settings{}, tags.DefaultTTL) // leaves the replicas alone
+		serveWith(t, conn, tags.Settings{}, tags.DefaultTTL) // does not change the replicas
 	}
 	info, err := conns[0].JetStream().Stream(t.Context(), "KV_"+tags.Bucket)
 	if err != nil {
@@ -126,21 +136,12 @@ func TestReplicatedTags(t *testing.T) {
 // readers must stop reading from a single leader.
 func TestReadersFollowReplicaChange(t *testing.T) {
 	t.Parallel()
-	conns := startCluster(t)
-	open := func(copies int) {
-		waitUntil(t, 20*time.Second, func() bool {
-			store, err := tags.Create(t.Context(), conns[1].JetStream(), tags.Settings{Copies: bucket.Copies{Replicas: copies}})
-			if err == nil {
-				store.Close()
-			}
-			return err == nil
-		})
-	}
-	open(1)
+	conns := bustest.StartCluster(t).Conns
+	setUp(t, conns[1], 1)
 	serveWith(t, conns[0], tags.Settings{}, tags.DefaultTTL)
-	open(3)
+	setUp(t, conns[1], 3)
 	c := client{t, conns[0]}
-	waitUntil(t, 20*time.Second, func() bool { err := c.write("r", "v"); return err == nil || errors.Is(err, schemas.ErrTagExists) })
+	wait.Until(t, "a tag is written", func() bool { err := c.write("r", "v"); return err == nil || errors.Is(err, schemas.ErrTagExists) })
 	if _, err := c.read("r"); err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +149,8 @@ func TestReadersFollowReplicaChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, 5*time.Second, func() bool { // any copy answers, which may not have the fence yet
+	wait.Success(t, func() error { // the replica that responds may lack the fence
 		_, err := s.GetLastMsgForSubject(t.Context(), bucket.SubjectPrefix+tags.Bucket+".=fence")
-		return err == nil
+		return err
 	})
 }

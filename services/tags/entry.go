@@ -15,10 +15,11 @@ import (
 
 // entry is the newest message of a key; the zero entry means none.
 type entry struct {
+	id       string // Nats-Msg-Id
 	record   []byte
 	sequence uint64
 	removed  bool
-	deadline time.Time
+	deadline time.Time // by the clock of the server, for the usage of the tenant
 }
 
 // last returns the newest entry of the key, including every acknowledged write.
@@ -32,6 +33,7 @@ func (s *Store) last(ctx context.Context, k key) (entry, error) {
 	}
 	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // set by every write of this package
 	return entry{
+		id:       msg.Header.Get(jetstream.MsgIDHeader),
 		record:   msg.Data,
 		sequence: msg.Sequence,
 		removed:  bucket.Removes(msg.Header),
@@ -39,12 +41,9 @@ func (s *Store) last(ctx context.Context, k key) (entry, error) {
 	}, nil
 }
 
-// alive reports whether e is a tag that has not expired. The server removes expired
-// messages up to a second late, so the deadline decides. Clocks of hosts are
-// assumed to agree within that second.
-func (e entry) alive() bool {
-	return e.sequence > 0 && !e.removed && time.Now().Before(e.deadline)
-}
+// alive reports whether e is a tag. The server alone decides when a tag has expired, and
+// removes it up to a second late: clocks of workers may be wrong.
+func (e entry) alive() bool { return e.sequence > 0 && !e.removed }
 
 // encode returns tag as JSON. Reflection on the map would dominate the cost of a
 // write; names and values were validated when they were decoded.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/services/tags"
 )
 
@@ -21,7 +21,7 @@ func TestAcknowledgedTagIsFlushed(t *testing.T) {
 		t.Run(fmt.Sprintf("sync=%v", settings.Sync), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			server, err := bus.StartServer(dir, "")
+			server, err := natsserver.Start(dir, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestAcknowledgedTagIsFlushed(t *testing.T) {
 
 // inFiles reports whether a file of the bucket contains the text.
 func inFiles(t *testing.T, dir, text string) bool {
-	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "KV_tags", "msgs", "*.blk"))
+	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "KV_cairn_tags", "msgs", "*.blk"))
 	if err != nil || len(files) == 0 {
 		t.Errorf("no files of the bucket in %s: %v", dir, err)
 	}

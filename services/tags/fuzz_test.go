@@ -40,7 +40,7 @@ func FuzzTag(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body, stored []byte) {
 		written(t, conn, body)
-		msg := nats.NewMsg("$KV.tags." + base64.RawURLEncoding.EncodeToString([]byte("stored")))
+		msg := nats.NewMsg("$KV.cairn_tags." + base64.RawURLEncoding.EncodeToString([]byte("stored")))
 		msg.Data = stored
 		msg.Header.Set("Nats-TTL", "60s")
 		if _, err := conn.JetStream().PublishMsg(t.Context(), msg); err != nil {

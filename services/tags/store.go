@@ -17,9 +17,12 @@ import (
 )
 
 const (
-	// markerTTL is the time to live of a deletion marker: the minimum that the
+	// markerTTL is the time to live of a delete marker: the minimum that the
 	// server accepts, because the bucket has no watchers.
 	markerTTL = time.Second
+	// expiryInterval is the interval at which a write waits for the removal of an expired
+	// tag.
+	expiryInterval = 50 * time.Millisecond
 	// checkTimeout bounds a health check of the bucket.
 	checkTimeout = 2 * time.Second
 )
@@ -47,8 +50,8 @@ func keyOf(tenant *string, id string) key {
 	return key{*tenant, id}
 }
 
-// of returns the tenant for use in an error message.
-func (k key) of() string {
+// tenantClause returns the tenant for use in an error message.
+func (k key) tenantClause() string {
 	if k.tenant == "" {
 		return ""
 	}
@@ -101,11 +104,21 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 		if err != nil {
 			return err
 		}
+		if found.id == msg.Header.Get(jetstream.MsgIDHeader) { // stored by an attempt whose acknowledgement was lost
+			return wrap(s.flush.Flush(ctx), "store", k)
+		}
 		if found.alive() {
 			return schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
-				k.id, k.of()))
+				k.id, k.tenantClause()))
 		}
-		last = found.sequence // a marker, or an expired tag that is not removed yet
+		if last == found.sequence { // this replica has removed an expired tag, the leader has not
+			select {
+			case <-ctx.Done():
+				return wrap(ctx.Err(), "store", k)
+			case <-time.After(expiryInterval):
+			}
+		}
+		last = found.sequence // a marker, or none
 	}
 }
 
@@ -113,25 +126,8 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 // no message.
 func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) error {
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
-	reply, err := s.js.Conn().RequestMsgWithContext(ctx, msg)
-	if errors.Is(err, nats.ErrNoResponders) {
-		_, err = s.js.PublishMsg(ctx, msg) // retries while the stream has no leader
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	// PublishMsg would decode the whole acknowledgement by reflection.
-	var ack struct {
-		Error *jetstream.APIError `json:"error"`
-	}
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return fmt.Errorf("decode the acknowledgement: %w", err)
-	}
-	if ack.Error != nil {
-		return ack.Error
-	}
-	return nil
+	_, err := bucket.Publish(ctx, s.js, msg)
+	return err
 }
 
 func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
@@ -141,7 +137,7 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 	}
 	if !found.alive() {
 		return tag, schemas.ErrTagNotFound.Because(fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired",
-			k.id, k.of()))
+			k.id, k.tenantClause()))
 	}
 	if err := json.Unmarshal(found.record, &tag); err != nil {
 		return tag, fmt.Errorf("decode tag %q: %w", k.id, err)
@@ -174,7 +170,7 @@ func (s *Store) delete(ctx context.Context, k key) error {
 	}
 }
 
-// pressure describes the bucket if it is nearly full.
+// pressure describes the bucket if it is nearly full or lacks a replica.
 func (s *Store) pressure(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -182,7 +178,7 @@ func (s *Store) pressure(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bucket.Pressure(info), nil
+	return append(bucket.Pressure(info), bucket.ReplicaProblemsOf(info)...), nil
 }
 
 // wrap adds the operation and the tag to a non-nil error.

@@ -20,7 +20,7 @@ const DefaultTTL = 30 * time.Minute
 // the default and maximum time to live; it must be a whole number of seconds.
 func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
 	if ttl < time.Second || ttl%time.Second != 0 {
-		return fmt.Errorf("time to live of tags: want whole seconds, at least 1, got %v", ttl)
+		return fmt.Errorf("time to live of tags: expected whole seconds, at least 1, got %v", ttl)
 	}
 	t := tags{store, ttl}
 	return errors.Join(
@@ -57,7 +57,7 @@ func (t tags) lifetime(seconds *int) (time.Duration, error) {
 	case *seconds > maximum:
 		return 0, schemas.ErrMalformed.With(schemas.FieldError{
 			Field:   "ttl_seconds",
-			Message: fmt.Sprintf("want an integer from 1 to %d, got %d", maximum, *seconds),
+			Message: fmt.Sprintf("expected an integer from 1 to %d, got %d", maximum, *seconds),
 		})
 	default:
 		return time.Duration(*seconds) * time.Second, nil

@@ -15,25 +15,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"cairn/bus/bucket"
 	"cairn/services/internal/quota"
 )
 
 const (
-	// heldSubject carries the changes that tag workers announce to each other.
-	heldSubject = "cairn.held.tags"
+	// usageSubject carries the changes that tag workers announce to each other.
+	usageSubject = "cairn.usage.tags"
 	// announceInterval is the interval of announcements that are not urgent.
 	announceInterval = 100 * time.Millisecond
 	// scanTimeout bounds the wait for the next message of a scan.
 	scanTimeout = time.Second
 )
 
-// usage counts the tags of each tenant, so that a write needs no request for it.
-// A worker counts its own writes and deletes, and announces them to the others
-// every announceInterval, or at once for a tenant that uses more than half of its
-// limit. So N workers together exceed a limit at most by the writes that are in
-// flight at the same moment, or by those of announceInterval where they take a
-// tenant from half of its limit to all of it. At its start a worker counts the
-// bucket. A lost announcement is corrected when the tags of it expire.
+// usage counts the tags of each tenant, so that a write needs no request for it. A
+// worker counts its own writes and deletes, and announces them to the others every
+// announceInterval, or at once for a tenant that uses more than half of its limit. So N
+// workers together exceed a limit at most by the writes that are in flight at the same
+// moment, or, if a tenant goes from half of its limit to all of it within
+// announceInterval, by the writes of that interval. At its start a worker counts the
+// bucket. A lost announcement is corrected when its tags expire.
 type usage struct {
 	limit   quota.Limit
 	nc      *nats.Conn
@@ -42,11 +43,11 @@ type usage struct {
 	end     chan struct{}
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	held  map[string]quota.Use
-	ends  map[int64]map[string]quota.Use // by the second in which the tags have expired
-	swept int64                          // the second up to which ends is empty
-	news  map[int64]map[string]quota.Use // not announced
+	mu          sync.Mutex
+	used        map[string]quota.Use
+	expirations map[int64]map[string]quota.Use // by the Unix second of expiration
+	swept       int64                          // expirations up to this Unix second were removed
+	unannounced map[int64]map[string]quota.Use // not announced
 }
 
 // change is the usage delta of a tenant's tags that expire in the same second.
@@ -65,22 +66,22 @@ type announcement struct {
 func openUsage(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, limit quota.Limit) (*usage, error) {
 	u := &usage{
 		limit: limit, nc: js.Conn(), worker: nuid.Next(), end: make(chan struct{}),
-		held: map[string]quota.Use{}, ends: map[int64]map[string]quota.Use{}, news: map[int64]map[string]quota.Use{},
+		used: map[string]quota.Use{}, expirations: map[int64]map[string]quota.Use{}, unannounced: map[int64]map[string]quota.Use{},
 		swept: time.Now().Unix(),
 	}
 	if err := u.scan(ctx, s); err != nil {
 		return nil, fmt.Errorf("count the tags: %w", err)
 	}
 	var err error
-	if u.sub, err = u.nc.Subscribe(heldSubject, u.receive); err != nil {
-		return nil, fmt.Errorf("subscribe to %s: %w", heldSubject, err)
+	if u.sub, err = u.nc.Subscribe(usageSubject, u.receive); err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", usageSubject, err)
 	}
 	u.running.Go(u.run)
 	return u, nil
 }
 
 func (u *usage) close() {
-	_ = u.sub.Unsubscribe() // of a connection that is closed, it has ended
+	_ = u.sub.Unsubscribe() // fails only on a closed connection, where it has ended already
 	close(u.end)
 	u.running.Wait()
 }
@@ -129,7 +130,7 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 		if err != nil {
 			return err
 		}
-		if tenant, use, ends := counted(msg.Subject(), msg.Headers(), meta.Timestamp); ends > 0 {
+		if tenant, use, ends := parseStored(msg.Subject(), msg.Headers(), meta.Timestamp); ends > 0 {
 			u.add(tenant, ends, use)
 		}
 		if meta.NumPending == 0 {
@@ -138,11 +139,11 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 	}
 }
 
-// counted returns what a stored message counts; ends is 0 if it is not a tag.
-func counted(subject string, header nats.Header, stored time.Time) (tenant string, use quota.Use, ends int64) {
+// parseStored returns the tenant, usage and expiry of a stored message; ends is 0 if it is not a tag.
+func parseStored(subject string, header nats.Header, stored time.Time) (tenant string, use quota.Use, ends int64) {
 	key := strings.TrimPrefix(subject, subjects)
 	ttl, err := time.ParseDuration(header.Get(jetstream.MsgTTLHeader))
-	if err != nil || strings.HasPrefix(key, "=") || header.Get("KV-Operation") != "" {
+	if err != nil || strings.HasPrefix(key, "=") || bucket.Removes(header) {
 		return "", use, 0
 	}
 	if first, _, two := strings.Cut(key, "."); two {
@@ -156,11 +157,11 @@ func counted(subject string, header nats.Header, stored time.Time) (tenant strin
 	if err != nil {
 		return "", use, 0
 	}
-	return tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, second(stored.Add(ttl))
+	return tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, expirySecond(stored.Add(ttl))
 }
 
-// second returns the second in which a tag with the deadline t has expired.
-func second(t time.Time) int64 { return t.Unix() + 1 }
+// expirySecond returns the second in which a tag with the deadline t has expired.
+func expirySecond(t time.Time) int64 { return t.Unix() + 1 }
 
 // reserve counts a tag before it is written, or returns the error of the exceeded
 // limit.
@@ -168,11 +169,11 @@ func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
 	use := quota.Use{Count: 1, Bytes: int64(bytes)}
 	u.mu.Lock()
 	u.sweep(time.Now().Unix())
-	err := u.limit.Check(tenant, u.held[tenant], use)
+	err := u.limit.Check(tenant, u.used[tenant], use)
 	if err == nil {
-		u.count(tenant, second(until), use)
+		u.count(tenant, expirySecond(until), use)
 	}
-	urgent := err == nil && u.limit.Near(u.held[tenant])
+	urgent := err == nil && u.limit.Near(u.used[tenant])
 	u.mu.Unlock()
 	if urgent {
 		u.announce()
@@ -183,8 +184,8 @@ func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
 // release subtracts a tag that was deleted or not written.
 func (u *usage) release(tenant string, bytes int, until time.Time) {
 	u.mu.Lock()
-	urgent := u.limit.Near(u.held[tenant])
-	u.count(tenant, second(until), quota.Use{Count: -1, Bytes: -int64(bytes)})
+	urgent := u.limit.Near(u.used[tenant])
+	u.count(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -int64(bytes)})
 	u.mu.Unlock()
 	if urgent {
 		u.announce()
@@ -194,7 +195,7 @@ func (u *usage) release(tenant string, bytes int, until time.Time) {
 // count adds a change of this worker and queues its announcement. The caller holds mu.
 func (u *usage) count(tenant string, ends int64, use quota.Use) {
 	u.add(tenant, ends, use)
-	merge(u.news, tenant, ends, use)
+	merge(u.unannounced, tenant, ends, use)
 }
 
 // add applies a change. The caller holds mu or has exclusive access to u.
@@ -202,18 +203,18 @@ func (u *usage) add(tenant string, ends int64, use quota.Use) {
 	if ends <= u.swept {
 		return
 	}
-	merge(u.ends, tenant, ends, use)
+	merge(u.expirations, tenant, ends, use)
 	u.set(tenant, use, 1)
 }
 
 func (u *usage) set(tenant string, use quota.Use, sign int64) {
-	held := u.held[tenant]
+	held := u.used[tenant]
 	held = quota.Use{Count: held.Count + sign*use.Count, Bytes: held.Bytes + sign*use.Bytes}
 	if held == (quota.Use{}) {
-		delete(u.held, tenant)
+		delete(u.used, tenant)
 		return
 	}
-	u.held[tenant] = held
+	u.used[tenant] = held
 }
 
 func merge(into map[int64]map[string]quota.Use, tenant string, ends int64, use quota.Use) {
@@ -229,18 +230,18 @@ func merge(into map[int64]map[string]quota.Use, tenant string, ends int64, use q
 // sweep subtracts expired tags. The caller holds mu.
 func (u *usage) sweep(now int64) {
 	for ; u.swept < now; u.swept++ {
-		for tenant, use := range u.ends[u.swept+1] {
+		for tenant, use := range u.expirations[u.swept+1] {
 			u.set(tenant, use, -1)
 		}
-		delete(u.ends, u.swept+1)
+		delete(u.expirations, u.swept+1)
 	}
 }
 
 // announce publishes the changes of this worker.
 func (u *usage) announce() {
 	u.mu.Lock()
-	news := u.news
-	u.news = map[int64]map[string]quota.Use{}
+	news := u.unannounced
+	u.unannounced = map[int64]map[string]quota.Use{}
 	u.sweep(time.Now().Unix())
 	u.mu.Unlock()
 	a := announcement{Worker: u.worker}
@@ -256,7 +257,7 @@ func (u *usage) announce() {
 	}
 	body, err := json.Marshal(a)
 	if err == nil {
-		_ = u.nc.Publish(heldSubject, body) // of a connection that is closed; the others correct it by expiry
+		_ = u.nc.Publish(usageSubject, body) // if it fails, expiry corrects the others
 	}
 }
 

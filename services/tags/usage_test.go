@@ -7,13 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/quota"
 	"cairn/services/tags"
+	"cairn/test/wait"
 )
 
 func limited(count, bytes int64) tags.Settings {
@@ -51,8 +51,8 @@ func TestTenantTagLimit(t *testing.T) {
 			t.Errorf("one more of %q: got %v, want %v: %s", tenant, err, schemas.ErrTooManyRequests, want)
 		}
 	}
-	exceeded(c, "acme", "tenant acme holds 3 of 3 tags; delete tags or raise --tenant-tags")
-	exceeded(c, "", "the global scope holds 3 of 3 tags")
+	exceeded(c, "acme", "tenant acme uses 3 of 3 tags; delete tags or raise --tenant-tags")
+	exceeded(c, "", "the global scope uses 3 of 3 tags")
 	if err := c.writeFor("acme", "0", 600); !errors.Is(err, schemas.ErrTagExists) {
 		t.Errorf("an existing tag at the limit: got %v, want %v", err, schemas.ErrTagExists)
 	}
@@ -63,12 +63,12 @@ func TestTenantTagLimit(t *testing.T) {
 	late := client{t, bustest.Dial(t, server)} // a worker that starts later
 	serveWith(t, late.conn, limited(3, 0), tags.DefaultTTL)
 	for range 10 { // either worker
-		exceeded(c, "acme", "holds 3 of 3")
+		exceeded(c, "acme", "uses 3 of 3")
 	}
 	if err := c.delete("0"); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, 5*time.Second, func() bool { return c.writeFor("", "more", 600) == nil })
+	wait.Success(t, func() error { return c.writeFor("", "more", 600) })
 	for range 10 {
 		if err := c.writeFor("", "even more", 600); !errors.Is(err, schemas.ErrTooManyRequests) {
 			t.Errorf("after one delete and one write: got %v, want %v", err, schemas.ErrTooManyRequests)
@@ -120,7 +120,7 @@ func TestExpiredTagsAreNotCounted(t *testing.T) {
 	if err := c.writeFor("acme", "third", 600); !errors.Is(err, schemas.ErrTooManyRequests) {
 		t.Errorf("after a restart: got %v, want %v", err, schemas.ErrTooManyRequests)
 	}
-	waitUntil(t, 20*time.Second, func() bool { return c.writeFor("acme", "third", 600) == nil })
+	wait.Success(t, func() error { return c.writeFor("acme", "third", 600) })
 }
 
 // TestLimitHoldsForSeveralWorkers has two workers take concurrent writes: the

@@ -29,12 +29,12 @@ func BenchmarkAuthentication(b *testing.B) {
 	for _, k := range knowledge {
 		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
 	}
-	said, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", "acme", "--role", "reader", "--json", "--nats",
+	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", "acme", "--role", "reader", "-o", "json", "--nats",
 		"nats://"+nats).Output()
 	must(b, err)
-	key := madeKey.FindSubmatch(said)
+	key := madeKey.FindSubmatch(out)
 	if key == nil {
-		b.Fatalf("no key in %s", said)
+		b.Fatalf("no key in %s", out)
 	}
 	for _, c := range []struct {
 		auth, key   string

@@ -24,7 +24,7 @@ func BenchmarkResolveByIDWithoutElasticsearch(b *testing.B) {
 	away, there := newSide(b, at, 1, byID), newSide(b, at, 1, byID)
 	away.before = func() {
 		g.shut()
-		waitSearch(b, at, "index-away")
+		waitSearch(b, at, "index-unavailable")
 	}
 	there.before = func() {
 		g.open(b)
@@ -54,5 +54,5 @@ func waitSearch(b *testing.B, at server, degraded string) {
 			return
 		}
 	}
-	b.Fatalf("searches do not say that they are degraded by %q", degraded)
+	b.Fatalf("search responses do not have degraded %q", degraded)
 }

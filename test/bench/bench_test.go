@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 // evaluation returns the path of a file of the evaluation data.
 func evaluation(b *testing.B, name ...string) string {
 	b.Helper()
-	folder := os.Getenv("CAIRN_EVAL")
-	if folder == "" {
-		b.Skip("CAIRN_EVAL names no folder of evaluation data")
+	directory := os.Getenv("CAIRN_EVAL")
+	if directory == "" {
+		b.Skip("CAIRN_EVAL names no directory of evaluation data")
 	}
-	return filepath.Join(append([]string{folder}, name...)...)
+	return filepath.Join(append([]string{directory}, name...)...)
 }
 
 // must fails the benchmark on an error of its setup.

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// attackConnections is ten times one tenant's share, of two, of the concurrency limit of
-	// a service (--slots 1024), and attackRuns ten times its share of the runs.
+	// attackConnections is ten times the share that each of two tenants has of the concurrency
+	// limit of a service (--slots 1024), and attackRuns ten times the same share of the runs.
 	attackConnections = 4550
 	attackRuns        = 140
 	// warmUp is the duration of an attack before latencies are measured.
@@ -40,7 +40,7 @@ const (
 	maxP99, maxSlowdown = 50 * time.Millisecond, 3
 )
 
-// class is an endpoint class; of returns its nth request.
+// class is a class of endpoints, such as reads of tags; of returns its nth request.
 type class struct {
 	name        string
 	connections int // of the attacker
@@ -91,7 +91,7 @@ func skill(_ string, n int64) call {
 // ignoring Retry-After, and measures another tenant's requests to the same class. It fails
 // when one of these is refused, or when their 99th percentile exceeds both 50 ms and three
 // times that of an idle server. The attacker runs in a process of the lowest priority,
-// because a real one does not use the processors of the server.
+// because a real one does not use the CPUs of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
 	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model",
@@ -137,7 +137,7 @@ func BenchmarkFairness(b *testing.B) {
 // apiKey creates a key for an admin of the tenant.
 func apiKey(b *testing.B, nats, tenant string) string {
 	b.Helper()
-	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "--json", "--nats",
+	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "-o", "json", "--nats",
 		"nats://"+nats).Output()
 	must(b, err)
 	key := madeKey.FindSubmatch(out)

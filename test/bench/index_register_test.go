@@ -27,7 +27,7 @@ import (
 
 // BenchmarkRegisterElasticsearch compares "cairn register" of the whole corpus with the
 // bulk indexer of the Elasticsearch client for Go, which writes the same documents. Both
-// start with an empty index and end when all documents can be found. The vectors are
+// start with an empty index and end when all documents are searchable. The vectors are
 // computed before: Cairn has them in its cache, the baseline in the documents.
 func BenchmarkRegisterElasticsearch(b *testing.B) {
 	elastic, setting := elasticServer(b)
@@ -59,7 +59,7 @@ func BenchmarkRegisterElasticsearch(b *testing.B) {
 	report(b, "records/s", c, r)
 }
 
-// bulkIndexer builds the baseline, which is a module of its own, and returns its path.
+// bulkIndexer builds the baseline, which is a separate module, and returns its path.
 func bulkIndexer(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bulkindexer")
@@ -74,8 +74,8 @@ func bulkIndexer(b *testing.B) string {
 // writeInBulk returns how long the baseline takes, in seconds.
 func writeInBulk(b *testing.B, bulk, elastic, index string, layout []byte, file string, records int) float64 {
 	b.Helper()
-	tell(b, http.MethodPut, elastic+"/"+index, layout)
-	defer tell(b, http.MethodDelete, elastic+"/"+index, nil)
+	send(b, http.MethodPut, elastic+"/"+index, layout)
+	defer send(b, http.MethodDelete, elastic+"/"+index, nil)
 	out, err := exec.Command(bulk, elastic, index, file).CombinedOutput()
 	if err != nil {
 		b.Fatalf("bulk indexer: %v\n%s", err, out)
@@ -88,14 +88,14 @@ func writeInBulk(b *testing.B, bulk, elastic, index string, layout []byte, file 
 	return took
 }
 
-// librarian runs Cairn with a stub embedding model. Its data directory keeps the cached
+// instance runs Cairn with a stub embedding model. Its data directory keeps the cached
 // vectors between runs.
-type librarian struct {
+type instance struct {
 	elastic, data, nats, model string
 	embedded                   *atomic.Int64 // number of embedded texts
 }
 
-func newLibrarian(b *testing.B, elastic string) librarian {
+func newLibrarian(b *testing.B, elastic string) instance {
 	b.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	must(b, err)
@@ -103,12 +103,12 @@ func newLibrarian(b *testing.B, elastic string) librarian {
 	embedded := new(atomic.Int64)
 	model := httptest.NewServer(embedder(embedded))
 	b.Cleanup(model.Close)
-	return librarian{elastic, filepath.Join(b.TempDir(), "data"), free.Addr().String(),
+	return instance{elastic, filepath.Join(b.TempDir(), "data"), free.Addr().String(),
 		strings.Replace(model.URL, "http", "ollama", 1) + "/bench", embedded}
 }
 
 // up starts Cairn. done deletes the catalog and stops it.
-func (l librarian) up(b *testing.B, index string) (at string, done func()) {
+func (l instance) up(b *testing.B, index string) (at string, done func()) {
 	b.Helper()
 	s := up(b, "--nats-listen", l.nats, "--data", l.data, "--embed", l.model, "--index", index)
 	return s.at, func() {
@@ -116,15 +116,15 @@ func (l librarian) up(b *testing.B, index string) (at string, done func()) {
 		must(b, err)
 		js, err := nc.JetStream()
 		must(b, err)
-		must(b, js.DeleteStream("KV_catalog"))
+		must(b, js.DeleteStream("KV_cairn_catalog"))
 		nc.Close()
 		_ = s.process.Stop()
 	}
 }
 
-// register registers the corpus and returns the time until all records can be found, in
+// register registers the corpus and returns the time until all records are searchable, in
 // seconds.
-func (l librarian) register(b *testing.B, prefix, corpus string, records int) float64 {
+func (l instance) register(b *testing.B, prefix, corpus string, records int) float64 {
 	b.Helper()
 	at, done := l.up(b, l.elastic+"?prefix="+prefix)
 	defer forget(b, l.elastic, prefix)
@@ -145,7 +145,7 @@ func (l librarian) register(b *testing.B, prefix, corpus string, records int) fl
 
 // write returns the documents that Cairn sends to Elasticsearch for the corpus, and the
 // body with which it creates the index.
-func (l librarian) write(b *testing.B, prefix, corpus string) (documents, layout []byte) {
+func (l instance) write(b *testing.B, prefix, corpus string) (documents, layout []byte) {
 	b.Helper()
 	target, err := url.Parse(l.elastic)
 	must(b, err)
@@ -170,10 +170,10 @@ func (l librarian) write(b *testing.B, prefix, corpus string) (documents, layout
 	defer forget(b, l.elastic, prefix)
 	defer done()
 	registerAll(b, at, corpus)
-	var made map[string]json.RawMessage
-	must(b, json.Unmarshal(layout, &made))
-	delete(made, "aliases")
-	layout, err = json.Marshal(made)
+	var settings map[string]json.RawMessage
+	must(b, json.Unmarshal(layout, &settings))
+	delete(settings, "aliases")
+	layout, err = json.Marshal(settings)
 	must(b, err)
 	return documents, layout
 }
@@ -215,19 +215,19 @@ func embedder(texts *atomic.Int64) http.HandlerFunc {
 func found(b *testing.B, elastic, index string) int {
 	b.Helper()
 	var counted struct{ Count int }
-	must(b, json.Unmarshal(tell(b, http.MethodGet, elastic+"/"+index+"/_count", nil), &counted))
+	must(b, json.Unmarshal(send(b, http.MethodGet, elastic+"/"+index+"/_count", nil), &counted))
 	return counted.Count
 }
 
 // forget deletes the indices with the prefix.
 func forget(b *testing.B, elastic, prefix string) {
 	b.Helper()
-	names := strings.Fields(string(tell(b, http.MethodGet, elastic+"/_cat/indices/"+prefix+"-*?h=index", nil)))
-	tell(b, http.MethodDelete, elastic+"/"+strings.Join(names, ","), nil)
+	names := strings.Fields(string(send(b, http.MethodGet, elastic+"/_cat/indices/"+prefix+"-*?h=index", nil)))
+	send(b, http.MethodDelete, elastic+"/"+strings.Join(names, ","), nil)
 }
 
-// tell sends a request and returns the body of a successful response.
-func tell(b *testing.B, method, url string, body []byte) []byte {
+// send sends a request and returns the body of a successful response.
+func send(b *testing.B, method, url string, body []byte) []byte {
 	b.Helper()
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
 	must(b, err)

@@ -25,7 +25,7 @@ const (
 )
 
 // BenchmarkJoin measures the time from the start of a resolve worker, with a catalog of
-// 100,000 records, to its first response, and the processor time until then. With an
+// 100,000 records, to its first response, and the CPU time until then. With an
 // embedded index this includes building the index.
 func BenchmarkJoin(b *testing.B) {
 	nc := natsServer(b)
@@ -47,7 +47,7 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-// join starts a worker and requests the skill. It returns the time and the processor time
+// join starts a worker and requests the skill. It returns the time and the CPU time
 // from the start to the response, in seconds.
 func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float64) {
 	b.Helper()
@@ -55,7 +55,7 @@ func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float6
 	began := time.Now()
 	p, answer := served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), joinTime)
 	took = time.Since(began).Seconds()
-	worked = server{pids: []int{cmd.Process.Pid}}.work(b) / 1e6
+	worked = server{pids: []int{cmd.Process.Pid}}.cpuTime(b) / 1e6
 	_ = p.Stop()
 	if answer.Header.Get("Nats-Service-Error") != "" || !bytes.Contains(answer.Data, []byte(`"tool_ids"`)) {
 		b.Fatalf("the first answer is %s", answer.Data)
@@ -63,7 +63,7 @@ func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float6
 	return took, worked
 }
 
-// served starts a worker, retries the request until it responds, and returns the response.
+// served starts a worker, retries the request until it succeeds, and returns the response.
 func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, timeout time.Duration) (*cairntest.Process, *nats.Msg) {
 	b.Helper()
 	p := launch(b, cmd)
@@ -108,7 +108,7 @@ func fillCatalog(b *testing.B, nc *nats.Conn, records []record) {
 	js, err := jetstream.New(nc)
 	must(b, err)
 	for _, r := range records {
-		_, err := js.PublishAsync("$KV.catalog."+r.kind+"._global."+r.id, r.text, jetstream.WithStallWait(time.Minute))
+		_, err := js.PublishAsync("$KV.cairn_catalog."+r.kind+"._global."+r.id, r.text, jetstream.WithStallWait(time.Minute))
 		must(b, err)
 	}
 	select {

@@ -23,18 +23,18 @@ const (
 
 // probe sends requests continuously and records which of them were acknowledged, and when.
 type probe struct {
-	at      string
-	http    *http.Client
-	asking  sync.WaitGroup
-	stop    context.CancelFunc
-	ctx     context.Context
-	count   atomic.Int64
-	mu      sync.Mutex
-	well    map[string][]time.Time // times of the expected responses, by kind
-	failed  map[string]int
-	written []string // acknowledged tags
-	records []string
-	kills   []kill
+	at        string
+	http      *http.Client
+	asking    sync.WaitGroup
+	stop      context.CancelFunc
+	ctx       context.Context
+	count     atomic.Int64
+	mu        sync.Mutex
+	successes map[string][]time.Time // times of the expected responses, by kind
+	failed    map[string]int
+	written   []string // acknowledged tags
+	records   []string
+	kills     []kill
 
 	began, ended time.Time
 }
@@ -47,7 +47,7 @@ type kill struct {
 // newProbe returns a probe of the address after a request of each kind has succeeded.
 func newProbe(b *testing.B, at string) *probe {
 	p := &probe{at: "http://" + at, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
-		well: map[string][]time.Time{}, failed: map[string]int{}}
+		successes: map[string][]time.Time{}, failed: map[string]int{}}
 	p.ctx, p.stop = context.WithCancel(b.Context())
 	p.await(b, "the record that is asked for", func(string) bool { return p.register("known") })
 	for kind, ask := range p.kinds() {
@@ -83,7 +83,7 @@ func (p *probe) ask(kind string, ask func(id string) bool) {
 		ok := ask(fmt.Sprint("probe", p.count.Add(1)))
 		p.mu.Lock()
 		if ok {
-			p.well[kind] = append(p.well[kind], time.Now())
+			p.successes[kind] = append(p.successes[kind], time.Now())
 		} else {
 			p.failed[kind]++
 		}
@@ -96,23 +96,23 @@ func (p *probe) ask(kind string, ask func(id string) bool) {
 }
 
 func (p *probe) tag(id string) bool {
-	ok := p.tell("/tags/write", `{"request_id":"`+id+`","flow":"f"}`, 201)
+	ok := p.post("/tags/write", `{"request_id":"`+id+`","flow":"f"}`, 201)
 	p.keep(ok, &p.written, id)
 	return ok
 }
 
 func (p *probe) register(id string) bool {
-	ok := p.tell("/register/skill", `{"record":{"skill_id":"kills.`+id+`"}}`, 200)
+	ok := p.post("/register/skill", `{"record":{"skill_id":"kills.`+id+`"}}`, 200)
 	p.keep(ok, &p.records, id)
 	return ok
 }
 
 func (p *probe) byID(string) bool {
-	return p.tell("/resolve/skill", `{"skill_id":"kills.known"}`, 200)
+	return p.post("/resolve/skill", `{"skill_id":"kills.known"}`, 200)
 }
 
 func (p *probe) analyze(string) bool {
-	return p.tell("/api/v1/analyze", `{"query":"how many hosts are there?","context":"{\"hosts\":[{},{}]}","target":"H"}`, 200)
+	return p.post("/api/v1/analyze", `{"query":"how many hosts are there?","context":"{\"hosts\":[{},{}]}","target":"H"}`, 200)
 }
 
 func (p *probe) keep(ok bool, list *[]string, id string) {
@@ -123,8 +123,8 @@ func (p *probe) keep(ok bool, list *[]string, id string) {
 	}
 }
 
-// tell posts a request and reports whether the response is complete and has the status.
-func (p *probe) tell(path, body string, status int) bool {
+// post sends a request and reports whether the response is complete and has the status.
+func (p *probe) post(path, body string, status int) bool {
 	res, err := p.http.Post(p.at+path, "application/json", bytes.NewReader([]byte(body)))
 	if err != nil {
 		return false
@@ -150,17 +150,17 @@ func (p *probe) end() {
 // report reports the longest gap without a response for each kind, and the number of lost writes.
 func (p *probe) report(b *testing.B) {
 	for kind := range p.kinds() {
-		well := append(p.well[kind], p.began, p.ended) // gaps at the start and at the end count, too
-		slices.SortFunc(well, time.Time.Compare)
+		times := append(p.successes[kind], p.began, p.ended) // gaps at the start and at the end count, too
+		slices.SortFunc(times, time.Time.Compare)
 		var longest time.Duration
-		for i, at := range well[1:] {
-			if gap := at.Sub(well[i]); gap > time.Second {
-				b.Logf("no %s for %.1f s, %s", kind, gap.Seconds(), p.after(well[i]))
+		for i, at := range times[1:] {
+			if gap := at.Sub(times[i]); gap > time.Second {
+				b.Logf("no %s for %.1f s, %s", kind, gap.Seconds(), p.after(times[i]))
 			}
-			longest = max(longest, at.Sub(well[i]))
+			longest = max(longest, at.Sub(times[i]))
 		}
 		atMost(b, longest.Seconds(), kind+"-gap-s", 3)
-		b.Logf("%s by the probe: %d, and %d failed", kind, len(p.well[kind]), p.failed[kind])
+		b.Logf("%s by the probe: %d, and %d failed", kind, len(p.successes[kind]), p.failed[kind])
 	}
 	lost := 0
 	for _, id := range p.written {
@@ -169,7 +169,7 @@ func (p *probe) report(b *testing.B) {
 		}
 	}
 	for _, id := range p.records {
-		if !p.tell("/resolve/skill", `{"skill_id":"kills.`+id+`"}`, 200) {
+		if !p.post("/resolve/skill", `{"skill_id":"kills.`+id+`"}`, 200) {
 			lost++
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/deploy/load"
 
 	"cairn/test/cairntest"
@@ -76,7 +76,7 @@ func benched(b *testing.B, flags ...string) load.Result {
 	return benchedWhile(b, func() {}, flags...)
 }
 
-// benchedWhile is benched, and calls look periodically meanwhile.
+// benchedWhile is benched with periodic calls of look.
 func benchedWhile(b *testing.B, look func(), flags ...string) (r load.Result) {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "result.json")
@@ -175,7 +175,7 @@ func newCluster(b *testing.B) *cluster {
 // where contains its addresses, all routes, its directory and its name.
 func serveNode(ctx context.Context, where string) error {
 	f := strings.Fields(where)
-	s, err := bus.StartNode(f[3], f[0], bus.Cluster{Name: "kills", Listen: f[1], Routes: strings.Split(f[2], ","), Node: f[4]})
+	s, err := natsserver.StartNode(f[3], f[0], natsserver.Cluster{Name: "kills", Listen: f[1], Routes: strings.Split(f[2], ","), Node: f[4]})
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (c *cluster) leader(b *testing.B) *part {
 		b.Error(err)
 		return c.nodes[0]
 	}
-	s, err := js.Stream(b.Context(), "KV_tags")
+	s, err := js.Stream(b.Context(), "KV_cairn_tags")
 	if err == nil {
 		for _, n := range c.nodes {
 			if n.name == s.CachedInfo().Cluster.Leader {
@@ -226,6 +226,6 @@ func (c *cluster) leader(b *testing.B) *part {
 			}
 		}
 	}
-	b.Errorf("nobody leads the tags: %v", err)
+	b.Errorf("the tag bucket has no leader: %v", err)
 	return c.nodes[0]
 }

@@ -55,8 +55,8 @@ func (c *client) post(path string, body []byte, status int) error {
 		return err
 	}
 	if res.StatusCode != status {
-		said, _ := io.ReadAll(res.Body)
-		return fmt.Errorf("%s: %d %s", path, res.StatusCode, said)
+		body, _ := io.ReadAll(res.Body)
+		return fmt.Errorf("%s: %d %s", path, res.StatusCode, body)
 	}
 	_, err = io.Copy(io.Discard, res.Body)
 	return err
@@ -89,7 +89,7 @@ func newSide(b *testing.B, at server, connections int, s side) *side {
 type result struct {
 	took    []time.Duration // sorted
 	elapsed time.Duration
-	work    float64 // processor time of the server per request, in microseconds
+	work    float64 // CPU time of the server per request, in microseconds
 }
 
 func (r result) at(share float64) float64 {
@@ -113,7 +113,7 @@ func (s *side) turn(b *testing.B, n int) result {
 			s.asked++
 		}
 	}
-	worked, began := s.work(b), time.Now()
+	worked, began := s.cpuTime(b), time.Now()
 	var asking sync.WaitGroup
 	for i, c := range s.clients {
 		asking.Go(func() {
@@ -133,7 +133,7 @@ func (s *side) turn(b *testing.B, n int) result {
 		b.FailNow()
 	}
 	all := slices.Sorted(slices.Values(slices.Concat(took...)))
-	return result{all, elapsed, (s.work(b) - worked) / float64(len(all))}
+	return result{all, elapsed, (s.cpuTime(b) - worked) / float64(len(all))}
 }
 
 // compare sends n requests to both sides in each turn, after a warm-up turn.

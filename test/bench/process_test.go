@@ -23,9 +23,9 @@ type server struct {
 	process *cairntest.Process // nil for a server that start did not start
 }
 
-// work returns the processor time that the server has used, in microseconds. It
+// cpuTime returns the CPU time that the server has used, in microseconds. It
 // is the one measurement that other load on the machine does not distort.
-func (s server) work(b *testing.B) float64 {
+func (s server) cpuTime(b *testing.B) float64 {
 	b.Helper()
 	ticks := 0
 	for _, pid := range s.pids {

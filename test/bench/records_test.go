@@ -24,8 +24,8 @@ import (
 // manyRecords is the default maximum number of records; CAIRN_BENCH_RECORDS overrides it.
 const manyRecords = 1_000_000
 
-// askedSkills is the number of requested skills at any size: first each of them once, to
-// build its package, and then repeatedly.
+// askedSkills is the number of different skills that are requested, for any number of
+// records. Each is requested once to build its package, and then repeatedly.
 const askedSkills = 400
 
 // recordsTime is the maximum time that a worker may take to join with manyRecords.
@@ -97,9 +97,9 @@ func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 func (m member) settle(b *testing.B) {
 	b.Helper()
 	s := server{pids: []int{m.process.Cmd.Process.Pid}}
-	for before, rests := s.work(b), 0; rests < 3; {
+	for before, rests := s.cpuTime(b), 0; rests < 3; {
 		time.Sleep(time.Second)
-		now := s.work(b)
+		now := s.cpuTime(b)
 		if rests++; now-before > 20_000 {
 			rests = 0
 		}

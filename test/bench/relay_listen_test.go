@@ -35,8 +35,8 @@ type listeners struct {
 	resident float64 // maximum RSS of the server while they listened, in bytes
 }
 
-// heard is the received part of one stream.
-type heard struct {
+// received is the received part of one stream.
+type received struct {
 	tokens []token // in the order of arrival
 	ended  bool    // with the final event
 	err    error
@@ -49,9 +49,9 @@ type token struct {
 }
 
 // listen receives the given number of streams until all have ended.
-func (l *listeners) listen(b *testing.B, streams, tokens int) []heard {
+func (l *listeners) listen(b *testing.B, streams, tokens int) []received {
 	b.Helper()
-	all := make([]heard, streams)
+	all := make([]received, streams)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -60,7 +60,7 @@ func (l *listeners) listen(b *testing.B, streams, tokens int) []heard {
 		for i := range all {
 			listening.Go(func() {
 				time.Sleep(time.Until(began.Add(ramp * time.Duration(i) / time.Duration(streams))))
-				all[i].err = all[i].hear(l.at, l.path, tokens)
+				all[i].err = all[i].receive(l.at, l.path, tokens)
 			})
 		}
 		listening.Wait()
@@ -77,8 +77,8 @@ func (l *listeners) listen(b *testing.B, streams, tokens int) []heard {
 	}
 }
 
-// hear requests a stream and reads it to its end.
-func (h *heard) hear(at, path string, tokens int) error {
+// receive requests a stream and reads it to its end.
+func (h *received) receive(at, path string, tokens int) error {
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (h *heard) hear(at, path string, tokens int) error {
 	return lines.Err()
 }
 
-func (h *heard) take(data string, now time.Duration) {
+func (h *received) take(data string, now time.Duration) {
 	h.ended = data == "{}"
 	text := strings.TrimSuffix(strings.TrimPrefix(data, `{"text":"`), `"}`)
 	number, due, _ := strings.Cut(text, " ")
@@ -123,7 +123,7 @@ func (h *heard) take(data string, now time.Duration) {
 }
 
 // faults describes lost, duplicate and reordered tokens and truncated streams; "" if none.
-func faults(all []heard, tokens int) string {
+func faults(all []received, tokens int) string {
 	var lost, doubled, unordered, cut int
 	var err error
 	for _, h := range all {
@@ -156,7 +156,7 @@ func faults(all []heard, tokens int) string {
 }
 
 // steady returns the sorted delays of the tokens that were due while all streams ran.
-func steady(all []heard) []time.Duration {
+func steady(all []received) []time.Duration {
 	var from, until time.Duration
 	for i, h := range all {
 		from = max(from, h.tokens[0].due)
@@ -190,7 +190,7 @@ func (s server) resident(b *testing.B) float64 {
 	return float64(pages * os.Getpagesize())
 }
 
-// share is the processor time of the machine since boot, in microseconds.
+// share is the CPU time of the machine since boot, in microseconds.
 type share struct{ busy, all float64 }
 
 func machine(b *testing.B) share {

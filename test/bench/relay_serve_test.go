@@ -16,11 +16,12 @@ import (
 	"strconv"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
+	embedded "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/natsserver"
 	"cairn/edge"
 	"cairn/schemas"
 )
@@ -87,7 +88,7 @@ func generateHTTP(w http.ResponseWriter, r *http.Request) {
 // serveNATS is the minimal implementation of streaming over NATS: the handler publishes the
 // request and writes each message that it receives.
 func serveNATS(ctx context.Context, _ string) error {
-	ns, err := natsserver.NewServer(&natsserver.Options{DontListen: true, NoSigs: true, NoLog: true, MaxPayload: 8 << 20})
+	ns, err := embedded.NewServer(&embedded.Options{DontListen: true, NoSigs: true, NoLog: true, MaxPayload: 8 << 20})
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func passOn(w http.ResponseWriter, r *http.Request, conn *nats.Conn) error {
 // connection as in "cairn up".
 func serveCairn(ctx context.Context, _ string) error {
 	defer runtime.KeepAlive(make([]byte, 64<<20)) // like every cairn process
-	server, err := bus.StartServer("", "")
+	server, err := natsserver.Start("", "")
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func serveCairn(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	if err := bus.Analyze.Setup(context.Background(), conn, bucket.Copies{}); err != nil {
+	if err := bus.Analyze.Setup(context.Background(), conn, bucket.Replication{}); err != nil {
 		return err
 	}
 	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {

@@ -10,8 +10,8 @@ import (
 const (
 	// pace is the interval between two tokens of a stream: 40 per second.
 	pace = 25 * time.Millisecond
-	// spoken is the number of tokens of each stream.
-	spoken = 200
+	// tokensPerStream is the number of tokens of each stream.
+	tokensPerStream = 200
 	// ramp is the period over which the starts of the streams are spread. No two start at the
 	// same offset between two tokens.
 	ramp = 1007 * time.Millisecond
@@ -33,9 +33,9 @@ type relay struct{ name, path string }
 // figures are the results of one round.
 type figures struct {
 	p50, p99 float64 // delays of the tokens, in milliseconds
-	work     float64 // processor time of the process per token, in microseconds
+	work     float64 // CPU time of the process per token, in microseconds
 	memory   float64 // per stream, in KiB
-	others   float64 // processor time of unrelated processes, in percent of the machine
+	others   float64 // CPU time of unrelated processes, in percent of the machine
 }
 
 // BenchmarkRelay compares how the tokens of many concurrent responses reach their HTTP
@@ -73,20 +73,20 @@ func (r relay) round(b *testing.B, streams int) figures {
 	l := listeners{server: at, path: r.path}
 	l.listen(b, 20, 20) // warm-up
 	self := server{pids: []int{os.Getpid()}}
-	idle, worked, listened, before := at.resident(b), at.work(b), self.work(b), machine(b)
-	heard := l.listen(b, streams, spoken)
-	worked, listened = at.work(b)-worked, self.work(b)-listened
+	idle, worked, listened, before := at.resident(b), at.cpuTime(b), self.cpuTime(b), machine(b)
+	received := l.listen(b, streams, tokensPerStream)
+	worked, listened = at.cpuTime(b)-worked, self.cpuTime(b)-listened
 	after := machine(b)
-	if fault := faults(heard, spoken); fault != "" {
+	if fault := faults(received, tokensPerStream); fault != "" {
 		b.Fatalf("%s, %d streams: %s", r.name, streams, fault)
 	}
-	delays := steady(heard)
+	delays := steady(received)
 	if len(delays) == 0 {
 		b.Fatalf("%s: the %d streams were never open at the same time; the machine is too busy", r.name, streams)
 	}
 	return figures{
 		p50: delays[len(delays)/2].Seconds() * 1000, p99: delays[len(delays)*99/100].Seconds() * 1000,
-		work:   worked / float64(streams*spoken),
+		work:   worked / float64(streams*tokensPerStream),
 		memory: (l.resident - idle) / float64(streams) / 1024,
 		others: 100 * (after.busy - before.busy - worked - listened) / (after.all - before.all),
 	}

@@ -22,7 +22,7 @@ const (
 // BenchmarkSoak sends the mixed load to "cairn up" at 70% of the maximum rate and reports
 // the growth of memory and goroutines. It then sends 150% of the maximum rate and reports
 // the latency of refusals and the time to recover. It fails past the targets; p99/p50 has
-// none, because it depends on the machine, which also generates the load.
+// no target, because it depends on the machine, which also generates the load.
 func BenchmarkSoak(b *testing.B) {
 	length := soakFor
 	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_SOAK")); err == nil {

@@ -14,22 +14,22 @@ import (
 func BenchmarkTracing(b *testing.B) {
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	b.Cleanup(collector.Close)
-	off := taught(b, upCommand(b, "127.0.0.1:0"))
+	off := upWithRecords(b, upCommand(b, "127.0.0.1:0"))
 	traced := upCommand(b, "127.0.0.1:0")
 	traced.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL,
 		"OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")
-	on := taught(b, traced)
+	on := upWithRecords(b, traced)
 	b.Run("sampled=1%", func(b *testing.B) { byID(b, on, off) })
 	if before := os.Getenv("CAIRN_BEFORE"); before != "" {
 		cmd := upCommand(b, "127.0.0.1:0")
 		cmd.Path = before
-		was := taught(b, cmd)
+		was := upWithRecords(b, cmd)
 		b.Run("off", func(b *testing.B) { byID(b, off, was) })
 	}
 }
 
-// taught starts a cairn and registers the records of knowledge.
-func taught(b *testing.B, cmd *exec.Cmd) server {
+// upWithRecords starts a cairn and registers the records of knowledge.
+func upWithRecords(b *testing.B, cmd *exec.Cmd) server {
 	b.Helper()
 	at := start(b, cmd)
 	teacher := dial(b, at.at)

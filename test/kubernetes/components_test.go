@@ -45,31 +45,31 @@ func TestKubernetesComponents(t *testing.T) {
 	for name, p := range pods(t, completed) {
 		c := p.Spec.Containers[0]
 		files := secretFiles(t, name, p.Spec)
-		told := map[string]string{}
+		values := map[string]string{}
 		for _, v := range c.Env {
-			told[v.Name] = v.Value
+			values[v.Name] = v.Value
 		}
-		switch want := []string{told["CAIRN_NATS_CA"], told["CAIRN_TLS_CERT"], told["CAIRN_TLS_KEY"]}; {
+		switch want := []string{values["CAIRN_NATS_CA"], values["CAIRN_TLS_CERT"], values["CAIRN_TLS_KEY"]}; {
 		case name == "nats":
 			if !slices.Contains(files, "/etc/nats/tls/tls.key") {
-				t.Errorf("nats has the files %v", files)
+				t.Errorf("the nats container mounts %v", files)
 			}
 		case !slices.Contains(files, want[0]), name == "edge" && (!slices.Contains(files, want[1]) || !slices.Contains(files, want[2])):
-			t.Errorf("%s looks for %q; there are %q", name, want, files)
-		case told["OTEL_EXPORTER_OTLP_ENDPOINT"] == "":
-			t.Errorf("%s sends no traces", name)
+			t.Errorf("%s refers to %q, which is not mounted; mounts: %q", name, want, files)
+		case values["OTEL_EXPORTER_OTLP_ENDPOINT"] == "":
+			t.Errorf("%s exports no traces", name)
 		}
 	}
 	ways := map[string][]string{}
 	for _, n := range of[networking.NetworkPolicy](list) {
-		ways[n.Name] = whom(t, pods(t, completed), &n.Spec.PodSelector)
+		ways[n.Name] = selected(t, pods(t, completed), &n.Spec.PodSelector)
 	}
 	if !slices.Equal(ways["issuer"], []string{"edge"}) || len(ways["traces"]) != len(of[apps.Deployment](list)) {
-		t.Errorf("the ways out are %v", ways)
+		t.Errorf("the egress rules are %v", ways)
 	}
 	for _, s := range of[core.Service](list) {
 		if s.Name == "cairn" && (len(s.Spec.Ports) != 1 || s.Spec.Ports[0].Port != 443) {
-			t.Errorf("the edge is at %v", s.Spec.Ports)
+			t.Errorf("the edge Service has the ports %v", s.Spec.Ports)
 		}
 	}
 	for _, m := range of[core.ConfigMap](list) {
@@ -87,7 +87,7 @@ func secretFiles(t *testing.T, name string, p core.PodSpec) (files []string) {
 		i := slices.IndexFunc(p.Volumes, func(v core.Volume) bool { return v.Name == m.Name })
 		if i < 0 {
 			if name != "nats" { // its data volume is a claim template
-				t.Errorf("%s: %s is mounted, and no volume", name, m.Name)
+				t.Errorf("%s: %s is mounted, but not a volume", name, m.Name)
 			}
 			continue
 		}

@@ -24,10 +24,10 @@ import (
 	"cairn/test/cairntest"
 )
 
-// TestKubernetesMakesTheFirstKey checks that the Jobs create the streams and the first
+// TestKubernetesCreatesFirstKey checks that the Jobs create the streams and the first
 // key with the permissions of their NATS users, and that the namespace and the policies
 // admit their pods.
-func TestKubernetesMakesTheFirstKey(t *testing.T) {
+func TestKubernetesCreatesFirstKey(t *testing.T) {
 	n := startNode(t)
 	n.setup(t)
 	args, env := n.job(t, "key")
@@ -35,14 +35,14 @@ func TestKubernetesMakesTheFirstKey(t *testing.T) {
 	api, account := secretAPI(t, "cairn-admin", written)
 	args[len(args)-1] = account
 	env = append(env, "KUBERNETES_SERVICE_HOST="+api.Hostname(), "KUBERNETES_SERVICE_PORT="+api.Port())
-	if said, err := cairntest.Run(t, env, args...); err != nil || strings.Contains(said, "cairn_") {
-		t.Errorf("it ends with %v, and writes to the log:\n%s", err, said)
+	if out, err := cairntest.Run(t, env, args...); err != nil || strings.Contains(out, "cairn_") {
+		t.Errorf("it ends with %v, and writes to the log:\n%s", err, out)
 	}
 	if body := <-written; !regexp.MustCompile(`"key":"cairn_\w+_\w+"`).MatchString(body) {
 		t.Errorf("the Secret is patched with %s", body)
 	}
-	if said, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(said, "already contains a key") {
-		t.Errorf("a second run ends with %v:\n%s", err, said)
+	if out, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(out, "already contains a key") {
+		t.Errorf("a second run ends with %v:\n%s", err, out)
 	}
 }
 
@@ -62,19 +62,19 @@ func (n node) setup(t *testing.T) {
 	t.Helper()
 	args, env := n.job(t, "setup")
 	args[slices.Index(args, "--replicas")+1] = "1" // one server
-	if said, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(said, "Created or updated all streams") {
-		t.Fatalf("setup ends with %v:\n%s", err, said)
+	if out, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(out, "Created or updated all streams") {
+		t.Fatalf("setup ends with %v:\n%s", err, out)
 	}
 }
 
-// job returns the arguments and the environment of the Job of the folder, and checks
+// job returns the arguments and the environment of the Job of the directory, and checks
 // that the namespace and the policies admit its pod.
-func (n node) job(t *testing.T, folder string) (args, env []string) {
+func (n node) job(t *testing.T, directory string) (args, env []string) {
 	t.Helper()
-	job := of[batch.Job](kustomized(t, folder))[0]
+	job := of[batch.Job](kustomized(t, directory))[0]
 	pod := job.Spec.Template
 	c := pod.Spec.Containers[0]
-	restricted(t, folder, pod)
+	restricted(t, directory, pod)
 	var way []string
 	for _, n := range of[networking.NetworkPolicy](kustomized(t, "small")) {
 		if selects(t, &n.Spec.PodSelector, pod) {
@@ -89,21 +89,21 @@ func (n node) job(t *testing.T, folder string) (args, env []string) {
 		}
 	}
 	if got := strings.Join(way, " "); !strings.Contains(got, "names") || !strings.Contains(got, "bus") || !strings.Contains(got, "to nats") {
-		t.Errorf("its way to NATS is %q", got)
+		t.Errorf("its NATS URL is %q", got)
 	}
-	told := map[string]string{}
+	values := map[string]string{}
 	for _, v := range c.Env {
 		if v.ValueFrom != nil {
-			told[v.Name] = n.secret(v.ValueFrom.SecretKeyRef.Key)
+			values[v.Name] = n.secret(v.ValueFrom.SecretKeyRef.Key)
 		}
 	}
-	for name, value := range settings(t, c, told) {
+	for name, value := range settings(t, c, values) {
 		env = append(env, name+"="+value)
 	}
 	return slices.Clone(c.Args), env
 }
 
-// secretAPI is an API server that has one Secret, and the folder with the
+// secretAPI is an API server that has one Secret, and the directory with the
 // credentials of the only account that may get and patch it.
 func secretAPI(t *testing.T, name string, written chan string) (at *url.URL, account string) {
 	t.Helper()
@@ -154,11 +154,11 @@ func TestKubernetesKeyRole(t *testing.T) {
 	}
 	secrets := of[core.Secret](list)
 	if want := []string{"[] [secrets] [cairn-admin] [get patch]"}; !slices.Equal(rules, want) {
-		t.Errorf("the account may %q, want %q", rules, want)
+		t.Errorf("the account has the verbs %q, want %q", rules, want)
 	}
 	if len(secrets) != 1 || secrets[0].Name != "cairn-admin" || len(secrets[0].Data)+len(secrets[0].StringData) > 0 ||
 		!slices.Contains(c.Args, secrets[0].Name) {
-		t.Errorf("secrets %v, want an empty one that the Job names", secrets)
+		t.Errorf("Secrets %v, want an empty one with the name in the Job", secrets)
 	}
 	if len(of[rbac.ClusterRole](list))+len(of[rbac.ClusterRoleBinding](list)) > 0 {
 		t.Error("the account has permissions in the whole cluster")
@@ -171,18 +171,18 @@ func (n node) secret(key string) string {
 	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String()
 }
 
-// TestKubernetesSecretIsMade checks that the documented command creates every key of the
+// TestKubernetesCreatesSecret checks that the documented command creates every key of the
 // Secret that manifests use.
-func TestKubernetesSecretIsMade(t *testing.T) {
+func TestKubernetesCreatesSecret(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../edge/docs/clustering.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := map[string]bool{}
-	for _, folder := range []string{"small", "production", "setup", "key"} {
-		list := kustomized(t, folder)
-		all := pods(t, folder)
+	for _, directory := range []string{"small", "production", "setup", "key"} {
+		list := kustomized(t, directory)
+		all := pods(t, directory)
 		for _, j := range of[batch.Job](list) {
 			all[j.Name] = j.Spec.Template
 		}
@@ -195,11 +195,11 @@ func TestKubernetesSecretIsMade(t *testing.T) {
 		}
 	}
 	if len(asked) < 8 {
-		t.Errorf("asked for is %v", asked)
+		t.Errorf("the manifests use the keys %v", asked)
 	}
 	for key := range asked {
 		if !strings.Contains(string(readme), "--from-literal="+key+"=") {
-			t.Errorf("the manual creates no %s", key)
+			t.Errorf("the command of the manual creates no %s", key)
 		}
 	}
 }
@@ -209,12 +209,12 @@ func restricted(t *testing.T, name string, p core.PodTemplateSpec) {
 	t.Helper()
 	s, own := p.Spec.SecurityContext, p.Spec.Containers[0].SecurityContext
 	if s == nil || own == nil {
-		t.Errorf("%s may what it likes", name)
+		t.Errorf("%s has no security context", name)
 		return
 	}
 	if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *own.AllowPrivilegeEscalation ||
 		!*own.ReadOnlyRootFilesystem ||
 		len(own.Capabilities.Drop) != 1 || own.Capabilities.Drop[0] != "ALL" || *p.Spec.AutomountServiceAccountToken {
-		t.Errorf("%s may more than it needs", name)
+		t.Errorf("%s has more privileges than the standard permits", name)
 	}
 }

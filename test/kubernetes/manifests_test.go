@@ -1,5 +1,5 @@
 // Package kubernetes checks the manifests of deploy/kubernetes and runs their containers
-// as processes. It is a module of its own, because only these tests need the Kubernetes
+// as processes. It is a separate module, because only these tests need the Kubernetes
 // libraries.
 package kubernetes
 
@@ -52,31 +52,31 @@ func decode(text []byte) (runtime.Object, error) {
 }
 
 // kustomized returns the objects of a kustomization. Callers share them.
-func kustomized(t *testing.T, folder string) []runtime.Object {
+func kustomized(t *testing.T, directory string) []runtime.Object {
 	t.Helper()
-	made, _ := kustomizations.LoadOrStore(folder, sync.OnceValues(func() ([]runtime.Object, error) { return kustomize(folder) }))
-	list, err := made.(func() ([]runtime.Object, error))()
+	loaded, _ := kustomizations.LoadOrStore(directory, sync.OnceValues(func() ([]runtime.Object, error) { return kustomize(directory) }))
+	list, err := loaded.(func() ([]runtime.Object, error))()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-var kustomizations sync.Map // by folder
+var kustomizations sync.Map // by directory
 
-func kustomize(folder string) ([]runtime.Object, error) {
-	if folder == completed {
+func kustomize(directory string) ([]runtime.Object, error) {
+	if directory == completed {
 		return kustomizeCompleted()
 	}
-	return kustomizeAt(manifests + folder)
+	return kustomizeAt(manifests + directory)
 }
 
 func kustomizeAt(dir string) (list []runtime.Object, _ error) {
-	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range made.Resources() {
+	for _, r := range resources.Resources() {
 		text, err := r.AsYAML()
 		if err != nil {
 			return nil, err
@@ -102,32 +102,32 @@ func of[T any](list []runtime.Object) (some []*T) {
 
 func TestKubernetesIsValid(t *testing.T) {
 	t.Parallel()
-	for folder, want := range map[string]int{"base": 5, "nats": 0, "render": 1, "small": 5, "production": 6, completed: 6} {
-		list := kustomized(t, folder)
+	for directory, want := range map[string]int{"base": 5, "nats": 0, "render": 1, "small": 5, "production": 6, completed: 6} {
+		list := kustomized(t, directory)
 		if got := len(of[apps.Deployment](list)); got != want {
-			t.Errorf("%s has %d Deployments; want %d", folder, got, want)
+			t.Errorf("%s has %d Deployments; want %d", directory, got, want)
 		}
 	}
 }
 
-// TestKubernetesRefusesMistakes checks that decode rejects invalid objects.
-func TestKubernetesRefusesMistakes(t *testing.T) {
+// TestKubernetesRejectsInvalidObjects checks that decode rejects invalid objects.
+func TestKubernetesRejectsInvalidObjects(t *testing.T) {
 	t.Parallel()
 	sound := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}`
 	if _, err := decode([]byte(sound)); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []struct{ name, is, instead, says string }{
+	for _, row := range []struct{ name, is, instead, message string }{
 		{"an unknown field", "maxUnavailable", "maxUnavailabel", "unknown field"},
-		{"an unknown field of a part", "matchLabels", "matchlabels", "unknown field"},
+		{"an unknown nested field", "matchLabels", "matchlabels", "unknown field"},
 		{"a wrong type", "{a: b}", "[a]", "cannot unmarshal array"},
 		{"a number for a text", "{a: b}", "{a: 1}", "cannot unmarshal number"},
-		{"a field twice", "maxUnavailable: 1", "maxUnavailable: 1, maxUnavailable: 2", "already set"},
+		{"a duplicate field", "maxUnavailable: 1", "maxUnavailable: 1, maxUnavailable: 2", "already set"},
 		{"an unknown kind", "PodDisruptionBudget", "PodDisruptionBudge", "no kind"},
 		{"an unknown version", "policy/v1", "policy/v7", "no kind"},
 	} {
-		if _, err := decode([]byte(strings.Replace(sound, row.is, row.instead, 1))); err == nil || !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s: %v; want %q", row.name, err, row.says)
+		if _, err := decode([]byte(strings.Replace(sound, row.is, row.instead, 1))); err == nil || !strings.Contains(err.Error(), row.message) {
+			t.Errorf("%s: %v; want %q", row.name, err, row.message)
 		}
 	}
 }
@@ -153,14 +153,14 @@ func TestKubernetesCommands(t *testing.T) {
 				continue
 			}
 			if !strings.Contains(help, "["+v.Name+"]") {
-				t.Errorf("%s: %s means nothing to cairn %v", d.Name, v.Name, c.Args)
+				t.Errorf("%s: %s is not a setting of cairn %v", d.Name, v.Name, c.Args)
 			}
 			if v.ValueFrom == nil {
 				env = append(env, v.Name+"="+v.Value)
 			}
 		}
-		if said, err := cairntest.Run(t, env, c.Args...); err == nil || !strings.Contains(said, absent) {
-			t.Errorf("%s: %v: %v, %s; want it to read %s", d.Name, c.Args, err, said, absent)
+		if out, err := cairntest.Run(t, env, c.Args...); err == nil || !strings.Contains(out, absent) {
+			t.Errorf("%s: %v: %v, %s; want an error for the file %s", d.Name, c.Args, err, out, absent)
 		}
 	}
 }
@@ -172,22 +172,22 @@ func TestKubernetesNATSVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"nats", "small", "production", completed} {
-		for _, m := range of[core.ConfigMap](kustomized(t, folder)) {
+	for _, directory := range []string{"nats", "small", "production", completed} {
+		for _, m := range of[core.ConfigMap](kustomized(t, directory)) {
 			if got, is := m.Data["nats.conf"]; is && got != string(should) {
-				t.Errorf("%s: nats.conf differs from %s", folder, natsConf)
+				t.Errorf("%s: nats.conf differs from %s", directory, natsConf)
 			}
 		}
 	}
 	nats, o := natsOptions(t)
 	for _, v := range regexp.MustCompile(`: \$(CAIRN_\w+)`).FindAllStringSubmatch(string(should), -1) {
 		if os.Getenv(v[1]) == "" {
-			t.Errorf("nats.conf asks for %s and is not told", v[1])
+			t.Errorf("nats.conf uses the variable %s, which is not set", v[1])
 		}
 	}
 	if o.ServerName != "nats-1" || len(o.Routes) != int(*nats.Spec.Replicas) || o.Routes[2].Host != "nats-2.nats:6222" ||
 		o.Cluster.Password != password {
-		t.Errorf("it is %s with the routes %v", o.ServerName, o.Routes)
+		t.Errorf("the server name is %s, the routes are %v", o.ServerName, o.Routes)
 	}
 	ports := map[string]int{}
 	for _, p := range nats.Spec.Template.Spec.Containers[0].Ports {
@@ -217,20 +217,20 @@ func natsOptions(t *testing.T) (*apps.StatefulSet, *server.Options) {
 // precedence; values from Secrets are password.
 func settings(t *testing.T, c core.Container, known map[string]string) map[string]string {
 	t.Helper()
-	told := map[string]string{}
+	values := map[string]string{}
 	for _, v := range c.Env {
 		value, given := known[v.Name]
 		switch {
 		case given:
 		case v.ValueFrom == nil:
 			value = regexp.MustCompile(`\$\((\w+)\)`).ReplaceAllStringFunc(v.Value,
-				func(name string) string { return told[strings.Trim(name, "$()")] })
+				func(name string) string { return values[strings.Trim(name, "$()")] })
 		case v.ValueFrom.SecretKeyRef != nil && v.ValueFrom.SecretKeyRef.Name == "cairn-nats":
 			value = password
 		default:
-			t.Errorf("%s: nobody says what it is", v.Name)
+			t.Errorf("%s: the variable has no value", v.Name)
 		}
-		told[v.Name] = value
+		values[v.Name] = value
 	}
-	return told
+	return values
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
@@ -16,6 +16,7 @@ import (
 
 	"cairn/bus/bustest"
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // pod starts the container of a Deployment as a process on the node. It returns when the
@@ -25,18 +26,18 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 	c := d.Spec.Template.Spec.Containers[0]
 	user := map[bool]string{true: "edge", false: "worker"}[d.Name == "edge"]
 	metrics = bustest.FreeAddress(t)
-	told := settings(t, c, map[string]string{
+	values := settings(t, c, map[string]string{
 		"CAIRN_NATS": n.secret(user + "-url"), "CAIRN_READER_NATS": n.secret("reader-url"),
 		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off",
 		"CAIRN_INDEX": config["index"], "CAIRN_EMBED": config["embed"], "CAIRN_MODEL": config["model"],
 	})
 	var env []string
-	for name, value := range told {
+	for name, value := range values {
 		env = append(env, name+"="+value)
 	}
 	p = cairntest.Start(t, env, c.Args...)
-	if said := p.Stdout.String(); !strings.Contains(said, d.Name+" on") {
-		t.Errorf("%s says %s", d.Name, said)
+	if out := p.Stdout.String(); !strings.Contains(out, d.Name+" on") {
+		t.Errorf("%s prints %s", d.Name, out)
 	}
 	return p, "http://" + metrics
 }
@@ -54,14 +55,14 @@ func TestKubernetesPodsRun(t *testing.T) {
 	for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
 		scaled[h.Spec.ScaleTargetRef.Name] = h
 	}
-	told := map[string]string{}
+	values := map[string]string{}
 	deployments := slices.SortedFunc(slices.Values(of[apps.Deployment](list)), func(a, b *apps.Deployment) int {
 		return strings.Compare(b.Labels["cairn"], a.Labels["cairn"]) // workers first: an edge is ready only when all services reply
 	})
 	for _, d := range deployments {
 		p, metrics := n.pod(t, d, config)
 		pods[d.Name] = p
-		told[d.Name] = metrics
+		values[d.Name] = metrics
 		if d.Name == "edge" {
 			ask = p.URL()
 		}
@@ -70,18 +71,18 @@ func TestKubernetesPodsRun(t *testing.T) {
 			probed(t, d.Name, metrics+probe.HTTPGet.Path)
 		}
 	}
-	if said, err := cairntest.Run(t, nil, "ask", "--url", ask, "--estate", "../../deploy/examples/estate.json",
+	if out, err := cairntest.Run(t, nil, "ask", "--url", ask, "--estate", "../../deploy/examples/estate.json",
 		"how many hosts?"); err != nil {
-		t.Errorf("%v: %s", err, said)
+		t.Errorf("%v: %s", err, out)
 	}
-	for name, metrics := range told {
+	for name, metrics := range values {
 		metric := scaled[name].Spec.Metrics[0].Pods.Metric
 		series := "(?m)^" + metric.Name
 		if metric.Selector != nil {
 			series += `\{service="` + metric.Selector.MatchLabels["service"] + `"`
 		}
-		if _, said := get(t, metrics+"/metrics"); !regexp.MustCompile(series).MatchString(said) {
-			t.Errorf("%s does not tell %s, by which it is scaled", name, series)
+		if _, out := get(t, metrics+"/metrics"); !regexp.MustCompile(series).MatchString(out) {
+			t.Errorf("%s does not export %s, the metric of its autoscaler", name, series)
 		}
 	}
 	for name, p := range pods {
@@ -112,29 +113,24 @@ func get(t *testing.T, url string) (status int, body string) {
 // probed returns when the probe succeeds.
 func probed(t *testing.T, name, probe string) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for until := time.Now().Add(20 * time.Second); ; <-tick.C {
-		status, said := get(t, probe)
-		if status == 200 {
-			return
+	wait.Success(t, func() error {
+		if status, out := get(t, probe); status != 200 {
+			return fmt.Errorf("%s: %s is %d %s", name, probe, status, out)
 		}
-		if time.Now().After(until) {
-			t.Fatalf("%s: %s is %d %s", name, probe, status, said)
-		}
-	}
+		return nil
+	})
 }
 
 // TestKubernetesEdgeFailsClosed starts the edge of each manifest with an empty CAIRN_AUTH,
 // the result of a missing ConfigMap value.
 func TestKubernetesEdgeFailsClosed(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"small", "production", completed} {
-		for _, d := range of[apps.Deployment](kustomized(t, folder)) {
+	for _, directory := range []string{"small", "production", completed} {
+		for _, d := range of[apps.Deployment](kustomized(t, directory)) {
 			c := d.Spec.Template.Spec.Containers[0]
 			for _, v := range c.Env {
 				if v.Name == "CAIRN_INSECURE" {
-					t.Errorf("%s: %s has CAIRN_INSECURE=%s", folder, d.Name, v.Value)
+					t.Errorf("%s: %s has CAIRN_INSECURE=%s", directory, d.Name, v.Value)
 				}
 			}
 			if d.Name != "edge" {
@@ -150,7 +146,7 @@ func TestKubernetesEdgeFailsClosed(t *testing.T) {
 			p := cairntest.Launch(cairntest.Command(cairntest.Program(t), env, c.Args...))
 			err := p.Wait()
 			if code := p.Cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.Stderr.String(), "--auth") {
-				t.Errorf("%s: an edge with an empty CAIRN_AUTH: %v; want it to refuse to start", folder, err)
+				t.Errorf("%s: an edge with an empty CAIRN_AUTH: %v; want a refusal to start", directory, err)
 			}
 		}
 	}

@@ -19,10 +19,10 @@ import (
 )
 
 // pods returns all pod templates by the name of their controller.
-func pods(t *testing.T, folder string) map[string]core.PodTemplateSpec {
+func pods(t *testing.T, directory string) map[string]core.PodTemplateSpec {
 	t.Helper()
 	all := map[string]core.PodTemplateSpec{}
-	list := kustomized(t, folder)
+	list := kustomized(t, directory)
 	for _, d := range of[apps.Deployment](list) {
 		all[d.Name] = d.Spec.Template
 		if !selects(t, d.Spec.Selector, d.Spec.Template) {
@@ -48,8 +48,8 @@ func selects(t *testing.T, s *meta.LabelSelector, p core.PodTemplateSpec) bool {
 	return selector.Matches(labels.Set(p.Labels))
 }
 
-// whom returns the sorted names of the pods that s selects.
-func whom(t *testing.T, all map[string]core.PodTemplateSpec, s *meta.LabelSelector) (names []string) {
+// selected returns the sorted names of the pods that s selects.
+func selected(t *testing.T, all map[string]core.PodTemplateSpec, s *meta.LabelSelector) (names []string) {
 	t.Helper()
 	for name, p := range all {
 		if selects(t, s, p) {
@@ -69,37 +69,37 @@ func hasPort(p core.PodTemplateSpec, port intstr.IntOrString) bool {
 // TestKubernetesIsWired checks that every reference to a pod or port has a target.
 func TestKubernetesIsWired(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"small", "production", completed} {
-		all, list := pods(t, folder), kustomized(t, folder)
+	for _, directory := range []string{"small", "production", completed} {
+		all, list := pods(t, directory), kustomized(t, directory)
 		for _, s := range of[core.Service](list) {
-			names := whom(t, all, &meta.LabelSelector{MatchLabels: s.Spec.Selector})
+			names := selected(t, all, &meta.LabelSelector{MatchLabels: s.Spec.Selector})
 			if len(names) != 1 {
-				t.Fatalf("%s: the service %s is %v", folder, s.Name, names)
+				t.Fatalf("%s: the service %s is %v", directory, s.Name, names)
 			}
 			for _, p := range s.Spec.Ports {
 				if !hasPort(all[names[0]], p.TargetPort) {
-					t.Errorf("%s: %s has no port %v", folder, s.Name, p.TargetPort)
+					t.Errorf("%s: %s has no port %v", directory, s.Name, p.TargetPort)
 				}
 			}
 		}
 		for _, b := range of[policy.PodDisruptionBudget](list) {
-			if names := whom(t, all, b.Spec.Selector); len(names) != 1 || names[0] != b.Name {
-				t.Errorf("%s: the budget of %s is for %v", folder, b.Name, names)
+			if names := selected(t, all, b.Spec.Selector); len(names) != 1 || names[0] != b.Name {
+				t.Errorf("%s: the disruption budget %s selects %v", directory, b.Name, names)
 			}
 		}
 		if got := len(of[policy.PodDisruptionBudget](list)); got != len(all) {
-			t.Errorf("%s: %d budgets for %d", folder, got, len(all))
+			t.Errorf("%s: %d disruption budgets for %d controllers", directory, got, len(all))
 		}
 		for _, n := range of[networking.NetworkPolicy](list) {
-			names := whom(t, all, &n.Spec.PodSelector)
+			names := selected(t, all, &n.Spec.PodSelector)
 			if len(names) == 0 {
-				t.Errorf("%s: the policy %s is for nobody", folder, n.Name)
+				t.Errorf("%s: the policy %s selects no pod", directory, n.Name)
 			}
 			for _, in := range n.Spec.Ingress {
 				for _, p := range in.Ports {
 					for _, name := range names {
 						if !hasPort(all[name], *p.Port) {
-							t.Errorf("%s: %s lets in to %s at %v", folder, n.Name, name, p.Port)
+							t.Errorf("%s: %s admits traffic to %s on port %v, which it does not have", directory, n.Name, name, p.Port)
 						}
 					}
 				}
@@ -108,7 +108,7 @@ func TestKubernetesIsWired(t *testing.T) {
 		for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
 			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name || len(h.Spec.Metrics) != 1 ||
 				h.Spec.Metrics[0].Pods == nil {
-				t.Errorf("%s: %s scales %v by %v", folder, h.Name, h.Spec.ScaleTargetRef, h.Spec.Metrics)
+				t.Errorf("%s: %s scales %v by %v", directory, h.Name, h.Spec.ScaleTargetRef, h.Spec.Metrics)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestKubernetesPods(t *testing.T) {
 	all := pods(t, "production")
 	for _, role := range append(services.Known(), "edge", "nats") {
 		if _, is := all[role]; !is {
-			t.Errorf("nobody runs %s", role)
+			t.Errorf("no pod runs %s", role)
 		}
 	}
 	for name, p := range all {
@@ -129,14 +129,14 @@ func TestKubernetesPods(t *testing.T) {
 		restricted(t, name, p)
 		for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			if probe == nil || probe.HTTPGet == nil || !hasPort(p, probe.HTTPGet.Port) {
-				t.Errorf("%s is not probed, or at a port that it has not: %v", name, probe)
+				t.Errorf("%s has no probe, or one for an unknown port: %v", name, probe)
 			}
 		}
 		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() || !c.Resources.Limits.Cpu().IsZero() {
 			t.Errorf("%s: %v", name, c.Resources)
 		}
 		if len(p.Spec.TopologySpreadConstraints) == 0 {
-			t.Errorf("%s is not spread", name)
+			t.Errorf("%s has no topology spread constraints", name)
 		}
 		if name != "nats" {
 			ends(t, name, p)
@@ -161,20 +161,20 @@ func ends(t *testing.T, name string, p core.PodTemplateSpec) {
 			wait += drain
 		}
 		if v.ValueFrom == nil && strings.Contains(v.Value, "://") {
-			t.Errorf("%s: %s=%s may hold a password", name, v.Name, v.Value)
+			t.Errorf("%s: %s=%s may contain a password", name, v.Name, v.Value)
 		}
 	}
 	if grace := time.Duration(*p.Spec.TerminationGracePeriodSeconds) * time.Second; grace < wait+10*time.Second {
-		t.Errorf("%s is killed after %v; it takes %v, and the ends of streams and traces", name, grace, wait)
+		t.Errorf("%s is killed after %v; its drain takes %v, plus the flush of streams and traces", name, grace, wait)
 	}
 }
 
 // TestKubernetesKeepsNoSecret checks that the manifests contain no Secret.
 func TestKubernetesKeepsNoSecret(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"small", "production"} {
-		if n := len(of[core.Secret](kustomized(t, folder))); n != 0 {
-			t.Errorf("%s has %d secrets", folder, n)
+	for _, directory := range []string{"small", "production"} {
+		if n := len(of[core.Secret](kustomized(t, directory))); n != 0 {
+			t.Errorf("%s has %d secrets", directory, n)
 		}
 	}
 }

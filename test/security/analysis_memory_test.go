@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
-// slowModel stands in for an Ollama server whose model answers nothing until
-// release is called, so that all analyses are held at the same time.
+// slowModel is an Ollama server whose model does not answer until release is called, so
+// that all analyses are in progress at the same time.
 type slowModel struct {
 	url     string
 	waiting func() int // conversations that wait
@@ -76,16 +76,6 @@ func analyze(client *http.Client, url string, body []byte) (o outcome) {
 	return outcome{res.StatusCode, res.Header.Get("Retry-After"), bytes.Contains(text, []byte("event: done")), err}
 }
 
-// waitUntil polls for a condition.
-func waitUntil(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 90 s: %s", what)
-		}
-	}
-}
-
 // TestManySmallAnalyses has 500 analyses of different small estates in progress at
 // the same time, with the default settings.
 func TestManySmallAnalyses(t *testing.T) {
@@ -104,7 +94,7 @@ func TestManySmallAnalyses(t *testing.T) {
 			outcomes[i] = analyze(client, p.URL(), body)
 		})
 	}
-	waitUntil(t, "500 analyses in progress", func() bool { return model.waiting() >= callers })
+	wait.Until(t, "500 analyses in progress", func() bool { return model.waiting() >= callers })
 	t.Logf("%.0f KiB of heap in use for each analysis", (gauge(t, p, "", "go_memstats_heap_inuse_bytes")-idle)/callers/1024)
 	model.release()
 	calls.Wait()
@@ -115,7 +105,7 @@ func TestManySmallAnalyses(t *testing.T) {
 	}
 }
 
-// largeAnalysis returns a body of about 2.4 MB with an estate of its own.
+// largeAnalysis returns a body of about 2.4 MB with a unique estate.
 func largeAnalysis(n int) []byte {
 	var estate strings.Builder
 	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
@@ -127,9 +117,9 @@ func largeAnalysis(n int) []byte {
 	return body
 }
 
-// TestLargeAnalysesAreBounded holds as many of 16 analyses of 2.4 MB as the memory
-// admits: the others are answered 503 with Retry-After, and a small one is served. It
-// does not run in parallel, because it keeps the processors busy.
+// TestLargeAnalysesAreBounded starts 16 analyses of 2.4 MB; those beyond the memory limit
+// get 503 with Retry-After, and a small one is served. It does not run in parallel,
+// because it uses all CPUs.
 func TestLargeAnalysesAreBounded(t *testing.T) {
 	const callers = 16
 	model := newSlowModel(t)
@@ -150,7 +140,7 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 			}
 		})
 	}
-	waitUntil(t, "each of 16 analyses is in progress or refused", func() bool {
+	wait.Until(t, "each of 16 analyses is in progress or refused", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return model.waiting()+refused >= callers
@@ -163,7 +153,7 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 	}
 	small := make(chan outcome, 1)
 	go func() { small <- analyze(client, p.URL(), []byte(smallAnalysis)) }()
-	waitUntil(t, "a small analysis beside them", func() bool { return model.waiting() > held })
+	wait.Until(t, "a small analysis beside them", func() bool { return model.waiting() > held })
 	model.release()
 	calls.Wait()
 	if o := <-small; o.status != http.StatusOK || !o.done {

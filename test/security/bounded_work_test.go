@@ -17,10 +17,11 @@ import (
 	"cairn/bus"
 	"cairn/schemas"
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
-// heavyAnalysis is a body whose planning, over 50,000 fields that the question
-// names again and again, takes seconds of processor time.
+// heavyAnalysis is a body whose planning takes seconds of CPU time: its question repeats
+// names among 50,000 fields.
 func heavyAnalysis(t *testing.T) string {
 	t.Helper()
 	var estate strings.Builder
@@ -43,8 +44,8 @@ func heavyAnalysis(t *testing.T) string {
 
 var processorSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
 
-// processorTime returns the CPU time of the process in seconds.
-func processorTime(t *testing.T, url string) float64 {
+// cpuTime returns the CPU time of the process in seconds.
+func cpuTime(t *testing.T, url string) float64 {
 	t.Helper()
 	res, err := http.Get(url + "/metrics")
 	if err != nil {
@@ -63,8 +64,8 @@ func processorTime(t *testing.T, url string) float64 {
 	return seconds
 }
 
-// TestEndedAnalysesStop ends analyses while they are planned: they take no more
-// processor time, and no slot from others.
+// TestEndedAnalysesStop ends analyses during planning: they stop using CPU time and
+// release their slots.
 func TestEndedAnalysesStop(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -82,27 +83,28 @@ func TestEndedAnalysesStop(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			p := cairntest.Up(t, row.flags...)
+			const analyses = 4
+			p := cairntest.Up(t, append(row.flags, "--slots", strconv.Itoa(analyses+1))...) // one tenant gets 80 % of the slots
 			ctx, disconnect := context.WithCancel(t.Context())
 			body := heavyAnalysis(t)
-			before := processorTime(t, p.URL())
+			before := cpuTime(t, p.URL())
 			var runs []string
 			var asking sync.WaitGroup
 			defer asking.Wait()
 			defer disconnect()
-			for range 4 {
+			for range analyses {
 				run := bus.NewRun()
 				runs = append(runs, run)
 				asking.Go(func() { row.ask(ctx, t, p, run, body) })
 			}
-			waitFor(t, p, "analyses use the processor", func() bool { return processorTime(t, p.URL()) > before+0.3 })
+			wait.Until(t, "analyses use the CPU", func() bool { return cpuTime(t, p.URL()) > before+0.3 })
 			row.end(t, p, runs, disconnect)
 			asking.Wait()
-			waitFor(t, p, "another analysis is answered", func() bool { return answered(p) })
-			waitFor(t, p, "the processor is idle", func() bool {
-				since := processorTime(t, p.URL())
+			wait.Until(t, "another analysis is answered", func() bool { return answered(p) })
+			wait.Until(t, "the CPU is idle", func() bool {
+				since := cpuTime(t, p.URL())
 				time.Sleep(500 * time.Millisecond)
-				return processorTime(t, p.URL())-since < 0.2
+				return cpuTime(t, p.URL())-since < 0.2
 			})
 		})
 	}
@@ -165,14 +167,4 @@ func answered(p *cairntest.Process) bool {
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	return err == nil && res.StatusCode == http.StatusOK && strings.Contains(string(text), `"Oslo":2`)
-}
-
-// waitFor waits 30 s for a condition.
-func waitFor(t *testing.T, p *cairntest.Process, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s\n%s", what, p.Stderr)
-		}
-	}
 }

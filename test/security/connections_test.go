@@ -13,7 +13,7 @@ import (
 )
 
 // TestConnectionsLeaveFileDescriptors opens more connections than the process has file
-// descriptors. Each sends a request without a credential and is idle then.
+// descriptors. Each sends a request without a credential and then stays idle.
 func TestConnectionsLeaveFileDescriptors(t *testing.T) {
 	t.Parallel()
 	cmd := cairntest.Command("/bin/sh", nil, "-c", `ulimit -n 500 && exec "$0" "$@"`, cairntest.Program(t), "up", "--http", "127.0.0.1:0",

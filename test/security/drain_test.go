@@ -41,8 +41,8 @@ func TestDrainDeadline(t *testing.T) {
 		name string
 		body string
 	}{
-		{"an analysis that is followed", `{"query":"q","target":"H","context":"{}"}`},
-		{"an analysis that goes on without its caller", `{"query":"q","target":"H","context":"{}","on_disconnect":"continue"}`},
+		{"an analysis with a client", `{"query":"q","target":"H","context":"{}"}`},
+		{"an analysis without a client", `{"query":"q","target":"H","context":"{}","on_disconnect":"continue"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,9 +76,9 @@ func TestDrainDeadline(t *testing.T) {
 				t.Errorf("the process ended with %v, want exit code 124", err)
 			}
 			if log := p.Stderr.String(); !strings.Contains(log, "drain timed out") {
-				t.Errorf("the log does not say that the drain timed out:\n%s", log)
+				t.Errorf("the log has no drain timeout:\n%s", log)
 			}
-			p.Kill() // its exit code is as wanted: the cleanup has nothing to report
+			p.Kill() // the exit code is expected; the cleanup must not report it
 		})
 	}
 }

@@ -17,9 +17,8 @@ import (
 
 const deadline = 30 * time.Second
 
-// holdingModel serves a language model in Ollama's API. Each answer says one
-// word and then stays open until release, so a test holds runs as long as it
-// wants.
+// holdingModel serves a language model in Ollama's API. Each answer sends one word and
+// then stays open until release, so that a test controls the duration of runs.
 func holdingModel(t *testing.T) (flag string, release func()) {
 	t.Helper()
 	released := make(chan struct{})
@@ -52,7 +51,7 @@ type caller struct {
 
 func newCaller(t *testing.T, p *cairntest.Process, tenant, role string) caller {
 	t.Helper()
-	out, err := cairntest.Run(t, nil, "key", "create", "--tenant", tenant, "--role", role, "--json", "--nats", p.NATS())
+	out, err := cairntest.Run(t, nil, "key", "create", "--tenant", tenant, "--role", role, "-o", "json", "--nats", p.NATS())
 	key := createdKey.FindStringSubmatch(out)
 	if err != nil || key == nil {
 		t.Fatalf("create a key: %v\n%s", err, out)
@@ -150,7 +149,7 @@ func TestTenantThatHoldsRunsDoesNotBlockOthers(t *testing.T) {
 		t.Cleanup(hangUp)
 		if refused = status != http.StatusOK; refused {
 			if status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests || header.Get("Retry-After") == "" {
-				t.Errorf("a tenant beyond its share: got %d, want 503 or 429 with Retry-After", status)
+				t.Errorf("a tenant that exceeds its share: got %d, want 503 or 429 with Retry-After", status)
 			}
 			break
 		}
@@ -197,7 +196,7 @@ func TestTenantThatHoldsSlotsDoesNotBlockOthers(t *testing.T) {
 	select {
 	case status := <-statuses:
 		if status != http.StatusServiceUnavailable {
-			t.Errorf("a search beyond the share of its tenant: got %d, want 503", status)
+			t.Errorf("a search that exceeds the share of its tenant: got %d, want 503", status)
 		}
 	case <-time.After(deadline):
 		t.Error("one tenant holds every slot, and nothing was refused")

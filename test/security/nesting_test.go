@@ -8,7 +8,7 @@ import (
 	"cairn/test/cairntest"
 )
 
-// No record or tag is accepted that a response cannot contain, and the deepest that
+// A record or tag that is nested too deeply for a response is rejected, and the deepest that
 // is accepted is read by every route.
 func TestDeepRequests(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // client sends requests from one loopback address.
@@ -56,7 +57,7 @@ func register(t *testing.T, c *http.Client, url, id string, size int) {
 type tally struct {
 	mu    sync.Mutex
 	count map[int]int
-	other string // one answer that was not wanted
+	other string // one unexpected answer
 }
 
 func (c *tally) add(status int, body string, err error, wanted ...int) {
@@ -74,8 +75,8 @@ func (c *tally) add(status int, body string, err error, wanted ...int) {
 	c.other = fmt.Sprintf("%d %.300s %v", status, body, err)
 }
 
-// A flood of the routes that need no credential costs other callers nothing,
-// and no probe from another address is refused.
+// A flood of requests to routes without a credential does not affect other callers, and
+// no probe from another address is refused.
 func TestHealthFlood(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t)
@@ -118,8 +119,8 @@ func TestHealthFlood(t *testing.T) {
 	}
 }
 
-// A flood of requests for a revision that the catalog has not reached is refused
-// at once, costs another tenant no answer, and leaves the log small.
+// A flood of requests for a future revision of the catalog is refused at once, does not
+// affect another tenant, and writes little to the log.
 func TestMinRevisionFlood(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t, "--auth", "keys")
@@ -165,7 +166,7 @@ func TestMinRevisionFlood(t *testing.T) {
 	}
 }
 
-// A request for many ids that do not exist costs one decision, not one per id.
+// A request for many unknown ids reads one fence, not one per id.
 func TestUnknownTools(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t)
@@ -193,7 +194,7 @@ func TestUnknownTools(t *testing.T) {
 	}
 }
 
-// What a caller sends is logged in part.
+// Fields of requests are truncated in the log.
 func TestLogOfLargeFields(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t, "--log-level", "debug")
@@ -204,17 +205,17 @@ func TestLogOfLargeFields(t *testing.T) {
 	if status, answer, err := send(c, "POST", up.URL()+"/api/v1/analyze", body); err != nil || status != 400 {
 		t.Errorf("a large id: %d %.200s %v, want 400", status, answer, err)
 	}
-	body = fmt.Sprintf(`{"target":"H","query":"how many hosts?","context":%q}`, large) // no JSON: a status of 500 by contract
+	body = fmt.Sprintf(`{"target":"H","query":"how many hosts?","context":%q}`, large) // not JSON: status 500 by contract
 	if status, answer, err := send(c, "POST", up.URL()+"/api/v1/analyze", body); err != nil || status != 500 {
-		t.Errorf("a context that is no JSON: %d %.200s %v, want 500", status, answer, err)
+		t.Errorf("a context that is not JSON: %d %.200s %v, want 500", status, answer, err)
 	}
-	log := up.Stderr.String()[before:]
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log, "status=500") &&
-		time.Now().Before(deadline); log = up.Stderr.String()[before:] {
-		time.Sleep(20 * time.Millisecond)
-	}
+	var log string
+	wait.Until(t, "the last request is logged", func() bool {
+		log = up.Stderr.String()[before:]
+		return strings.Contains(log, "status=500")
+	})
 	if strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
-		t.Errorf("a mistake of the caller is logged: %.2000s", log)
+		t.Errorf("a client error is logged: %.2000s", log)
 	}
 	t.Logf("log of %d bytes", len(log))
 	if len(log) > 64<<10 {
@@ -222,7 +223,7 @@ func TestLogOfLargeFields(t *testing.T) {
 	}
 }
 
-// A client writes nothing to the log at the default level with its analyses.
+// Analyses write nothing to the log at the default level.
 func TestLogOfAnalyses(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t)
@@ -243,8 +244,8 @@ func TestLogOfAnalyses(t *testing.T) {
 	}
 }
 
-// Mistakes of callers are no warnings, and no failures of workers in the metrics.
-func TestCallerMistakesAreNoWarnings(t *testing.T) {
+// Client errors are neither logged as warnings nor counted as failures of workers.
+func TestClientErrorsAreNotWarnings(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t)
 	c := client(t, "127.0.0.1")

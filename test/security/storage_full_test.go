@@ -2,13 +2,12 @@ package security
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // TestFullTagStore fills the tags' share of the storage: further tags are
@@ -36,10 +35,10 @@ func TestFullTagStore(t *testing.T) {
 		t.Errorf("once more: got %d, want 503", status)
 	}
 	wantHealth(t, url, func(body string) bool {
-		return strings.Contains(body, `"degraded"`) && strings.Contains(body, "bucket tags is 9")
+		return strings.Contains(body, `"degraded"`) && strings.Contains(body, "bucket cairn_tags is 9")
 	})
 	if status, body := sendJSON(t, http.MethodPost, url+"/register/tool", `{"tool_data":{"tool_id":"p.s.one"}}`); status != http.StatusOK {
-		t.Errorf("register while the tag store is full: got %d %s", status, body)
+		t.Errorf("register a tool while the tag store is full: got %d %s", status, body)
 	}
 	for i := range n - 1 {
 		if status, body := sendJSON(t, http.MethodDelete, fmt.Sprintf("%s/tags/full-%d", url, i), ""); status != http.StatusNoContent {
@@ -54,31 +53,17 @@ func TestFullTagStore(t *testing.T) {
 
 func wantHealth(t *testing.T, url string, want func(body string) bool) {
 	t.Helper()
-	var body string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if _, body = get(t, url+"/health", ""); want(body) {
-			return
+	wait.Success(t, func() error {
+		if _, body := get(t, url+"/health", ""); !want(body) {
+			return fmt.Errorf("health is %s", body)
 		}
-	}
-	t.Errorf("health stays at %s", body)
+		return nil
+	})
 }
 
-// sendJSON returns the status and the body of the answer.
+// sendJSON returns the status and the body of the response.
 func sendJSON(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(answer)
+	res, text := do(t, method, url, "", body)
+	return res.StatusCode, text
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestAcknowledgedTagsSurviveKill kills the process with SIGKILL in the middle
-// of concurrent writes. Every acknowledged tag is there after a restart.
+// of concurrent writes. Every acknowledged tag is found after a restart.
 func TestAcknowledgedTagsSurviveKill(t *testing.T) {
 	t.Parallel()
 	const writers, kills, perKill = 16, 3, 300

@@ -10,8 +10,8 @@ import (
 	"cairn/test/cairntest"
 )
 
-// TestTenantLimits fills what one tenant may store: it is refused with 429, other
-// tenants are not, and a restart changes nothing.
+// TestTenantLimits fills the quota of one tenant: its writes are refused with 429, those
+// of other tenants are not, also after a restart.
 func TestTenantLimits(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -36,11 +36,11 @@ func TestTenantLimits(t *testing.T) {
 	refused := func() {
 		t.Helper()
 		if status, body := tag("acme", 3); status != http.StatusTooManyRequests || !strings.Contains(body, `"CE-008"`) ||
-			!strings.Contains(body, "tenant acme holds 3 of 3 tags; delete tags or raise --tenant-tags") {
+			!strings.Contains(body, "tenant acme uses 3 of 3 tags; delete tags or raise --tenant-tags") {
 			t.Errorf("one more tag: got %d %s", status, body)
 		}
 		if status, body := tool("acme", 3); status != http.StatusTooManyRequests || !strings.Contains(body, `"CE-008"`) ||
-			!strings.Contains(body, "tenant acme holds 3 of 3 records; delete records or raise --tenant-records") {
+			!strings.Contains(body, "tenant acme uses 3 of 3 records; delete records or raise --tenant-records") {
 			t.Errorf("one more record: got %d %s", status, body)
 		}
 	}

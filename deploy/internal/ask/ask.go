@@ -1,107 +1,163 @@
-// Package ask has the command that asks a question about an estate and prints the answer.
+// Package ask has the commands about analyses: ask a question about an estate, and follow
+// or cancel a run.
 package ask
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
-// ask asks a question about an estate.
+// ask asks questions about an estate.
 type ask struct {
-	client.HTTP
-	estate string
-	mode   string
-	json   bool
+	connect.HTTP
+	estates    []string
+	mode       string
+	provenance bool
+	strict     bool
+	detach     bool
+	json       bool
 }
 
 // Command returns the command cairn ask.
 func Command() *cobra.Command {
 	a := &ask{}
 	cmd := &cobra.Command{
-		Use:   "ask --estate FILE QUESTION",
-		Short: "Ask a question about an estate",
-		Long: `Ask sends an estate (a JSON file with arrays of hosts, volumes, networks, …) and a
-question, and streams the answer to stdout. Tool calls, which compute its figures, are
-printed to stderr. Ctrl-C cancels the analysis on the server too.`,
+		Use:   "ask --estate FILE|URL [QUESTION]",
+		Short: "Ask questions about an estate",
+		Long: `Ask sends an estate (JSON with arrays of hosts, volumes, networks, …) and a question,
+and streams the answer to stdout; on a terminal, its Markdown is rendered. Tool calls,
+which compute its figures, are printed to stderr. Ctrl-C cancels the analysis on the
+server too; --detach prints the id of the run instead of the answer, for "cairn runs".
+
+An estate is a file, stdin (-), or an http or https URL, which is read without the API
+key. Of several estates, the arrays with the same name are joined.
+
+Without a QUESTION on a terminal, ask is a conversation: each question is asked together
+with the questions and answers before it. Ctrl-C cancels an answer, Ctrl-D ends the
+conversation.
+
+The figures of the answer are checked: those that no tool result supports are listed
+after it. With --strict, the exit code is then 1.`,
 		Example: `  cairn ask --estate deploy/examples/estate.json "how many hosts are there per site?"
-  cairn ask --estate estate.json --mode broad "what is in this estate?"
+  cairn ask --estate deploy/examples/estate.json                 # a conversation
+  cairn ask --estate oslo.json --estate https://cmdb.example.com/bergen.json --mode broad "what is in these estates?"
   inventory | cairn ask --estate - "which hosts run an old kernel?"
-  cairn ask --estate estate.json --json "how many volumes?"    # one event per line`,
-		Args: flags.Args("one QUESTION", 1, 1),
+  cairn ask --estate estate.json --strict "how many volumes?"    # exit code 1 for unsupported figures
+  cairn ask --estate estate.json -o json "how many volumes?"     # one event per line`,
+		Args: flags.Args("one QUESTION (quote several words)", 0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.estate == "" {
-				return flags.UsageError(cmd, errors.New("--estate is required: a JSON file, or - for stdin"))
+			if err := a.validate(cmd, args); err != nil {
+				return err
 			}
-			estate, err := a.read(cmd.InOrStdin())
+			c, err := a.Client()
 			if err != nil {
 				return err
 			}
-			question := schemas.Analysis{Query: args[0], Context: string(estate), Target: schemas.TargetH, Mode: a.mode}
-			return a.Analyze(cmd.Context(), question, a.printer(cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			estate, err := readEstates(cmd.Context(), a.estates, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.converse(cmd.Context(), c, estate, newTerminal(cmd.OutOrStdout()), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			question := a.question(args[0], estate)
+			if a.detach {
+				return start(cmd.Context(), c, question, cmd.OutOrStdout())
+			}
+			run, err := c.Analyze(cmd.Context(), question)
+			if err != nil {
+				return err
+			}
+			_, err = a.print(run, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return err
 		},
 	}
 	a.Flags(cmd)
-	cmd.Flags().StringVar(&a.estate, "estate", "", "JSON `FILE` of the estate; - is stdin")
-	cmd.Flags().StringVar(&a.mode, "mode", schemas.ModeStandard, "analysis `MODE`: standard, or broad for facts only")
+	f := cmd.Flags()
+	f.StringArrayVar(&a.estates, "estate", nil, "JSON `FILE` or URL of the estate; - is stdin; may be repeated")
+	flags.Choice(cmd, &a.mode, "mode", "", "analysis `MODE`: standard, or broad for facts only", schemas.ModeStandard, schemas.ModeBroad)
+	f.BoolVar(&a.provenance, "provenance", true, "check the figures of the answer against the tool results")
+	f.BoolVar(&a.strict, "strict", false, "exit with code 1 if no tool result supports a figure of the answer")
+	f.BoolVar(&a.detach, "detach", false, "print the id of the run and let it continue")
 	flags.JSON(cmd, &a.json)
 	return cmd
 }
 
-// read returns the text of the estate without a leading byte order mark.
-func (a *ask) read(stdin io.Reader) ([]byte, error) {
-	text, err := a.readAll(stdin)
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+func (a *ask) validate(cmd *cobra.Command, args []string) error {
 	switch {
-	case err != nil:
-		return nil, err
-	case len(text) == 0:
-		return nil, fmt.Errorf("--estate %s: empty; want JSON", a.estate)
-	case !utf8.Valid(text):
-		return nil, fmt.Errorf("--estate %s: invalid UTF-8; want JSON", a.estate)
+	case len(a.estates) == 0:
+		return flags.UsageError(cmd, errors.New("--estate is required: a JSON file, a URL, or - for stdin"))
+	case a.strict && !a.provenance:
+		return flags.UsageError(cmd, errors.New("--strict requires --provenance"))
+	case len(args) == 0 && !isInteractive(cmd):
+		return flags.UsageError(cmd, errors.New("expected one QUESTION; without one, stdin and stdout must be a terminal"))
+	case len(args) == 0 && (a.json || a.detach):
+		return flags.UsageError(cmd, errors.New("--output json and --detach require a QUESTION"))
 	}
-	return text, nil
+	return nil
 }
 
-func (a *ask) readAll(stdin io.Reader) ([]byte, error) {
-	if a.estate == "-" {
-		return io.ReadAll(stdin)
+// question returns the request for a question without a history.
+func (a *ask) question(text, estate string) schemas.Analysis {
+	q := schemas.Analysis{Query: text, Context: estate, Target: schemas.TargetH, Mode: a.mode}
+	if a.provenance {
+		q.Include = []string{schemas.EventProvenance}
 	}
-	return os.ReadFile(a.estate)
+	return q
 }
 
-// printer returns a function that prints events: as JSON lines with --json, otherwise as
-// text on out and tool calls on errOut.
-func (a *ask) printer(out, errOut io.Writer) func(client.Event) error {
-	var failed error
-	if a.json {
-		return func(e client.Event) error {
-			if e.Kind == schemas.EventError {
-				failed = output.ErrReported
-			}
-			line := struct {
-				Event string         `json:"event"`
-				Data  jsontext.Value `json:"data"`
-			}{e.Kind, e.Data}
-			return errors.Join(output.JSONLine(out, line), ended(e, failed))
+// print prints the events of a run and returns the text of the answer: as JSON lines, or
+// as text on out and tool calls on errOut. The error is the verdict about the answer.
+func (a *ask) print(run *client.Run, out, errOut io.Writer) (string, error) {
+	v := &verdict{strict: a.strict, reported: a.json}
+	r := newReader(out, errOut, v)
+	defer r.waiting.Close()
+	for e, err := range run.Events() {
+		if err != nil {
+			return "", errors.Join(err, r.answer.Close())
+		}
+		if err := v.take(e); err != nil {
+			return "", err
+		}
+		if a.json {
+			err = printJSON(out, e)
+		} else {
+			err = r.take(e)
+		}
+		if err != nil {
+			return "", err
 		}
 	}
-	p := &reader{out: out, errOut: errOut}
-	return func(e client.Event) error {
-		if err := p.take(e); err != nil {
-			return err
-		}
-		return ended(e, p.failed)
+	return r.text.String(), v.err()
+}
+
+// start starts an analysis that continues without this client, and prints its run.
+func start(ctx context.Context, c *client.Client, q schemas.Analysis, out io.Writer) error {
+	q.OnDisconnect = schemas.OnDisconnectContinue
+	run, err := c.Analyze(ctx, q)
+	if err != nil {
+		return err
 	}
+	if run.ID == "" {
+		return errors.Join(errors.New("the run cannot be followed: the server stores no events"), run.Close())
+	}
+	_, err = fmt.Fprintln(out, run.ID)
+	return errors.Join(err, run.Close())
+}
+
+func printJSON(out io.Writer, e client.Event) error {
+	return output.JSONLine(out, struct {
+		Event string `json:"event"`
+		Data  any    `json:"data"`
+	}{e.Type, e.Data})
 }

@@ -1,51 +1,46 @@
 package ask
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/output"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
-
-// ended returns failed if e is the last event, otherwise nil.
-func ended(e client.Event, failed error) error {
-	if e.Kind == schemas.EventDone {
-		return failed
-	}
-	return nil
-}
 
 // reader prints an answer as text.
 type reader struct {
 	out, errOut io.Writer
-	open        bool // the last line has no line break yet
-	failed      error
+	answer      *output.Markdown
+	text        strings.Builder // of the answer
+	waiting     *output.Progress
+	verdict     *verdict
+}
+
+func newReader(out, errOut io.Writer, v *verdict) *reader {
+	return &reader{
+		out: out, errOut: errOut, verdict: v, answer: output.NewMarkdown(out), waiting: output.NewProgress(errOut, "waiting for the answer", -1),
+	}
 }
 
 func (p *reader) take(e client.Event) error {
-	switch e.Kind {
+	p.waiting.Close()
+	switch e.Type {
 	case schemas.EventTextDelta:
-		return decoded(e, p.say)
+		return decoded(e, p.writeText)
 	case schemas.EventToolUse:
-		return decoded(e, p.use)
+		return decoded(e, p.printCall)
 	case schemas.EventToolResult:
 		return decoded(e, p.result)
 	case schemas.EventDirectResponse:
 		return decoded(e, p.direct)
-	case schemas.EventError:
-		return decoded(e, func(s schemas.StreamError) error {
-			p.failed = errors.New(s.Code + " " + s.Message)
-			return nil
-		})
+	case schemas.EventProvenance:
+		return p.warn()
 	case schemas.EventDone:
-		return p.endLine()
+		return p.answer.Close()
 	default:
 		return nil
 	}
@@ -53,55 +48,61 @@ func (p *reader) take(e client.Event) error {
 
 func decoded[T any](e client.Event, take func(T) error) error {
 	var v T
-	if err := json.Unmarshal(e.Data, &v); err != nil {
-		return fmt.Errorf("decode event %s: %w", e.Kind, err)
+	if err := e.Decode(&v); err != nil {
+		return err
 	}
 	return take(v)
 }
 
-func (p *reader) say(d schemas.TextDelta) error {
-	p.open = !strings.HasSuffix(d.Text, "\n")
-	_, err := io.WriteString(p.out, d.Text)
-	return err
+func (p *reader) writeText(d schemas.TextDelta) error {
+	p.text.WriteString(d.Text)
+	return p.answer.Write(d.Text)
 }
 
 func (p *reader) direct(d schemas.DirectResponse) error {
-	if err := p.aside("rendering agent unavailable: " + d.Reason); err != nil {
+	if err := p.printNote("rendering agent unavailable: " + d.Reason); err != nil {
 		return err
 	}
-	return p.say(schemas.TextDelta{Text: d.Text})
+	return p.writeText(schemas.TextDelta{Text: d.Text})
 }
 
-func (p *reader) use(u schemas.ToolUse) error {
-	return p.aside(u.Name + " " + string(u.Input))
+func (p *reader) printCall(u schemas.ToolUse) error {
+	err := p.printNote(u.Name + " " + string(u.Input))
+	p.waiting = output.NewProgress(p.errOut, "waiting for "+u.Name, -1)
+	return err
 }
 
 func (p *reader) result(r schemas.ToolResult) error {
-	return p.aside("  → " + brief(r.Result))
+	err := p.printNote("  → " + truncated(r.Result))
+	p.waiting = output.NewProgress(p.errOut, "waiting for the answer", -1)
+	return err
 }
 
-// aside prints a line on errOut.
-func (p *reader) aside(text string) error {
-	if err := p.endLine(); err != nil {
+// warn prints the unsupported figures on out, so that they accompany an answer that is
+// redirected to a file.
+func (p *reader) warn() error {
+	if len(p.verdict.unsupported) == 0 {
+		return nil
+	}
+	if err := p.answer.Close(); err != nil {
+		return err
+	}
+	return output.Warning(p.out, "Unsupported by any tool result: "+strings.Join(p.verdict.unsupported, ", "))
+}
+
+// printNote prints a line on errOut.
+func (p *reader) printNote(text string) error {
+	if err := p.answer.Close(); err != nil {
 		return err
 	}
 	return output.Dimmed(p.errOut, text)
 }
 
-func (p *reader) endLine() error {
-	if !p.open {
-		return nil
-	}
-	p.open = false
-	_, err := io.WriteString(p.out, "\n")
-	return err
-}
-
 // briefLength is the maximum number of bytes shown of a tool result.
 const briefLength = 160
 
-// brief returns v, truncated to briefLength.
-func brief(v jsontext.Value) string {
+// truncated returns v, truncated to briefLength.
+func truncated(v jsontext.Value) string {
 	if len(v) <= briefLength {
 		return string(v)
 	}

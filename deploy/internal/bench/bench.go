@@ -19,16 +19,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
 	"cairn/deploy/load"
+	"cairn/edge/client"
+	"cairn/schemas"
 )
 
 // bench generates load on a running Cairn.
 type bench struct {
-	client.HTTP
+	connect.HTTP
 	rate        string
 	plan        load.Plan
 	bounds      load.Bounds
@@ -65,7 +67,7 @@ OPERATION is one of
             model, its latency dominates
   mix       40% tags, 25% by-id, 20% search, 10% register, 5% analyze; the default
 
-Bench registers its records under a tenant of its own, ` + tenantPrefix + `…, and removes them
+Bench registers its records under a separate tenant, ` + tenantPrefix + `…, and removes them
 afterwards; its tags expire within two minutes. Ctrl-C ends the measurement early,
 prints the results so far, and removes the records. With --auth keys, --key must be a
 key of an admin for all tenants.
@@ -99,9 +101,9 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.out, b.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if b.compare {
-				return b.sideBySide(cmd, args)
+				return b.printComparison(cmd, args)
 			}
-			if err := b.settle(args); err != nil {
+			if err := b.validate(args); err != nil {
 				return flags.UsageError(cmd, err)
 			}
 			return b.run(cmd.Context())
@@ -121,39 +123,38 @@ func Command() *cobra.Command {
 	f.BoolVar(&b.compare, "compare", false, "compare two --json files")
 	f.StringVar(&b.jsonFile, "json", "", "output `FILE` for all figures and histograms")
 	f.StringVar(&b.htmlFile, "html", "", "output `FILE` for a report with plots")
-	cmd.AddCommand(faultsCommand())
 	return cmd
 }
 
-// settle validates the settings.
-func (b *bench) settle(args []string) error {
+// validate validates the settings.
+func (b *bench) validate(args []string) error {
 	b.operation = "mix"
 	if len(args) > 1 {
-		return errors.New("want one OPERATION")
+		return errors.New("expected one OPERATION")
 	}
 	if len(args) == 1 {
 		b.operation = args[0]
 	}
 	if operationShares[b.operation] == nil {
-		return fmt.Errorf("want an OPERATION of tags, by-id, search, register, analyze, mix; got %q", b.operation)
+		return fmt.Errorf("OPERATION must be tags, by-id, search, register, analyze or mix, got %q", b.operation)
 	}
 	if b.rate != highestRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
 		if err != nil || !(rate >= leastRate && rate <= mostRate) { // also rejects NaN
-			return fmt.Errorf("--rate: want requests a second, %g to %.0f, or %s; got %q", leastRate, mostRate, highestRate, b.rate)
+			return fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", leastRate, mostRate, highestRate, b.rate)
 		}
 		b.plan.Rate = rate
 	}
 	if b.plan.For <= 0 || b.bounds.Step <= 0 || b.bounds.P99 <= 0 || b.plan.Warm < 0 {
-		return errors.New("--for, --step, --max-p99: want more than 0; --warm: 0 or more")
+		return errors.New("--for, --step and --max-p99 must be greater than 0, --warm at least 0")
 	}
 	if !(b.bounds.Errors >= 0 && b.bounds.Errors <= 1) {
-		return fmt.Errorf("--max-errors: want a share of 0 to 1, got %g", b.bounds.Errors)
+		return fmt.Errorf("--max-errors must be between 0 and 1, got %g", b.bounds.Errors)
 	}
 	if b.plan.Connections > client.MaxConnections {
-		return fmt.Errorf("--connections: want at most %d, got %d", client.MaxConnections, b.plan.Connections)
+		return fmt.Errorf("--connections must be at most %d, got %d", client.MaxConnections, b.plan.Connections)
 	}
-	b.plan.Grace = client.RequestTimeout
+	b.plan.Grace = client.DefaultTimeout
 	b.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
 	return errors.Join(flags.AtLeast("connections", b.plan.Connections, 1), flags.AtLeast("skills", b.skills, 1))
 }
@@ -161,7 +162,14 @@ func (b *bench) settle(args []string) error {
 // run registers the records, measures, prints the result and removes the records. An
 // interrupt ends the measurement; the result is still printed and the records removed.
 func (b *bench) run(ctx context.Context) (err error) {
-	h, err := b.Health(ctx)
+	c, err := b.Client()
+	if err != nil {
+		return err
+	}
+	h, err := c.Health(ctx)
+	if err == nil && h.Status == schemas.StatusDown {
+		err = schemas.ErrUnavailable.Because(strings.Join(h.Degraded, "; "))
+	}
 	if err != nil {
 		return err
 	}
@@ -173,9 +181,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	env := load.Here()
-	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, client.Backends(h, "resolve", "analyze")
-	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), list)) }()
-	if err := records.RegisterSearchable(ctx, &b.HTTP, list, client.RequestTimeout, b.errOut); err != nil {
+	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, connect.Backends(h, "resolve", "analyze")
+	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), c, list)) }()
+	if err := records.RegisterSearchable(ctx, c, list, client.DefaultTimeout, b.errOut); err != nil {
 		return err
 	}
 	r, err := b.measure(ctx)
@@ -184,23 +192,23 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	r.Name, r.Environment, r.Records = b.operation, env, len(list)
 	r.Notes = b.notes(r, len(list))
-	if err := b.say(r); err != nil {
+	if err := b.report(r); err != nil {
 		return err
 	}
-	return cmp.Or(ctx.Err(), b.borne(r))
+	return cmp.Or(ctx.Err(), b.checkErrors(r))
 }
 
 // unregister removes the records, including those whose registration failed.
-func (b *bench) unregister(ctx context.Context, list []records.Record) error {
-	left, err := records.Remove(ctx, &b.HTTP, list, b.tenant)
+func (b *bench) unregister(ctx context.Context, c *client.Client, list []records.Record) error {
+	left, err := records.Remove(ctx, c, list, b.tenant)
 	if err != nil {
 		return fmt.Errorf("%d records of tenant %s could not be removed: %w", left, b.tenant, err)
 	}
 	return nil
 }
 
-// borne returns an error when the highest error rate of an operation exceeds --max-errors.
-func (b *bench) borne(r *load.Result) error {
+// checkErrors returns an error when the highest error rate of an operation exceeds --max-errors.
+func (b *bench) checkErrors(r *load.Result) error {
 	worst := slices.MaxFunc(r.Operations, func(a, b *load.Measured) int { return cmp.Compare(a.FailedShare(), b.FailedShare()) })
 	if worst.FailedShare() <= b.bounds.Errors {
 		return nil
@@ -211,7 +219,7 @@ func (b *bench) borne(r *load.Result) error {
 
 // measure runs the load at --rate, or searches for the highest sustained rate.
 func (b *bench) measure(ctx context.Context) (*load.Result, error) {
-	loadClient, err := newLoadClient(b.HTTP, b.tenant, b.skills)
+	loadClient, err := b.newLoadClient()
 	if err != nil {
 		return nil, err
 	}
@@ -228,11 +236,11 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 	}), nil
 }
 
-// say prints r and writes the files of --json and --html.
-func (b *bench) say(r *load.Result) error {
+// report prints r and writes the files of --json and --html.
+func (b *bench) report(r *load.Result) error {
 	return errors.Join(printLoad(b.out, r),
-		written(b.files[0], func(w io.Writer) error { return output.JSON(w, r) }),
-		written(b.files[1], r.WriteHTML))
+		writeFile(b.files[0], func(w io.Writer) error { return output.JSON(w, r) }),
+		writeFile(b.files[1], r.WriteHTML))
 }
 
 // manyLate is the share of late requests above which the notes mention them.
@@ -278,9 +286,9 @@ func (b *bench) openFiles() error {
 	return nil
 }
 
-// written replaces the content of f with the output of write and closes f. A nil f is
+// writeFile replaces the content of f with the output of write and closes f. A nil f is
 // ignored.
-func written(f *os.File, write func(io.Writer) error) error {
+func writeFile(f *os.File, write func(io.Writer) error) error {
 	if f == nil {
 		return nil
 	}
@@ -294,10 +302,10 @@ func written(f *os.File, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// sideBySide prints the comparison of two results.
-func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
+// printComparison prints the comparison of two results.
+func (b *bench) printComparison(cmd *cobra.Command, files []string) error {
 	if len(files) != 2 {
-		return flags.UsageError(cmd, fmt.Errorf("--compare: want two files, got %d", len(files)))
+		return flags.UsageError(cmd, fmt.Errorf("--compare: expected two files, got %d", len(files)))
 	}
 	var results [2]*load.Result
 	for i, file := range files {
@@ -311,9 +319,9 @@ func (b *bench) sideBySide(cmd *cobra.Command, files []string) error {
 		}
 		results[i] = &r
 	}
-	worse, err := printCompared(b.out, files, results[0], results[1])
+	worse, err := writeComparison(b.out, files, results[0], results[1])
 	if err == nil && worse > 0 {
-		err = fmt.Errorf("%d figures are worse", worse)
+		err = fmt.Errorf("%d metrics regressed", worse)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 func printLoad(out io.Writer, r *load.Result) error {
 	t := output.NewTable(out)
 	t.Row(summaryOf(r))
-	t.Row(placeOf(r.Environment))
+	t.Row(environmentOf(r.Environment))
 	t.Row("")
 	t.Row("operation", "count", "rate/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms", "rejected", "errors")
 	for _, m := range r.Operations {
@@ -38,8 +38,8 @@ func summaryOf(r *load.Result) string {
 	return text
 }
 
-// placeOf returns the environment of the measurement on one line.
-func placeOf(e load.Environment) string {
+// environmentOf returns the environment of the measurement on one line.
+func environmentOf(e load.Environment) string {
 	text := strings.Join(append([]string{"Cairn " + e.Version + " at " + e.URL}, output.Pairs(e.Backends)...), ", ")
 	text += fmt.Sprintf("; client on %s, %d CPUs", e.System, e.CPUs)
 	if e.Load != nil {
@@ -68,9 +68,9 @@ func short3(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// printCompared writes two results side by side and returns the number of metrics that
+// writeComparison writes two results side by side and returns the number of metrics that
 // are worse.
-func printCompared(out io.Writer, files []string, before, after *load.Result) (worse int, err error) {
+func writeComparison(out io.Writer, files []string, before, after *load.Result) (worse int, err error) {
 	list, err := load.Compare(before, after)
 	if err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func printCompared(out io.Writer, files []string, before, after *load.Result) (w
 	t := output.NewTable(out)
 	for i, r := range []*load.Result{before, after} {
 		t.Row(files[i] + ": " + summaryOf(r))
-		t.Row("  " + placeOf(r.Environment))
+		t.Row("  " + environmentOf(r.Environment))
 	}
 	if before.Seconds != after.Seconds || before.Warm != after.Warm {
 		t.Row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.",

@@ -9,7 +9,7 @@ import (
 	"cairn/schemas"
 )
 
-// The purpose of a benchmark skill combines a task, a thing and a place.
+// The purpose of a benchmark skill combines a task, an object and a location.
 var (
 	purposeTasks = []string{"find unused", "list overloaded", "count unpatched", "audit the cost of", "forecast the growth of",
 		"explain alerts about", "compare the latency of", "plan the migration of", "check the backups of", "rank the risk of"}
@@ -48,13 +48,20 @@ func skillID(n int) string { return fmt.Sprintf("bench%d.s%d", n%8, n) }
 func newRecords(tenant string, skills int) ([]records.Record, error) {
 	var all []any
 	for n := range 24 {
-		all = append(all, schemas.Tool{ToolID: fmt.Sprintf("bench.tools.t%d", n), ToolClass: "inventory.read", Provider: "bench",
-			Description: "Reads " + purposeThings[n%len(purposeThings)] + "."})
+		all = append(all, schemas.Tool{
+			ToolID:      fmt.Sprintf("bench.tools.t%d", n),
+			ToolClass:   "inventory.read",
+			Provider:    "bench",
+			Description: "Reads " + purposeThings[n%len(purposeThings)] + ".",
+		})
 	}
 	for n := range 16 {
-		all = append(all, schemas.ContextBuilder{ContextBuilderID: fmt.Sprintf("ctx.bench%d", n), ContextType: "inventory",
-			Description: "What is known of " + purposeThings[n] + ".",
-			ToolIDs:     []string{fmt.Sprintf("bench.tools.t%d", n)}})
+		all = append(all, schemas.ContextBuilder{
+			ContextBuilderID: fmt.Sprintf("ctx.bench%d", n),
+			ContextType:      "inventory",
+			Description:      "Facts about " + purposeThings[n] + ".",
+			ToolIDs:          []string{fmt.Sprintf("bench.tools.t%d", n)},
+		})
 	}
 	all = append(all, schemas.Guardrail{GuardrailID: "guard.bench", Description: "Change nothing."})
 	for n := range skills {
@@ -66,8 +73,8 @@ func newRecords(tenant string, skills int) ([]records.Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = records.Found{Source: "bench", Text: text}.Record(tenant)
-		if err := list[i].Fault(); err != nil {
+		list[i] = records.ParsedRecord{Source: "bench", Text: text}.Record(tenant)
+		if err := list[i].Validate(); err != nil {
 			return nil, err
 		}
 	}

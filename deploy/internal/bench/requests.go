@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"cairn/deploy/internal/client"
 	"cairn/deploy/load"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -38,16 +38,21 @@ const (
 
 // loadClient sends the requests of a load.
 type loadClient struct {
-	client.HTTP
+	*client.Client
 	tenant   string
 	skills   int
-	analysis []byte
+	analysis schemas.Analysis
 	writes   atomic.Int64
 	written  [recentTags]atomic.Pointer[string]
 }
 
-func newLoadClient(c client.HTTP, tenant string, skills int) (*loadClient, error) {
-	a := &loadClient{HTTP: c, tenant: tenant, skills: skills}
+// newLoadClient returns a client without retries, which would hide failures.
+func (b *bench) newLoadClient() (*loadClient, error) {
+	b.RetryTimeout = -1
+	c, err := b.Client()
+	if err != nil {
+		return nil, err
+	}
 	hosts := make([]map[string]any, 30)
 	for i := range hosts {
 		hosts[i] = map[string]any{"name": fmt.Sprint("host", i), "site": fmt.Sprint("site", i%3), "cpus": 4 << (i % 4)}
@@ -56,9 +61,9 @@ func newLoadClient(c client.HTTP, tenant string, skills int) (*loadClient, error
 	if err != nil {
 		return nil, err
 	}
-	a.analysis, err = json.Marshal(schemas.Analysis{Query: "how many hosts are there per site?", Context: string(estate),
-		Target: schemas.TargetH})
-	return a, err
+	return &loadClient{Client: c, tenant: b.tenant, skills: b.skills, analysis: schemas.Analysis{
+		Query: "how many hosts are there per site?", Context: string(estate), Target: schemas.TargetH,
+	}}, nil
 }
 
 // operations returns the operations of the named load.
@@ -78,7 +83,7 @@ func (a *loadClient) operations(name string) []load.Operation {
 
 // exchange sends v as JSON and reads the response to its end.
 func (a *loadClient) exchange(ctx context.Context, method, path string, v any) load.Answer {
-	ctx, cancel := context.WithTimeout(ctx, client.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.DefaultTimeout)
 	defer cancel()
 	var body []byte
 	if v != nil {
@@ -87,31 +92,37 @@ func (a *loadClient) exchange(ctx context.Context, method, path string, v any) l
 			return load.Answer{Err: err.Error()}
 		}
 	}
-	res, err := a.Open(ctx, method, path, body)
+	res, err := a.Open(ctx, method, path, body, nil)
 	if err != nil {
-		return load.Answer{Err: fault(ctx, err)}
+		return load.Answer{Err: errorClass(ctx, err)}
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode >= 300 {
 		return load.Answer{Err: codeOf(res)}
 	}
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return load.Answer{Err: fault(ctx, err)}
+		return load.Answer{Err: errorClass(ctx, err)}
 	}
 	return load.Answer{}
 }
 
-// fault returns the error class of a failed or incomplete response: timeout or
-// connection failure.
-func fault(ctx context.Context, err error) string {
-	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+// errorClass returns the error class of a failed or incomplete response: the status,
+// followed by Cairn's error code if there is one, timeout or connection failure.
+func errorClass(ctx context.Context, err error) string {
+	var refused *schemas.Error
+	var status *client.StatusError
+	switch {
+	case errors.As(err, &refused):
+		return strconv.Itoa(refused.Status) + " " + refused.Code
+	case errors.As(err, &status):
+		return strconv.Itoa(status.StatusCode)
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
 		return load.TimedOut
 	}
 	return "connection failed"
 }
 
-// codeOf returns the status code of an error response, followed by Cairn's error code
-// if the body contains one.
+// codeOf returns the error class of an error response.
 func codeOf(res *http.Response) string {
 	text := strconv.Itoa(res.StatusCode)
 	var e schemas.Error
@@ -148,15 +159,19 @@ func (a *loadClient) readTag(ctx context.Context, n int) load.Answer {
 }
 
 func (a *loadClient) byID(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: skillID(n % a.skills), QueryOptions: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: skillID(n % a.skills), QueryOptions: a.options()})
 }
 
 func (a *loadClient) search(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{Query: "how do I " + purpose(n%a.skills) + "?",
-		QueryOptions: a.asking()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{
+		Query:        "how do I " + purpose(n%a.skills) + "?",
+		QueryOptions: a.options(),
+	})
 }
 
-func (a *loadClient) asking() schemas.QueryOptions { return schemas.QueryOptions{TenantID: &a.tenant} }
+func (a *loadClient) options() schemas.QueryOptions {
+	return schemas.QueryOptions{TenantID: &a.tenant}
+}
 
 // register replaces a skill with one that has a different description.
 func (a *loadClient) register(ctx context.Context, n int) load.Answer {
@@ -169,30 +184,28 @@ func (a *loadClient) register(ctx context.Context, n int) load.Answer {
 // analyze sends a question about an estate and reads all events. It resumes an
 // interrupted stream.
 func (a *loadClient) analyze(ctx context.Context, _ int) (answer load.Answer) {
-	res, err := a.Open(ctx, http.MethodPost, "/api/v1/analyze", a.analysis, "Accept", "text/event-stream")
+	run, err := a.Analyze(ctx, a.analysis)
 	if err != nil {
-		return load.Answer{Err: fault(ctx, err)}
+		return load.Answer{Err: errorClass(ctx, err)}
 	}
-	if res.StatusCode != http.StatusOK {
-		defer func() { _ = res.Body.Close() }()
-		return load.Answer{Err: codeOf(res)}
-	}
-	s := client.NewStream(&a.HTTP, res, func(e client.Event) error {
+	done := false
+	for e, err := range run.Events() {
+		if err != nil {
+			answer.Err = cmp.Or(answer.Err, errorClass(ctx, err))
+			break
+		}
 		if answer.First.IsZero() {
 			answer.First = time.Now()
 		}
-		if e.Kind == schemas.EventError {
-			var said schemas.StreamError
-			_ = json.Unmarshal(e.Data, &said) // a malformed event counts as an error, too
-			answer.Err = "event " + cmp.Or(said.Code, "error")
+		done = e.Type == schemas.EventDone
+		if e.Type == schemas.EventError {
+			var failure schemas.StreamError
+			_ = e.Decode(&failure) // a malformed event counts as an error, too
+			answer.Err = "event " + cmp.Or(failure.Code, "error")
 		}
-		return nil
-	})
-	if err := s.ToEnd(ctx); err != nil {
-		answer.Err = cmp.Or(answer.Err, fault(ctx, err))
 	}
-	if ctx.Err() == nil && !s.Complete() {
-		answer.Err = "no done event"
+	if ctx.Err() == nil && !done {
+		answer.Err = cmp.Or(answer.Err, "no done event")
 	}
 	return answer
 }

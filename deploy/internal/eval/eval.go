@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,16 +16,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
 // eval measures how well a running Cairn finds skills.
 type eval struct {
-	client.HTTP
+	connect.HTTP
 	tenant       string
 	register     bool
 	keep         bool
@@ -31,6 +34,8 @@ type eval struct {
 	retryTimeout time.Duration
 	searchable   time.Duration
 	json         bool
+	least        map[string]string // lowest accepted metrics of hybrid search, as given
+	minimum      map[string]float64
 }
 
 // maxAtOnce is the maximum number of concurrent searches.
@@ -58,14 +63,16 @@ The corpus must be registered, or --register registers it under a temporary tena
 
 recall@k is the fraction of a query's relevant skills among the first k results, all@5
 the fraction of queries with all relevant skills among the first 5, and nDCG@10 the
-normalized discounted cumulative gain of the first 10.
+normalized discounted cumulative gain of the first 10. Each is printed with its 95 %
+confidence interval. With --min the exit code is 1 if hybrid search is worse.
 
 Each query runs four times: a first hybrid search, which includes its embedding and is
 reported separately, and then one search by each method, with comparable latencies.
 Degraded answers, for example while the embedding model is overloaded, are retried one
 at a time.`,
 		Example: `  cairn eval skills.jsonl queries.jsonl --register
-  cairn eval skills.jsonl queries.jsonl --tenant acme --json | jq .hybrid.all`,
+  cairn eval skills.jsonl queries.jsonl --tenant acme -o json | jq .hybrid.all
+  cairn eval skills.jsonl queries.jsonl --register --min recall@5=0.75,ndcg@10=0.65`,
 		Args: flags.Args("CORPUS and QUERIES", 2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -79,12 +86,14 @@ at a time.`,
 	f.IntVar(&e.atOnce, "at-once", 4, "maximum number of `QUERIES` in flight")
 	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
+	f.StringToStringVar(&e.least, "min", nil,
+		"lowest accepted `METRIC=VALUE` of hybrid search, comma-separated list for several; the exit code is 1 below it")
 	flags.JSON(cmd, &e.json)
 	return cmd
 }
 
 func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (err error) {
-	if err := e.settle(); err != nil {
+	if err := e.prepare(); err != nil {
 		return err
 	}
 	corpus, err := e.corpus(files[0])
@@ -95,34 +104,44 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	if err != nil {
 		return err
 	}
-	if err := e.Reachable(ctx); err != nil {
+	c, err := e.Client()
+	if err != nil {
+		return err
+	}
+	if err := c.Ping(ctx); err != nil {
 		return err
 	}
 	if e.register {
 		if !e.keep {
-			defer func() { err = errors.Join(err, e.unregister(context.WithoutCancel(ctx), corpus)) }()
+			defer func() { err = errors.Join(err, e.unregister(context.WithoutCancel(ctx), c, corpus)) }()
 		}
-		if err := records.RegisterSearchable(ctx, &e.HTTP, corpus, e.searchable, errOut); err != nil {
+		if err := records.RegisterSearchable(ctx, c, corpus, e.searchable, errOut); err != nil {
 			return err
 		}
 	}
-	shown := output.Progress(errOut, "searching", passes*len(queries))
+	e.RetryTimeout = -1 // a retry would count as latency
+	unretried, err := e.Client()
+	if err != nil {
+		return err
+	}
+	shown := output.NewProgress(errOut, "searching", passes*len(queries))
 	began := time.Now()
-	s := searcher{e.HTTP, e.tenant, e.atOnce, e.retryTimeout}
-	r := s.measure(ctx, queries, func() { _ = shown.Add(1) })
-	if err := errors.Join(shown.Close(), ctx.Err()); err != nil {
+	s := searcher{unretried, e.tenant, e.atOnce, e.retryTimeout}
+	r := s.measure(ctx, queries, func() { shown.Add(1) })
+	shown.Close()
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	r.Corpus, r.Tenant, r.AtOnce = len(corpus), e.tenant, e.atOnce
-	if h, err := e.Health(ctx); err == nil {
-		r.Backends = client.Backends(h, "resolve")
+	if h, err := c.Health(ctx); err == nil {
+		r.Backends = connect.Backends(h, "resolve")
 	}
 	r.Seconds = time.Since(began).Seconds()
-	return e.say(r, out)
+	return e.report(r, out)
 }
 
-// settle validates the settings and chooses the tenant.
-func (e *eval) settle() error {
+// prepare validates the settings and chooses the tenant.
+func (e *eval) prepare() error {
 	switch {
 	case e.register && e.tenant == "":
 		e.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
@@ -132,13 +151,30 @@ func (e *eval) settle() error {
 	case e.keep && !e.register:
 		return errors.New("--keep requires --register")
 	}
+	var err error
+	if e.minimum, err = minimums(e.least); err != nil {
+		return err
+	}
 	if e.atOnce > maxAtOnce {
-		return fmt.Errorf("--at-once: want at most %d, got %d", maxAtOnce, e.atOnce)
+		return fmt.Errorf("--at-once: expected at most %d, got %d", maxAtOnce, e.atOnce)
 	}
 	return flags.AtLeast("at-once", e.atOnce, 1)
 }
 
-// corpus reads the skills of a file or folder and assigns them to the tenant.
+// minimums parses the values of --min.
+func minimums(given map[string]string) (map[string]float64, error) {
+	all := map[string]float64{}
+	for name, value := range given {
+		least, err := strconv.ParseFloat(value, 64)
+		if !slices.Contains(metricNames, name) || err != nil || !(least >= 0 && least <= 1) {
+			return nil, fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value, strings.Join(metricNames, ", "))
+		}
+		all[name] = least
+	}
+	return all, nil
+}
+
+// corpus reads the skills of a file or directory and assigns them to the tenant.
 func (e *eval) corpus(file string) ([]records.Record, error) {
 	all, err := records.ReadAll([]string{file}, nil)
 	if err != nil {
@@ -148,7 +184,7 @@ func (e *eval) corpus(file string) ([]records.Record, error) {
 	for _, f := range all {
 		f.Text = foreign(f.Text)
 		r := f.Record(e.tenant)
-		if err := r.Fault(); err != nil {
+		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Source, err)
 		}
 		if r.Kind == schemas.KindSkill {
@@ -173,16 +209,16 @@ func foreign(text jsontext.Value) jsontext.Value {
 }
 
 // unregister removes the corpus, including skills whose registration failed.
-func (e *eval) unregister(ctx context.Context, corpus []records.Record) error {
-	left, err := records.Remove(ctx, &e.HTTP, corpus, e.tenant)
+func (e *eval) unregister(ctx context.Context, c *client.Client, corpus []records.Record) error {
+	left, err := records.Remove(ctx, c, corpus, e.tenant)
 	if err != nil {
 		return fmt.Errorf("%d skills of tenant %s could not be removed: %w", left, e.tenant, err)
 	}
 	return nil
 }
 
-// say prints r. It returns an error if queries failed.
-func (e *eval) say(r evaluation, out io.Writer) error {
+// report prints r. It returns an error if queries failed or a metric is below its minimum.
+func (e *eval) report(r evaluation, out io.Writer) error {
 	var err error
 	if e.json {
 		err = output.JSON(out, r)
@@ -194,5 +230,13 @@ func (e *eval) say(r evaluation, out io.Writer) error {
 			err = fmt.Errorf("%s: %d of %d queries failed, for example: %s", row.name, row.Failed, r.Queries, row.Failure)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for at, got := range r.Hybrid.All.each() {
+		if least, ok := e.minimum[metricNames[at]]; ok && *got < least {
+			return fmt.Errorf("hybrid: %s is %.4f, below the minimum of %v", metricNames[at], *got, least)
+		}
+	}
+	return nil
 }

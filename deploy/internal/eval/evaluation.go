@@ -19,16 +19,16 @@ type evaluation struct {
 	Tenant   string            `json:"tenant,omitzero"`
 	Backends map[string]string `json:"backends,omitempty"`
 	AtOnce   int               `json:"at_once"`
-	First    firsts            `json:"first"`
+	First    coldLatencies     `json:"first"`
 	Text     measured          `json:"text"`
 	Vector   measured          `json:"vector"`
 	Hybrid   measured          `json:"hybrid"`
 	Seconds  float64           `json:"seconds"`
 }
 
-// firsts describes the first hybrid search for each query. Its latencies include
+// coldLatencies describes the first hybrid search for each query. Its latencies include
 // embedding the query.
-type firsts struct {
+type coldLatencies struct {
 	P50   float64 `json:"p50_ms"`
 	P95   float64 `json:"p95_ms"`
 	Short int     `json:"short"`
@@ -53,14 +53,16 @@ type measured struct {
 func newMeasured(queries []judged, verdicts []verdict) measured {
 	var m measured
 	var took []time.Duration
+	var all, one, several []metrics
 	for i, q := range queries {
 		v := verdicts[i]
-		size := &m.One
+		found := newMetrics(q.gold, v.ids)
+		all = append(all, found)
 		if len(q.gold) > 1 {
-			size = &m.Several
+			several = append(several, found)
+		} else {
+			one = append(one, found)
 		}
-		m.All.add(q.gold, v.ids)
-		size.add(q.gold, v.ids)
 		if v.again || v.short() {
 			m.Short++
 		} else {
@@ -68,9 +70,7 @@ func newMeasured(queries []judged, verdicts []verdict) measured {
 		}
 		m.count(v)
 	}
-	for _, f := range []*figures{&m.All, &m.One, &m.Several} {
-		f.divide()
-	}
+	m.All, m.One, m.Several = newFigures(all), newFigures(one), newFigures(several)
 	slices.Sort(took)
 	m.P50, m.P95 = percentile(took, 0.50), percentile(took, 0.95)
 	return m
@@ -111,12 +111,14 @@ func (r evaluation) print(out io.Writer) error {
 	for _, row := range r.rows() {
 		t.Row(append(row.All.cells(row.name), milliseconds(row.P50), milliseconds(row.P95),
 			fmt.Sprint(row.Missing), fmt.Sprint(row.Degraded), fmt.Sprint(row.Failed))...)
+		t.Row(append(row.All.Margin.cells("  ±"), "", "", "", "", "")...) // all columns, so that they stay aligned
 	}
 	if h := r.Hybrid; h.One.Queries > 0 && h.Several.Queries > 0 {
 		t.Row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries))...)
 		t.Row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries))...)
 	}
 	t.Row()
+	t.Row("± is half the width of the 95 % confidence interval.")
 	t.Row(fmt.Sprintf("p50 and p95 are HTTP latencies with %d queries in flight and cached embeddings.", r.AtOnce))
 	if r.First.P50 > 0 {
 		t.Row(fmt.Sprintf("First hybrid search, including embedding: p50 %.1f ms, p95 %.1f ms.", r.First.P50, r.First.P95))

@@ -6,36 +6,60 @@ import (
 	"time"
 )
 
-// figures are means over queries, each in [0,1].
+// figures are means over queries, each in [0,1], with their confidence intervals.
 type figures struct {
-	Queries int     `json:"queries"`
+	Queries int `json:"queries"`
+	metrics
+	Margin metrics `json:"margin"` // half the width of the 95 % confidence interval
+}
+
+// metrics measure the results of a query, or of several.
+type metrics struct {
 	Recall1 float64 `json:"recall@1"` // share of the relevant skills at rank 1
 	Recall5 float64 `json:"recall@5"`
 	NDCG10  float64 `json:"ndcg@10"` // with binary relevance
 	All5    float64 `json:"all@5"`   // 1 if all relevant skills are in the top 5
 }
 
-// add adds the figures of one query to the sums.
-func (f *figures) add(gold map[string]bool, ids []string) {
-	f.Queries++
-	f.Recall1 += recall(gold, ids, 1)
-	f.Recall5 += recall(gold, ids, 5)
-	f.NDCG10 += ndcg(gold, ids, 10)
-	if recall(gold, ids, 5) == 1 {
-		f.All5++
+// metricNames are the names of the metrics in JSON, in the order of each.
+var metricNames = []string{"recall@1", "recall@5", "ndcg@10", "all@5"}
+
+func (m *metrics) each() []*float64 { return []*float64{&m.Recall1, &m.Recall5, &m.NDCG10, &m.All5} }
+
+func newMetrics(gold map[string]bool, ids []string) metrics {
+	m := metrics{Recall1: recall(gold, ids, 1), Recall5: recall(gold, ids, 5), NDCG10: ndcg(gold, ids, 10)}
+	if m.Recall5 == 1 {
+		m.All5 = 1
 	}
+	return m
 }
 
-func (f *figures) divide() {
-	n := float64(max(1, f.Queries))
-	f.Recall1, f.Recall5, f.NDCG10, f.All5 = f.Recall1/n, f.Recall5/n, f.NDCG10/n, f.All5/n
+// deviations is the half width of a 95 % confidence interval in standard errors of a mean.
+const deviations = 1.96
+
+// newFigures returns the figures of queries. The confidence intervals assume normally
+// distributed means, which holds for some hundreds of queries.
+func newFigures(queries []metrics) figures {
+	f := figures{Queries: len(queries)}
+	n := float64(max(1, len(queries)))
+	for at, mean := range f.each() {
+		for _, q := range queries {
+			*mean += *q.each()[at] / n
+		}
+		var squares float64
+		for _, q := range queries {
+			squares += math.Pow(*q.each()[at]-*mean, 2)
+		}
+		*f.Margin.each()[at] = deviations * math.Sqrt(squares/max(1, n-1)/n)
+	}
+	return f
 }
 
-// cells returns a row of a table: the name and the figures.
-func (f figures) cells(name string) []string {
+// cells returns a row of a table: the name and the metrics.
+func (m metrics) cells(name string) []string {
 	cells := []string{name}
-	for _, figure := range []float64{f.Recall1, f.Recall5, f.NDCG10, f.All5} {
-		cells = append(cells, fmt.Sprintf("%.4f", figure))
+	for _, metric := range m.each() {
+		cells = append(cells, fmt.Sprintf("%.4f", *metric))
 	}
 	return cells
 }

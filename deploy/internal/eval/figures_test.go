@@ -10,20 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestFigures(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	second := 1 / math.Log2(3)
 	for _, row := range []struct {
 		name, gold, found string
-		want              figures
+		want              metrics
 	}{
-		{"the skill comes first", "a", "a b c", figures{1, 1, 1, 1, 1}},
-		{"the skill comes second", "a", "b a", figures{1, 0, 1, second, 1}},
-		{"the skill comes sixth", "a", "b c d e f a", figures{1, 0, 0, 1 / math.Log2(7), 0}},
-		{"the skill comes eleventh", "a", "b c d e f g h i j k a", figures{1, 0, 0, 0, 0}},
-		{"two skills come first", "a b", "b a c", figures{1, 0.5, 1, 1, 1}},
-		{"one of two skills comes", "a b", "b c", figures{1, 0.5, 0.5, 1 / (1 + second), 0}},
-		{"nothing comes", "a", "", figures{1, 0, 0, 0, 0}},
+		{"the skill at rank 1", "a", "a b c", metrics{1, 1, 1, 1}},
+		{"the skill at rank 2", "a", "b a", metrics{0, 1, second, 1}},
+		{"the skill at rank 6", "a", "b c d e f a", metrics{0, 0, 1 / math.Log2(7), 0}},
+		{"the skill at rank 11", "a", "b c d e f g h i j k a", metrics{0, 0, 0, 0}},
+		{"two skills at ranks 1 and 2", "a b", "b a c", metrics{0.5, 1, 1, 1}},
+		{"one of two skills", "a b", "b c", metrics{0.5, 0.5, 1 / (1 + second), 0}},
+		{"nothing comes", "a", "", metrics{0, 0, 0, 0}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -31,12 +31,32 @@ func TestFigures(t *testing.T) {
 			for _, id := range strings.Fields(row.gold) {
 				gold[id] = true
 			}
-			var got figures
-			got.add(gold, strings.Fields(row.found))
+			got := newMetrics(gold, strings.Fields(row.found))
 			if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFigures checks the mean and the margin of 95 %: the standard error of 1, 0, 0 and 0
+// is 0.25.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		queries []metrics
+		want    figures
+	}{
+		{"no queries", nil, figures{}},
+		{"one query", []metrics{{1, 1, 1, 0}}, figures{Queries: 1, metrics: metrics{1, 1, 1, 0}}},
+		{"four queries", []metrics{{1, 1, 0.5, 1}, {0, 1, 0.5, 0}, {0, 1, 0.5, 0}, {0, 1, 0.5, 0}},
+			figures{4, metrics{0.25, 1, 0.5, 0.25}, metrics{0.49, 0, 0, 0.49}}},
+	} {
+		got := newFigures(row.queries)
+		if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-12), cmp.AllowUnexported(figures{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
-	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/records"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -46,7 +46,7 @@ func readJudged(file string, corpus []records.Record) ([]judged, error) {
 	return queries, nil
 }
 
-func newJudged(f records.Found, known map[string]bool) (judged, error) {
+func newJudged(f records.ParsedRecord, known map[string]bool) (judged, error) {
 	q := judged{gold: map[string]bool{}}
 	if f.Err != nil {
 		return q, f.Err
@@ -55,7 +55,7 @@ func newJudged(f records.Found, known map[string]bool) (judged, error) {
 		return q, err
 	}
 	if q.Query == "" || len(q.SkillIDs) == 0 {
-		return q, errors.New("want query and at least one id in skill_ids")
+		return q, errors.New("expected query and at least one id in skill_ids")
 	}
 	for _, id := range q.SkillIDs {
 		if !known[id] {
@@ -92,7 +92,7 @@ const (
 
 // searcher runs the queries of an evaluation.
 type searcher struct {
-	client.HTTP
+	*client.Client
 	tenant       string
 	atOnce       int           // maximum number of concurrent searches
 	retryTimeout time.Duration // of retries without progress
@@ -102,20 +102,20 @@ type searcher struct {
 // cache, so that the latencies of the methods are comparable.
 func (s *searcher) measure(ctx context.Context, queries []judged, each func()) evaluation {
 	by := func(search string) measured {
-		return newMeasured(queries, s.ask(ctx, queries, search, each))
+		return newMeasured(queries, s.searchAll(ctx, queries, search, each))
 	}
 	first := by(schemas.SearchHybrid)
 	return evaluation{
 		Queries: len(queries),
-		First:   firsts{first.P50, first.P95, first.Short},
+		First:   coldLatencies{first.P50, first.P95, first.Short},
 		Text:    by(schemas.SearchText),
 		Vector:  by(schemas.SearchVector),
 		Hybrid:  by(schemas.SearchHybrid),
 	}
 }
 
-// ask runs all queries with a search method and retries incomplete responses.
-func (s *searcher) ask(ctx context.Context, queries []judged, search string, each func()) []verdict {
+// searchAll runs all queries with a search method and retries incomplete responses.
+func (s *searcher) searchAll(ctx context.Context, queries []judged, search string, each func()) []verdict {
 	verdicts := make([]verdict, len(queries))
 	var searching errgroup.Group
 	searching.SetLimit(s.atOnce)
@@ -129,14 +129,14 @@ func (s *searcher) ask(ctx context.Context, queries []judged, search string, eac
 		})
 	}
 	_ = searching.Wait() // a verdict has the error of its query
-	s.again(ctx, queries, search, verdicts)
+	s.retryDegraded(ctx, queries, search, verdicts)
 	return verdicts
 }
 
-// again retries queries with incomplete responses one at a time, which gives an
+// retryDegraded retries queries with incomplete responses one at a time, which gives an
 // overloaded embedding service time to fill its cache. It gives up after retryTimeout
 // without progress.
-func (s *searcher) again(ctx context.Context, queries []judged, search string, verdicts []verdict) {
+func (s *searcher) retryDegraded(ctx context.Context, queries []judged, search string, verdicts []verdict) {
 	better := time.Now()
 	for left := short(verdicts); len(left) > 0; left = short(verdicts) {
 		for _, i := range left {
@@ -157,7 +157,7 @@ func (s *searcher) again(ctx context.Context, queries []judged, search string, v
 	}
 }
 
-// short returns the indexes of the verdicts that may improve with a retry.
+// short returns the indexes of the incomplete verdicts, which a retry may complete.
 func short(verdicts []verdict) (left []int) {
 	for i, v := range verdicts {
 		if v.short() {
@@ -174,24 +174,21 @@ func (s *searcher) find(ctx context.Context, query, search string) (v verdict) {
 		q.TenantID = &s.tenant
 	}
 	began := time.Now()
-	a, err := s.Post(ctx, "/resolve/skill", q)
-	v.took = time.Since(began)
-	if errors.Is(err, schemas.ErrSkillNotFound) {
-		v.missing = true
-		return v
-	}
-	var said struct {
+	var response struct {
 		Skills []struct {
 			ID string `json:"skill_id"`
 		} `json:"skills"`
 		Degraded string `json:"degraded"`
 	}
-	if err == nil {
-		err = json.Unmarshal(a.Body, &said)
+	err := s.Read(ctx, "/resolve/skill", q, &response)
+	v.took = time.Since(began)
+	if errors.Is(err, schemas.ErrSkillNotFound) {
+		v.missing = true
+		return v
 	}
-	for _, s := range said.Skills {
+	for _, s := range response.Skills {
 		v.ids = append(v.ids, s.ID)
 	}
-	v.degraded, v.err = said.Degraded, err
+	v.degraded, v.err = response.Degraded, err
 	return v
 }

@@ -1,9 +1,10 @@
 // Package flags defines what the flags and arguments of all commands have in common:
-// environment variables, files with secrets, and checks of their values.
+// environment variables, contexts, files with secrets, and checks of their values.
 package flags
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,18 +16,43 @@ func Variable(flag string) string {
 	return "CAIRN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Document adds the name of its environment variable to the usage of each flag.
-func Document(flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " [" + Variable(f.Name) + "]" })
+// literal is the annotation of commands whose flags have no environment variables.
+const literal = "literal"
+
+// Literal makes the flags of cmd describe something else than its own connection: they
+// are not set from environment variables, contexts or files.
+func Literal(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{literal: ""}
+	return cmd
 }
 
-// SetUnset sets flags that are not on the command line from their environment variables,
-// and flags of secrets from the files that contain them.
-func SetUnset(flags *pflag.FlagSet, getenv func(string) string) error {
-	if err := fromEnv(flags, getenv); err != nil {
-		return err
+// IsLiteral reports whether cmd is Literal.
+func IsLiteral(cmd *cobra.Command) bool {
+	_, ok := cmd.Annotations[literal]
+	return ok
+}
+
+// Document adds the name of its environment variable to the usage of each flag.
+func Document(cmd *cobra.Command) {
+	if !IsLiteral(cmd) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage += " [" + Variable(f.Name) + "]" })
 	}
-	return fromFiles(flags)
+}
+
+// SetUnset sets flags that are not on the command line from their environment variables
+// or else from the context, and flags of secrets from the files that contain them.
+func SetUnset(cmd *cobra.Command, getenv func(string) string) error {
+	if IsLiteral(cmd) {
+		return nil
+	}
+	flags := cmd.Flags()
+	if err := fromEnv(flags, getenv); err != nil {
+		return Usage(err)
+	}
+	if err := fromContext(flags, getenv); err != nil {
+		return Usage(err)
+	}
+	return Usage(fromFiles(flags))
 }
 
 // fromEnv sets flags that are not on the command line from their environment
@@ -45,7 +71,64 @@ func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 	return wrong
 }
 
-// JSON defines --json.
+// choice is the value of a flag that has one of several texts.
+type choice struct {
+	value   *string
+	choices []string
+}
+
+// Set implements pflag.Value.
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.choices, text) {
+		return fmt.Errorf("expected %s", strings.TrimPrefix(strings.Join(c.choices, ", "), ", ")) // the first one may be empty
+	}
+	*c.value = text
+	return nil
+}
+
+// String implements pflag.Value.
+func (c choice) String() string {
+	if c.value == nil { // pflag compares with the zero value
+		return ""
+	}
+	return *c.value
+}
+
+// Type implements pflag.Value.
+func (c choice) Type() string { return "string" }
+
+// Choice defines a flag that has one of the values, by default the first, with
+// completion.
+func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...string) {
+	*p = values[0]
+	cmd.Flags().VarP(choice{p, values}, name, short, usage)
+	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is defined above
+	}
+}
+
+// Output defines --output with the formats; the first is the default.
+func Output(cmd *cobra.Command, format *string, formats ...string) {
+	Choice(cmd, format, "output", "o", "output `FORMAT`: "+strings.Join(formats, ", "), formats...)
+}
+
+// jsonFormat is the value of --output of commands with two formats.
+type jsonFormat struct {
+	choice
+	asJSON *bool
+}
+
+// Set implements pflag.Value.
+func (j jsonFormat) Set(text string) error {
+	err := j.choice.Set(text)
+	*j.asJSON = *j.value == "json"
+	return err
+}
+
+// JSON defines --output with the formats text and json.
 func JSON(cmd *cobra.Command, asJSON *bool) {
-	cmd.Flags().BoolVar(asJSON, "json", false, "print the response as JSON")
+	format := ""
+	Output(cmd, &format, "text", "json")
+	f := cmd.Flags().Lookup("output")
+	f.Value = jsonFormat{f.Value.(choice), asJSON}
 }

@@ -60,7 +60,7 @@ func readSecret(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(text) > maxSecret:
-		return "", fmt.Errorf("%s: want at most %d bytes", path, maxSecret)
+		return "", fmt.Errorf("%s: expected at most %d bytes", path, maxSecret)
 	case value == "":
 		return "", fmt.Errorf("%s is empty", path)
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/backup"
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 )
 
 // backupCommands writes and restores backups.
 type backupCommands struct {
-	client.NATS
-	keys     client.SecondUser
+	connect.NATS
+	keys     connect.SecondUser
 	replicas int
 	json     bool
 }
@@ -27,15 +27,15 @@ func backupCommand() *cobra.Command {
 	k := &backupCommands{}
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write a backup of records and API keys to a file",
-		Long: `Backup writes the catalog of records, the quarantined records and the hashes of the
-API keys to a new FILE while Cairn is running. The catalog is a consistent snapshot: it
-contains every registration up to one revision. Tags, analyses and cached vectors are
-not included: they expire or can be recomputed.
+		Short: "Write a backup of records, tags and API keys to a file",
+		Long: `Backup writes the catalog of records, the quarantined records, the tags and the hashes
+of the API keys to a new FILE while Cairn is running. The catalog is a consistent
+snapshot: it contains every registration up to one revision. Analyses and cached
+vectors are not included: they expire or can be recomputed.
 
 The file is gzip-compressed JSON Lines with a checksum.`,
 		Example: `  cairn backup cairn.backup --nats nats://nats:4222
-  zcat cairn.backup | jq -c 'select(.bucket == "catalog") | .value'`,
+  zcat cairn.backup | jq -c 'select(.bucket == "cairn_catalog") | .value'`,
 		Args: flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return k.save(cmd.Context(), args[0], cmd.OutOrStdout())
@@ -57,6 +57,7 @@ keys and quarantined records. It validates the whole file first and changes noth
 the file is corrupt, truncated, not a backup, or of a newer format.
 
 Records keep their order and receive new revisions, larger than all in the backup.
+Tags that have expired since the backup are left out.
 Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
 		Args:    flags.Args("one FILE", 1, 1),
@@ -91,7 +92,7 @@ func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
-	return k.say(out, "saved", s)
+	return k.print(out, "saved", s)
 }
 
 func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer) error {
@@ -116,11 +117,11 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 	if err := checked.Restore(ctx, conn, keys, k.replicas); err != nil {
 		return err
 	}
-	return k.say(out, "restored", checked.Summary)
+	return k.print(out, "restored", checked.Summary)
 }
 
-// say prints a summary.
-func (k *backupCommands) say(out io.Writer, verb string, s backup.Summary) error {
+// print prints a summary.
+func (k *backupCommands) print(out io.Writer, verb string, s backup.Summary) error {
 	if k.json {
 		return output.JSON(out, s)
 	}

@@ -10,32 +10,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
-// keyTimeout bounds a key command after the connection to NATS is established.
-const keyTimeout = 10 * time.Second
+const (
+	// keyTimeout bounds a key command after the connection to NATS is established.
+	keyTimeout = 10 * time.Second
+	// openTimeout bounds the wait for the bucket of the keys, which "cairn setup" creates.
+	openTimeout = 2 * time.Second
+)
 
 // key is a command about API keys.
 type key struct {
-	client.NATS
-	keys client.SecondUser
+	connect.NATS
+	keys connect.SecondUser
 	json bool
 }
 
 func keyCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := flags.Group(&cobra.Command{
 		Use:   "key",
 		Short: "Manage API keys",
 		Long: `Key manages the API keys that edges with --auth keys accept. NATS stores their hashes
 in a stream that "cairn setup" creates; write access to it is permission to create keys.
 Changes take effect on all edges within a second.`,
-		Args: flags.Args("create, list or revoke", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(keyCreateCommand(), keyListCommand(), keyRevokeCommand())
 	return cmd
 }
@@ -46,8 +48,8 @@ func (k *key) flags(cmd *cobra.Command) {
 	flags.JSON(cmd, &k.json)
 }
 
-// with connects, calls do with the key store, and closes the connection.
-func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) error) error {
+// withStore connects, calls do with the key store, and closes the connection.
+func (k *key) withStore(ctx context.Context, do func(context.Context, *keys.Store) error) error {
 	conn, err := k.As(k.keys).Connect(ctx, "cairn-key")
 	if err != nil {
 		return err
@@ -55,7 +57,9 @@ func (k *key) with(ctx context.Context, do func(context.Context, *keys.Store) er
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
 	defer cancel()
-	store, err := keys.Open(ctx, conn)
+	opening, opened := context.WithTimeout(ctx, openTimeout)
+	defer opened()
+	store, err := keys.Open(opening, conn)
 	if err != nil {
 		return err
 	}
@@ -70,7 +74,7 @@ func keyListCommand() *cobra.Command {
 		Example: "  cairn key list",
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
+			return k.withStore(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				list, err := s.List(ctx)
 				if err != nil {
 					return err
@@ -96,20 +100,20 @@ type keyInfo struct {
 
 func (k *key) list(list []keys.Key, out io.Writer) error {
 	now := time.Now()
-	said := make([]keyInfo, len(list))
+	infos := make([]keyInfo, len(list))
 	for i, k := range list {
-		said[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
+		infos[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
 	}
 	if k.json {
-		return output.JSON(out, said)
+		return output.JSON(out, infos)
 	}
-	if len(said) == 0 {
+	if len(infos) == 0 {
 		_, err := fmt.Fprintln(out, "no keys; create one with: cairn key create")
 		return err
 	}
 	t := output.NewTable(out)
 	t.Row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
-	for i, l := range said {
+	for i, l := range infos {
 		expires := "never"
 		if !l.Expires.IsZero() {
 			expires = l.Expires.Format(time.DateTime)
@@ -134,7 +138,7 @@ func keyRevokeCommand() *cobra.Command {
 		Example: "  cairn key revoke 4pwq6kzv2n7x",
 		Args:    flags.Args("key IDs", 1, -1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return k.with(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
+			return k.withStore(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				return k.revoke(ctx, s, ids, cmd.OutOrStdout())
 			})
 		},

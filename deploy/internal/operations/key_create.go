@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus/keys"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -61,7 +62,7 @@ its tenants only; requests without tenant_id use its single tenant.`,
 	f.StringVar(&k.note, "note", "", "description `TEXT` of the key, shown by key list")
 	f.StringVar(&k.secret, "kubernetes-secret", "",
 		"`NAME` of an existing Secret in the pod's namespace, to which the key is written as key and id")
-	f.StringVar(&k.account, "kubernetes-account", accountFolder,
+	f.StringVar(&k.account, "kubernetes-account", accountDirectory,
 		"`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
 	f.Var(&k.expires, "expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never")
 	k.flags(cmd)
@@ -71,11 +72,11 @@ its tenants only; requests without tenant_id use its single tenant.`,
 func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 	switch {
 	case k.role == "":
-		return fmt.Errorf("--role: want one of %v", schemas.Roles())
+		return flags.Usage(fmt.Errorf("--role: expected one of %v", schemas.Roles()))
 	case k.all == (len(k.tenants) > 0):
-		return errors.New("want exactly one of --tenant and --all-tenants")
+		return flags.Usage(errors.New("expected exactly one of --tenant and --all-tenants"))
 	case len(k.note) > maxNote || strings.ContainsFunc(k.note, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("--note: want one line of at most %d bytes", maxNote)
+		return flags.Usage(fmt.Errorf("--note: expected one line of at most %d bytes", maxNote))
 	}
 	made := keys.Key{Role: schemas.Role(k.role), Tenants: k.tenants, Note: k.note, Expires: k.expires.from(time.Now())}
 	if err := made.Identity().Validate(); err != nil {
@@ -83,6 +84,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 	}
 	var target *clusterSecret
 	if k.secret != "" {
+		k.Timeout = connect.ServerTimeout
 		var err error
 		if target, err = openClusterSecret(k.account, k.secret, os.Getenv); err != nil {
 			return err
@@ -95,14 +97,14 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	return k.with(ctx, func(ctx context.Context, s *keys.Store) error {
+	return k.withStore(ctx, func(ctx context.Context, s *keys.Store) error {
 		made, secret, err := s.Create(ctx, made)
 		if err != nil {
 			return err
 		}
 		if target != nil {
 			if err := target.set(ctx, map[string]string{"id": made.ID, "key": secret}); err != nil {
-				return errors.Join(err, s.Revoke(ctx, made.ID)) // otherwise the key would be lost, but valid
+				return errors.Join(err, revokeLost(ctx, s, made.ID))
 			}
 			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role, tenantList(made),
 				expiry(made), k.secret)
@@ -115,6 +117,14 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 			expiry(made))
 		return err
 	})
+}
+
+// revokeLost revokes a key whose secret was not stored, also after the end of ctx: the key
+// would otherwise be valid and unknown.
+func revokeLost(ctx context.Context, s *keys.Store, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
+	defer cancel()
+	return s.Revoke(ctx, id)
 }
 
 func expiry(k keys.Key) string {
@@ -141,7 +151,7 @@ func (d *days) Set(text string) error {
 		t, err = time.ParseDuration(text)
 	}
 	if err != nil || t <= 0 || n > 36500 {
-		return fmt.Errorf("want a duration such as 90d or 12h, or never, got %q", text)
+		return fmt.Errorf("expected a duration such as 90d or 12h, or never, got %q", text)
 	}
 	*d = days(t)
 	return nil

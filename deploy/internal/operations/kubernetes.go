@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// accountFolder is the mount point of the credentials of a service account.
-	accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// accountDirectory is the mount point of the credentials of a service account.
+	accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// clusterTimeout bounds one request to the API server.
 	clusterTimeout = 10 * time.Second
 	// clusterAnswer bounds a response of the API server, in bytes; a Secret has at most 1 MiB.
@@ -37,15 +37,15 @@ type clusterSecret struct {
 	client *http.Client
 }
 
-// openClusterSecret reads the files token, ca.crt and namespace of the folder.
-func openClusterSecret(folder, name string, getenv func(string) string) (*clusterSecret, error) {
+// openClusterSecret reads the files token, ca.crt and namespace of the directory.
+func openClusterSecret(directory, name string, getenv func(string) string) (*clusterSecret, error) {
 	host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
 		return nil, errors.New("--kubernetes-secret: not running in a Kubernetes pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 	}
 	files := map[string]string{}
 	for _, file := range []string{"token", "ca.crt", "namespace"} {
-		text, err := os.ReadFile(filepath.Join(folder, file)) // #nosec G304 -- a path from the configuration
+		text, err := os.ReadFile(filepath.Join(directory, file)) // #nosec G304 -- a path from the configuration
 		if err != nil {
 			return nil, fmt.Errorf("--kubernetes-account: %w", err)
 		}

@@ -1,10 +1,11 @@
 // Package operations has the commands of operators: health, search index, API keys,
-// backups and the version.
+// backups, cluster membership and the version.
 package operations
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands in the order of the help.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), versionCommand()}
+	return []*cobra.Command{statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(), clusterCommand(),
+		versionCommand()}
 }

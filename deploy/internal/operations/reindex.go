@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -18,7 +16,7 @@ import (
 
 // reindex rebuilds the search index.
 type reindex struct {
-	client.HTTP
+	connect.HTTP
 	json bool
 }
 
@@ -43,27 +41,21 @@ does the in-memory index, which is rebuilt at startup.`,
 }
 
 func (r *reindex) run(ctx context.Context, out io.Writer) error {
-	a, err := r.Post(ctx, "/register/reindex", schemas.Nothing{})
-	if errors.Is(err, schemas.ErrNotImplemented) {
-		return r.say(out, []byte(`{"records":0}`), "nothing to reindex: the in-memory index is rebuilt from the catalog at startup")
-	}
+	c, err := r.Client()
 	if err != nil {
 		return err
 	}
-	var began struct {
-		Generation string `json:"generation"`
-		Records    uint64 `json:"records"`
+	began, err := c.Reindex(ctx)
+	sentence := fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation)
+	if errors.Is(err, schemas.ErrNotImplemented) {
+		sentence, err = "nothing to reindex: the in-memory index is rebuilt from the catalog at startup", nil
 	}
-	if err := json.Unmarshal(a.Body, &began); err != nil {
-		return fmt.Errorf("invalid response from %s: %w", r.URL, err)
+	switch {
+	case err != nil:
+		return err
+	case r.json:
+		return output.JSON(out, began)
 	}
-	return r.say(out, a.Body, fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation))
-}
-
-func (r *reindex) say(out io.Writer, answer jsontext.Value, sentence string) error {
-	if r.json {
-		return output.JSON(out, answer)
-	}
-	_, err := fmt.Fprintln(out, sentence)
+	_, err = fmt.Fprintln(out, sentence)
 	return err
 }

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -20,7 +19,7 @@ import (
 
 // status prints the health of Cairn.
 type status struct {
-	client.HTTP
+	connect.HTTP
 	json bool
 }
 
@@ -30,9 +29,9 @@ func statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Print the health of Cairn and its services",
 		Long: `Status prints the health of Cairn and of each service, their backends, reasons for a
-degraded state, and the applied revision of the catalog. The exit code is 1 when the
+degraded state, and the applied revision of the catalog. The exit code is 5 when the
 status is down, and 0 when it is ok or degraded.`,
-		Example: "  cairn status\n  cairn status --json | jq .status",
+		Example: "  cairn status\n  cairn status -o json | jq .status",
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
@@ -42,17 +41,21 @@ status is down, and 0 when it is ok or degraded.`,
 }
 
 func (s *status) run(ctx context.Context, out io.Writer) error {
-	h, text, err := s.HealthReport(ctx)
+	c, err := s.Client()
+	if err != nil {
+		return err
+	}
+	h, err := c.Health(ctx)
 	if err != nil {
 		return err
 	}
 	if s.json {
-		err = output.JSON(out, jsontext.Value(text))
+		err = output.JSON(out, h)
 	} else {
 		err = printHealth(out, h)
 	}
 	if err == nil && h.Status == schemas.StatusDown {
-		return output.ErrReported
+		return output.Reported(schemas.ErrUnavailable)
 	}
 	return err
 }
@@ -62,7 +65,7 @@ func printHealth(out io.Writer, h schemas.Health) error {
 	t := output.NewTable(out)
 	t.Row(h.Service, h.Status, h.Version)
 	for _, s := range h.Services {
-		t.Row("  "+s.Service, s.Status, particulars(s))
+		t.Row("  "+s.Service, s.Status, details(s))
 	}
 	for _, sentence := range h.Degraded {
 		t.Row("degraded: " + sentence)
@@ -78,8 +81,8 @@ func printHealth(out io.Writer, h schemas.Health) error {
 	return t.Write()
 }
 
-// particulars returns the backends, the revision and the index status of h on one line.
-func particulars(h schemas.Health) string {
+// details returns the backends, the revision and the index status of h on one line.
+func details(h schemas.Health) string {
 	list := output.Pairs(h.Backends)
 	if h.Revision > 0 {
 		list = append(list, fmt.Sprint("revision ", h.Revision))

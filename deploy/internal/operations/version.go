@@ -26,21 +26,28 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  cairn version\n  cairn version --json",
+		Example: "  cairn version\n  cairn version -o json",
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if asJSON {
 				return output.JSON(cmd.OutOrStdout(), b)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n",
-				strings.Join(append(output.NonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", b)
 			return err
 		},
 	}
 	flags.JSON(cmd, &asJSON)
 	return cmd
 }
+
+// String returns the version, the commit and the system.
+func (b build) String() string {
+	return strings.Join(append(output.NonEmpty(b.Version, b.Commit), "("+b.Go+", "+b.System+")"), " ")
+}
+
+// Build returns the version, the commit and the system of this program.
+func Build() string { return thisBuild().String() }
 
 func thisBuild() build {
 	b := build{Version: bus.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}

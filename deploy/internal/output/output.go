@@ -1,5 +1,5 @@
-// Package output prints what commands report: text, tables, JSON and progress bars, safe
-// for terminals.
+// Package output prints the results of commands as text, tables, JSON and progress bars,
+// safe for terminals.
 package output
 
 import (
@@ -14,12 +14,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// ErrReported is returned by commands that have printed their failure.
+// ErrReported is the error of commands that have printed their failure.
 var ErrReported = errors.New("already reported")
+
+// Reported returns an ErrReported that wraps err, which determines the exit code.
+func Reported(err error) error { return fmt.Errorf("%w: %w", ErrReported, err) }
 
 // JSON writes v as indented JSON.
 func JSON(w io.Writer, v any) error {
@@ -41,33 +43,47 @@ func JSONLine(w io.Writer, v any) error {
 	return err
 }
 
-// terminal reports whether w is a terminal.
-func terminal(w io.Writer) bool {
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
 	f, ok := unescaped(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// SGR parameters of ECMA-48.
+const (
+	faint      = "2"
+	boldYellow = "1;33"
+)
+
 // Dimmed writes text as one line, in faint characters if w is a terminal.
-func Dimmed(w io.Writer, text string) error {
+func Dimmed(w io.Writer, text string) error { return styledLine(w, faint, text) }
+
+// Warning writes text as one line, in bold yellow characters if w is a terminal.
+func Warning(w io.Writer, text string) error { return styledLine(w, boldYellow, text) }
+
+func styledLine(w io.Writer, style, text string) error {
 	text = escapedLine(text)
-	if terminal(w) && os.Getenv("NO_COLOR") == "" {
-		text = "\x1b[2m" + text + "\x1b[0m"
+	if IsTerminal(w) && os.Getenv("NO_COLOR") == "" {
+		text = "\x1b[" + style + "m" + text + "\x1b[0m"
 	}
 	_, err := fmt.Fprintln(unescaped(w), text)
 	return err
 }
 
-// Progress returns a progress bar for n steps, which is shown if errOut is a terminal. The
-// caller closes it.
-func Progress(errOut io.Writer, what string, n int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(unescaped(errOut)),
-		progressbar.OptionSetVisibility(terminal(errOut)),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionClearOnFinish(),
-	)
+// Line writes text as one line.
+func Line(w io.Writer, text string) error {
+	_, err := io.WriteString(w, escapedLine(text)+"\n")
+	return err
+}
+
+// Indented writes the lines of text with a prefix.
+func Indented(w io.Writer, prefix, text string) error {
+	for line := range strings.Lines(text) {
+		if _, err := io.WriteString(w, prefix+strings.TrimRight(line, "\n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // OneLine returns the text of err without line breaks.

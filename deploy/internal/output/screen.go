@@ -42,17 +42,17 @@ func (s *screen) Write(p []byte) (int, error) {
 		}
 	}
 	s.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(s.Writer, escaped(string(text[:whole]))); err != nil {
+	if _, err := io.WriteString(s.Writer, Escaped(string(text[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// escaped returns text with control characters other than line breaks and tabs, and with
+// Escaped returns text with control characters other than line breaks and tabs, and with
 // bidi characters, escaped.
-func escaped(text string) string { return escape(text, false) }
+func Escaped(text string) string { return escape(text, false) }
 
-// escapedLine is escaped for single-line text: it also escapes line breaks and tabs.
+// escapedLine is Escaped for single-line text: it also escapes line breaks and tabs.
 func escapedLine(text string) string { return escape(text, true) }
 
 func escape(text string, line bool) string {

@@ -9,11 +9,11 @@ func TestScreen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"plain text", "a é 🦊\tb\nc", "a é 🦊\tb\nc"},
-		{"a sequence of the terminal", "\x1b]52;c;ZXZpbA==\x07", `\u001b]52;c;ZXZpbA==\u0007`},
-		{"a return of the carriage", "bad\rgood", `bad\u000dgood`},
+		{"an escape sequence", "\x1b]52;c;ZXZpbA==\x07", `\u001b]52;c;ZXZpbA==\u0007`},
+		{"a carriage return", "bad\rgood", `bad\u000dgood`},
 		{"C1 controls", "\u009b31m", `\u009b31m`},
 		{"bidi characters", "\u202eevil\u2066\u200f", `\u202eevil\u2066\u200f`},
-		{"separators of lines", "a\u2028b", `a\u2028b`},
+		{"line separators", "a\u2028b", `a\u2028b`},
 		{"bytes that are not UTF-8", "a\xff\xfe", "a\uFFFD"},
 	} {
 		var whole, apart bytes.Buffer

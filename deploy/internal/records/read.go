@@ -16,39 +16,39 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Found is a record of a file, or the error of reading it.
-type Found struct {
+// ParsedRecord is a record of a file, or the error of reading it.
+type ParsedRecord struct {
 	Source string // file:line
 	Text   jsontext.Value
 	Err    error
 }
 
 // Record parses the record or the body of a registration. A record without a tenant gets
-// the given one, unless that is empty. Fault returns the error of a malformed record.
-func (f Found) Record(tenant string) Record {
-	r := Record{Source: f.Source, wrong: f.Err}
-	if f.Err == nil {
-		r.wrong = r.read(f.Text, tenant)
+// the given one, unless that is empty. Validate returns the error of a malformed record.
+func (p ParsedRecord) Record(tenant string) Record {
+	r := Record{Source: p.Source, err: p.Err}
+	if p.Err == nil {
+		r.err = r.read(p.Text, tenant)
 	}
 	return r
 }
 
 // formats maps file extensions to parsers.
-var formats = map[string]func(name string, data []byte) []Found{
+var formats = map[string]func(name string, data []byte) []ParsedRecord{
 	".json": readJSON, ".jsonl": ReadLines, ".ndjson": ReadLines, ".yaml": readYAML, ".yml": readYAML,
 }
 
 // ReadAll reads the records of files and directories in order; files of a directory are
 // read in lexical order. "-" means stdin.
-func ReadAll(paths []string, stdin io.Reader) ([]Found, error) {
-	var all []Found
+func ReadAll(paths []string, stdin io.Reader) ([]ParsedRecord, error) {
+	var all []ParsedRecord
 	for _, path := range paths {
 		if path == "-" {
 			data, err := io.ReadAll(stdin)
 			if err != nil {
 				return nil, fmt.Errorf("read stdin: %w", err)
 			}
-			all = append(all, sniffed(data)("stdin", data)...)
+			all = append(all, detectFormat(data)("stdin", data)...)
 			continue
 		}
 		files, err := filesOf(path)
@@ -66,8 +66,8 @@ func ReadAll(paths []string, stdin io.Reader) ([]Found, error) {
 	return all, nil
 }
 
-// sniffed returns the parser for data without a file name.
-func sniffed(data []byte) func(string, []byte) []Found {
+// detectFormat returns the parser for data without a file name.
+func detectFormat(data []byte) func(string, []byte) []ParsedRecord {
 	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		return readJSON
 	}
@@ -91,15 +91,15 @@ func filesOf(path string) ([]string, error) {
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: no .json, .jsonl, .yaml or .yml file", path)
+		err = fmt.Errorf("%s: no .json, .jsonl, .ndjson, .yaml or .yml file", path)
 	}
 	slices.Sort(files)
 	return files, err
 }
 
 // ReadLines reads one record per line. A malformed line does not affect the others.
-func ReadLines(name string, data []byte) []Found {
-	var all []Found
+func ReadLines(name string, data []byte) []ParsedRecord {
+	var all []ParsedRecord
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
@@ -116,9 +116,9 @@ func ReadLines(name string, data []byte) []Found {
 }
 
 // readJSON reads a sequence of records or arrays of records.
-func readJSON(name string, data []byte) []Found {
+func readJSON(name string, data []byte) []ParsedRecord {
 	d := jsontext.NewDecoder(bytes.NewReader(data), lenient)
-	var all []Found
+	var all []ParsedRecord
 	for lines := (counter{data: data}); ; {
 		var value jsontext.Value
 		var err error
@@ -133,9 +133,9 @@ func readJSON(name string, data []byte) []Found {
 		case errors.Is(err, io.EOF) && d.StackDepth() == 0:
 			return all
 		case err != nil:
-			return append(all, Found{Source: source, Err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
+			return append(all, ParsedRecord{Source: source, Err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
 		case value != nil:
-			all = append(all, Found{Source: source, Text: value.Clone()})
+			all = append(all, ParsedRecord{Source: source, Text: value.Clone()})
 		}
 	}
 }

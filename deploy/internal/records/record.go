@@ -11,41 +11,49 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/schemas/member"
 )
 
-// shape describes the registration of a kind of records.
-type shape struct {
+// kindSpec describes the registration of one kind of records.
+type kindSpec struct {
 	kind   string
-	member string             // request member that contains the record
-	check  func([]byte) error // validates a request body
+	member string // request member that contains the record
 }
 
-var shapes = []shape{
-	{schemas.KindSkill, "record", check[schemas.RegisterSkill]},
-	{schemas.KindAgent, "agent_data", check[schemas.RegisterAgent]},
-	{schemas.KindTool, "tool_data", check[schemas.RegisterTool]},
-	{schemas.KindContextBuilder, "cb_data", check[schemas.RegisterContextBuilder]},
-	{schemas.KindGuardrail, "guardrail_data", check[schemas.RegisterGuardrail]},
-	{schemas.KindTemplate, "template_data", check[schemas.RegisterTemplate]},
-}
-
-func check[T any](body []byte) error {
-	_, err := schemas.Decode[T](body, schemas.ErrInvalidRegistration)
-	return err
+var kindSpecs = []kindSpec{
+	{schemas.KindSkill, "record"},
+	{schemas.KindAgent, "agent_data"},
+	{schemas.KindTool, "tool_data"},
+	{schemas.KindContextBuilder, "cb_data"},
+	{schemas.KindGuardrail, "guardrail_data"},
+	{schemas.KindTemplate, "template_data"},
 }
 
 // id returns the name of the ID field.
-func (s shape) id() string { return s.kind + "_id" }
+func (s kindSpec) id() string { return s.kind + "_id" }
 
 // Record is one record to register.
 type Record struct {
 	Source string // file:line
 	Kind   string
 	ID     string
-	tenant jsontext.Value
-	check  func([]byte) error
-	body   []byte // request body
-	wrong  error  // error that prevents the registration
+	Tenant string         // empty: global
+	JSON   jsontext.Value // the record
+	err    error          // error that prevents the registration
+}
+
+// Put returns the request that registers the record.
+func (r Record) Put() schemas.PutRecord {
+	return schemas.PutRecord{Kind: r.Kind, ID: r.ID, Record: r.JSON}
+}
+
+// Key names the record.
+func (r Record) Key() schemas.RecordKey {
+	key := schemas.RecordKey{Kind: r.Kind, ID: r.ID, Scope: schemas.ScopeGlobal}
+	if r.Tenant != "" {
+		key.TenantID, key.Scope = &r.Tenant, schemas.ScopeTenant
+	}
+	return key
 }
 
 // object is a JSON object with unparsed members.
@@ -57,72 +65,73 @@ var lenient = jsontext.AllowDuplicateNames(true)
 func (r *Record) read(text jsontext.Value, tenant string) error {
 	var whole object
 	if err := json.Unmarshal(text, &whole, lenient); err != nil {
-		return fmt.Errorf("want a record (a JSON object), got %.40s", text)
+		return fmt.Errorf("expected a record (a JSON object), got %.40s", text)
 	}
-	s, wrapped, err := shapeOf(whole)
+	s, wrapped, err := kindOf(whole)
 	if err != nil {
 		return err
 	}
-	inner, rest := text, object{}
+	inner := text
 	if wrapped {
-		inner, rest = whole[s.member], whole
+		inner = whole[s.member]
 	}
-	rest[s.member], r.tenant = withTenant(inner, tenant)
-	r.Kind, r.check = s.kind, s.check
-	r.ID = stringOf(inner, s.id())
-	r.body, err = json.Marshal(rest, json.Deterministic(true), lenient)
-	return err
+	var members object
+	if err := json.Unmarshal(inner, &members, lenient); err != nil {
+		return fmt.Errorf("expected a record (a JSON object), got %.40s", inner)
+	}
+	r.Kind, r.JSON = s.kind, inner.Clone()
+	if tenant != "" && members["tenant_id"] == nil {
+		add(r, "tenant_id", tenant)
+		r.Tenant = tenant
+	}
+	if skills := whole["skill_ids"]; wrapped && s.kind == schemas.KindAgent && skills != nil && skills.Kind() != 'n' {
+		add(r, "skill_ids", skills)
+	}
+	_ = json.Unmarshal(members[s.id()], &r.ID) // Validate reports an id that is not a string
+	if r.Tenant == "" {
+		_ = json.Unmarshal(members["tenant_id"], &r.Tenant)
+	}
+	return nil
 }
 
-// Fault returns the validation error of the record, as far as no server is required.
-func (r Record) Fault() error {
-	if r.wrong != nil {
-		return r.wrong
+// add sets a member of the record. A record with duplicate names is left as it is, for
+// Validate to reject.
+func add(r *Record, name string, value any) {
+	if changed, err := member.Append(r.JSON, member.Member{Name: name, Value: value}); err == nil {
+		r.JSON = changed
 	}
-	return r.check(r.body)
 }
 
-// shapeOf returns the shape of whole by its members, and whether it is the body of a
+// Validate returns the first error of the record that can be detected without a server.
+func (r Record) Validate() error {
+	if r.err != nil {
+		return r.err
+	}
+	put := r.Put()
+	return put.Validate()
+}
+
+// kindOf determines the kind from the members of whole, and whether it is the body of a
 // registration rather than a record. A skill may contain a template ID.
-func shapeOf(whole object) (s shape, wrapped bool, err error) {
-	bare := shapesWhere(func(s shape) bool { return whole[s.id()] != nil })
+func kindOf(whole object) (s kindSpec, wrapped bool, err error) {
+	bare := kindsMatching(func(s kindSpec) bool { return whole[s.id()] != nil })
 	if len(bare) > 1 && bare[0].kind == schemas.KindSkill && bare[1].kind == schemas.KindTemplate {
 		bare = bare[:1]
 	}
-	bodies := shapesWhere(func(s shape) bool { return whole[s.member].Kind() == '{' })
+	bodies := kindsMatching(func(s kindSpec) bool { return whole[s.member].Kind() == '{' })
 	switch {
 	case len(bare) == 1:
 		return bare[0], false, nil
 	case len(bare) == 0 && len(bodies) == 1:
 		return bodies[0], true, nil
 	case len(bare)+len(bodies) == 0:
-		return s, false, errors.New("unknown kind: want an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
+		return s, false, errors.New("unknown kind: expected an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
 			strings.Join(slices.Sorted(maps.Keys(whole)), ", "))
 	default:
-		return s, false, errors.New("ambiguous kind: the record has ids or bodies of several kinds; want one body, such as {\"agent_data\": {…}}")
+		return s, false, errors.New("ambiguous kind: the record has ids or bodies of several kinds; expected one body, such as {\"agent_data\": {…}}")
 	}
 }
 
-func shapesWhere(holds func(shape) bool) []shape {
-	return slices.DeleteFunc(slices.Clone(shapes), func(s shape) bool { return !holds(s) })
-}
-
-// withTenant sets the tenant of a record that has none. It returns the record and its
-// tenant.
-func withTenant(inner jsontext.Value, tenant string) (text, has jsontext.Value) {
-	var o object
-	if json.Unmarshal(inner, &o, lenient) != nil || tenant == "" || o["tenant_id"] != nil {
-		return inner, o["tenant_id"]
-	}
-	o["tenant_id"], _ = jsontext.AppendQuote(nil, tenant)
-	text, _ = json.Marshal(o, json.Deterministic(true), lenient) // cannot fail: o was unmarshaled from JSON
-	return text, o["tenant_id"]
-}
-
-func stringOf(o jsontext.Value, member string) string {
-	var m object
-	var s string
-	_ = json.Unmarshal(o, &m, lenient) // a member that is not a string counts as empty
-	_ = json.Unmarshal(m[member], &s)
-	return s
+func kindsMatching(match func(kindSpec) bool) []kindSpec {
+	return slices.DeleteFunc(slices.Clone(kindSpecs), func(s kindSpec) bool { return !match(s) })
 }

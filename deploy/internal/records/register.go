@@ -3,51 +3,49 @@ package records
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
-	"cairn/bus"
-	"cairn/deploy/internal/client"
 	"cairn/deploy/internal/output"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
-// retryTimeout bounds the retries of a record while the server is overloaded.
-const retryTimeout = time.Minute
+// RetryTimeout bounds the retries of a record while the server is overloaded.
+const RetryTimeout = time.Minute
 
 // Outcome is the result of registering a record.
 type Outcome struct {
 	Err      error
+	Warnings []schemas.FieldError
 	Later    bool // not searchable yet: a dependency is unavailable
 	Revision uint64
 }
 
 // Register registers the records and returns an outcome for each. It shows its progress
 // on errOut.
-func Register(ctx context.Context, c *client.HTTP, list []Record, errOut io.Writer) ([]Outcome, error) {
-	if err := c.Reachable(ctx); err != nil {
+func Register(ctx context.Context, c *client.Client, list []Record, errOut io.Writer) ([]Outcome, error) {
+	if err := c.Ping(ctx); err != nil {
 		return nil, err
 	}
-	bar := output.Progress(errOut, "registering", len(list))
-	outcomes := sendAll(ctx, c, list, func() { _ = bar.Add(1) })
-	return outcomes, bar.Close()
+	bar := output.NewProgress(errOut, "registering", len(list))
+	defer bar.Close()
+	outcomes := make([]Outcome, len(list))
+	Concurrently(list, func(i int) {
+		outcomes[i] = Send(ctx, c, list[i])
+		bar.Add(1)
+	})
+	return outcomes, nil
 }
 
 // RegisterSearchable registers records and returns when all of them are searchable, or an
-// error after the timeout or if one is rejected. It registers records that were not
-// indexed at once again.
-func RegisterSearchable(ctx context.Context, c *client.HTTP, list []Record, timeout time.Duration, errOut io.Writer) error {
+// error after the timeout or if one is rejected. It retries the registration of
+// records that were not indexed at once.
+func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, timeout time.Duration, errOut io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
@@ -56,11 +54,11 @@ func RegisterSearchable(ctx context.Context, c *client.HTTP, list []Record, time
 			return err
 		}
 		var later []Record
-		var refused []Refusal
+		var refused []Rejection
 		for i, o := range outcomes {
 			switch {
 			case o.Err != nil:
-				refused = append(refused, NewRefusal(list[i], o.Err))
+				refused = append(refused, NewRejection(list[i], o.Err))
 			case o.Later:
 				later = append(later, list[i])
 			}
@@ -81,11 +79,11 @@ func RegisterSearchable(ctx context.Context, c *client.HTTP, list []Record, time
 }
 
 // await registers r repeatedly until it is indexed at once.
-func await(ctx context.Context, c *client.HTTP, r Record) error {
+func await(ctx context.Context, c *client.Client, r Record) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if o := send(ctx, c, r); ctx.Err() == nil && (o.Err != nil || !o.Later) {
+		if o := Send(ctx, c, r); ctx.Err() == nil && (o.Err != nil || !o.Later) {
 			return o.Err
 		}
 		select {
@@ -96,18 +94,16 @@ func await(ctx context.Context, c *client.HTTP, r Record) error {
 	}
 }
 
-// sendAll registers the records concurrently, records with the same ID in order, and
-// calls each after each record. It returns when all requests have completed.
-func sendAll(ctx context.Context, c *client.HTTP, list []Record, each func()) []Outcome {
-	outcomes := make([]Outcome, len(list))
+// Concurrently calls do with each index of list, concurrently for records with different
+// IDs and in order for those with the same. It returns when all calls have returned.
+func Concurrently(list []Record, do func(int)) {
 	queue := make(chan []int)
 	var sending sync.WaitGroup
-	for range client.MaxConnections {
+	for range min(client.MaxConnections, len(list)) {
 		sending.Go(func() {
 			for same := range queue {
 				for _, i := range same {
-					outcomes[i] = send(ctx, c, list[i])
-					each()
+					do(i)
 				}
 			}
 		})
@@ -117,7 +113,6 @@ func sendAll(ctx context.Context, c *client.HTTP, list []Record, each func()) []
 	}
 	close(queue)
 	sending.Wait()
-	return outcomes
 }
 
 // byID groups the indexes of records with the same ID, in order.
@@ -125,7 +120,7 @@ func byID(list []Record) [][]int {
 	var all [][]int
 	first := map[[3]string]int{}
 	for i, r := range list {
-		id := [3]string{r.Kind, r.ID, string(r.tenant)}
+		id := [3]string{r.Kind, r.ID, r.Tenant}
 		at, ok := first[id]
 		if !ok {
 			at = len(all)
@@ -137,41 +132,13 @@ func byID(list []Record) [][]int {
 	return all
 }
 
-// send registers one record. It retries while the server is overloaded.
-func send(ctx context.Context, c *client.HTTP, r Record) Outcome {
-	if r.wrong != nil {
-		return Outcome{Err: r.wrong}
-	}
-	again := &backoff.ExponentialBackOff{
-		InitialInterval: 100 * time.Millisecond, MaxInterval: 3 * time.Second,
-		Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
-	}
-	got, err := backoff.Retry(ctx, func() (client.Answer, error) {
-		a, err := c.Post(ctx, "/register/"+r.Kind, jsontext.Value(r.body))
-		if busy(err) {
-			return a, err
-		}
-		return a, permanent(err)
-	}, backoff.WithBackOff(again), backoff.WithMaxElapsedTime(retryTimeout))
-	if err != nil {
+// Send registers one record.
+func Send(ctx context.Context, c *client.Client, r Record) Outcome {
+	if err := r.Validate(); err != nil {
 		return Outcome{Err: err}
 	}
-	var said schemas.Registered
-	err = json.Unmarshal(got.Body, &said)
-	revision, _ := strconv.ParseUint(got.Header.Get(bus.HeaderRevision), 10, 64) // 0 if absent
-	return Outcome{Err: err, Later: said.Indexed != nil && !*said.Indexed, Revision: revision}
-}
-
-func busy(err error) bool {
-	var e *schemas.Error
-	return errors.As(err, &e) && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests)
-}
-
-func permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return backoff.Permanent(err)
+	got, err := c.Put(ctx, r.Put(), schemas.Precondition{})
+	return Outcome{Err: err, Warnings: got.Warnings, Later: got.Indexed != nil && !*got.Indexed, Revision: got.Token.Revision}
 }
 
 const (
@@ -186,7 +153,7 @@ const (
 // Remove removes records of a tenant, including those whose registration failed. It
 // retries failed removals, and returns the number of records that are left and an error
 // of one of them.
-func Remove(ctx context.Context, c *client.HTTP, list []Record, tenant string) (left int, err error) {
+func Remove(ctx context.Context, c *client.Client, list []Record, tenant string) (left int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	for try := 0; try < removals && len(list) > 0; try++ {
@@ -196,13 +163,13 @@ func Remove(ctx context.Context, c *client.HTTP, list []Record, tenant string) (
 }
 
 // removeOnce returns the records that it could not remove, and the error of the first.
-func removeOnce(ctx context.Context, c *client.HTTP, list []Record, tenant string) (left []Record, first error) {
+func removeOnce(ctx context.Context, c *client.Client, list []Record, tenant string) (left []Record, first error) {
 	errs := make([]error, len(list))
 	var removing errgroup.Group
 	removing.SetLimit(maxRemovals)
 	for i, r := range list {
 		removing.Go(func() error {
-			errs[i] = c.Delete(ctx, "/register/"+r.Kind+"/"+url.PathEscape(r.ID)+"?tenant_id="+url.QueryEscape(tenant))
+			errs[i] = c.Delete(ctx, schemas.RecordKey{Kind: r.Kind, ID: r.ID, TenantID: &tenant}, schemas.Precondition{})
 			return nil
 		})
 	}

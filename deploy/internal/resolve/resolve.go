@@ -1,145 +1,115 @@
-// Package resolve has the command that searches for records and prints packages of skills.
+// Package resolve has the commands that search for records and print packages of skills.
 package resolve
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
-	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
-// resolve queries records.
+// resolve prints the package of a skill or the tools of a class.
 type resolve struct {
-	client.HTTP
-	as      map[string]*bool // type of the argument; at most one is true
+	connect.HTTP
+	class   string
 	tenant  string
-	topK    int
-	search  string
 	explain bool
-	json    bool
+	output  string
 }
-
-// Types of the argument of resolve.
-const (
-	asSkill = "skill"
-	asQuery = "query"
-	asAgent = "agent"
-	asTool  = "tool"
-	asClass = "tool-class"
-)
 
 // Command returns the command cairn resolve.
 func Command() *cobra.Command {
-	r := &resolve{as: map[string]*bool{}}
+	r := &resolve{}
 	cmd := &cobra.Command{
-		Use:   "resolve QUERY|ID",
-		Short: "Search for skills, or print the package of a skill",
-		Long: `Resolve prints the skills that match a query, best first, or the package of a skill:
-its context builders, tools, guardrails and template.
-
-An argument of two or more segments with dots between and without spaces, such as
-storage.volume_capacity, is a skill id; anything else is a query. --skill and --query
-override this. --agent searches for an agent, --tool prints a tool by id, and
---tool-class lists the tools of a class.
+		Use:   "resolve SKILL_ID | --tool-class CLASS",
+		Short: "Print the package of a skill, or the tools of a class",
+		Long: `Resolve prints what an agent receives for a skill: its context builders, tools,
+guardrails and template; with --tool-class, the tools of a class.
 
 With --tenant, records of the tenant take precedence over global ones, and guardrails
-of both scopes apply. Without it, only global records are visible.`,
-		Example: `  cairn resolve "which volumes are nearly full?" --tenant acme
-  cairn resolve storage.volume_capacity --tenant acme --explain
-  cairn resolve --agent "storage capacity"
+of both scopes apply. Without it, only global records are visible. --explain prints the
+scope and the link of each part.`,
+		Example: `  cairn resolve storage.volume_capacity --tenant acme --explain
   cairn resolve --tool-class inventory.read
-  cairn resolve --json --top-k 1 "open change requests" | jq -r '.skills[0].skill_id'`,
-		Args: flags.Args("one QUERY or ID", 1, 1),
+  cairn resolve storage.volume_capacity -o json | jq '.tools[].tool_id'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case r.class == "" && len(args) != 1:
+				return flags.UsageError(cmd, errors.New("expected one SKILL_ID, or --tool-class; to search, use cairn search"))
+			case r.class != "" && len(args) > 0:
+				return flags.UsageError(cmd, errors.New("expected either a SKILL_ID or --tool-class"))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.run(cmd.Context(), args[0], cmd.OutOrStdout())
+			if r.class != "" {
+				return r.tools(cmd.Context(), cmd.OutOrStdout())
+			}
+			return r.skill(cmd.Context(), args[0], cmd.OutOrStdout())
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return records.CompleteIDs(cmd, &r.HTTP, schemas.KindSkill, &r.tenant, begin)
 		},
 	}
-	r.flags(cmd)
+	r.Flags(cmd)
+	cmd.Flags().StringVar(&r.class, "tool-class", "", "`CLASS` of the tools to print")
+	records.TenantFlag(cmd, &r.tenant, "`TENANT` scope of the request; empty: global scope")
+	cmd.Flags().BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
+	flags.Output(cmd, &r.output, "table", "json", "yaml")
 	return cmd
 }
 
-func (r *resolve) flags(cmd *cobra.Command) {
-	r.Flags(cmd)
-	f := cmd.Flags()
-	for _, as := range []struct{ name, usage string }{
-		{asSkill, "the argument is the id of a skill"},
-		{asQuery, "the argument is a query for skills"},
-		{asAgent, "the argument is a query for an agent"},
-		{asTool, "the argument is the id of a tool"},
-		{asClass, "the argument is a class of tools"},
-	} {
-		r.as[as.name] = f.Bool(as.name, false, as.usage)
+func (r *resolve) options() schemas.QueryOptions {
+	o := schemas.QueryOptions{Explain: r.explain}
+	if r.tenant != "" {
+		o.TenantID = &r.tenant
 	}
-	cmd.MarkFlagsMutuallyExclusive(asSkill, asQuery, asAgent, asTool, asClass)
-	f.StringVar(&r.tenant, "tenant", "", "`TENANT` scope of the request; empty: global scope")
-	f.IntVar(&r.topK, "top-k", schemas.DefaultTopK, "maximum number of skills for a query, 1 to 100")
-	f.StringVar(&r.search, "search", schemas.SearchHybrid, "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)")
-	f.BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
-	flags.JSON(cmd, &r.json)
+	return o
 }
 
-// kind returns the type of the argument and whether it was guessed.
-func (r *resolve) kind(arg string) (as string, guessed bool) {
-	for name, chosen := range r.as {
-		if *chosen {
-			return name, false
-		}
+func (r *resolve) skill(ctx context.Context, id string, out io.Writer) error {
+	c, err := r.Client()
+	if err != nil {
+		return err
 	}
-	if looksLikeID(arg) {
-		return asSkill, true
-	}
-	return asQuery, true
-}
-
-// looksLikeID reports whether text is a single word with dot-separated parts.
-func looksLikeID(text string) bool {
-	return strings.Contains(text, ".") && !strings.ContainsFunc(text, unicode.IsSpace) &&
-		!strings.Contains("."+text+".", "..")
-}
-
-func (r *resolve) run(ctx context.Context, arg string, out io.Writer) error {
-	as, guessed := r.kind(arg)
-	path, question, show := r.question(as, arg)
-	got, err := r.Post(ctx, path, question)
+	p, err := c.Package(ctx, id, r.options())
 	switch {
-	case guessed && as == asSkill && errors.Is(err, schemas.ErrSkillNotFound):
-		return fmt.Errorf("%w: %q was interpreted as a skill id; use --query to search", err, arg)
 	case err != nil:
 		return err
-	case r.json:
-		return output.JSON(out, jsontext.Value(got.Body))
-	default:
-		return show(out, got.Body)
+	case r.output != "table":
+		return records.PrintValue(out, r.output, p)
 	}
+	return records.WritePackage(out, p)
 }
 
-// question returns the path and body of the request, and the function that prints the
-// response.
-func (r *resolve) question(as, arg string) (path string, question any, show func(io.Writer, []byte) error) {
-	who := schemas.QueryOptions{Explain: r.explain}
-	if r.tenant != "" {
-		who.TenantID = &r.tenant
+func (r *resolve) tools(ctx context.Context, out io.Writer) error {
+	c, err := r.Client()
+	if err != nil {
+		return err
 	}
-	switch as {
-	case asSkill:
-		return "/resolve/skill", schemas.SkillQuery{SkillID: arg, QueryOptions: who}, showPackage
-	case asAgent:
-		return "/resolve/agent", schemas.AgentQuery{Query: arg, Search: r.search, QueryOptions: who}, showAgent
-	case asTool:
-		return "/resolve/tools", schemas.ToolsQuery{ToolIDs: []string{arg}, QueryOptions: who}, showTools
-	case asClass:
-		return "/resolve/tool_class", schemas.ToolClassQuery{ToolClass: arg, QueryOptions: who}, showTools
-	default:
-		return "/resolve/skill", schemas.SkillQuery{Query: arg, TopK: &r.topK, Search: r.search, QueryOptions: who}, showHits
+	a, err := c.ToolClass(ctx, schemas.ToolClassQuery{ToolClass: r.class, QueryOptions: r.options()})
+	switch {
+	case err != nil:
+		return err
+	case r.output != "table":
+		return records.PrintValue(out, r.output, a)
+	}
+	return records.WriteTools(out, a)
+}
+
+// degraded adds a line to t that says why a search is incomplete.
+func degraded(t *output.Table, reason string) {
+	if reason != "" {
+		t.Row("degraded: " + reason)
 	}
 }

@@ -49,7 +49,7 @@ func (a *accessFlags) config(address string) (access.Config, error) {
 		return c, errors.New("--rate-limit and --stream-limit apply per credential and require --auth")
 	}
 	if !(c.Limits.Rate >= 0) || math.IsInf(c.Limits.Rate, 0) || c.Limits.Streams < 0 { // NaN is not below 0 either
-		return c, errors.New("--rate-limit and --stream-limit: want a number of at least 0")
+		return c, errors.New("--rate-limit and --stream-limit: expected a number of at least 0")
 	}
 	return c, guard("http", address, a.insecure || c.On(), "set --auth keys, or --insecure to allow it")
 }
@@ -57,7 +57,7 @@ func (a *accessFlags) config(address string) (access.Config, error) {
 // warn logs insecure settings of a non-loopback address.
 func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, encrypted bool) {
 	switch {
-	case loopback(address):
+	case isLoopback(address):
 	case !c.On():
 		log.Warn("authentication is disabled on a non-loopback address; enable it with --auth", "http", address)
 	case !encrypted:
@@ -66,19 +66,19 @@ func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, en
 }
 
 // guard returns an error for a non-loopback address unless it is allowed. The error
-// contains how to allow it.
+// contains the remedy.
 func guard(flag, address string, allowed bool, how string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("--%s: want host:port: %w", flag, err)
+		return fmt.Errorf("--%s: expected host:port: %w", flag, err)
 	}
-	if allowed || loopback(address) {
+	if allowed || isLoopback(address) {
 		return nil
 	}
 	return fmt.Errorf("--%s %s is not a loopback address and has no authentication: %s", flag, address, how)
 }
 
-// loopback reports whether address is a loopback address.
-func loopback(address string) bool {
+// isLoopback reports whether address is a loopback address.
+func isLoopback(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -31,12 +31,12 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Index, "index", c.Index,
 		"`URL` of the search index: embedded:, in the memory of each worker, or http://elasticsearch:9200, shared by all workers")
 	f.StringVar(&c.Embed, "embed", c.Embed,
-		"`URL` of the embedding model: ollama://host:11434/name, or lexical:, which hashes words and needs no server")
+		"`URL` of the embedding model: static:, a built-in table of token vectors, static:DIRECTORY, lexical:, which hashes words, or ollama://host:11434/name")
 	f.StringVar(&c.Model, "model", c.Model,
 		"`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, a rule-based planner that needs no model")
 	f.StringVar(&c.Render, "render", c.Render,
-		"NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned as they are")
-	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default time to live of tags")
+		"NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned unchanged")
+	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
 		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
 	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "maximum `MIB` of tags per tenant; 0: unlimited")
@@ -57,7 +57,7 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
 	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync,
 		"sync each tag to disk before acknowledging it, so that it survives a power failure; like --tag-memory, fixed when the bucket is created")
-	c := &s.Copies
+	c := &s.Replication
 	f.IntVar(&c.Replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
 	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit",
@@ -83,7 +83,6 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
 		flags.AtLeast("tenant-records-size", b.tenantRecords, 0),
 		flags.AtLeast("tag-ttl", c.TagTTL, time.Second),
-		flags.AtLeast("drain", p.drain, 0),
 	)
 }
 
@@ -94,7 +93,7 @@ type mebibytes struct{ bytes *int64 }
 func (m mebibytes) Set(text string) error {
 	n, err := strconv.ParseUint(text, 10, 40)
 	if err != nil {
-		return errors.New("want a number of MiB")
+		return errors.New("expected a number of MiB")
 	}
 	*m.bytes = int64(n) << 20
 	return nil
@@ -116,13 +115,13 @@ func checkStreams(c services.Config) error {
 	if c.TagMemory && c.TagSync {
 		return errors.New("--tag-memory and --tag-sync are mutually exclusive")
 	}
-	return flags.AtLeast("replicas", c.Copies.Replicas, 0)
+	return flags.AtLeast("replicas", c.Replication.Replicas, 0)
 }
 
 // healthTimeout bounds the health check at startup.
 const healthTimeout = 2 * time.Second
 
-// degraded returns why services are degraded or unavailable, one sentence each.
+// degraded returns the reasons of degraded and unavailable services, one sentence each.
 func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

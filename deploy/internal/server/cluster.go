@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,15 +8,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/bus/natsserver"
 	"cairn/deploy/internal/flags"
-	"cairn/services"
 )
 
 // clusterReplicas is the default number of replicas in a cluster.
 const clusterReplicas = 3
 
 // cluster holds the flags of a cluster node. An empty name means stand-alone.
-type cluster struct{ bus.Cluster }
+type cluster struct{ natsserver.Cluster }
 
 func (c *cluster) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Name, "cluster", "", "`NAME` of the NATS cluster to join; empty: stand-alone server")
@@ -45,15 +44,15 @@ func (c *cluster) check(insecure bool) error {
 }
 
 // start starts a stand-alone server or a cluster node.
-func (c *cluster) start(data, listen string, guarded bus.ServerOption) (*bus.Server, error) {
+func (c *cluster) start(data, listen string, guarded natsserver.Option) (*natsserver.Server, error) {
 	if c.Name == "" {
-		return bus.StartServer(data, listen, guarded)
+		return natsserver.Start(data, listen, guarded)
 	}
-	return bus.StartNode(data, listen, c.Cluster, guarded)
+	return natsserver.StartNode(data, listen, c.Cluster, guarded)
 }
 
 // announce prints that the node has started and waits for the others.
-func (c *cluster) announce(out io.Writer, server *bus.Server, http string) {
+func (c *cluster) announce(out io.Writer, server *natsserver.Server, http string) {
 	if c.Name != "" {
 		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version, server.Node(),
 			c.Name, http)
@@ -66,19 +65,4 @@ func (c *cluster) replicas(given int) int {
 		return given
 	}
 	return clusterReplicas
-}
-
-// bootstrap returns a function that waits until the cluster has formed, or nil for a
-// stand-alone server.
-func (c *cluster) bootstrap(server *bus.Server, conn *bus.Conn, s services.Config) func(context.Context) error {
-	if c.Name == "" {
-		return nil
-	}
-	return func(ctx context.Context) error {
-		stop, err := server.Bootstrap(ctx, conn, s.Copies.Replicas, s.Log)
-		if err == nil {
-			context.AfterFunc(ctx, stop)
-		}
-		return err
-	}
 }

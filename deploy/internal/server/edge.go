@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge"
@@ -24,8 +24,8 @@ import (
 type edgeProcess struct {
 	process
 	edgeFlags
-	client.NATS
-	reader client.SecondUser
+	connect.NATS
+	reader connect.SecondUser
 }
 
 func edgeCommand() *cobra.Command {
@@ -87,10 +87,11 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 // edgeFlags holds the flags of an edge.
 type edgeFlags struct {
 	accessFlags
-	http         string
-	cert, key    string // files
-	retryTimeout time.Duration
-	bodies       int // MiB
+	http           string
+	cert, key      string // files
+	analyzeTimeout time.Duration
+	bodies         int // MiB
+	console        bool
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
@@ -98,21 +99,31 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
-	f.DurationVar(&e.retryTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
+	f.BoolVar(&e.console, "console", true, "serve the web console at /")
+	f.DurationVar(&e.analyzeTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
 	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 
 // config returns the configuration of the edge. The caller closes its listener.
 func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
-	c := edge.Config{Log: log, Drain: p.drain, BodyMemory: memoryShare(e.bodies, 8), AnalyzeTimeout: e.retryTimeout,
-		Connections: maxConnections(),
-		NoMetrics:   p.metrics != "", Cert: e.cert, Key: e.key, Hosts: p.hosts}
+	c := edge.Config{
+		Log:            log,
+		Drain:          p.drain,
+		BodyMemory:     memoryShare(e.bodies, 8),
+		AnalyzeTimeout: e.analyzeTimeout,
+		Connections:    maxConnections(),
+		NoMetrics:      p.metrics != "",
+		NoConsole:      !e.console,
+		Cert:           e.cert,
+		Key:            e.key,
+		Hosts:          p.hosts,
+	}
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
 	}
-	err = cmp.Or(flags.AtLeast("analyze-timeout", e.retryTimeout, time.Millisecond),
-		flags.AtMost("analyze-timeout", e.retryTimeout, bus.Analyze.Timeout))
+	err = cmp.Or(flags.AtLeast("analyze-timeout", e.analyzeTimeout, time.Millisecond),
+		flags.AtMost("analyze-timeout", e.analyzeTimeout, bus.Analyze.Timeout))
 	err = cmp.Or(err, flags.AtLeast("body-memory", c.BodyMemory>>20, minBudget>>20))
 	err = cmp.Or(err, flags.Paired("tls-cert", e.cert, "tls-key", e.key))
 	if err == nil && e.cert != "" {

@@ -24,7 +24,7 @@ func LimitMemory(errOut io.Writer) {
 // neither the cgroup nor GOMEMLIMIT sets one.
 const assumedMemory = 4 << 30
 
-// minBudget is the minimum budget, in bytes: it fits one body of the maximum size.
+// minBudget is the minimum budget, in bytes: large enough for one body of maximum size.
 const minBudget = 64 << 20
 
 // memoryShare returns a budget in bytes: mib, or for 0 the memory limit divided by

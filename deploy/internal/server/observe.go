@@ -81,11 +81,11 @@ func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probe
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var served sync.WaitGroup
 	served.Go(func() {
-		ready := func(asked context.Context) []string {
+		ready := func(requestCtx context.Context) []string {
 			if ctx.Err() != nil {
 				return []string{"the process is shutting down"}
 			}
-			return of.ready(asked)
+			return of.ready(requestCtx)
 		}
 		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: o.hosts, Pprof: o.pprof, Log: log}.Serve(serving)
 		if err != nil {
@@ -99,7 +99,7 @@ func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probe
 func (o *observed) checkHosts() error {
 	for _, name := range o.hosts {
 		if strings.ContainsAny(name, ":/*@[]") {
-			return fmt.Errorf("--http-host: want a host name without scheme, port or wildcard, got %q", name)
+			return fmt.Errorf("--http-host: expected a host name without scheme, port or wildcard, got %q", name)
 		}
 	}
 	return nil

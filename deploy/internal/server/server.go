@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/deploy/internal/flags"
 	"cairn/services"
 )
 
@@ -72,9 +74,9 @@ func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	case "json":
 		form = slog.NewJSONHandler(w, options)
 	default:
-		return nil, fmt.Errorf("--log-format: want text or json, got %q", p.format)
+		return nil, fmt.Errorf("--log-format: expected text or json, got %q", p.format)
 	}
-	if err := p.checkHosts(); err != nil {
+	if err := cmp.Or(p.checkHosts(), flags.AtLeast("drain", p.drain, 0)); err != nil {
 		return nil, err
 	}
 	log := slog.New(bus.LogHandler(form))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/services"
@@ -20,8 +20,8 @@ const setupTimeout = 2 * time.Minute
 
 // setup creates the streams that workers use.
 type setup struct {
-	client.NATS
-	keys   client.SecondUser
+	connect.NATS
+	keys   connect.SecondUser
 	config services.Config
 }
 
@@ -55,6 +55,7 @@ func (s *setup) run(ctx context.Context, out io.Writer) error {
 	if err := checkStreams(s.config); err != nil {
 		return err
 	}
+	s.Timeout = connect.ServerTimeout
 	conn, keys, err := s.ConnectBoth(ctx, "cairn-setup", s.keys)
 	if err != nil {
 		return err

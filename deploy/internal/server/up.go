@@ -17,6 +17,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/natsserver"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge"
@@ -28,7 +29,7 @@ type up struct {
 	process
 	edgeFlags
 	nats     string
-	security bus.Security // of the NATS server
+	security natsserver.Security // of the NATS server
 	data     string
 	cluster  cluster
 	backends backends
@@ -127,9 +128,9 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 	if c.Model != "" {
 		return c
 	}
-	found, ok := services.FindModel(ctx)
+	url, ok := services.FindModel(ctx)
 	if ok {
-		c.Model, u.chosen = found, "detected; override with --model"
+		c.Model, u.chosen = url, "detected; override with --model"
 		return c
 	}
 	c.Model, u.chosen = services.Defaults().Model, "rule-based planner: no Ollama model with tool calling detected"
@@ -138,7 +139,7 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 
 // serve runs everything until ctx ends.
 func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
-	server, err := u.cluster.start(u.data, u.nats, bus.Guarded(u.security))
+	server, err := u.cluster.start(u.data, u.nats, natsserver.WithSecurity(u.security))
 	if err != nil {
 		return err
 	}
@@ -148,19 +149,19 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 		return err
 	}
 	defer conn.Close()
-	e.Conn, e.ClusterHealth = conn, server.Trouble
+	e.Conn, e.ClusterHealth = conn, server.Problem
 	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(asked context.Context) []string { return edge.Ready(asked, conn) }})
 	if err != nil {
 		return err
 	}
 	defer end()
 	u.cluster.announce(out, server, addressOf(e))
-	c.Copies.Replicas = u.cluster.replicas(c.Copies.Replicas)
-	if c.Copies.Storage.Bytes == 0 {
-		// Nodes of a cluster have disks of different sizes: the first one decides.
-		c.Copies.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
+	c.Replication.Replicas = u.cluster.replicas(c.Replication.Replicas)
+	if c.Replication.Storage.Bytes == 0 {
+		// Nodes of a cluster have disks of different sizes: the first one determines the limit.
+		c.Replication.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
 	}
-	err = supervise(ctx, conn, c, e, u.cluster.bootstrap(server, conn, c), func() {
+	err = supervise(ctx, conn, c, e, u.cluster.Name != "", func() {
 		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.Roles()))
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Shutting down: draining requests in flight. Press Ctrl-C again to terminate immediately.")
@@ -175,7 +176,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 // report prints addresses, backends and degraded services.
 func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
 	t := output.NewTable(out)
-	line := func(what string, said ...string) { t.Row(append([]string{"  " + what}, said...)...) }
+	line := func(what string, cells ...string) { t.Row(append([]string{"  " + what}, cells...)...) }
 	t.Row("Cairn " + bus.Version + " is running.")
 	t.Row()
 	line("http", http, "documentation: "+http+"/docs")
@@ -199,13 +200,12 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 	_ = t.Write() // a failed write does not stop the server
 }
 
-// supervise sets up the streams and runs the services and the edge until ctx ends.
-// In a cluster, found blocks until the bootstrap is complete, and the edge starts
-// at once; otherwise found is nil and the edge starts when all services are ready.
+// supervise sets up the streams and runs the services and the edge until ctx ends. The
+// edge of a cluster node starts at once, to report the state of the cluster; otherwise
+// it starts when all services are ready.
 // The edge stops first, so that its requests in flight complete. One drain deadline,
 // which starts when either of them stops, applies to both.
-func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, found func(context.Context) error,
-	ready func()) error {
+func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, clustered bool, ready func()) error {
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -218,11 +218,6 @@ func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Co
 	up := make(chan struct{})
 	g.Go(func() error {
 		defer stopServing()
-		if found != nil {
-			if err := found(working); err != nil {
-				return ignoreCanceled(working, err)
-			}
-		}
 		if err := services.Setup(working, conn, conn, c); err != nil {
 			return ignoreCanceled(working, err)
 		}
@@ -230,7 +225,7 @@ func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Co
 	})
 	g.Go(func() error {
 		defer stopWork()
-		if found != nil {
+		if clustered {
 			return edge.Serve(serving, e)
 		}
 		select {

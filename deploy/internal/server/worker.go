@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
-	"cairn/deploy/internal/client"
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/output"
 	"cairn/services"
 )
@@ -19,7 +19,7 @@ import (
 // worker runs services.
 type worker struct {
 	process
-	client.NATS
+	connect.NATS
 	backends backends
 	serves   atomic.Bool // all roles are ready
 }
@@ -56,7 +56,7 @@ the missing one.`,
 func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	for _, role := range w.backends.Roles {
 		if !slices.Contains(services.Known(), role) {
-			return fmt.Errorf("unknown role %q; want %s", role, strings.Join(services.Known(), ", "))
+			return fmt.Errorf("unknown role %q; expected %s", role, strings.Join(services.Known(), ", "))
 		}
 	}
 	log, err := w.logger(errOut)

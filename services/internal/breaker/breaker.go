@@ -1,5 +1,5 @@
 // Package breaker is the circuit breaker of backends: after consecutive failures
-// calls fail at once, except for a probe from time to time.
+// calls fail at once, except for periodic probes.
 package breaker
 
 import (
@@ -17,8 +17,8 @@ import (
 // openTimeout is the time that a breaker stays open before a probe.
 const openTimeout = 5 * time.Second
 
-// ErrCanceled is returned for a call that its caller canceled. It says nothing about
-// the backend and is not counted.
+// ErrCanceled is returned for a call that its caller canceled. It does not indicate a
+// failure of the backend and is not counted.
 var ErrCanceled = errors.New("request canceled")
 
 // Settings are the policy of a breaker.
@@ -28,15 +28,15 @@ type Settings struct {
 	// Failed reports whether the error indicates a failed backend.
 	Failed func(error) bool
 	// SlowAfter is the duration after which a call that exceeds the caller's deadline
-	// is a failure of the backend; 0: it never is.
+	// is a failure of the backend; 0: never.
 	SlowAfter time.Duration
 	// Unavailable is wrapped by the error of an open breaker.
 	Unavailable error
 }
 
 // Breaker is a circuit breaker. It is safe for concurrent use. The wait of a request
-// for its turn (overload.Idle) belongs outside of Do: it depends on the load of this
-// process and is no failure of the backend.
+// to be scheduled (overload.Idle) belongs outside of Do: it depends on the load of this
+// process and is not a failure of the backend.
 type Breaker struct {
 	settings Settings
 	circuit  *gobreaker.CircuitBreaker[struct{}]
@@ -87,8 +87,8 @@ func (b *Breaker) Do(ctx context.Context, f func() error) error {
 	return err
 }
 
-// canceled reports whether ended, the error of a caller's context, is the caller's
-// doing.
+// canceled reports whether ended, the error of a caller's context, was caused by the
+// caller.
 func (b *Breaker) canceled(ended error, took time.Duration) bool {
 	slow := b.settings.SlowAfter > 0 && took >= b.settings.SlowAfter
 	return ended != nil && (!slow || errors.Is(ended, context.Canceled))

@@ -78,14 +78,15 @@ func TestFailures(t *testing.T) {
 		want      error
 		open      bool
 	}{
-		{"a failure opens it", 0, errFailed, time.Hour, errFailed, true},
-		{"a rejected request does not", 0, errRejected, time.Hour, errRejected, false},
-		{"nor a caller that cancels", 0, nil, 0, context.Canceled, false},
-		{"nor one that cancels a slow call", time.Nanosecond, nil, 0, context.Canceled, false},
-		{"nor a caller's deadline", 0, nil, time.Minute, context.DeadlineExceeded, false},
-		{"nor a short one", 250 * time.Millisecond, nil, 200 * time.Millisecond, context.DeadlineExceeded, false},
-		{"a longer deadline opens it", 250 * time.Millisecond, nil, 300 * time.Millisecond, context.DeadlineExceeded, true},
-		{"a timeout of the backend opens it", 0, context.DeadlineExceeded, time.Hour, context.DeadlineExceeded, true},
+		{"a failure opens the breaker", 0, errFailed, time.Hour, errFailed, true},
+		{"a rejected request does not count", 0, errRejected, time.Hour, errRejected, false},
+		{"a canceled call does not count", 0, nil, 0, context.Canceled, false},
+		{"a canceled slow call does not count", time.Nanosecond, nil, 0, context.Canceled, false},
+		{"an exceeded deadline of the caller does not count", 0, nil, time.Minute, context.DeadlineExceeded, false},
+		{"an exceeded short deadline does not count", 250 * time.Millisecond, nil, 200 * time.Millisecond, context.DeadlineExceeded, false},
+		{"an exceeded deadline after SlowAfter opens the breaker", 250 * time.Millisecond, nil, 300 * time.Millisecond,
+			context.DeadlineExceeded, true},
+		{"a timeout of the backend opens the breaker", 0, context.DeadlineExceeded, time.Hour, context.DeadlineExceeded, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +136,6 @@ func TestPanic(t *testing.T) {
 		}()
 	}
 	if err := b.Err(); err == nil || !strings.Contains(err.Error(), "no vectors") {
-		t.Errorf("got %v, want it open with the panic as the last failure", err)
+		t.Errorf("got %v, want an open breaker with the panic as the last failure", err)
 	}
 }

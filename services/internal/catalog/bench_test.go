@@ -40,14 +40,14 @@ func BenchmarkPut(b *testing.B) {
 func putter(b *testing.B, syncAlways, alone bool) func(n int) error {
 	b.Helper()
 	js := connect(b, startServer(b, b.TempDir(), syncAlways))
-	c, err := catalog.Setup(b.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(b.Context(), js, bucket.Replication{Replicas: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
 	if alone {
 		return func(n int) error {
-			_, err := js.Publish(b.Context(), "$KV.catalog."+skill(n).String(), record)
+			_, err := js.Publish(b.Context(), "$KV.cairn_catalog."+skill(n).String(), record)
 			return err
 		}
 	}
@@ -78,7 +78,7 @@ func inParallel(b *testing.B, workers int, do func(n int) error) {
 func BenchmarkFollow(b *testing.B) {
 	const n = 100_000
 	js := connect(b, startServer(b, b.TempDir(), false))
-	c, err := catalog.Setup(b.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(b.Context(), js, bucket.Replication{Replicas: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func BenchmarkFollow(b *testing.B) {
 func fill(b *testing.B, js jetstream.JetStream, n int) {
 	b.Helper()
 	for i := range n {
-		if _, err := js.PublishAsync("$KV.catalog."+skill(i).String(), record); err != nil {
+		if _, err := js.PublishAsync("$KV.cairn_catalog."+skill(i).String(), record); err != nil {
 			b.Fatal(err)
 		}
 	}

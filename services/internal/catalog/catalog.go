@@ -13,7 +13,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
@@ -27,6 +30,10 @@ const (
 
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )
+
+// markerTTL is the time to live of the marker of a deletion, which every start replays.
+// A projection that has not followed the log for longer has to be rebuilt.
+const markerTTL = 7 * 24 * time.Hour
 
 // ErrNotFound is returned by Get for a key without a record.
 var ErrNotFound = errors.New("record not found")
@@ -45,15 +52,17 @@ type Catalog struct {
 	stream  jetstream.Stream
 	reader  *bucket.Reader
 	commits commits
+	applied applied
 }
 
 // Setup creates or upgrades the bucket with file storage and the given number of
 // replicas, and opens it.
-func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) (*Catalog, error) {
-	stream, err := bucket.Setup(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) (*Catalog, error) {
+	stream, err := bucket.Setup(ctx, js, Bucket, replication, func(c *jetstream.StreamConfig) {
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
 		c.AllowDirect = true        // required by bucket.Reader
 		c.AllowAtomicPublish = true // concurrent writes are committed in batches
+		c.AllowMsgTTL = true        // delete markers expire
 	})
 	if err != nil {
 		return nil, err
@@ -77,20 +86,32 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	return c
 }
 
+// headerReplaces is the header of a write that replaces a record.
+const headerReplaces = "Cairn-Replaces"
+
 // Put writes the record and returns its revision. After an error the record may
 // have been written.
 func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, error) {
+	return c.put(ctx, key, record, false)
+}
+
+// Replace is Put for a record that probably exists, as [Change.Replaces] tells followers.
+func (c *Catalog) Replace(ctx context.Context, key Key, record []byte) (uint64, error) {
+	return c.put(ctx, key, record, true)
+}
+
+func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return 0, err
 	}
-	revision, err := c.commits.put(ctx, subjects+encoded, record, func() (uint64, error) {
-		ack, err := c.js.Publish(ctx, subjects+encoded, record)
-		if err != nil {
-			return 0, err
-		}
-		return ack.Sequence, nil
-	})
+	msg := nats.NewMsg(subjects + encoded)
+	msg.Data = record
+	if replaces {
+		msg.Header.Set(headerReplaces, "1")
+	}
+	bucket.Identified(msg)
+	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
 	return revision, wrap(err, "store", encoded)
 }
 
@@ -111,29 +132,107 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	return Entry{Key: key, Record: msg.Data, Revision: msg.Sequence}, nil
 }
 
-// Delete removes the record and returns the revision of the deletion. Without a
-// record it writes nothing and returns a revision at which the record was
-// already absent.
-func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
+// Condition decides from the revision of the current record, 0 for none, whether a write
+// is performed. Its error is returned instead.
+type Condition func(revision uint64) error
+
+// PutIf is Put if the condition permits it. No other write comes between the decision
+// and this one.
+func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return 0, err
 	}
 	for {
+		last, gone, err := c.newest(ctx, encoded)
+		if err == nil {
+			err = permits(existing(last, gone))
+		}
+		if err != nil {
+			return 0, err
+		}
+		msg := nats.NewMsg(subjects + encoded)
+		msg.Data = record
+		if !gone {
+			msg.Header.Set(headerReplaces, "1")
+		}
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
+		revision, err := bucket.Publish(ctx, c.js, msg)
+		if !bucket.Outdated(err) {
+			return revision, wrap(err, "store", encoded)
+		}
+		if err := pause(ctx); err != nil {
+			return 0, wrap(err, "store", encoded)
+		}
+	}
+}
+
+// pause separates the attempts of a conditional write: an expired marker is hidden from
+// reads for a moment before the server removes it.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(5 * time.Millisecond):
+		return nil
+	}
+}
+
+// existing returns the revision of a record, 0 if it is gone.
+func existing(last uint64, gone bool) uint64 {
+	if gone {
+		return 0
+	}
+	return last
+}
+
+// newest returns the newest revision of the key, 0 if it was never written, and whether
+// the key has no record.
+func (c *Catalog) newest(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
+	msg, err := c.reader.Last(ctx, subjects+encoded)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, true, nil
+	}
+	if err != nil {
+		return 0, false, wrap(err, "read", encoded)
+	}
+	return msg.Sequence, bucket.Removes(msg.Header), nil
+}
+
+// Delete removes the record and returns the revision of the deletion. Without a
+// record it writes nothing and returns a revision at which the record was
+// already absent.
+func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
+	return c.DeleteIf(ctx, key, func(uint64) error { return nil })
+}
+
+// DeleteIf is Delete if the condition permits it. No other write comes between the
+// decision and this one.
+func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uint64, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return 0, err
+	}
+	msg := bucket.Marker(subjects + encoded)
+	msg.Header.Set(jetstream.MsgTTLHeader, markerTTL.String())
+	for {
 		last, gone, err := c.last(ctx, encoded)
+		if err == nil {
+			err = permits(existing(last, gone))
+		}
 		if gone || err != nil {
 			return last, err
 		}
 		// The expected revision makes concurrent deletions write one marker, and
 		// repeats the check after a concurrent write.
-		ack, err := c.js.PublishMsg(ctx, bucket.Marker(subjects+encoded), jetstream.WithExpectLastSequencePerSubject(last))
-		if bucket.Outdated(err) {
-			continue
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
+		revision, err := bucket.Publish(ctx, c.js, msg)
+		if !bucket.Outdated(err) {
+			return revision, wrap(err, "delete", encoded)
 		}
-		if err != nil {
+		if err := pause(ctx); err != nil {
 			return 0, wrap(err, "delete", encoded)
 		}
-		return ack.Sequence, nil
 	}
 }
 
@@ -146,30 +245,32 @@ func wrap(err error, attempted, encoded string) error {
 }
 
 // last returns the newest revision of the key, and whether the key has no record.
-// For a key that was never written it returns the newest revision of the log.
+// For a key that was never written it returns a revision of the log after all its writes.
 func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
-	msg, err := c.reader.Last(ctx, subjects+encoded)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		revision, err = c.Revision(ctx)
-		return revision, true, err
+	revision, gone, err = c.newest(ctx, encoded)
+	if err == nil && revision == 0 {
+		revision, err = c.Fence(ctx)
 	}
-	if err != nil {
-		return 0, false, wrap(err, "read", encoded)
-	}
-	return msg.Sequence, bucket.Removes(msg.Header), nil
+	return revision, gone, err
 }
 
-// Copies returns the replication of the log and the storage limit derived from
+// Replication returns the replication of the log and the storage limit derived from
 // the limit of its bucket.
-func (c *Catalog) Copies() bucket.Copies { return bucket.CopiesOf(c.stream.CachedInfo()) }
+func (c *Catalog) Replication() bucket.Replication {
+	return bucket.ReplicationOf(c.stream.CachedInfo())
+}
 
 // ID returns the identity of the log. A log that was deleted and created again has
 // another ID, and revisions of different logs are not comparable.
 func (c *Catalog) ID() string { return bucket.ID(c.stream.CachedInfo()) }
 
 // Revision returns the newest revision of the log, as reported by its leader; 0
-// if the log is empty. It reads no record.
+// if nothing was written. It reads no record.
 func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.reader.State(ctx) }
+
+// End returns a revision at or after all existing ones that a follower which starts now
+// will receive: Revision, unless that message has expired; 0 if nothing was written.
+func (c *Catalog) End(ctx context.Context) (uint64, error) { return c.reader.End(ctx) }
 
 // Fence returns a revision at or after every write acknowledged before the call.
 // A view that has applied it includes all of those writes.

@@ -14,12 +14,13 @@ import (
 	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
+	"cairn/test/wait"
 )
 
 func TestPutGetDelete(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
-	ctx, key := soon(t), catalog.Key{Kind: schemas.KindAgent, Tenant: "acme", ID: "net.prüfer"}
+	ctx, key := testContext(t), catalog.Key{Kind: schemas.KindAgent, Tenant: "acme", ID: "net.prüfer"}
 	if _, err := c.Get(ctx, key); !errors.Is(err, catalog.ErrNotFound) {
 		t.Errorf("before the first write: %v", err)
 	}
@@ -47,7 +48,7 @@ func TestPutGetDelete(t *testing.T) {
 func TestDeleteAbsent(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
-	ctx := soon(t)
+	ctx := testContext(t)
 	if got, err := c.Delete(ctx, skill(1)); got != 0 || err != nil {
 		t.Errorf("in an empty log: revision %d, %v, want 0", got, err)
 	}
@@ -73,7 +74,7 @@ func TestDeleteAbsent(t *testing.T) {
 func TestConcurrentDeletes(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
-	ctx := soon(t)
+	ctx := testContext(t)
 	put, err := c.Put(ctx, skill(1), record)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestConcurrentDeletes(t *testing.T) {
 func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
-	ctx := soon(t)
+	ctx := testContext(t)
 	const callers, each = 200, 5
 	var mu sync.Mutex
 	wrote := map[uint64]catalog.Key{}
@@ -134,7 +135,7 @@ func TestConcurrentPuts(t *testing.T) {
 func TestPutWithoutBatches(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
-	ctx := soon(t)
+	ctx := testContext(t)
 	stream, err := js.Stream(ctx, catalog.Stream)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +176,7 @@ func TestPutCancelled(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, err := c.Put(soon(t), skill(1), record); err != nil {
+	if _, err := c.Put(testContext(t), skill(1), record); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -190,7 +191,7 @@ func TestOversizedRecordFailsAlone(t *testing.T) {
 			if n == 50 {
 				value = make([]byte, 2<<20)
 			}
-			if _, err := c.Put(soon(t), skill(n), value); (err != nil) != (n == 50) {
+			if _, err := c.Put(testContext(t), skill(n), value); (err != nil) != (n == 50) {
 				t.Errorf("record of %d bytes: %v", len(value), err)
 			}
 		})
@@ -201,40 +202,40 @@ func TestOversizedRecordFailsAlone(t *testing.T) {
 func TestReplacedLog(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
-	if _, err := c.Put(soon(t), skill(1), record); err != nil {
+	if _, err := c.Put(testContext(t), skill(1), record); err != nil {
 		t.Fatal(err)
 	}
-	again, err := catalog.Setup(soon(t), js, bucket.Copies{})
+	again, err := catalog.Setup(testContext(t), js, bucket.Replication{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.Get(soon(t), skill(1)); err != nil {
+	if _, err := again.Get(testContext(t), skill(1)); err != nil {
 		t.Error(err)
 	}
 	if again.ID() != c.ID() {
 		t.Errorf("ID = %s, and %s after reopening", c.ID(), again.ID())
 	}
 	watched := make(chan error)
-	go func() { watched <- c.Watch(soon(t), time.Millisecond) }()
-	if err := js.DeleteStream(soon(t), catalog.Stream); err != nil {
+	go func() { watched <- c.Watch(testContext(t), time.Millisecond, func(err error) { t.Error(err) }) }()
+	if err := js.DeleteStream(testContext(t), catalog.Stream); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-watched; !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
-	replaced, err := catalog.Setup(soon(t), js, bucket.Copies{})
+	replaced, err := catalog.Setup(testContext(t), js, bucket.Replication{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if replaced.ID() == c.ID() {
 		t.Errorf("ID = %s for a new log, want another", c.ID())
 	}
-	if err := c.Watch(soon(t), time.Millisecond); !errors.Is(err, catalog.ErrReplaced) {
+	if err := c.Watch(testContext(t), time.Millisecond, func(err error) { t.Error(err) }); !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := replaced.Watch(ended, time.Hour); err != nil {
+	if err := replaced.Watch(ended, time.Hour, func(err error) { t.Error(err) }); err != nil {
 		t.Errorf("Watch = %v after its context has ended", err)
 	}
 }
@@ -243,7 +244,7 @@ func TestReplacedLog(t *testing.T) {
 func TestKeyValueCompatible(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
-	ctx := soon(t)
+	ctx := testContext(t)
 	revision, err := c.Put(ctx, skill(1), record)
 	if err != nil {
 		t.Fatal(err)
@@ -261,5 +262,65 @@ func TestKeyValueCompatible(t *testing.T) {
 	}
 	if _, err := kv.Get(ctx, skill(1).String()); !errors.Is(err, jetstream.ErrKeyNotFound) {
 		t.Errorf("after the deletion: %v", err)
+	}
+}
+
+// The marker of a deletion expires, so that a start does not replay it forever.
+func TestMarkersExpire(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	if _, err := c.Put(testContext(t), skill(1), record); err != nil {
+		t.Fatal(err)
+	}
+	revision, err := c.Delete(testContext(t), skill(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(testContext(t), catalog.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker, err := s.GetMsg(testContext(t), revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttl, err := time.ParseDuration(marker.Header.Get(jetstream.MsgTTLHeader))
+	if err != nil || ttl <= 0 || !s.CachedInfo().Config.AllowMsgTTL {
+		t.Errorf("the marker lives for %v, %v", ttl, err)
+	}
+}
+
+// A log whose last message has expired can be followed from its beginning.
+func TestFollowAfterExpiredMarker(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	if _, err := c.Put(testContext(t), skill(1), record); err != nil {
+		t.Fatal(err)
+	}
+	marker := bucket.Marker("$KV." + catalog.Bucket + "." + skill(2).String())
+	marker.Header.Set(jetstream.MsgTTLHeader, "1s")
+	ack, err := js.PublishMsg(testContext(t), marker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(testContext(t), catalog.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the marker has expired", func() bool {
+		_, err := s.GetMsg(testContext(t), ack.Sequence)
+		return errors.Is(err, jetstream.ErrMsgNotFound)
+	})
+	if revision, err := c.Revision(testContext(t)); err != nil || revision != ack.Sequence {
+		t.Errorf("revision %d, %v, want %d", revision, err, ack.Sequence)
+	}
+	view, ready := following(t, c)
+	select {
+	case <-ready:
+	case <-testContext(t).Done():
+		t.Fatal("the follower is not ready")
+	}
+	if _, found := view.Get(skill(1)); !found {
+		t.Error("the follower lacks a record")
 	}
 }

@@ -1,8 +1,11 @@
 package catalog_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/services/internal/catalog"
+	"cairn/test/wait"
 )
 
 // startCluster starts a cluster of three servers.
@@ -47,7 +51,7 @@ func connectAll(t *testing.T, servers []*server.Server) jetstream.JetStream {
 	t.Helper()
 	urls := ""
 	for _, s := range servers {
-		if !s.ReadyForConnections(10 * time.Second) {
+		if !s.ReadyForConnections(wait.Timeout) {
 			t.Fatal("server is not ready")
 		}
 		urls += s.ClientURL() + ","
@@ -68,7 +72,7 @@ func connectAll(t *testing.T, servers []*server.Server) jetstream.JetStream {
 // eventually retries do until it succeeds, for calls that fail during a leader election.
 func eventually[T any](t *testing.T, do func() (T, error)) T {
 	t.Helper()
-	ctx := soon(t)
+	ctx := testContext(t)
 	for {
 		v, err := do()
 		if err == nil {
@@ -80,19 +84,67 @@ func eventually[T any](t *testing.T, do func() (T, error)) T {
 	}
 }
 
+// TestElectionFailsNoWrite isolates the stream leader during concurrent writes: each one
+// is stored once, however often it was sent.
+func TestElectionFailsNoWrite(t *testing.T) {
+	t.Parallel()
+	cluster := bustest.StartCluster(t)
+	eventually(t, func() (*catalog.Catalog, error) {
+		return catalog.Setup(t.Context(), cluster.Conns[0].JetStream(), bucket.Replication{Replicas: 3})
+	})
+	leader := cluster.Leader(t, catalog.Stream)
+	c, err := catalog.Open(testContext(t), cluster.Conns[(leader+1)%3].JetStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writes sync.WaitGroup
+	var stored atomic.Int64
+	isolated := make(chan struct{})
+	for worker := range 64 { // enough for batches
+		writes.Go(func() {
+			for n, after := 0, 0; after < 2 && !t.Failed(); n++ {
+				if _, err := c.Put(testContext(t), skill(n*64+worker), record); err != nil {
+					t.Errorf("write: %v", err)
+				}
+				stored.Add(1)
+				select {
+				case <-isolated:
+					after++ // the first one may have been answered before
+				default:
+				}
+			}
+		})
+	}
+	eventually(t, func() (any, error) {
+		if stored.Load() < 200 {
+			return nil, errors.New("few writes")
+		}
+		return nil, nil
+	})
+	cluster.Isolate(leader)
+	close(isolated)
+	writes.Wait()
+	last := eventually(t, func() (uint64, error) { return c.Revision(testContext(t)) })
+	if want := uint64(stored.Load()); last != want {
+		t.Errorf("the last revision is %d after %d writes", last, want)
+	}
+}
+
 // TestLeaderShutdown shuts down the stream leader: acknowledged writes are
 // readable and replayed from the remaining servers.
 func TestLeaderShutdown(t *testing.T) {
 	t.Parallel()
 	servers := startCluster(t)
 	js := connectAll(t, servers)
-	c := eventually(t, func() (*catalog.Catalog, error) { return catalog.Setup(soon(t), js, bucket.Copies{Replicas: 3}) })
+	c := eventually(t, func() (*catalog.Catalog, error) {
+		return catalog.Setup(testContext(t), js, bucket.Replication{Replicas: 3})
+	})
 	view, ready := following(t, c)
 	<-ready
 	for n := range 50 {
 		put(t, c, n, "before")
 	}
-	stream, err := js.Stream(soon(t), catalog.Stream)
+	stream, err := js.Stream(testContext(t), catalog.Stream)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +156,11 @@ func TestLeaderShutdown(t *testing.T) {
 		}
 	}
 	reconnected(t, js)
-	got := eventually(t, func() (catalog.Entry, error) { return c.Get(brief(t), skill(49)) })
+	got := eventually(t, func() (catalog.Entry, error) { return c.Get(shortContext(t), skill(49)) })
 	if string(got.Record) != "before" {
 		t.Errorf("last acknowledged record: %q", got.Record)
 	}
-	revision := eventually(t, func() (uint64, error) { return c.Put(brief(t), skill(50), []byte("after")) })
+	revision := eventually(t, func() (uint64, error) { return c.Put(shortContext(t), skill(50), []byte("after")) })
 	await(t, view, revision)
 	if got := len(contents(view)); got != 51 {
 		t.Errorf("%d records applied, want 51", got)

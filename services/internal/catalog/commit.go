@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,18 +23,18 @@ const (
 	// The server limits batches to 1,000 messages.
 	maxGroup      = 128
 	maxGroupBytes = 8 << 20
-	// groupTimeout bounds a commit. It is independent of the callers' contexts
-	// because all of them share the result.
-	groupTimeout = 5 * time.Second
+	// groupTimeout bounds a commit, before its messages are published individually. It is
+	// independent of the callers' contexts because all of them share the result.
+	groupTimeout = 2 * time.Second
 )
 
-// errNotBatched reports that a message was not stored and must be published individually.
+// errNotBatched reports that a message must be published individually.
 var errNotBatched = errors.New("message not batched")
 
-// commits publishes a few concurrent writes individually and groups the writes
-// that queue up behind them into atomic batches (ADR-50), which avoid one sync
-// for each message on a server that always syncs. It needs no goroutine: the
-// callers publish, and each released turn dispatches the next.
+// commits publishes a few concurrent writes individually and groups the writes that
+// queue up behind them into atomic batches (ADR-50), which avoid one sync for each
+// message on a server that always syncs. It needs no goroutine: the callers publish,
+// and a caller that releases its turn dispatches the next writes.
 type commits struct {
 	conn    *nats.Conn
 	batches bool // the stream accepts atomic batches
@@ -46,8 +47,7 @@ type commits struct {
 
 // write is a queued message.
 type write struct {
-	subject  string
-	data     []byte
+	msg      *nats.Msg
 	turn     chan []*write // receives the group to commit, or nil to publish individually
 	done     chan struct{} // closed after the committing caller has set revision and err
 	revision uint64
@@ -56,13 +56,13 @@ type write struct {
 
 // put stores one message, individually by calling publish or in a group, and returns
 // its sequence.
-func (c *commits) put(ctx context.Context, subject string, data []byte, publish func() (uint64, error)) (uint64, error) {
+func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64, error)) (uint64, error) {
 	// An oversized message would fail its whole batch. Published individually,
 	// it alone fails.
-	if !c.batches || int64(len(data)) > c.conn.MaxPayload()-1024 {
+	if !c.batches || int64(len(msg.Data)) > c.conn.MaxPayload()-1024 {
 		return publish()
 	}
-	w := &write{subject: subject, data: data, turn: make(chan []*write, 1), done: make(chan struct{})}
+	w := &write{msg: msg, turn: make(chan []*write, 1), done: make(chan struct{})}
 	c.enqueue(w)
 	if err := c.await(ctx, w); !errors.Is(err, errNotBatched) {
 		return w.revision, err
@@ -141,8 +141,8 @@ func (c *commits) dispatch() {
 // take removes the group at the head of the queue.
 func (c *commits) take() []*write {
 	n, size := 0, 0
-	for n < min(len(c.queue), maxGroup) && (n == 0 || size+len(c.queue[n].data) <= maxGroupBytes) {
-		size += len(c.queue[n].data)
+	for n < min(len(c.queue), maxGroup) && (n == 0 || size+len(c.queue[n].msg.Data) <= maxGroupBytes) {
+		size += len(c.queue[n].msg.Data)
 		n++
 	}
 	group := c.queue[:n:n]
@@ -175,24 +175,20 @@ func (c *commits) publish(group []*write) (uint64, error) {
 	id, n := nuid.Next(), len(group)
 	for i, w := range group[:n-1] {
 		if err := c.conn.PublishMsg(batchMsg(w, id, i+1)); err != nil {
-			return 0, fmt.Errorf("publish a message of a batch: %w", err)
+			return 0, errNotBatched // an incomplete batch is not stored
 		}
 	}
 	msg := batchMsg(group[n-1], id, n)
 	msg.Header.Set("Nats-Batch-Commit", "1")
 	reply, err := c.conn.RequestMsgWithContext(ctx, msg)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return 0, errNotBatched // no leader; the individual publish is retried
-	}
 	if err != nil {
-		return 0, fmt.Errorf("commit a batch: %w", err)
+		return 0, errNotBatched // if the batch was stored, the individual messages are duplicates
 	}
 	return batchAck(reply.Data, id, n)
 }
 
 func batchMsg(w *write, id string, seq int) *nats.Msg {
-	msg := nats.NewMsg(w.subject)
-	msg.Data = w.data
+	msg := &nats.Msg{Subject: w.msg.Subject, Data: w.msg.Data, Header: maps.Clone(w.msg.Header)}
 	msg.Header.Set("Nats-Batch-Id", id)
 	msg.Header.Set("Nats-Batch-Sequence", strconv.Itoa(seq))
 	return msg

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 )
@@ -25,8 +26,13 @@ const (
 	// consumer, which needs a leader.
 	heartbeat = time.Second
 	// idleTimeout is the time without a change after which Follow reads the log directly,
-	// which any replica answers.
-	idleTimeout = 500 * time.Millisecond
+	// which any replica answers, and stallInterval the interval at which it does while the
+	// consumer has stalled: its server may be lost, and another consumer needs the election
+	// of a leader and attempts of the client library that take up to 10 s each.
+	idleTimeout   = 500 * time.Millisecond
+	stallInterval = 100 * time.Millisecond
+	// readBytes bounds one such read.
+	readBytes = 8 << 20
 )
 
 // Change is one revision of the log. A Change with a zero Key is a message that is
@@ -35,15 +41,29 @@ type Change struct {
 	Key      Key    // zero: not a record
 	Record   []byte // nil if Removed; must not be modified
 	Revision uint64
+	Stored   time.Time
 	Removed  bool
+	Replaces bool // there was a record, as far as its writer knew
+	First    bool // of a consumer
+
+	pending uint64 // number of messages that its consumer had after it
+	behind  uint64 // number of revisions by which the watermark is lower than Revision
 }
+
+// Watermark returns the revision up to which a view includes every write, once it has
+// applied c and the changes before it. The log has only the newest revision of each record.
+// So a follower that lags skips a revision whose successor it has not received: until then
+// it has an older value of the record, and the watermark does not pass the skipped revision.
+func (c Change) Watermark() uint64 { return c.Revision - c.behind }
 
 // IsRecord reports whether the change belongs to a record.
 func (c Change) IsRecord() bool { return c.Key != Key{} }
 
 // Follow calls apply with the changes of the log, from its beginning and then as
 // it grows, in batches of the available changes. Calls do not overlap; revisions
-// ascend without duplicates. Of each record only the newest revision is replayed.
+// ascend without duplicates, except that the newest one may be repeated by a change that
+// is not a record and has a higher watermark. Of each record only the newest revision is
+// replayed.
 // Follow calls ready, if not nil, once after apply has received everything that the
 // log contained at the start. It survives lost connections and leader elections.
 // It returns nil when ctx ends, the error of apply, or an error when the connection
@@ -51,6 +71,7 @@ func (c Change) IsRecord() bool { return c.Key != Key{} }
 func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	epoch := c.applied.begin()
 	target, consumer, err := c.begin(ctx)
 	if err != nil {
 		return err
@@ -61,7 +82,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	if err != nil {
 		return fmt.Errorf("follow the catalog: %w", err)
 	}
-	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c}
+	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c, epoch: epoch}
 	err = f.run(ctx, target, ready)
 	stop() // unblocks a handler that waits to send on changes
 	consuming.Stop()
@@ -69,10 +90,10 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	return err
 }
 
-// begin creates a consumer that replays the log, and returns the current revision.
+// begin creates a consumer that replays the log, and returns the last revision of the replay.
 func (c *Catalog) begin(ctx context.Context) (target uint64, consumer jetstream.Consumer, err error) {
 	err = bucket.Await(ctx, c.js, "follow the catalog", func() error {
-		if target, err = c.Revision(ctx); err != nil {
+		if target, err = c.End(ctx); err != nil {
 			return err
 		}
 		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{InactiveThreshold: time.Minute})
@@ -98,18 +119,22 @@ func sendTo(ctx context.Context, changes chan<- Change) jetstream.MessageHandler
 
 // follower passes changes from a consumer to apply.
 type follower struct {
-	changes   <-chan Change
-	closed    <-chan struct{}
-	apply     func([]Change) error
-	log       *Catalog
-	watermark uint64 // watermark: the newest revision passed to apply
+	changes  <-chan Change
+	closed   <-chan struct{}
+	apply    func([]Change) error
+	log      *Catalog
+	epoch    int    // of log.applied
+	newest   uint64 // revision passed to apply
+	complete uint64 // watermark of the newest revision, see Change.Watermark
+	skipped
 }
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	idle := time.NewTimer(idleTimeout)
 	defer idle.Stop()
 	for {
-		if ready != nil && f.watermark >= target {
+		interval := idleTimeout
+		if ready != nil && f.complete >= target {
 			ready()
 			ready = nil
 		}
@@ -119,16 +144,51 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 		case <-f.closed:
 			return fmt.Errorf("follow the catalog: %w", nats.ErrConnectionClosed)
 		case change := <-f.changes:
-			if err := f.deliver(f.gather([]Change{change})); err != nil {
+			batch := f.gather([]Change{change})
+			if f.newest > 0 && slices.ContainsFunc(batch, func(c Change) bool { return c.First }) {
+				f.log.checkResumed(ctx)
+			}
+			if err := f.deliver(batch, f.fromConsumer); err != nil {
 				return err
 			}
 		case <-idle.C:
-			if err := f.deliver(f.log.readAfter(ctx, f.watermark)); err != nil {
+			stalled, err := f.readDirectly(ctx)
+			if err != nil {
 				return err
 			}
+			if stalled {
+				interval = stallInterval
+			}
 		}
-		idle.Reset(idleTimeout)
+		if err := f.resolve(ctx); err != nil {
+			return err
+		}
+		idle.Reset(interval)
 	}
+}
+
+// readDirectly reads the changes that the consumer has not delivered, and reports whether
+// there are any.
+func (f *follower) readDirectly(ctx context.Context) (stalled bool, err error) {
+	if f.awaited > 0 {
+		f.unfence()
+	}
+	batch, _ := f.log.readAfter(ctx, f.newest)
+	if stalled = len(batch) > 0 || f.unfenced; f.newest > 0 && len(batch) > 0 {
+		f.log.checkResumed(ctx)
+	}
+	if err := f.deliver(batch, f.fromReplica); err != nil || !f.unfenced {
+		return stalled, err
+	}
+	fence, ok := f.writeFence(ctx)
+	if !ok {
+		return stalled, nil
+	}
+	batch, whole := f.log.readAfter(ctx, f.newest)
+	if err := f.deliver(batch, f.fromReplica); err != nil || !whole || f.newest < fence {
+		return stalled, err
+	}
+	return stalled, f.settle() // the replica has the fence, and no other change after the newest one
 }
 
 // gather adds the changes that are available without waiting.
@@ -144,36 +204,123 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
-// deliver calls apply with the changes after the watermark.
-func (f *follower) deliver(batch []Change) error {
-	watermark := f.watermark
-	if len(batch) == 0 || batch[len(batch)-1].Revision <= watermark {
+// deliver calls apply with the changes after the newest revision. note is called with each
+// change, to find those that were skipped.
+func (f *follower) deliver(batch []Change, note func(Change)) error {
+	var changes []Change
+	for _, c := range batch {
+		note(c)
+		if f.passed(c.Revision) {
+			f.complete = max(f.complete, c.Revision)
+		}
+		if c.Revision > f.newest {
+			f.newest = c.Revision
+			c.behind = c.Revision - f.complete
+			changes = append(changes, c)
+		}
+	}
+	if len(changes) == 0 {
 		return nil
 	}
-	last := batch[len(batch)-1].Revision
-	batch = slices.DeleteFunc(batch, func(c Change) bool { return c.Revision <= watermark })
-	if err := f.apply(batch); err != nil {
-		return fmt.Errorf("apply revisions %d to %d: %w", watermark+1, last, err)
+	if err := f.apply(changes); err != nil {
+		return fmt.Errorf("apply revisions %d to %d: %w", changes[0].Revision, f.newest, err)
 	}
-	f.watermark = last
+	f.log.applied.note(changes[len(changes)-1], f.epoch)
 	return nil
 }
 
-// readAfter returns the changes after the revision from any replica of the log. It
-// returns none if no replica responds.
-func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change) {
+// skipped determines when a follower has received the successors of the revisions that it
+// has skipped.
+type skipped struct {
+	consumed uint64    // last revision from the consumer
+	awaited  uint64    // number of next messages of the consumer that include the successors
+	unfenced bool      // successors may be in any replica: a fence shows that all were received
+	fence    uint64    // written after the last revision of which unfenced is true; 0: not yet
+	fenced   time.Time // time of the last attempt to write one
+}
+
+// fromConsumer notes a change from the consumer, whose replica has the successors of what
+// it skips among the pending messages. Another consumer may have a replica that lags.
+func (f *follower) fromConsumer(c Change) {
+	if c.First && f.awaited > 0 {
+		f.unfence()
+	}
+	if c.Revision > max(f.consumed, f.complete)+1 {
+		f.awaited = c.pending
+	} else if f.awaited > 0 {
+		f.awaited--
+	}
+	f.consumed = c.Revision
+}
+
+// fromReplica notes a change that was read from any replica.
+func (f *follower) fromReplica(c Change) {
+	if c.Revision > f.newest+1 {
+		f.unfence()
+	}
+}
+
+func (s *skipped) unfence() { s.unfenced, s.fence, s.awaited = true, 0, 0 }
+
+// passed reports whether all changes up to a received revision were received.
+func (s *skipped) passed(revision uint64) bool {
+	if s.fence > 0 && revision >= s.fence {
+		s.unfenced, s.fence = false, 0
+	}
+	return s.awaited == 0 && !s.unfenced
+}
+
+// resolve writes a fence if one is needed, at most once in idleTimeout.
+func (f *follower) resolve(ctx context.Context) error {
+	if !f.unfenced || f.fence > 0 || time.Since(f.fenced) < idleTimeout {
+		return nil
+	}
+	fence, ok := f.writeFence(ctx)
+	if !ok {
+		return nil // a later call repeats it
+	}
+	if f.fence = fence; !f.passed(f.newest) { // the fence is still to be received
+		return nil
+	}
+	return f.settle()
+}
+
+// writeFence writes a fence; false if that has failed.
+func (f *follower) writeFence(ctx context.Context) (fence uint64, ok bool) {
+	f.fenced = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
-	for len(list) < maxBatch {
-		msg, err := c.stream.GetMsg(ctx, revision+1, jetstream.WithGetMsgSubject(subjects+">"))
-		if err != nil {
-			break
-		}
-		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence) // a message that is not a record has a zero key
-		list = append(list, change)
-		revision = msg.Sequence
+	fence, err := f.log.Fence(ctx)
+	return fence, err == nil
+}
+
+// settle notes that all changes up to the newest one were received.
+func (f *follower) settle() error {
+	f.skipped = skipped{consumed: f.consumed, fenced: f.fenced}
+	f.complete = f.newest
+	return f.apply([]Change{{Revision: f.newest}})
+}
+
+// readAfter returns the next changes after the revision from any replica of the log, and
+// whether these are all that it has: a replica performs no writes during such a read
+// (nats-server, stream.go, getDirectRequest). It returns none if no replica responds.
+func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change, whole bool) {
+	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
+	defer cancel()
+	batch, err := jetstreamext.GetBatch(ctx, c.js, Stream, maxBatch, jetstreamext.GetBatchSubject(subjects+">"),
+		jetstreamext.GetBatchSeq(revision+1), jetstreamext.GetBatchMaxBytes(readBytes))
+	if err != nil {
+		return nil, false
 	}
-	return list
+	for msg, err := range batch {
+		if err != nil {
+			return list, errors.Is(err, jetstreamext.ErrNoMessages)
+		}
+		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time) // a message that is not a record has a zero key
+		list = append(list, change)
+		whole = msg.Header.Get("Nats-Num-Pending") == "0"
+	}
+	return list, whole && ctx.Err() == nil
 }
 
 // ReadChange decodes a message of Stream, for callers with a consumer of their
@@ -183,15 +330,17 @@ func ReadChange(msg jetstream.Msg) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("read a change: %w", err)
 	}
-	return changeOf(msg.Subject(), msg.Headers(), msg.Data(), meta.Sequence.Stream)
+	change, err := changeOf(msg.Subject(), msg.Headers(), msg.Data(), meta.Sequence.Stream, meta.Timestamp)
+	change.First, change.pending = meta.Sequence.Consumer == 1, meta.NumPending
+	return change, err
 }
 
-func changeOf(subject string, header nats.Header, data []byte, revision uint64) (Change, error) {
+func changeOf(subject string, header nats.Header, data []byte, revision uint64, stored time.Time) (Change, error) {
 	key, err := ParseKey(strings.TrimPrefix(subject, subjects))
 	if err != nil {
-		return Change{Revision: revision}, fmt.Errorf("read revision %d: %w", revision, err)
+		return Change{Revision: revision, Stored: stored}, fmt.Errorf("read revision %d: %w", revision, err)
 	}
-	change := Change{Key: key, Revision: revision, Removed: bucket.Removes(header)}
+	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
 		change.Record = data
 	}

@@ -99,10 +99,10 @@ func TestMaxLengthIDs(t *testing.T) {
 		strings.Repeat("🙂", 256), strings.Repeat("🙂.", 127) + "🙂", strings.Repeat("a.", 127) + "a",
 	} {
 		key := catalog.Key{Kind: schemas.KindContextBuilder, Tenant: strings.Repeat("🙂", 256), ID: id}
-		if _, err := c.Put(soon(t), key, record); err != nil {
+		if _, err := c.Put(testContext(t), key, record); err != nil {
 			t.Errorf("id of %d bytes: %v", len(id), err)
 		}
-		if _, err := c.Get(soon(t), key); err != nil {
+		if _, err := c.Get(testContext(t), key); err != nil {
 			t.Errorf("id of %d bytes: %v", len(id), err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cairn/bus/bucket"
 	"cairn/services/internal/catalog"
+	"cairn/test/wait"
 )
 
 // startServer starts an embedded server with its files in dir.
@@ -25,7 +26,7 @@ func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Timeout) {
 		t.Fatal("server is not ready")
 	}
 	return s
@@ -49,7 +50,7 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 	t.Helper()
 	js := connect(t, startServer(t, t.TempDir(), true))
-	c, err := catalog.Setup(t.Context(), js, bucket.Copies{Replicas: 1})
+	c, err := catalog.Setup(t.Context(), js, bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +58,15 @@ func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 }
 
 // soon returns a context with the deadline of a test step.
-func soon(t testing.TB) context.Context {
+func testContext(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// brief returns a context for one of several attempts.
-func brief(t testing.TB) context.Context {
+// shortContext returns a context for one of several attempts.
+func shortContext(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	t.Cleanup(cancel)
@@ -83,7 +84,7 @@ func startListening(t testing.TB, dir string, port int) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Timeout) {
 		t.Fatal("server is not ready")
 	}
 	return s
@@ -116,7 +117,7 @@ func connectTo(t testing.TB, s *server.Server) jetstream.JetStream {
 // request on the old connection gets no response.
 func reconnected(t testing.TB, js jetstream.JetStream) {
 	t.Helper()
-	ctx := soon(t)
+	ctx := testContext(t)
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		_, err := js.AccountInfo(attempt)

@@ -47,20 +47,20 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 			v.apply(change, values[i])
 		}
 	}
-	v.Applied.Advance(changes[len(changes)-1].Revision)
+	v.Applied.Advance(changes[len(changes)-1].Watermark())
 }
 
 func (v *View[V]) apply(change Change, value V) {
 	c := collection{change.Key.Kind, change.Key.Tenant}
+	id := change.Key.ID
 	r := v.collections[c]
+	if change.Removed {
+		v.remove(c, r, id)
+		return
+	}
 	if r == nil {
 		r = &records[V]{byID: map[string]V{}}
 		v.collections[c] = r
-	}
-	id := change.Key.ID
-	if change.Removed {
-		delete(r.byID, id)
-		return
 	}
 	if _, known := r.byID[id]; !known {
 		r.ids = nil
@@ -69,7 +69,21 @@ func (v *View[V]) apply(change Change, value V) {
 	r.byID[id] = value
 }
 
-// Get returns the value of the key's record, and whether there is one.
+// remove removes the record, and the collection r with its last record.
+func (v *View[V]) remove(c collection, r *records[V], id string) {
+	if r == nil {
+		return
+	}
+	delete(r.byID, id)
+	if len(r.byID) == 0 {
+		delete(v.collections, c)
+	}
+	if len(v.collections) == 0 {
+		v.collections = map[collection]*records[V]{} // a map does not shrink
+	}
+}
+
+// Get returns the value of the record and whether it exists.
 func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -69,7 +69,7 @@ func TestViewAdvances(t *testing.T) {
 	var wg sync.WaitGroup
 	for want := range uint64(50) {
 		wg.Go(func() {
-			if err := view.Applied.Wait(soon(t), want); err != nil || view.Applied.Revision() < want {
+			if err := view.Applied.Wait(testContext(t), want); err != nil || view.Applied.Revision() < want {
 				t.Errorf("for %d: at %d, %v", want, view.Applied.Revision(), err)
 			}
 		})

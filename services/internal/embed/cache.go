@@ -17,12 +17,12 @@ import (
 const (
 	// recentQueries is the size of the query cache: 8 MB at 1,024 dimensions.
 	recentQueries = 2048
-	// atOnce is the number of texts embedded before their vectors are stored: more
-	// than a query has parts, and seconds of work.
-	atOnce = 64
+	// storeBatch is the number of texts that are embedded before their vectors are stored:
+	// more than the parts of a query, and seconds of work.
+	storeBatch = 16
 )
 
-// cached embeds texts that no cache has.
+// cached embeds the texts whose vectors are not cached.
 type cached struct {
 	Embedder
 	cache  *Cache
@@ -33,11 +33,11 @@ type cached struct {
 var _ served = (*cached)(nil)
 
 // Cached returns e with its vectors cached in c by model, purpose and text, shared by
-// all processes. Concurrent equal queries share one call. A failing cache costs
-// calls, never a vector; a nil one caches queries in memory only. All vectors have
+// all processes. Concurrent equal queries share one call. A failure of the cache causes
+// more calls but no error; a nil cache caches queries in memory only. All vectors have
 // the precision of the cache, so a text always has the same vector.
 func Cached(e Embedder, c *Cache) Embedder {
-	if e.Space().Lexical {
+	if space := e.Space(); space.Lexical || space.Static {
 		return e // as fast as a cache
 	}
 	recent, err := lru.New[string, []float32](recentQueries)
@@ -61,23 +61,23 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 		if err != nil {
 			return nil, err
 		}
-		return c.keep(purpose, keys(c.Space(), purpose, texts), vectors), nil
+		return c.store(purpose, keys(c.Space(), purpose, texts), vectors), nil
 	}
 	all := keys(space, purpose, texts)
 	found := c.find(ctx, purpose, all, space)
-	missing := wanted{}
+	missing := missingTexts{}
 	for i, key := range all {
 		if _, ok := found[key]; !ok {
 			found[key] = nil // embed once
 			missing.add(key, texts[i])
 		}
 	}
-	made, err := c.make(ctx, purpose, missing)
+	embedded, err := c.embedMissing(ctx, purpose, missing)
 	if err != nil {
 		return nil, err
 	}
 	for i, key := range missing.keys {
-		found[key] = made[i]
+		found[key] = embedded[i]
 	}
 	vectors := make([][]float32, len(texts))
 	for i, key := range all {
@@ -86,10 +86,10 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return vectors, nil
 }
 
-// wanted are texts without a vector, with their keys.
-type wanted struct{ keys, texts []string }
+// missingTexts are texts whose vectors are not cached, with their keys.
+type missingTexts struct{ keys, texts []string }
 
-func (w *wanted) add(key, text string) {
+func (w *missingTexts) add(key, text string) {
 	w.keys = append(w.keys, key)
 	w.texts = append(w.texts, text)
 }
@@ -97,19 +97,19 @@ func (w *wanted) add(key, text string) {
 // find looks up vectors in memory and in the cache.
 func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space Space) map[string][]float32 {
 	found := map[string][]float32{}
-	var further []string
+	var notInMemory []string
 	for _, key := range all {
 		vector, ok := c.recent.Get(key)
 		if ok {
 			found[key] = vector
 		} else {
-			further = append(further, key)
+			notInMemory = append(notInMemory, key)
 		}
 	}
 	if c.cache == nil {
 		return found
 	}
-	for key, data := range c.cache.get(ctx, purpose, further) {
+	for key, data := range c.cache.get(ctx, purpose, notInMemory) {
 		vector, ok := decode(data, space.Dimensions)
 		if !ok {
 			continue // invalid entry: embed and replace it
@@ -122,15 +122,15 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 	return found
 }
 
-// make embeds the texts of w in one call, which equal queries share. Each of their
-// requests is idle and waits for its own turn afterwards, so that none waits for the
-// turn of another tenant.
-func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) (vectors [][]float32, err error) {
+// embedMissing embeds the texts in one call; identical concurrent queries share it.
+// Waiting requests do not count as running, and each is rescheduled separately, so that
+// none waits for the slot of another tenant.
+func (c *cached) embedMissing(ctx context.Context, purpose Purpose, w missingTexts) (vectors [][]float32, err error) {
 	if len(w.keys) == 0 {
 		return nil, nil
 	}
 	err = overload.Idle(ctx, func() (err error) {
-		vectors, err = c.request(ctx, purpose, w)
+		vectors, err = c.embedShared(ctx, purpose, w)
 		return err
 	})
 	if err != nil {
@@ -139,42 +139,43 @@ func (c *cached) make(ctx context.Context, purpose Purpose, w wanted) (vectors [
 	return vectors, nil
 }
 
-func (c *cached) request(ctx context.Context, purpose Purpose, w wanted) ([][]float32, error) {
+func (c *cached) embedShared(ctx context.Context, purpose Purpose, w missingTexts) ([][]float32, error) {
 	if purpose != Query {
-		return c.ask(ctx, purpose, w)
+		return c.embedInBatches(ctx, purpose, w)
 	}
 	for {
-		made, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
-			if vectors, ok := c.remembered(w.keys); ok { // a concurrent call has just finished
+		vectors, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
+			if vectors, ok := c.lookupMemory(w.keys); ok { // a concurrent call has just finished
 				return vectors, nil
 			}
-			return c.ask(ctx, purpose, w)
+			return c.embedInBatches(ctx, purpose, w)
 		})
 		if err == nil {
-			return made.([][]float32), nil
+			return vectors.([][]float32), nil
 		}
-		if !left(err) || ctx.Err() != nil {
+		if !isCallerCanceled(err) || ctx.Err() != nil {
 			return nil, err
 		}
 	}
 }
 
-// ask stores the vectors made before a failure, so that a retry continues there.
-func (c *cached) ask(ctx context.Context, purpose Purpose, w wanted) (all [][]float32, err error) {
+// embedInBatches stores the vectors of each batch, so that a retry after a failure
+// continues there.
+func (c *cached) embedInBatches(ctx context.Context, purpose Purpose, w missingTexts) (all [][]float32, err error) {
 	for len(w.keys) > 0 {
-		n := min(atOnce, len(w.keys))
+		n := min(storeBatch, len(w.keys))
 		vectors, err := c.Embedder.Embed(ctx, purpose, w.texts[:n])
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, c.keep(purpose, w.keys[:n], vectors)...)
-		w = wanted{w.keys[n:], w.texts[n:]}
+		all = append(all, c.store(purpose, w.keys[:n], vectors)...)
+		w = missingTexts{w.keys[n:], w.texts[n:]}
 	}
 	return all, nil
 }
 
-// remembered returns the vectors of queries when all are in memory.
-func (c *cached) remembered(all []string) ([][]float32, bool) {
+// lookupMemory returns the vectors of queries if all of them are in memory.
+func (c *cached) lookupMemory(all []string) ([][]float32, bool) {
 	vectors := make([][]float32, len(all))
 	for i, key := range all {
 		vector, ok := c.recent.Peek(key)
@@ -186,38 +187,39 @@ func (c *cached) remembered(all []string) ([][]float32, bool) {
 	return vectors, true
 }
 
-// left reports whether err is the cancellation of the caller that ran the shared call.
-func left(err error) bool {
-	over := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	return over && !errors.Is(err, ErrUnavailable)
+// isCallerCanceled reports whether err is the cancellation of the request that executed
+// the shared call.
+func isCallerCanceled(err error) bool {
+	canceled := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return canceled && !errors.Is(err, ErrUnavailable)
 }
 
-// keep stores vectors and returns them in the precision of the cache.
-func (c *cached) keep(purpose Purpose, all []string, vectors [][]float32) [][]float32 {
-	kept := make([][]float32, len(vectors))
+// store stores vectors and returns them in the precision of the cache.
+func (c *cached) store(purpose Purpose, all []string, vectors [][]float32) [][]float32 {
+	stored := make([][]float32, len(vectors))
 	for i, vector := range vectors {
 		data, ok := encode(vector)
 		if !ok {
-			kept[i] = vector
+			stored[i] = vector
 			continue
 		}
-		kept[i], _ = decode(data, len(vector))
+		stored[i], _ = decode(data, len(vector))
 		if purpose == Query {
-			c.recent.Add(all[i], kept[i])
+			c.recent.Add(all[i], stored[i])
 		}
 		if c.cache != nil {
 			c.cache.put(purpose, all[i], data)
 		}
 	}
-	return kept
+	return stored
 }
 
 // keys returns the cache keys of texts.
 func keys(space Space, purpose Purpose, texts []string) []string {
-	of := fmt.Sprintf("%q %d %d ", space.Name, space.Dimensions, purpose)
+	prefix := fmt.Sprintf("%q %d %d ", space.Name, space.Dimensions, purpose)
 	all := make([]string, len(texts))
 	for i, text := range texts {
-		sum := sha256.Sum256([]byte(of + text))
+		sum := sha256.Sum256([]byte(prefix + text))
 		all[i] = hex.EncodeToString(sum[:16])
 	}
 	return all

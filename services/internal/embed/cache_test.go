@@ -20,6 +20,7 @@ import (
 	"cairn/services/internal/embed"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
+	"cairn/test/wait"
 )
 
 // startNATS runs an embedded server with its files in dir.
@@ -31,7 +32,7 @@ func startNATS(t testing.TB, dir string) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { stopNATS(s) })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(wait.Timeout) {
 		t.Fatal("the server does not come up")
 	}
 	return s
@@ -58,7 +59,7 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 
 func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
 	t.Helper()
-	if err := embed.Setup(t.Context(), js, bucket.Copies{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}}); err != nil {
+	if err := embed.Setup(t.Context(), js, bucket.Replication{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := embed.OpenCache(t.Context(), js)
@@ -75,19 +76,14 @@ func waitForVectors(t testing.TB, js jetstream.JetStream, n uint64) jetstream.Ke
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	wait.Success(t, func() error {
 		status, err := kv.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		if err == nil && status.Values() != n {
+			err = fmt.Errorf("the bucket has %d vectors, want %d", status.Values(), n)
 		}
-		if status.Values() == n {
-			return kv
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the bucket has %d vectors, want %d", status.Values(), n)
-		}
-	}
+		return err
+	})
+	return kv
 }
 
 // warmed is a warmed-up model of s with its vectors cached in c.
@@ -178,7 +174,7 @@ func TestCacheKeepsPartialResults(t *testing.T) {
 	if _, err := e.Embed(t.Context(), embed.Document, texts); !errors.Is(err, embed.ErrUnavailable) {
 		t.Fatalf("got %v, want %v", err, embed.ErrUnavailable)
 	}
-	waitForVectors(t, js, 64)
+	waitForVectors(t, js, 96)
 }
 
 func TestCacheServesWithoutModel(t *testing.T) {
@@ -275,8 +271,9 @@ func TestEqualQueriesShareOneCall(t *testing.T) {
 	}
 }
 
-// TestSharedCallIsNoRunningRequest has two requests that wait for the same call.
-func TestSharedCallIsNoRunningRequest(t *testing.T) {
+// TestSharedCallReleasesSlots: requests that wait for a shared call do not count as
+// running.
+func TestSharedCallReleasesSlots(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := warmed(t, s, nil)
@@ -301,12 +298,7 @@ func TestSharedCallIsNoRunningRequest(t *testing.T) {
 	embedOnce("a")
 	<-reached
 	embedOnce("b")
-	for deadline := time.Now().Add(20 * time.Second); g.Running() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Errorf("%d requests run while both wait for the server, want 0", g.Running())
-			break
-		}
-	}
+	wait.Until(t, "no request runs while both wait for the server", func() bool { return g.Running() == 0 })
 	close(gate)
 	all.Wait()
 	if g.Running() != 2 {

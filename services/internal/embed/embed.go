@@ -17,7 +17,7 @@ const (
 	Query
 )
 
-// Embedder makes vectors. It may be used concurrently.
+// Embedder computes the vectors of texts. It may be used concurrently.
 type Embedder interface {
 	// Embed returns one vector per text, in order; callers must not modify them. An
 	// error wraps [ErrUnavailable], [ErrRefused] or ctx.Err() where one of them is
@@ -35,21 +35,30 @@ type Embedder interface {
 type Space struct {
 	Name       string // the model and its settings
 	Dimensions int
-	// Lexical vectors count words and n-grams: weight dimensions by rarity; a cosine
-	// alone says little about relevance.
+	// Lexical vectors count words and n-grams: weight dimensions by IDF; a cosine
+	// alone is a weak measure of relevance.
 	Lexical bool
+	// Static vectors are sums of token vectors: compare character n-grams, see
+	// [Hashed], beside them, for names that no token represents.
+	Static bool
 	// Floor is the lowest cosine of a relevant best match.
 	Floor float64
 }
 
 // Open returns the embedder at url:
 //
-//	lexical:                               needs no server
+//	static:                                a table of token vectors, part of the program
+//	static:DIRECTORY                       the table of a directory, see package static
+//	lexical:                               hashed words and n-grams
 //	ollama://host[:11434]/name[:tag][?…]   a model of an Ollama server
 //
-// ollama+https uses TLS; without a host it is 127.0.0.1. The settings are
+// ollama+https uses TLS; without a host it is 127.0.0.1. The settings of static: and
+// ollama: are
 //
 //	floor=0.2            lowest cosine of a relevant best match, from 0 to 1
+//
+// and those of ollama: alone
+//
 //	query_prefix=…       prefix of queries (default: that of the model's family)
 //	document_prefix=…    prefix of documents
 //	num_ctx=512          context window in tokens (default: that of the server)
@@ -59,16 +68,27 @@ type Space struct {
 //	query_timeout=2s     timeout of a query
 //	keep_alive=1h        how long the model stays loaded after a request; negative: forever
 //
-// The server is not contacted: Check, Warm and Embed report one that is unavailable.
+// Except for lexical:, the vector of a document is the mean of its sentences' unit
+// vectors. The server is not contacted: Check, Warm and Embed report one that is unavailable.
 // Idle connections are closed when ctx ends.
 func Open(ctx context.Context, url string) (Embedder, error) {
 	switch {
 	case url == "lexical:":
 		return lexical{}, nil
+	case strings.HasPrefix(url, "static:"):
+		t, err := openStatic(url)
+		if err != nil {
+			return nil, fmt.Errorf("embedder %q: %w", url, err)
+		}
+		return averaged{t}, nil
 	case strings.HasPrefix(url, "ollama:"), strings.HasPrefix(url, "ollama+https:"):
-		return openOllama(ctx, url)
+		m, err := openOllama(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		return averaged{m}, nil
 	}
-	return nil, fmt.Errorf("embedder %q: want lexical: or ollama://host:11434/model", url)
+	return nil, fmt.Errorf("embedder %q: expected static:, lexical: or ollama://host:11434/model", url)
 }
 
 // served is an embedder whose model runs on a server.

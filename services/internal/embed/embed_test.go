@@ -33,10 +33,10 @@ func TestWords(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "lexical", "lexical:4096", "ollama//host", "magic://host/model"} {
+	for _, url := range []string{"", "lexical", "static", "lexical:4096", "ollama//host", "magic://host/model"} {
 		_, err := embed.Open(t.Context(), url)
-		if err == nil || !strings.Contains(err.Error(), "lexical:") {
-			t.Errorf("open %q: got %v, want an error that names what is known", url, err)
+		if err == nil || !strings.Contains(err.Error(), "static:, lexical:") {
+			t.Errorf("open %q: got %v, want an error that lists the supported schemes", url, err)
 		}
 	}
 }

@@ -48,13 +48,13 @@ func explain(err error) error {
 	if !errors.As(err, &refused) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	says := refused.ErrorMessage
+	message := refused.ErrorMessage
 	switch code := refused.StatusCode; {
-	case code == http.StatusBadRequest && (strings.Contains(says, "context length") || strings.Contains(says, "context size")):
+	case code == http.StatusBadRequest && (strings.Contains(message, "context length") || strings.Contains(message, "context size")):
 		return fmt.Errorf("%w: %w", errTooLong, err)
 	case code == http.StatusNotFound:
-		return fmt.Errorf("%w: the server does not have it, ollama pull fetches it (%w)", ErrUnavailable, err)
-	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, isNaN(says):
+		return fmt.Errorf("%w: model not found on the server; run ollama pull (%w)", ErrUnavailable, err)
+	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, isNaN(message):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -62,7 +62,7 @@ func explain(err error) error {
 
 // isNaN recognizes a text that a model fails on every time
 // (https://github.com/ollama/ollama/issues/9639), as opposed to a failing server.
-func isNaN(says string) bool { return strings.Contains(says, "unsupported value: NaN") }
+func isNaN(message string) bool { return strings.Contains(message, "unsupported value: NaN") }
 
 // limit runs f with a timeout of d. A timeout caused by d is the server's failure.
 func limit(ctx context.Context, d time.Duration, f func(context.Context) error) error {

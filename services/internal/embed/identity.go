@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// askTimeout bounds requests that the server answers from its files.
-	askTimeout = 5 * time.Second
+	// metadataTimeout bounds requests that the server answers from its files.
+	metadataTimeout = 5 * time.Second
 	// A model may be replaced under its name. For this long, vectors of the old and
 	// the new one may be mixed up.
-	verifyEvery = time.Minute
+	verifyInterval = time.Minute
 )
 
 // identity is the server's description of the model.
@@ -38,9 +38,9 @@ func (m *model) identify(ctx context.Context) (*identity, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	can := shown.Capabilities
-	if len(can) > 0 && !slices.Contains(can, ollama.CapabilityEmbedding) {
-		return nil, unavailable("it is no embedding model")
+	capabilities := shown.Capabilities
+	if len(capabilities) > 0 && !slices.Contains(capabilities, ollama.CapabilityEmbedding) {
+		return nil, unavailable("the model does not support embeddings")
 	}
 	digest, err := m.digest(ctx)
 	if err != nil {
@@ -97,12 +97,12 @@ func (m *model) digest(ctx context.Context) (string, error) {
 			return listed.Digest, nil
 		}
 	}
-	return "", unavailable("the server does not have it, ollama pull fetches it")
+	return "", unavailable("model not found on the server; run ollama pull")
 }
 
 // verify checks that the server still has the model of the earlier vectors.
 func (m *model) verify(ctx context.Context, id *identity) error {
-	return limit(ctx, askTimeout, func(ctx context.Context) error {
+	return limit(ctx, metadataTimeout, func(ctx context.Context) error {
 		digest, err := m.digest(ctx)
 		switch {
 		case err != nil:

@@ -13,6 +13,7 @@ import (
 	"cairn/services/internal/embed"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
+	"cairn/test/wait"
 )
 
 func TestSettingsOfAModel(t *testing.T) {
@@ -86,7 +87,7 @@ func TestCheckAndWarm(t *testing.T) {
 	s := serve(t, minilm, chat)
 	for _, row := range []struct{ model, says string }{
 		{"absent", "ollama pull"},
-		{"chat", "no embedding model"},
+		{"chat", "does not support embeddings"},
 	} {
 		e := open(t, s, row.model)
 		for what, err := range map[string]error{"check": e.Check(t.Context()), "warm": embed.Warm(t.Context(), e)} {
@@ -134,7 +135,7 @@ func TestReplacedModel(t *testing.T) {
 	other.Digest = "71c2081242015f0e"
 	s.SetModels(other)
 	if err := e.Check(t.Context()); !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), "replaced") {
-		t.Errorf("check: got %v, want that it was replaced", err)
+		t.Errorf("check: got %v, want a model-replaced error", err)
 	}
 	// A failed server may return with another model.
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{Status: 503} })
@@ -144,7 +145,7 @@ func TestReplacedModel(t *testing.T) {
 	s.SetEmbedding(nil)
 	_, err := e.Embed(t.Context(), embed.Document, []string{"red"})
 	if !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), "replaced") || e.Space() != before {
-		t.Errorf("embed: got %v and %+v, want that it was replaced", err, e.Space())
+		t.Errorf("embed: got %v and %+v, want a model-replaced error", err, e.Space())
 	}
 	s.SetModels(minilm)
 	vectors(t, e, embed.Document, "red")
@@ -213,24 +214,17 @@ func TestCircuitBreaker(t *testing.T) {
 	requests := len(s.Embeds())
 	for range 100 {
 		if err := fail(); !strings.Contains(err.Error(), "circuit breaker is open, the last failure was: ") {
-			t.Fatalf("got %v, want why the breaker is open", err)
+			t.Fatalf("got %v, want the cause of the open breaker", err)
 		}
 	}
 	if more := len(s.Embeds()) - requests; more > 0 {
 		t.Errorf("100 queries sent %d requests, want none", more)
 	}
 	if err := e.Check(t.Context()); !errors.Is(err, embed.ErrUnavailable) {
-		t.Errorf("check: got %v, want why queries fail", err)
+		t.Errorf("check: got %v, want the cause of the query failure", err)
 	}
 	s.SetEmbedding(nil)
-	deadline := time.After(20 * time.Second)
-	for e.Check(t.Context()) != nil {
-		select {
-		case <-deadline:
-			t.Fatal("the server is back, and nobody noticed")
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	wait.Success(t, func() error { return e.Check(t.Context()) })
 	vectors(t, e, embed.Query, "red")
 }
 
@@ -260,15 +254,8 @@ func TestCallersProbe(t *testing.T) {
 		}
 	}
 	s.SetModels(minilm)
-	deadline := time.After(20 * time.Second)
-	for {
-		if _, err := e.Embed(t.Context(), embed.Document, []string{"red"}); err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatal("the server is back, and nobody tried")
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	wait.Success(t, func() error {
+		_, err := e.Embed(t.Context(), embed.Document, []string{"red"})
+		return err
+	})
 }

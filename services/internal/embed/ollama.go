@@ -57,7 +57,7 @@ func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) (vec
 		return nil, ctx.Err()
 	}
 	b := m.breakers[purpose]
-	if m.watched.Load() { // which probes the server
+	if m.watched.Load() { // Watch probes the server
 		err = b.Err()
 	}
 	if err == nil {
@@ -114,18 +114,19 @@ func (m *model) fill(ctx context.Context, purpose Purpose, texts []string, vecto
 func (m *model) identity(ctx context.Context) (*identity, error) {
 	id := m.known.Load()
 	if id == nil {
-		return m.meet(ctx)
+		return m.fetchIdentity(ctx)
 	}
-	if time.Since(time.Unix(0, m.verified.Load())) < verifyEvery {
+	if time.Since(time.Unix(0, m.verified.Load())) < verifyInterval {
 		return id, nil
 	}
 	return id, m.verify(ctx, id)
 }
 
-// meet queries the model's identity, and its dimensions from a first vector.
-func (m *model) meet(ctx context.Context) (*identity, error) {
+// fetchIdentity queries the model's digest and window, and embeds a sample to determine
+// its dimensions.
+func (m *model) fetchIdentity(ctx context.Context) (*identity, error) {
 	var id *identity
-	err := limit(ctx, askTimeout, func(ctx context.Context) (err error) {
+	err := limit(ctx, metadataTimeout, func(ctx context.Context) (err error) {
 		id, err = m.identify(ctx)
 		return err
 	})
@@ -133,7 +134,7 @@ func (m *model) meet(ctx context.Context) (*identity, error) {
 		return nil, err
 	}
 	err = limit(ctx, loadTimeout, func(ctx context.Context) error {
-		vectors, err := m.ask(ctx, []string{sample})
+		vectors, err := m.requestVectors(ctx, []string{sample})
 		if err == nil {
 			id.dimensions = len(vectors[0])
 		}
@@ -143,24 +144,24 @@ func (m *model) meet(ctx context.Context) (*identity, error) {
 		return nil, err
 	}
 	if id.dimensions == 0 {
-		return nil, unavailable("its vectors have no dimensions")
+		return nil, unavailable("the vectors of the model have no dimensions")
 	}
 	m.known.CompareAndSwap(nil, id)
 	if first := m.known.Load(); *first != *id {
-		return nil, unavailable("it was replaced by another of its name just now")
+		return nil, unavailable("the model was replaced under its name just now")
 	}
 	m.verified.Store(time.Now().UnixNano())
 	return id, nil
 }
 
-// ask sends one request and returns as many vectors as inputs.
-func (m *model) ask(ctx context.Context, inputs []string) ([][]float32, error) {
-	ctx, asked := telemetry.Embed(ctx, telemetry.Model{Provider: "ollama", Name: m.name, Host: m.base.Hostname()})
+// requestVectors sends one request and returns as many vectors as inputs.
+func (m *model) requestVectors(ctx context.Context, inputs []string) ([][]float32, error) {
+	ctx, span := telemetry.Embed(ctx, telemetry.Model{Provider: "ollama", Name: m.name, Host: m.base.Hostname()})
 	res, err := m.client.Embed(ctx, m.request(inputs))
 	if err == nil {
-		asked.Tokens(res.PromptEvalCount, 0)
+		span.Tokens(res.PromptEvalCount, 0)
 	}
-	asked.End(err)
+	span.End(err)
 	if err != nil {
 		return nil, explain(err)
 	}

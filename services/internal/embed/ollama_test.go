@@ -114,21 +114,21 @@ func TestPrefixes(t *testing.T) {
 func TestCleaning(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, text, wordPiece, other string }{
-		{"accents go where they make a word unknown", "café Überlauf", "cafe Uberlauf", "café Überlauf"},
-		{"symbols stand apart", "C++ a=b <x> $5 ~`^|", "C +  +  a = b  < x >   $ 5  ~  `  ^  |", "C++ a=b <x> $5 ~`^|"},
-		{"quotes and dashes are those of a keyboard", "it’s “so” – 5−3", "it's \"so\" - 5-3", "it’s “so” – 5−3"},
-		{"control and zero-width characters go", "a\x00b\u200bc\ufeff\td\u00ade", "a bc de", "a bc de"},
-		{"joiners stay where they have a meaning", "क\u200dष 👩\u200d💻", "कष 👩💻", "क\u200dष 👩\u200d💻"},
-		{"broken encoding is no text", "a\xffb", "a b", "a b"},
-		{"endless words are broken", strings.Repeat("a", 250),
+		{"accents are removed where a word would be unknown", "café Überlauf", "cafe Uberlauf", "café Überlauf"},
+		{"symbols are separated", "C++ a=b <x> $5 ~`^|", "C +  +  a = b  < x >   $ 5  ~  `  ^  |", "C++ a=b <x> $5 ~`^|"},
+		{"typographic quotes and dashes become ASCII", "it’s “so” – 5−3", "it's \"so\" - 5-3", "it’s “so” – 5−3"},
+		{"control and zero-width characters are removed", "a\x00b\u200bc\ufeff\td\u00ade", "a bc de", "a bc de"},
+		{"joiners are kept where they have a meaning", "क\u200dष 👩\u200d💻", "कष 👩💻", "क\u200dष 👩\u200d💻"},
+		{"invalid UTF-8", "a\xffb", "a b", "a b"},
+		{"very long words are split", strings.Repeat("a", 250),
 			strings.Repeat("a", 100) + " " + strings.Repeat("a", 100) + " " + strings.Repeat("a", 50), strings.Repeat("a", 250)},
-		{"lines stay", " first\r\nsecond ", "first \nsecond", "first \nsecond"},
+		{"line breaks are kept", " first\r\nsecond ", "first \nsecond", "first \nsecond"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			for tokenizer, want := range map[string]string{"bert": row.wordPiece, "gpt2": row.other} {
 				s := serve(t, ollamatest.Info{Name: "m:latest", Tokenizer: tokenizer})
-				vectors(t, open(t, s, "m"), embed.Document, row.text)
+				vectors(t, open(t, s, "m"), embed.Query, row.text)
 				if got := inputs(s)[0][0]; got != want {
 					t.Errorf("%s: got %q, want %q", tokenizer, got, want)
 				}
@@ -142,15 +142,15 @@ func TestLongTextsAreTruncated(t *testing.T) {
 	long := "indigo " + strings.Repeat("word ", 40)
 	for _, row := range []struct {
 		name       string
-		window     int    // reported by the model; the server's is 12
+		window     int    // reported by the model; that of the server is 12
 		parameters string // reported as well
 		text       string
 		kept       string
 	}{
-		{"in a batch, of a window that is not told", 0, "", long, "indigo" + strings.Repeat(" word", 10)},
-		{"by itself, of a window that is told", 12, "", long, "indigo" + strings.Repeat(" word", 11)},
-		{"by itself, of a window that is set", 512, "stop x\nnum_ctx    12\n", long, "indigo" + strings.Repeat(" word", 11)},
-		{"one that fits is left alone", 12, "", strings.TrimSpace(strings.Repeat("letters ", 12)),
+		{"in a batch, with an unreported window", 0, "", long, "indigo" + strings.Repeat(" word", 10)},
+		{"alone, with a reported window", 12, "", long, "indigo" + strings.Repeat(" word", 11)},
+		{"alone, with a configured window", 512, "stop x\nnum_ctx    12\n", long, "indigo" + strings.Repeat(" word", 11)},
+		{"a text that fits is not truncated", 12, "", strings.TrimSpace(strings.Repeat("letters ", 12)),
 			strings.TrimSpace(strings.Repeat("letters ", 12))},
 		{"without spaces, at the letters", 2, "", strings.Repeat("ü", 40), strings.Repeat("ü", 17)},
 	} {
@@ -198,7 +198,7 @@ func TestFailures(t *testing.T) {
 		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "timeout after 400ms"},
 		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
-		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, those before it had 64"},
+		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, expected 64"},
 		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRefused,
 			`"a poisoned text"`},
 		{"a setting it does not know", status(400, "invalid option"), embed.ErrRefused, "invalid option"},
@@ -211,7 +211,7 @@ func TestFailures(t *testing.T) {
 			s.SetEmbedding(func([]string) ollamatest.Embedding { return row.does })
 			got, err := e.Embed(t.Context(), embed.Document, []string{"a poisoned text"})
 			if got != nil || !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("got %v, %v; want %v that says %q", got, err, row.want, row.says)
+				t.Errorf("got %v, %v; want %v with %q", got, err, row.want, row.says)
 			}
 			s.SetEmbedding(nil)
 			vectors(t, e, embed.Document, "well again")
@@ -239,7 +239,7 @@ func TestRejectedTextIsNamed(t *testing.T) {
 	}
 }
 
-// TestTextThatBreaksTheModel is rejected without affecting other texts; a model
+// TestTextThatBreaksTheModel: the text is rejected without affecting other texts; a model
 // that fails on every text is unavailable.
 func TestTextThatBreaksTheModel(t *testing.T) {
 	t.Parallel()
@@ -248,7 +248,7 @@ func TestTextThatBreaksTheModel(t *testing.T) {
 		"no answer":             {End: modeltest.Hang},
 	} {
 		s := serve(t)
-		e := open(t, s, "all-minilm?timeout=400ms")
+		e := open(t, s, "all-minilm?timeout=2s")
 		vectors(t, e, embed.Document, "fine")
 		s.SetEmbedding(func(texts []string) ollamatest.Embedding {
 			if slices.Contains(texts, "poison") {

@@ -23,7 +23,7 @@ func real(t *testing.T, name, settings string) embed.Embedder {
 		t.Fatal(err)
 	}
 	if err := embed.Warm(t.Context(), e); err != nil {
-		if strings.Contains(err.Error(), "does not have it") {
+		if strings.Contains(err.Error(), "model not found") {
 			t.Skipf("needs the model %s at CAIRN_TEST_OLLAMA", name)
 		}
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestRealVectors(t *testing.T) {
 		got := vectors(t, e, embed.Document, texts...)
 		space := e.Space()
 		name, digest, _ := strings.Cut(space.Name, ":latest@")
-		if space.Dimensions != 384 || name == space.Name || len(digest) != 12+1+8 {
+		if space.Dimensions != 384 || name == space.Name || len(digest) != 12+1+8+len("+sentences-1") {
 			t.Errorf("space %+v: want 384 dimensions and a name with a digest", space)
 		}
 		for i, v := range got {
@@ -113,7 +113,7 @@ func TestRealLongTexts(t *testing.T) {
 		}
 		got := vectors(t, e, embed.Document, texts...)
 		for i, v := range got {
-			if math.Abs(length(v)-1) > 1e-3 {
+			if whole := i != 1; length(v) == 0 || whole && math.Abs(length(v)-1) > 1e-3 { // that of several sentences is their sum
 				t.Errorf("text %d: length %.4f", i, length(v))
 			}
 		}
@@ -123,10 +123,10 @@ func TestRealLongTexts(t *testing.T) {
 			}
 		}
 		if cos := cosine(got[1], vectors(t, e, embed.Document, prose[:700])[0]); cos < 0.9 {
-			t.Errorf("what is left of a long text: cosine %.2f to its beginning", cos)
+			t.Errorf("a truncated long text: cosine %.2f to its beginning", cos)
 		}
-		if len(logged.with(strings.TrimSuffix(t.Name(), "/")[len("TestRealLongTexts/"):]+":latest")) < 4 {
-			t.Error("texts were cut, and not noted")
+		if len(logged.with(strings.TrimSuffix(t.Name(), "/")[len("TestRealLongTexts/"):]+":latest")) < 3 { // the sentences of prose are short
+			t.Error("truncated texts are not logged")
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestRealUnsuitableModels(t *testing.T) {
 	if url == "" {
 		t.Skip("needs CAIRN_TEST_OLLAMA, the URL of an Ollama server with the scripted models")
 	}
-	for model, says := range map[string]string{"absent": "ollama pull", "scripted": "no embedding model"} {
+	for model, says := range map[string]string{"absent": "ollama pull", "scripted": "does not support embeddings"} {
 		e, err := embed.Open(t.Context(), "ollama://"+url+"/"+model)
 		if err != nil {
 			t.Fatal(err)

@@ -47,24 +47,24 @@ func (r *run) do(ctx context.Context, batch []job) error {
 // fit embeds as much of a text as the model accepts.
 func (r *run) fit(ctx context.Context, j job) error {
 	whole := j.text
-	j.text = within(whole, r.id.window)
+	j.text = truncateWords(whole, r.id.window)
 	err := r.send(ctx, []job{j})
-	for again := 1; r.textFailed(ctx, err); again++ {
-		if again == attempts {
-			return fmt.Errorf("%q: %w: the model fails deterministically on it: %w", beginning(r.purpose, whole), ErrRefused, err)
+	for attempt := 1; r.textFailed(ctx, err); attempt++ {
+		if attempt == attempts {
+			return fmt.Errorf("%q: %w: the model fails deterministically on it: %w", excerpt(r.purpose, whole), ErrRefused, err)
 		}
 		err = r.send(ctx, []job{j})
 	}
 	for errors.Is(err, errTooLong) && j.text != "" {
-		if j.text = shorter(j.text); j.text != "" {
+		if j.text = shorten(j.text); j.text != "" {
 			err = r.send(ctx, []job{j})
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%q: %w", beginning(r.purpose, whole), err)
+		return fmt.Errorf("%q: %w", excerpt(r.purpose, whole), err)
 	}
 	if j.text != whole {
-		r.note(r.purpose, whole, j.text)
+		r.logTruncated(r.purpose, whole, j.text)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (r *run) textFailed(ctx context.Context, err error) bool {
 		return false
 	}
 	return limit(ctx, min(r.bound, probeTimeout), func(ctx context.Context) error {
-		_, err := r.ask(ctx, []string{sample})
+		_, err := r.requestVectors(ctx, []string{sample})
 		return err
 	}) == nil
 }
@@ -90,13 +90,13 @@ func (r *run) send(ctx context.Context, jobs []job) error {
 		inputs[i] = r.prefixes[r.purpose] + j.text
 	}
 	return limit(ctx, r.bound, func(ctx context.Context) error {
-		got, err := r.ask(ctx, inputs)
+		got, err := r.requestVectors(ctx, inputs)
 		if err != nil {
 			return err
 		}
 		for i, j := range jobs {
 			if len(got[i]) != r.id.dimensions {
-				return unavailable("a vector has %d dimensions, those before it had %d", len(got[i]), r.id.dimensions)
+				return unavailable("a vector has %d dimensions, expected %d as in earlier vectors", len(got[i]), r.id.dimensions)
 			}
 			r.vectors[j.at] = got[i]
 		}

@@ -18,10 +18,10 @@ const (
 	defaultBatch = 16
 	// A batch of long documents on a slow machine.
 	defaultTimeout = 60 * time.Second
-	// A slower search is better answered by words alone.
+	// A search by words alone is better than a slower one.
 	defaultQueryTimeout = 2 * time.Second
-	// The server's default of 5 minutes would make the first search after a pause
-	// wait for loading.
+	// With the server's default of 5 minutes, the first search after a pause would wait
+	// for the model to load.
 	defaultKeepAlive = time.Hour
 )
 
@@ -62,52 +62,49 @@ func parse(rawURL string) (settings, error) {
 func (s *settings) set(key, value string) (err error) {
 	switch key {
 	case "floor":
-		s.floor, err = strconv.ParseFloat(value, 64)
-		if err != nil || !(s.floor >= 0 && s.floor <= 1) {
-			return fmt.Errorf("floor=%s: want a cosine from 0 to 1", value)
-		}
+		s.floor, err = parseFloor(value)
 	case "query_prefix":
 		s.prefixes[Query] = value
 	case "document_prefix":
 		s.prefixes[Document] = value
 	case "num_ctx":
-		s.numCtx, err = positive(key, value)
+		s.numCtx, err = parsePositive(key, value)
 	case "dimensions":
-		s.dimensions, err = positive(key, value)
+		s.dimensions, err = parsePositive(key, value)
 	case "batch":
-		s.batch, err = positive(key, value)
+		s.batch, err = parsePositive(key, value)
 	case "timeout":
-		s.timeout, err = lasting(key, value)
+		s.timeout, err = parseDuration(key, value)
 	case "query_timeout":
-		s.queryTimeout, err = lasting(key, value)
+		s.queryTimeout, err = parseDuration(key, value)
 	case "keep_alive":
 		if s.keepAlive, err = time.ParseDuration(value); err != nil {
-			return fmt.Errorf("keep_alive=%s: want a duration such as 1h; negative: forever", value)
+			return fmt.Errorf("keep_alive=%s: expected a duration such as 1h; negative: forever", value)
 		}
 	default:
-		return fmt.Errorf("setting %q: want floor, query_prefix, document_prefix, num_ctx, dimensions, batch, timeout, query_timeout or keep_alive", key)
+		return fmt.Errorf("setting %q: expected floor, query_prefix, document_prefix, num_ctx, dimensions, batch, timeout, query_timeout or keep_alive", key)
 	}
 	return err
 }
 
-func positive(key, value string) (int, error) {
+func parsePositive(key, value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s=%s: want a positive number", key, value)
+		return 0, fmt.Errorf("%s=%s: expected a positive number", key, value)
 	}
 	return n, nil
 }
 
-func lasting(key, value string) (time.Duration, error) {
+func parseDuration(key, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%s=%s: want a positive duration such as 60s", key, value)
+		return 0, fmt.Errorf("%s=%s: expected a positive duration such as 60s", key, value)
 	}
 	return d, nil
 }
 
 // request returns a request for the vectors of inputs. The options are constant: a
-// different num_ctx makes the server reload the model. Texts that are too long are to
+// different num_ctx makes the server reload the model. Texts that are too long must
 // be rejected, not truncated silently.
 func (s *settings) request(inputs []string) *api.EmbedRequest {
 	no := false

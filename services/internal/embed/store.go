@@ -21,9 +21,9 @@ const (
 
 	stream   = bucket.StreamPrefix + Bucket
 	subjects = bucket.SubjectPrefix + Bucket + "."
-	// queriesFor is the TTL of queries, which are many and rarely repeated, so that
-	// they do not displace documents.
-	queriesFor = "168h"
+	// queryTTL is the TTL of queries, which are numerous and rarely repeated: it prevents
+	// them from displacing documents.
+	queryTTL = "168h"
 	// maxGet is half the server's limit of 1,024 messages per batch get.
 	maxGet = 512
 )
@@ -34,14 +34,14 @@ var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.
 // Cache stores vectors in a JetStream KV bucket, shared by all processes. It may be
 // used concurrently and needs no closing.
 type Cache struct {
-	nc      *nats.Conn
-	from    string // the subject of direct gets
-	breaker *breaker.Breaker
+	nc         *nats.Conn
+	getSubject string // the subject of direct gets
+	breaker    *breaker.Breaker
 }
 
-// Setup creates the bucket, or upgrades one that exists, with as many copies.
-func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) error {
-	_, err := bucket.Setup(ctx, js, Bucket, copies, shape)
+// Setup creates the bucket, or upgrades one that exists, with the replication.
+func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) error {
+	_, err := bucket.Setup(ctx, js, Bucket, replication, configure)
 	return err
 }
 
@@ -55,18 +55,18 @@ func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
 		prefix = jetstream.DefaultAPIPrefix
 	}
 	return &Cache{
-		nc:      js.Conn(),
-		from:    strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
-		breaker: newBreaker(),
+		nc:         js.Conn(),
+		getSubject: strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
+		breaker:    newBreaker(),
 	}, nil
 }
 
-// shape configures the bucket as a cache: it discards the oldest vectors instead of
+// configure configures the bucket as a cache: it discards the oldest vectors instead of
 // rejecting new ones, and may lose the last writes.
-func shape(c *jetstream.StreamConfig) {
+func configure(c *jetstream.StreamConfig) {
 	c.Description = "vectors by model, purpose and text; may be deleted"
 	c.Discard = jetstream.DiscardOld
-	c.AllowDirect = true // a replica that is behind lacks a vector, no more
+	c.AllowDirect = true // a lagging replica lacks vectors at most
 	c.AllowMsgTTL = true
 	c.PersistMode = jetstream.AsyncPersistMode
 }
@@ -76,7 +76,7 @@ func (c *Cache) put(purpose Purpose, key string, data []byte) {
 	msg := nats.NewMsg(subjects + key)
 	msg.Data = data
 	if purpose == Query {
-		msg.Header.Set(jetstream.MsgTTLHeader, queriesFor)
+		msg.Header.Set(jetstream.MsgTTLHeader, queryTTL)
 	}
 	_ = c.nc.PublishMsg(msg)
 }
@@ -102,11 +102,11 @@ func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[str
 
 // fetch gets the last messages of many subjects in one batch (ADR-31).
 func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byte) error {
-	asked := make([]string, len(keys))
+	lastBySubject := make([]string, len(keys))
 	for i, key := range keys {
-		asked[i] = subjects + key
+		lastBySubject[i] = subjects + key
 	}
-	request, err := json.Marshal(map[string]any{"multi_last": asked})
+	request, err := json.Marshal(map[string]any{"multi_last": lastBySubject})
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byt
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	if err := c.nc.PublishRequest(c.from, inbox, request); err != nil {
+	if err := c.nc.PublishRequest(c.getSubject, inbox, request); err != nil {
 		return err
 	}
 	for {

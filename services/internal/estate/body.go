@@ -7,9 +7,9 @@ import (
 )
 
 // ErrNotObject reports that a body is valid JSON, but not an object.
-var ErrNotObject = errors.New("want a JSON object")
+var ErrNotObject = errors.New("expected a JSON object")
 
-// contextName is the member of an analyze request that has the estate.
+// contextName is the member of an analyze request that contains the estate.
 const contextName = "context"
 
 // A Body is an analyze request, split into the estate and the other members.

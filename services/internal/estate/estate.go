@@ -47,7 +47,7 @@ type Estate struct {
 	columnBudget atomic.Int64 // bytes that columns may still reserve
 }
 
-// An array is a data array: an array at the top or nested in objects only.
+// An array describes a data array: a JSON array at the top level or nested in objects only.
 type array struct {
 	key     string
 	text    value
@@ -72,7 +72,7 @@ func Parse(text []byte) (*Estate, error) { return parse(text, func(*array) {}) }
 func parse(text []byte, found func(*array)) (*Estate, error) {
 	f := finder{scanner: scanner{text: text}, found: found}
 	if len(text) > maxText {
-		f.fail(0, "want at most 1 GiB")
+		f.fail(0, "expected at most 1 GiB")
 		return nil, f.err
 	}
 	if err := f.document(f.top); err != nil {
@@ -107,7 +107,7 @@ func (e *Estate) setArrays(arrays []*array) {
 		}
 	}
 	e.arrays = append(e.arrays, others...)
-	e.profiled = lazy.New(e.makeProfiles)
+	e.profiled = lazy.New(e.buildProfiles)
 	e.columnBudget.Store(int64(columnShare(len(e.text))))
 	e.size = cap(e.text) + columnShare(len(e.text))
 	for _, a := range e.arrays {

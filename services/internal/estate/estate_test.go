@@ -30,18 +30,18 @@ func TestKeys(t *testing.T) {
 	}{
 		"arrays at any depth are named by dotted path": {
 			`{"b":{"c":[{}],"d":{"e":[{}]}},"a":[{}]}`, []string{"b.c", "b.d.e", "a"}},
-		"a bare array is items":                            {` [{"a":1}] `, []string{"items"}},
-		"arrays inside elements are not reached":           {`{"a":[{"b":[{}]},[{"c":[]}]]}`, []string{"a"}},
-		"empty arrays and plain values come last":          {`{"e":[],"s":["x"],"a":[{}]}`, []string{"a", "e", "s"}},
-		"one object among plain values makes it the first": {`{"s":["x"],"a":[1,{}]}`, []string{"a", "s"}},
-		"the last of duplicate names":                      {`{"a":{"x":[{}]},"a":{"y":[{}]}}`, []string{"a.y"}},
-		"even when it holds no array":                      {`{"a":[{}],"a":5}`, nil},
-		"even when it is written otherwise":                {`{"a":[{}],"\u0061":5}`, nil},
-		"and when it comes three times":                    {`{"a":[{}],"a":1,"a":{"b":[{}]}}`, []string{"a.b"}},
-		"names are unescaped":                              {`{"caf\u00e9":[{}]}`, []string{"café"}},
-		"a scalar holds none":                              {`"text"`, nil},
-		"an object may hold none":                          {`{"a":{"b":1}}`, nil},
-		"an array nested too far down is left out": {
+		"a bare array is items":                               {` [{"a":1}] `, []string{"items"}},
+		"arrays inside elements are not listed":               {`{"a":[{"b":[{}]},[{"c":[]}]]}`, []string{"a"}},
+		"empty arrays and plain values come last":             {`{"e":[],"s":["x"],"a":[{}]}`, []string{"a", "e", "s"}},
+		"an array with an object precedes arrays without one": {`{"s":["x"],"a":[1,{}]}`, []string{"a", "s"}},
+		"the last of duplicate names":                         {`{"a":{"x":[{}]},"a":{"y":[{}]}}`, []string{"a.y"}},
+		"the last of duplicate names without an array":        {`{"a":[{}],"a":5}`, nil},
+		"the last of duplicate names, one of them escaped":    {`{"a":[{}],"\u0061":5}`, nil},
+		"the last of three duplicate names":                   {`{"a":[{}],"a":1,"a":{"b":[{}]}}`, []string{"a.b"}},
+		"names are unescaped":                                 {`{"caf\u00e9":[{}]}`, []string{"café"}},
+		"a scalar has no arrays":                              {`"text"`, nil},
+		"an object without arrays":                            {`{"a":{"b":1}}`, nil},
+		"an array nested too deep is omitted": {
 			`{"` + strings.Repeat("x", 600) + `":[{}],"a":[{}]}`, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,22 +71,22 @@ func TestSyntaxErrorOffset(t *testing.T) {
 		offset int
 		reason string
 	}{
-		"no text":                        {"", 0, "want a value"},
-		"nothing but space":              {" \n", 2, "want a value"},
-		"truncated text":                 {`{"a":[1,`, 8, "unexpected end of text"},
-		"a comma is missing":             {`{"a":[1 2]}`, 8, "want , or ]"},
-		"a comma too many":               {`{"a":1,}`, 7, "want a name"},
-		"a colon is missing":             {`{"a" 1}`, 5, "want :"},
-		"something follows":              {`{} x`, 3, "want nothing after"},
-		"a string is not closed":         {`["abc`, 5, "closing quote"},
-		"a string with a line break":     {"[\"a\nb\"]", 3, "no control character"},
-		"an unknown escape":              {`["\x"]`, 3, "after a backslash"},
-		"an escape cut short":            {`["\u12"]`, 6, "hexadecimal"},
-		"a number that starts with zero": {`[01]`, 2, "want , or ]"},
-		"a number without fraction":      {`[1.]`, 3, "want a digit"},
-		"a word of another language":     {`[True]`, 1, "want a value"},
-		"a word cut short":               {`[tru]`, 1, "want true"},
-		"not a number":                   {`[NaN]`, 1, "want a value"},
+		"no text":                                 {"", 0, "expected a value"},
+		"white space only":                        {" \n", 2, "expected a value"},
+		"truncated text":                          {`{"a":[1,`, 8, "unexpected end of text"},
+		"a missing comma":                         {`{"a":[1 2]}`, 8, "expected , or ]"},
+		"a trailing comma":                        {`{"a":1,}`, 7, "expected a name"},
+		"a missing colon":                         {`{"a" 1}`, 5, "expected :"},
+		"something follows":                       {`{} x`, 3, "expected nothing after"},
+		"a string is not closed":                  {`["abc`, 5, "closing quote"},
+		"a string with a line break":              {"[\"a\nb\"]", 3, "no control character"},
+		"an unknown escape":                       {`["\x"]`, 3, "after a backslash"},
+		"an incomplete escape":                    {`["\u12"]`, 6, "hexadecimal"},
+		"a number that starts with zero":          {`[01]`, 2, "expected , or ]"},
+		"a number without digits after the point": {`[1.]`, 3, "expected a digit"},
+		"a literal that is not JSON":              {`[True]`, 1, "expected a value"},
+		"an incomplete literal":                   {`[tru]`, 1, "expected true"},
+		"not a number":                            {`[NaN]`, 1, "expected a value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +105,7 @@ func TestSyntaxErrorOffset(t *testing.T) {
 func TestSyntaxErrorCountsLines(t *testing.T) {
 	t.Parallel()
 	_, err := estate.Parse([]byte("{\n \"a\": 1,\n \"b\": ?\n}"))
-	if want := "not JSON at byte 17 (line 3, column 7): want a value"; err == nil || err.Error() != want {
+	if want := "not JSON at byte 17 (line 3, column 7): expected a value"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -135,7 +135,7 @@ func TestMaxArrays(t *testing.T) {
 		t.Errorf("%d keys, want 10000", got)
 	}
 	if outline := e.Outline(1 << 10); len(outline) > 1<<10 || !strings.Contains(outline, "more arrays") {
-		t.Errorf("the outline does not say that it is truncated:\n%s", outline)
+		t.Errorf("the outline does not report its truncation:\n%s", outline)
 	}
 	if limit := 80 * text.Len(); e.Size() > limit {
 		t.Errorf("size %d, want less than %d", e.Size(), limit)

@@ -38,7 +38,7 @@ type expected struct {
 
 func TestStatsQuestions(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(filepath.Join(estatetest.Folder(t), "questions-dev.jsonl"))
+	file, err := os.Open(filepath.Join(estatetest.Directory(t), "questions-dev.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ type fieldTree struct {
 	bound   int // the largest number of nodes
 	size    int
 	more    bool // names were dropped
-	careful bool // objects may have duplicate names, of which the last counts
+	careful bool // objects may have duplicate names, the last one counts
 	record  int
 }
 
@@ -39,7 +39,7 @@ func (t *fieldTree) ended() bool {
 }
 
 // readAll reads the records. It stops and returns false when ctx is done, or when the
-// tree is not careful and an object has a duplicate name.
+// tree does not check for duplicate names and an object has one.
 func (t *fieldTree) readAll() bool {
 	for element := range t.array.records() {
 		t.record++

@@ -45,6 +45,13 @@ func TestStatsFilter(t *testing.T) {
 		`{"v":{"exists":true}}`:                        "0 1 2 3 5 6 7 8 9 10 11 12 13",
 		`{"v":{"exists":false}}`:                       "4",
 		`{"v":{"exists":true,"ne":1,"lt":50}}`:         "9",
+		`{"v":{"not":{"ne":null}}}`:                    "3 4",
+		`{"v":{"not":{"gte":1}}}`:                      "2 3 4 5 6 7 8 10 12 13",
+		`{"v":{"not":{"contains":"x"},"exists":true}}`: "0 1 2 3 5 8 9 10 11 12 13",
+		`{"v":{"not":{"not":{"in":[[1,"x",null]]}}}}`:  "7",
+		`{"id":{"lt":{"field":"v"}}}`:                  "0 9 11",
+		`{"v":{"gte":{"field":"id"}}}`:                 "0 1 9 11",
+		`{"v":{"lte":{"field":"absent"}}}`:             "",
 	} {
 		t.Run(filter, func(t *testing.T) {
 			t.Parallel()
@@ -69,5 +76,27 @@ func TestStatsFilter(t *testing.T) {
 				t.Errorf("records %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestStatsAnyOf(t *testing.T) {
+	t.Parallel()
+	const text = `[{"id":0,"v":1,"w":2}, {"id":1,"v":2,"w":1}, {"id":2,"v":2,"w":2}, {"id":3,"v":3,"w":3}]`
+	for any, want := range map[string]float64{
+		`[{"v":1},{"w":1}]`:                2,
+		`[{"v":2,"w":2},{"v":{"gt":2}}]`:   2,
+		`[{}]`:                             4,
+		`[]`:                               4,
+		`[{"v":{"lt":{"field":"w"}}}]`:     1,
+		`[{"v":7},{"w":{"exists":false}}]`: 0,
+	} {
+		s, err := parse(t, text).Stats(t.Context(), query(t, `{"any_of":`+any+`}`))
+		if err != nil || float64(s.Total) != want {
+			t.Errorf("any_of %s: %v, %v, want %v", any, s.Total, err, want)
+		}
+	}
+	s, err := parse(t, text).Stats(t.Context(), query(t, `{"filter":{"w":2},"any_of":[{"v":1},{"v":3}]}`))
+	if err != nil || s.Total != 1 {
+		t.Errorf("filter and any_of: %v, %v, want 1", s.Total, err)
 	}
 }

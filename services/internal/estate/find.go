@@ -64,7 +64,7 @@ func (f *finder) findMembers(i, level int) int {
 		return f.object(i, level)
 	}
 	prefix := len(f.key)
-	seen := map[string][2]int{} // range in arrays of names whose values contain arrays
+	seen := map[string][2]int{} // index range in arrays, by member name
 	return f.members(i, level, func(name, at int) int {
 		if c := f.at(at); len(seen) == 0 && c != '{' && c != '[' {
 			return f.value(at, level+1)

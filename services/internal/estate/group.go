@@ -155,7 +155,7 @@ func (w *worstFirst) Swap(i, j int)      { w.list[i], w.list[j] = w.list[j], w.l
 func (w *worstFirst) Push(g any)         { w.list = append(w.list, g.(uint32)) }
 
 // Pop is never called: the groups are sorted at the end.
-func (w *worstFirst) Pop() any { panic("nothing is taken from the heap") }
+func (w *worstFirst) Pop() any { panic("Pop is not supported") }
 
 // offer adds g if there are fewer than limit groups, or replaces a worse one.
 func (w *worstFirst) offer(g uint32, limit int) {

@@ -9,7 +9,7 @@ import (
 
 // Schema describes a data array to the model by metadata and one sample record.
 type Schema struct {
-	Fields []string        `json:"fields"` // dotted paths; if there are more, the last entry says how many
+	Fields []string        `json:"fields"` // dotted paths; if there are more, the last entry contains their number
 	Count  int             `json:"count"`
 	Sample json.RawMessage `json:"sample"` // an object: the first record, abbreviated
 }

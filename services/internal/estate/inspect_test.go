@@ -14,11 +14,11 @@ import (
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"fields are those of all records, nested ones after their object": {
+		"fields of all records are listed, nested ones after their object": {
 			`[{"a":1,"o":{"x":1}},{"b":2,"o":{"y":{"z":null}}}]`,
 			`{"fields":["a","o","o.x","o.y","o.y.z","b"],"count":2,"sample":{"a":1,"o":{"x":1}}}`},
 		"an empty array has no sample": {`[]`, `{"fields":[],"count":0,"sample":{}}`},
-		"plain values go by the field value": {
+		"plain values have the field value": {
 			`["x","y"]`, `{"fields":["value"],"count":2,"sample":{"value":"x"}}`},
 		"the sample is the first object": {
 			`[3,{"a":1}]`, `{"fields":["value","a"],"count":2,"sample":{"a":1}}`},
@@ -28,7 +28,7 @@ func TestInspect(t *testing.T) {
 			`[{"a":[1,2,3,4,5],"b":{"c":{"d":{"e":{"f":1}}}}}]`,
 			`{"fields":["a","b","b.c","b.c.d","b.c.d.e","b.c.d.e.f"],"count":1,` +
 				`"sample":{"a":[1,2,3,"… 2 more"],"b":{"c":{"d":{"e":"…"}}}}}`},
-		"text stays as it is": {
+		"text is unchanged": {
 			`[{"a<b":"x>y & \"z\" \u00e9"}]`,
 			`{"fields":["a<b"],"count":1,"sample":{"a<b":"x>y & \"z\" é"}}`},
 	} {
@@ -137,15 +137,15 @@ func TestColumn(t *testing.T) {
 			estate.Column{Records: 8, Distinct: 5, Values: []estate.Value{
 				{Text: "1", Type: "number", Count: 3}, {Text: "y", Type: "string", Count: 2}, {Text: "x", Type: "string", Count: 1},
 				{Text: "1", Type: "string", Count: 1}, {Text: "true", Type: "boolean", Count: 1}}}},
-		"null and missing are told apart": {
+		"null and missing values are counted separately": {
 			`[{"a":{"b":null}},{"a":{"b":"x"}},{"a":{}},{"a":null},{}]`, "a.b",
 			estate.Column{Records: 5, Missing: 3, Null: 1, Distinct: 1,
 				Values: []estate.Value{{Text: "x", Type: "string", Count: 1}}}},
-		"elements of arrays are counted apart": {
+		"elements of arrays are counted separately": {
 			`[{"a":["p","q"]},{"a":["q",null,{}]}]`, "a",
 			estate.Column{Records: 2, Elements: []estate.Value{
 				{Text: "q", Type: "string", Count: 2}, {Text: "p", Type: "string", Count: 1}}}},
-		"a name with a dot goes before a path": {
+		"a name with a dot takes precedence over a path": {
 			`[{"a":{"b":"path"},"a.b":"name"},{"a":{"b":"path"}}]`, "a.b",
 			estate.Column{Records: 2, Distinct: 2, Values: []estate.Value{
 				{Text: "name", Type: "string", Count: 1}, {Text: "path", Type: "string", Count: 1}}}},

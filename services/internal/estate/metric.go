@@ -11,7 +11,7 @@ import (
 )
 
 // metricHelp describes metrics to a model.
-const metricHelp = "want count, or one of sum avg min max distinct p50 p95 with a field, as in avg:price"
+const metricHelp = "expected count, or one of sum avg min max distinct p50 p95 with a field, as in avg:price"
 
 // A metric is an aggregate of one field of the records; count has no field.
 type metric struct {
@@ -26,7 +26,7 @@ func parseMetrics(names []string) ([]*metric, error) {
 		names = []string{"count"}
 	}
 	if len(names) > maxMetrics {
-		return nil, fmt.Errorf("metrics: want at most %d", maxMetrics)
+		return nil, fmt.Errorf("metrics: expected at most %d", maxMetrics)
 	}
 	seen := map[string]bool{}
 	var metrics []*metric

@@ -94,7 +94,7 @@ func (e *Estate) keep(a *array, path string, c *column) {
 	}
 }
 
-// reserve takes size bytes of the budget for columns and reports whether they were left.
+// reserve takes size bytes of the budget for columns and reports whether the budget sufficed.
 func (e *Estate) reserve(size int) bool {
 	ok := e.columnBudget.Add(-int64(size)) >= 0
 	if !ok {

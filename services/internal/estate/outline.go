@@ -10,7 +10,7 @@ import (
 var outlineFields = [...]int{maxFields, 60, 30, 15, 8, 4, 0}
 
 // Outline describes the estate to a model: a line per array with its name, count and
-// fields. It has at most maxBytes bytes, and says how much it omits.
+// fields. It has at most maxBytes bytes, and states how much it omits.
 func (e *Estate) Outline(maxBytes int) string {
 	if len(e.arrays) == 0 {
 		return fit("The context has no data arrays.", maxBytes)

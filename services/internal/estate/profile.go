@@ -65,15 +65,15 @@ func Read(ctx context.Context, text []byte) (*Estate, error) {
 	return e, nil
 }
 
-// profile returns the profile of an array. The first call makes those of all arrays,
+// profile returns the profile of an array. The first call builds those of all arrays,
 // since callers go on to compare them.
 func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
 	_, err := e.profiled.Get(ctx)
 	return a.profile, err
 }
 
-// makeProfiles makes the missing profiles.
-func (e *Estate) makeProfiles(ctx context.Context) (none struct{}, err error) {
+// buildProfiles builds the missing profiles.
+func (e *Estate) buildProfiles(ctx context.Context) (none struct{}, err error) {
 	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
 		return cmp.Compare(len(b.text), len(a.text))
 	})
@@ -109,8 +109,8 @@ func (e *Estate) profileOf(ctx context.Context, a *array) *profile {
 	return e.list(ctx, t)
 }
 
-// readFields reads the fields of a. Duplicate names in an object are rare: if there are
-// any it reads the fields a second time with care. It returns nil if ctx is done.
+// readFields reads the fields of a. Duplicate names are rare: only if an object has some,
+// it reads the fields again and resolves the duplicates. It returns nil if ctx is done.
 func readFields(ctx context.Context, a *array, bound int) *fieldTree {
 	t := newFieldTree(ctx, a, bound, false)
 	if !t.readAll() && t.err == nil {
@@ -140,7 +140,7 @@ func (e *Estate) fieldsSize(a *array) int {
 // adversarial estates exceed it.
 func columnShare(n int) int { return n + n/2 + 64<<10 }
 
-// list makes the profile of the tree's array and keeps the offsets of unambiguous paths.
+// list builds the profile of the tree's array and keeps the offsets of unambiguous paths.
 // It returns nil if ctx is done.
 func (e *Estate) list(ctx context.Context, t *fieldTree) *profile {
 	a := t.array

@@ -11,7 +11,7 @@ import (
 // values, so that all their combinations occur.
 func TestRandomEstates(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3000) {
+	for seed := range uint64(1000) {
 		w := writer{Rand: rand.New(rand.NewPCG(seed, 0))}
 		w.value(0)
 		if checkText(t, []byte(w.String())); t.Failed() {

@@ -38,7 +38,7 @@ func (s *scanner) document(value func(i int) int) error {
 		return s.err
 	}
 	if i = s.space(i); i < len(s.text) {
-		s.fail(i, "want nothing after the value")
+		s.fail(i, "expected nothing after the value")
 		return s.err
 	}
 	return nil
@@ -91,7 +91,7 @@ func (s *scanner) literal(i int, word string) int {
 	if end := i + len(word); end <= len(s.text) && string(s.text[i:end]) == word {
 		return end
 	}
-	return s.fail(i, "want "+word)
+	return s.fail(i, "expected "+word)
 }
 
 func (s *scanner) object(i, depth int) int { return s.members(i, depth, nil) }
@@ -126,7 +126,7 @@ func (s *scanner) members(i, depth int, visit func(name, value int) int) int {
 		case '}':
 			return i + 1
 		default:
-			return s.fail(i, "want , or } after a member")
+			return s.fail(i, "expected , or } after a member")
 		}
 	}
 }
@@ -134,13 +134,13 @@ func (s *scanner) members(i, depth int, visit func(name, value int) int) int {
 // name validates a member's name and colon and returns the offset of its value.
 func (s *scanner) name(i int) int {
 	if s.at(i) != '"' {
-		return s.fail(i, "want a name in double quotes")
+		return s.fail(i, "expected a name in double quotes")
 	}
 	if i = s.str(i); i < 0 {
 		return -1
 	}
 	if i = s.space(i); s.at(i) != ':' {
-		return s.fail(i, "want : after a name")
+		return s.fail(i, "expected : after a name")
 	}
 	return s.space(i + 1)
 }
@@ -171,7 +171,7 @@ func (s *scanner) elements(i, depth int, visit func(i int)) int {
 		case ']':
 			return i + 1
 		default:
-			return s.fail(i, "want , or ] after an element")
+			return s.fail(i, "expected , or ] after an element")
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (s *scanner) str(i int) int {
 		case c == '"':
 			return i + 1
 		case c != '\\':
-			return s.fail(i, "want no control character and a closing quote in a string")
+			return s.fail(i, "expected no control character and a closing quote in a string")
 		}
 		if i = s.escape(i); i < 0 {
 			return -1
@@ -226,7 +226,7 @@ func (s *scanner) escape(i int) int {
 	case 'u':
 		for k := i + 2; k < i+6; k++ {
 			if !isHex(s.at(k)) {
-				return s.fail(k, "want four hexadecimal digits after \\u")
+				return s.fail(k, "expected four hexadecimal digits after \\u")
 			}
 		}
 		return i + 6
@@ -245,7 +245,7 @@ func (s *scanner) number(i int) int {
 	case isDigit(c):
 		i = s.digits(i)
 	default:
-		return s.fail(i, "want a value")
+		return s.fail(i, "expected a value")
 	}
 	if s.at(i) == '.' {
 		if i = s.digits(i + 1); i < 0 {
@@ -269,7 +269,7 @@ func (s *scanner) digits(i int) int {
 		i++
 	}
 	if i == start {
-		return s.fail(i, "want a digit")
+		return s.fail(i, "expected a digit")
 	}
 	return i
 }

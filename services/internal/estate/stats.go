@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -27,8 +28,10 @@ type Query struct {
 	GroupBy string `json:"group_by"` // empty: total only
 	// Filter has a condition per field: a value to equal, or {operator: value, …}. All
 	// conditions must hold.
-	Filter  map[string]json.RawMessage `json:"filter"`
-	Metrics []string                   `json:"metrics"` // default: count
+	Filter map[string]json.RawMessage `json:"filter"`
+	// AnyOf has further filters. At least one of them must hold.
+	AnyOf   []map[string]json.RawMessage `json:"any_of"`
+	Metrics []string                     `json:"metrics"` // default: count
 }
 
 // Stats is the result of a Query. Groups and Total are those of the first metric.
@@ -119,7 +122,7 @@ func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, er
 	}
 	r := run{groupBy: q.GroupBy}
 	if len(q.GroupBy) > maxPathBytes {
-		return Stats{}, fmt.Errorf("group_by: want a field of at most %d bytes", maxPathBytes)
+		return Stats{}, fmt.Errorf("group_by: expected a field of at most %d bytes", maxPathBytes)
 	}
 	if r.metrics, err = parseMetrics(q.Metrics); err != nil {
 		return Stats{}, err
@@ -127,16 +130,17 @@ func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, er
 	if r.filter, err = parseFilter(q.Filter); err != nil {
 		return Stats{}, err
 	}
+	alternatives, err := parseAny(q.AnyOf)
+	if err != nil {
+		return Stats{}, err
+	}
 	n := len(a.starts)
-	rows := all(n)
-	for _, c := range r.filter {
-		col, err := e.column(ctx, a, c.field)
-		if err != nil {
-			return Stats{}, err
-		}
-		if rows, err = c.narrow(ctx, rows, col, n); err != nil {
-			return Stats{}, err
-		}
+	rows, err := e.selectRows(ctx, a, all(n), r.filter)
+	if err != nil {
+		return Stats{}, err
+	}
+	if rows, err = e.selectAny(ctx, a, rows, alternatives); err != nil {
+		return Stats{}, err
 	}
 	r.records = len(rows)
 	var by grouping
@@ -166,6 +170,50 @@ func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, er
 	}
 	s.Note, err = e.note(ctx, a, &r)
 	return s, err
+}
+
+// selectRows returns the rows whose records meet all conditions, reusing the memory of
+// rows.
+func (e *Estate) selectRows(ctx context.Context, a *array, rows []uint32, conditions []*condition) ([]uint32, error) {
+	n := len(a.starts)
+	for _, c := range conditions {
+		col, err := e.column(ctx, a, c.field)
+		if err != nil {
+			return nil, err
+		}
+		if rows, err = c.narrow(ctx, rows, col, n); err != nil {
+			return nil, err
+		}
+		for _, p := range c.peers {
+			other, err := e.column(ctx, a, p.field)
+			if err != nil {
+				return nil, err
+			}
+			if rows, err = p.compare(ctx, rows, col, other, n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// selectAny returns the rows whose records meet one of the alternatives, or all rows if
+// there are none.
+func (e *Estate) selectAny(ctx context.Context, a *array, rows []uint32, alternatives [][]*condition) ([]uint32, error) {
+	if len(alternatives) == 0 {
+		return rows, nil
+	}
+	meets := make([]bool, len(a.starts))
+	for _, conditions := range alternatives {
+		some, err := e.selectRows(ctx, a, slices.Clone(rows), conditions)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range some {
+			meets[row] = true
+		}
+	}
+	return slices.DeleteFunc(rows, func(row uint32) bool { return !meets[row] }), nil
 }
 
 // run is the state of one computation.

@@ -33,7 +33,7 @@ func TestStatsGroups(t *testing.T) {
 		"null and missing are one group": {
 			`[{"a":null},{},{"a":"x"},7,{"a":null}]`, `{"group_by":"a"}`,
 			`{"groups":{"null":4,"x":1},"total":5,"group_count":1}`},
-		"the string null is in it too": {
+		"the string null is in the same group": {
 			`[{"a":null},{"a":"null"}]`, `{"group_by":"a"}`, `{"groups":{"null":2},"total":2,"group_count":1}`},
 		"numbers are in shortest form": {
 			`[{"a":85.0},{"a":8.5e1},{"a":85},{"a":0.60},{"a":6E-1},{"a":-0},{"a":0.0}]`, `{"group_by":"a"}`,
@@ -44,19 +44,19 @@ func TestStatsGroups(t *testing.T) {
 		"a number and a string share a label": {
 			`[{"a":1},{"a":"1"},{"a":true},{"a":"true"}]`, `{"group_by":"a"}`,
 			`{"groups":{"1":2,"true":2},"total":4,"group_count":2}`},
-		"dots lead into objects": {
+		"dots separate the names of nested objects": {
 			`[{"a":{"b":{"c":"x"}}},{"a":{"b":"x"}},{"a":[{"b":1}]}]`, `{"group_by":"a.b.c"}`,
 			`{"groups":{"null":2,"x":1},"total":3,"group_count":1}`},
-		"a name with dots goes first": {
+		"a name with dots takes precedence": {
 			`[{"a":{"b":1},"a.b":2},{"a":{"b.c":3}},{"a.b":{"c":4},"a":{"b.c":5}}]`, `{"group_by":"a.b"}`,
 			`{"groups":{"2":1,"null":1,"{\"c\":4}":1},"total":3,"group_count":2}`},
-		"names with dots anywhere are reached": {
+		"names with dots at any depth": {
 			`[{"x":{"a.b":{"c":1}}},{"x.a":{"b.c":2}},{"x.a":{"y":0},"x":{"a":{"b":{"c":3}}}}]`, `{"group_by":"x.a.b.c"}`,
 			`{"groups":{"1":1,"2":1,"3":1},"total":3,"group_count":3}`},
 		"arrays and objects group as compact JSON": {
 			`[{"a":[1.0, "x"]},{"a":[1,"x"]},{"a":{"b": 1, "a":[ ]}},{"a":{"a":[],"b":1}}]`, `{"group_by":"a"}`,
 			`{"groups":{"[1,\"x\"]":2,"{\"a\":[],\"b\":1}":2},"total":4,"group_count":2}`},
-		"plain values go by value": {
+		"plain values have the field value": {
 			`["x","y","x"]`, `{"group_by":"value"}`, `{"groups":{"x":2,"y":1},"total":3,"group_count":2}`},
 		"escapes are resolved": {
 			`[{"a":"caf\u00e9"},{"\u0061":"café"},{"a":"\ud83d\ude00 \ud800"}]`, `{"group_by":"a"}`,
@@ -64,7 +64,7 @@ func TestStatsGroups(t *testing.T) {
 		"the last of duplicate names": {
 			`[{"a":1,"a":2},{"o":{"a":1},"o":{"a":3}}]`, `{"group_by":"a"}`,
 			`{"groups":{"2":1,"null":1},"total":2,"group_count":1}`},
-		"the empty name is no field to group by": {
+		"an empty group_by returns the total only": {
 			`[{"":1}]`, `{"group_by":""}`, `{"groups":{},"total":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,16 +191,16 @@ func TestStatsNumbersBeyondFloat(t *testing.T) {
 func TestStatsErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ query, want string }{
-		"an unknown metric":         {`{"metrics":["median:n"]}`, "want count, or one of sum avg"},
-		"a metric without a field":  {`{"metrics":["sum"]}`, "as in avg:price"},
-		"a count of a field":        {`{"metrics":["count:n"]}`, "want count"},
-		"an unknown operator":       {`{"filter":{"n":{"between":[1,2]}}}`, "ne gt gte lt lte in contains exists"},
-		"no operator":               {`{"filter":{"n":{}}}`, "ne gt gte lt lte in contains exists"},
-		"in without an array":       {`{"filter":{"n":{"in":1}}}`, "want an array"},
-		"an order of booleans":      {`{"filter":{"n":{"gt":true}}}`, "want a number or a string"},
-		"existence but not yes, no": {`{"filter":{"n":{"exists":1}}}`, "want true or false"},
-		"a filter without a field":  {`{"filter":{"":1}}`, "want the name of a field"},
-		"a field without end":       {`{"group_by":"` + strings.Repeat("a.", 400) + `"}`, "at most 512 bytes"},
+		"an unknown metric":                            {`{"metrics":["median:n"]}`, "expected count, or one of sum avg"},
+		"a metric without a field":                     {`{"metrics":["sum"]}`, "as in avg:price"},
+		"a count of a field":                           {`{"metrics":["count:n"]}`, "expected count"},
+		"an unknown operator":                          {`{"filter":{"n":{"between":[1,2]}}}`, "ne gt gte lt lte in contains exists"},
+		"no operator":                                  {`{"filter":{"n":{}}}`, "ne gt gte lt lte in contains exists"},
+		"in without an array":                          {`{"filter":{"n":{"in":1}}}`, "expected an array"},
+		"an order comparison of booleans":              {`{"filter":{"n":{"gt":true}}}`, "expected a number or a string"},
+		"exists with an operand that is not a boolean": {`{"filter":{"n":{"exists":1}}}`, "expected true or false"},
+		"a filter without a field":                     {`{"filter":{"":1}}`, "expected the name of a field"},
+		"a field longer than the limit":                {`{"group_by":"` + strings.Repeat("a.", 400) + `"}`, "at most 512 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -226,22 +226,22 @@ func TestStatsNotes(t *testing.T) {
 	t.Parallel()
 	const text = `[{"os":"linux","n":1,"tags":["a"]},{"os":"linux","n":2},{"os":"aix","n":null}]`
 	for name, c := range map[string]struct{ query, want string }{
-		"a field to group by that is not there": {
+		"an absent field in group_by": {
 			`{"group_by":"arch"}`, `no selected record has the field "arch"; the fields are os, n, tags`},
-		"a field to filter by that is not there": {
+		"an absent field in a filter": {
 			`{"filter":{"arch":"x64"}}`, `no selected record has the field "arch"; the fields are os, n, tags`},
-		"a field to add up that is not there": {
+		"an absent field in a metric": {
 			`{"metrics":["sum:cost"]}`, `no selected record has the field "cost"; the fields are os, n, tags`},
-		"a value that is not there": {
+		"an absent value": {
 			`{"filter":{"os":"Linux"}}`, `no record has that value of "os"; its values are "linux", "aix"`},
 		"a value of another type": {
 			`{"filter":{"n":"1"}}`, `no record has that value of "n"; its values are 1, 2`},
-		"a null that is not there": {
+		"an absent null": {
 			`{"filter":{"os":null}}`, `no record has that value of "os"; its values are "linux", "aix"`},
-		"a value inside of arrays":           {`{"filter":{"tags":"a"}}`, `"tags" has arrays: use {"contains": value} to match elements`},
-		"values that do not go together":     {`{"filter":{"n":1,"os":"aix"}}`, ""},
-		"a null that is there, but not here": {`{"filter":{"n":null,"os":"linux"}}`, ""},
-		"nothing is wrong":                   {`{"group_by":"os","filter":{"n":{"gt":0}},"metrics":["avg:n"]}`, ""},
+		"a value in arrays":                        {`{"filter":{"tags":"a"}}`, `"tags" has arrays: use {"contains": value} to match elements`},
+		"conditions that no record meets together": {`{"filter":{"n":1,"os":"aix"}}`, ""},
+		"a null in a record that does not match":   {`{"filter":{"n":null,"os":"linux"}}`, ""},
+		"a result without a note":                  {`{"group_by":"os","filter":{"n":{"gt":0}},"metrics":["avg:n"]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

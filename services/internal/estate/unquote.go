@@ -75,7 +75,7 @@ func boundary(src []byte, i int) int {
 // number of bytes.
 func unescape(dst, src []byte) (n int) {
 	for i := 0; i < len(src); {
-		// Each step stores eight bytes, of which those before an escape count. It never
+		// Each step stores eight bytes, of which only those before an escape are valid. It never
 		// writes past the offset read in src.
 		for i >= 0 && i <= len(src)-8 && n >= 0 && n <= len(dst)-8 {
 			w := binary.LittleEndian.Uint64(src[i : i+8])

@@ -16,7 +16,7 @@ func (g *Graph) Apply(from Node, edges []Edge) {
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	g.change(from, edges)
-	if len(g.retired) > max(minRetired, g.quads) {
+	if len(g.retired) > max(minRetired, g.quads) || g.quads == 0 && len(g.retired) > 0 {
 		g.rebuild()
 	}
 }
@@ -36,12 +36,15 @@ func (g *Graph) change(from Node, edges []Edge) {
 	}
 	if len(edges) == 0 {
 		delete(g.edges, from)
+		if len(g.edges) == 0 {
+			g.edges = map[Node][]Edge{} // a map does not shrink
+		}
 		return
 	}
 	g.edges[from] = slices.Clone(edges)
 }
 
-// without returns the edges of list that are followed back and absent from other.
+// without returns the edges of list whose predicate has a reverse index and that are absent from other.
 func without(list, other []Edge) (rest []Edge) {
 	has := make(map[Edge]bool, len(other))
 	for _, e := range other {

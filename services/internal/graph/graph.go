@@ -2,7 +2,7 @@
 // order of the record, and backward links (from a target to its referrers) as quads
 // in Cayley's memory store. A traversal takes microseconds.
 //
-// Each tenant's records form a graph of their own, labelled with the tenant. A
+// Each tenant's records form a separate graph, labelled with the tenant. A
 // record links to ids, so the target is a node of the same tenant whether or not a
 // record exists there; the Reader decides whether the id means the tenant's record
 // or the global one.
@@ -34,8 +34,8 @@ type Graph struct {
 	mu      sync.RWMutex // guards the fields below
 	// edges are the links of each record, in its order.
 	edges map[Node][]Edge
-	// store has the links that are followed back. A node costs more than 1 KiB in
-	// it, at either end of a quad.
+	// store has the links that are traversed backward. Each node of a quad, subject or
+	// object, takes more than 1 KiB in it.
 	store *memstore.QuadStore
 	quads int // number of active quads
 	// retired are the IDs of inactive quads in the store. Deleting a quad from the
@@ -64,10 +64,10 @@ func (g *Graph) Links(from Node, predicate string) []string {
 }
 
 // Referrers returns the ids of the records of the kind that link to the node by the
-// predicate, which must be followed back, sorted. They belong to the node's tenant.
+// predicate, which must have a reverse index, sorted. They belong to the node's tenant.
 func (g *Graph) Referrers(kind, predicate string, to Node) []string {
 	var ids []string
-	g.back(to, predicate, kind, func(id string) bool {
+	g.referrersOf(to, predicate, kind, func(id string) bool {
 		ids = append(ids, id)
 		return true
 	})
@@ -75,11 +75,11 @@ func (g *Graph) Referrers(kind, predicate string, to Node) []string {
 	return ids
 }
 
-// named reports whether a referrer satisfies good.
-func (g *Graph) named(kind, predicate string, to Node, good func(id string) bool) bool {
+// hasReferrer reports whether the node has a referrer that satisfies match.
+func (g *Graph) hasReferrer(kind, predicate string, to Node, match func(id string) bool) bool {
 	found := false
-	g.back(to, predicate, kind, func(id string) bool {
-		found = good(id)
+	g.referrersOf(to, predicate, kind, func(id string) bool {
+		found = match(id)
 		return !found
 	})
 	return found

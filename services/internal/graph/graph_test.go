@@ -38,13 +38,13 @@ func TestLinksKeepRecordOrder(t *testing.T) {
 		before2       []string
 	}{
 		{name: "first registration", after: []string{"c", "a", "b"}},
-		{name: "one more at the end", before: []string{"c", "a"}, after: []string{"c", "a", "b"}},
-		{name: "one more at the front", before: []string{"c", "a"}, after: []string{"b", "c", "a"}},
-		{name: "one less in the middle", before: []string{"c", "a", "b"}, after: []string{"c", "b"}},
+		{name: "a link added at the end", before: []string{"c", "a"}, after: []string{"c", "a", "b"}},
+		{name: "a link added at the front", before: []string{"c", "a"}, after: []string{"b", "c", "a"}},
+		{name: "a link removed in the middle", before: []string{"c", "a", "b"}, after: []string{"c", "b"}},
 		{name: "another order", before: []string{"c", "a", "b"}, after: []string{"b", "a", "c"}},
 		{name: "all replaced", before: []string{"c", "a", "b"}, after: []string{"x", "y"}},
 		{name: "nothing left", before: []string{"c", "a", "b"}},
-		{name: "one that comes back", before2: []string{"a", "b"}, before: []string{"b"}, after: []string{"b", "a"}},
+		{name: "a link that is restored", before2: []string{"a", "b"}, before: []string{"b"}, after: []string{"b", "a"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,18 +66,18 @@ func TestScopesKindsAndPredicatesAreSeparate(t *testing.T) {
 	g.Apply(skill("", "a.b"), names("b.2"))
 	g.Apply(graph.Node{Kind: schemas.KindContextBuilder, Tenant: "acme", ID: "a.b"}, names("b.1", "b.3"))
 	got := map[string][]string{
-		"tenant":      g.Links(skill("acme", "a.b"), graph.ContextBuilders),
-		"global":      g.Links(skill("", "a.b"), graph.ContextBuilders),
-		"unknown":     g.Links(skill("other", "a.b"), graph.ContextBuilders),
-		"predicate":   g.Links(skill("acme", "a.b"), graph.Skills),
-		"referrers":   g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
-		"other kind":  g.Referrers(schemas.KindContextBuilder, graph.ContextBuilders, builder("acme", "b.1")),
-		"of nothing":  g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.2")),
-		"of a tenant": g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.2")),
+		"tenant":               g.Links(skill("acme", "a.b"), graph.ContextBuilders),
+		"global":               g.Links(skill("", "a.b"), graph.ContextBuilders),
+		"unknown":              g.Links(skill("other", "a.b"), graph.ContextBuilders),
+		"predicate":            g.Links(skill("acme", "a.b"), graph.Skills),
+		"referrers":            g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
+		"other kind":           g.Referrers(schemas.KindContextBuilder, graph.ContextBuilders, builder("acme", "b.1")),
+		"of nothing":           g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.2")),
+		"the node of a tenant": g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.2")),
 	}
 	want := map[string][]string{
 		"tenant": {"b.1"}, "global": {"b.2"}, "unknown": nil, "predicate": nil,
-		"referrers": {"a.b"}, "other kind": {"a.b"}, "of nothing": nil, "of a tenant": {"a.b"},
+		"referrers": {"a.b"}, "other kind": {"a.b"}, "of nothing": nil, "the node of a tenant": {"a.b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -119,7 +119,7 @@ func TestManyChanges(t *testing.T) {
 	}
 	for to := range referrers {
 		if got := g.Referrers(schemas.KindSkill, graph.ContextBuilders, to); got != nil {
-			t.Errorf("%v is still named by %v", to, got)
+			t.Errorf("%v still has the referrers %v", to, got)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestConcurrentReadersAndWriters(t *testing.T) {
 			for i := range 2000 {
 				got := g.Links(skill("", fmt.Sprintf("s.%d", i%10)), graph.ContextBuilders)
 				if len(got) != 0 && len(got) != 2 {
-					t.Errorf("half a change was seen: %v", got)
+					t.Errorf("a partial change was visible: %v", got)
 					return
 				}
 				g.Referrers(schemas.KindSkill, graph.ContextBuilders, builder("", "b.1"))

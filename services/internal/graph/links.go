@@ -8,13 +8,13 @@ const (
 	Guardrails      = "guardrail_ids"       // of a skill
 	Template        = "template_id"         // of a skill
 	Tools           = "tool_ids"            // of a skill or a context builder
-	Skills          = "skill_ids"           // of a guardrail, a template or a context builder
+	Skills          = "skill_ids"           // of an agent, a guardrail, a template or a context builder
 )
 
 // Predicates of implicit links, which apply a record to skills by rule.
 const (
-	// BuildsDomain links a context builder that names no skill to its domain. The
-	// reader decides whether a skill names it.
+	// BuildsDomain links a context builder without links to skills to its domain. The
+	// reader decides whether a skill links to it.
 	BuildsDomain = "builds_domain"
 	// GuardsDomain links a guardrail to its domain.
 	GuardsDomain = "guards_domain"
@@ -68,8 +68,7 @@ type Fields struct {
 	Skills          []string
 }
 
-// Edges returns the distinct links of a record of the kind, in its order. An agent
-// has none: no traversal follows its skills.
+// Edges returns the distinct links of a record of the kind, in its order.
 func Edges(kind string, f Fields) []Edge {
 	switch kind {
 	case schemas.KindSkill:
@@ -77,7 +76,7 @@ func Edges(kind string, f Fields) []Edge {
 			links{Template, one(f.Template)}, links{Tools, f.Tools})
 	case schemas.KindContextBuilder:
 		return edges(links{Tools, f.Tools}, links{Skills, f.Skills}, f.builds())
-	case schemas.KindTemplate:
+	case schemas.KindAgent, schemas.KindTemplate:
 		return edges(links{Skills, f.Skills})
 	case schemas.KindGuardrail:
 		return edges(links{Skills, f.Skills}, f.guards())
@@ -86,7 +85,7 @@ func Edges(kind string, f Fields) []Edge {
 	}
 }
 
-// builds links a context builder to its domain unless it names skills. Its tools
+// builds links a context builder to its domain unless it links to skills. Its tools
 // do not restrict it to a skill.
 func (f Fields) builds() links {
 	if len(f.Skills) > 0 {

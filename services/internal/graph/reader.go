@@ -14,8 +14,8 @@ type Reader struct {
 	Has   func(Node) bool // whether the record exists
 }
 
-// Reach is a record with the predicate by which it was reached.
-type Reach struct {
+// LinkedRecord is a record with the predicate of the link to or from it.
+type LinkedRecord struct {
 	Node
 	Via string
 }
@@ -26,41 +26,41 @@ func (r Reader) Find(kind string, s scope.Scope, id string) (Node, bool) {
 	return Node{kind, tenant, id}, ok
 }
 
-// Named returns the records that the record links to by the predicate, resolved in
+// Linked returns the records that the record links to by the predicate, resolved in
 // the scope, in the record's order.
-func (r Reader) Named(s scope.Scope, from Node, predicate string) []Reach {
-	var reached []Reach
+func (r Reader) Linked(s scope.Scope, from Node, predicate string) []LinkedRecord {
+	var linked []LinkedRecord
 	for _, id := range r.Graph.Links(from, predicate) {
 		if n, ok := r.Find(kindOf(predicate), s, id); ok {
-			reached = append(reached, Reach{n, predicate})
+			linked = append(linked, LinkedRecord{n, predicate})
 		}
 	}
-	return reached
+	return linked
 }
 
 // ContextBuilders returns the distinct context builders of the skill in the scope:
 // those that the skill links to, then its referrers, then those of its domain that no
 // link binds to a skill.
-func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []Reach {
+func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindContextBuilder
-	reached := r.Named(s, skill, ContextBuilders)
-	reached = append(reached, r.first(s, kind, Skills, skill)...)
+	linked := r.Linked(s, skill, ContextBuilders)
+	linked = append(linked, r.first(s, kind, Skills, skill)...)
 	if domain != "" {
-		reached = append(reached, r.first(s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
+		linked = append(linked, r.first(s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
 	}
-	return once(reached)
+	return dedupe(linked)
 }
 
 // Guardrails returns the distinct guardrails of the skill, global and the tenant's,
 // by any link: from the skill, to the skill, to its domain, or to all skills. A
 // tenant's guardrail does not hide the global one with the same id.
-func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []Reach {
+func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindGuardrail
 	globalFirst := slices.Backward(s.Tenants())
-	var reached []Reach
+	var linked []LinkedRecord
 	for _, id := range r.Graph.Links(skill, Guardrails) {
 		for _, tenant := range globalFirst {
-			reached = append(reached, Reach{Node{kind, tenant, id}, Guardrails})
+			linked = append(linked, LinkedRecord{Node{kind, tenant, id}, Guardrails})
 		}
 	}
 	for _, rule := range []struct {
@@ -72,71 +72,76 @@ func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []Reach {
 		{GuardsAll, Node{Kind: KindDomain, ID: Everywhere}},
 	} {
 		for _, tenant := range globalFirst {
-			reached = append(reached, r.referrers(tenant, kind, rule.predicate, rule.to)...)
+			linked = append(linked, r.referrers(tenant, kind, rule.predicate, rule.to)...)
 		}
 	}
-	return once(slices.DeleteFunc(reached, func(g Reach) bool { return !r.Has(g.Node) }))
+	return dedupe(slices.DeleteFunc(linked, func(g LinkedRecord) bool { return !r.Has(g.Node) }))
 }
 
 // Template returns the template that the skill links to, or else the referrer with
 // the lowest id, and whether there is one.
-func (r Reader) Template(s scope.Scope, skill Node) (Reach, bool) {
-	found := r.Named(s, skill, Template)
+func (r Reader) Template(s scope.Scope, skill Node) (LinkedRecord, bool) {
+	found := r.Linked(s, skill, Template)
 	if len(found) == 0 {
 		found = r.first(s, schemas.KindTemplate, Skills, skill)
 	}
 	if len(found) == 0 {
-		return Reach{}, false
+		return LinkedRecord{}, false
 	}
 	return found[0], true
+}
+
+// Agents returns the agents that own the skill: the tenant's, or else the global ones.
+func (r Reader) Agents(s scope.Scope, skill Node) []LinkedRecord {
+	return r.first(s, schemas.KindAgent, Skills, skill)
 }
 
 // first returns the tenant's referrers of the node, or else the global ones. A global
 // one is hidden by a tenant's record with the same id. Context builders that a skill
 // links to do not serve a domain.
-func (r Reader) first(s scope.Scope, kind, predicate string, to Node) (reached []Reach) {
+func (r Reader) first(s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {
-		reached = slices.DeleteFunc(r.referrers(tenant, kind, predicate, to), func(c Reach) bool {
+		linked = slices.DeleteFunc(r.referrers(tenant, kind, predicate, to), func(c LinkedRecord) bool {
 			n, ok := r.Find(kind, s, c.ID)
 			return !ok || n != c.Node || predicate == BuildsDomain && r.linkedBySkill(s, c.ID)
 		})
-		return len(reached) > 0
+		return len(linked) > 0
 	})
-	return reached
+	return linked
 }
 
 // referrers returns the tenant's referrers of the node's id.
-func (r Reader) referrers(tenant, kind, predicate string, to Node) []Reach {
+func (r Reader) referrers(tenant, kind, predicate string, to Node) []LinkedRecord {
 	to.Tenant = tenant
-	var reached []Reach
+	var linked []LinkedRecord
 	for _, id := range r.Graph.Referrers(kind, predicate, to) {
-		reached = append(reached, Reach{Node{kind, tenant, id}, predicate})
+		linked = append(linked, LinkedRecord{Node{kind, tenant, id}, predicate})
 	}
-	return reached
+	return linked
 }
 
 // linkedBySkill reports whether a skill in the scope links to the context builder.
 func (r Reader) linkedBySkill(s scope.Scope, id string) bool {
 	const kind = schemas.KindSkill
-	_, linked := s.First(func(tenant string) bool {
+	_, found := s.First(func(tenant string) bool {
 		to := Node{schemas.KindContextBuilder, tenant, id}
-		return r.Graph.named(kind, ContextBuilders, to, func(skill string) bool {
+		return r.Graph.hasReferrer(kind, ContextBuilders, to, func(skill string) bool {
 			n, ok := r.Find(kind, s, skill)
 			return ok && n.Tenant == tenant
 		})
 	})
-	return linked
+	return found
 }
 
-// once removes records reached repeatedly; the first occurrence stays.
-func once(reached []Reach) []Reach {
-	var kept []Reach
-	seen := make(map[Node]bool, len(reached))
-	for _, r := range reached {
+// dedupe removes repeated records and keeps the first occurrence of each.
+func dedupe(linked []LinkedRecord) []LinkedRecord {
+	var distinct []LinkedRecord
+	seen := make(map[Node]bool, len(linked))
+	for _, r := range linked {
 		if !seen[r.Node] {
-			kept = append(kept, r)
+			distinct = append(distinct, r)
 		}
 		seen[r.Node] = true
 	}
-	return kept
+	return distinct
 }

@@ -25,12 +25,38 @@ func registered(t testing.TB, records ...[4]string) graph.Reader {
 }
 
 // short formats results as tenant/id@via.
-func short(reached []graph.Reach) []string {
+func short(reached []graph.LinkedRecord) []string {
 	var all []string
 	for _, r := range reached {
 		all = append(all, r.Tenant+"/"+r.ID+"@"+r.Via)
 	}
 	return all
+}
+
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	const ag, sk = schemas.KindAgent, schemas.KindSkill
+	r := registered(t, [][4]string{
+		{sk, "", "net.x", `{}`}, {sk, "", "net.y", `{}`},
+		{ag, "", "b", `{"skill_ids":["net.x","net.y"]}`}, {ag, "", "a", `{"skill_ids":["net.x"]}`},
+		{ag, "acme", "c", `{"skill_ids":["net.x"]}`}, {ag, "other", "d", `{"skill_ids":["net.y"]}`},
+	}...)
+	for _, row := range []struct {
+		name  string
+		scope scope.Scope
+		skill string
+		want  []string
+	}{
+		{"the global ones that own the skill", scope.Global, "net.x", []string{"/a@skill_ids", "/b@skill_ids"}},
+		{"the tenant's instead of the global ones", "acme", "net.x", []string{"acme/c@skill_ids"}},
+		{"the global ones where the tenant has none", "acme", "net.y", []string{"/b@skill_ids"}},
+		{"none", "acme", "net.z", nil},
+	} {
+		got := short(r.Agents(row.scope, graph.Node{Kind: sk, ID: row.skill}))
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
 }
 
 func TestContextBuilders(t *testing.T) {
@@ -43,28 +69,28 @@ func TestContextBuilders(t *testing.T) {
 		skill   graph.Node
 		want    []string
 	}{
-		{"those the skill names, in its order",
+		{"those that the skill links to, in its order",
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["b","a"]}`}, {cb, "", "a", `{}`}, {cb, "", "b", `{}`}},
 			"", skill("", "net.x"), []string{"/b@context_builder_ids", "/a@context_builder_ids"}},
-		{"a link to nothing is passed over",
+		{"a link to a missing record is skipped",
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["gone","a"]}`}, {cb, "", "a", `{}`}},
 			"", skill("", "net.x"), []string{"/a@context_builder_ids"}},
 		{"the tenant's record before the global one",
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a","b"]}`}, {cb, "", "a", `{}`}, {cb, "acme", "a", `{}`}, {cb, "", "b", `{}`}},
 			"acme", skill("", "net.x"), []string{"acme/a@context_builder_ids", "/b@context_builder_ids"}},
-		{"another tenant's record is not seen",
+		{"another tenant's record is not visible",
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a"]}`}, {cb, "other", "a", `{}`}},
 			"acme", skill("", "net.x"), nil},
-		{"those that name the skill",
+		{"those that link to the skill",
 			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"skill_ids":["net.x"]}`}, {cb, "", "b", `{"domain":"net","skill_ids":["net.y"]}`}},
 			"", skill("", "net.x"), []string{"/a@skill_ids"}},
 		{"one without links serves its domain, even if it has tools",
 			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net","tool_ids":["a.b.c"]}`}, {cb, "", "b", `{"domain":"db"}`}},
 			"", skill("", "net.x"), []string{"/a@builds_domain"}},
-		{"one that a skill names does not serve the rest of its domain",
+		{"one that a skill links to does not serve the rest of its domain",
 			[][4]string{{sk, "", "net.x", `{}`}, {sk, "", "net.y", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"domain":"net"}`}},
 			"", skill("", "net.x"), nil},
-		{"one that only another tenant's skill names still serves its domain",
+		{"one that only another tenant's skill links to still serves its domain",
 			[][4]string{{sk, "", "net.x", `{}`}, {sk, "other", "net.y", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"domain":"net"}`}},
 			"acme", skill("", "net.x"), []string{"/a@builds_domain"}},
 		{"the global ones of a domain only where the tenant has none",
@@ -73,7 +99,7 @@ func TestContextBuilders(t *testing.T) {
 		{"a global one hidden by the tenant's of the same id",
 			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net"}`}, {cb, "acme", "a", `{"domain":"db"}`}},
 			"acme", skill("", "net.x"), nil},
-		{"named both ways, once",
+		{"linked in both directions, returned once",
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"skill_ids":["net.x"]}`}},
 			"", skill("", "net.x"), []string{"/a@context_builder_ids"}},
 	} {
@@ -134,14 +160,14 @@ func TestTemplate(t *testing.T) {
 		records [][4]string
 		want    string
 	}{
-		{"the one that the skill names",
+		{"the one that the skill links to",
 			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}}, "/b@template_id"},
-		{"the tenant's of that id",
+		{"the tenant's template with the linked id",
 			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "acme", "b", `{}`}}, "acme/b@template_id"},
-		{"one that names the skill, where the named is not there",
+		{"a referrer, if the linked template does not exist",
 			[][4]string{{sk, "", "net.x", `{"template_id":"gone"}`}, {te, "", "b", `{"skill_ids":["net.x"]}`},
 				{te, "", "a", `{"skill_ids":["net.x"]}`}}, "/a@skill_ids"},
-		{"the tenant's of those",
+		{"the tenant's referrer takes precedence",
 			[][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`},
 				{te, "acme", "b", `{"skill_ids":["net.x"]}`}}, "acme/b@skill_ids"},
 		{"none", [][4]string{{sk, "", "net.x", `{}`}, {te, "", "a", `{}`}}, ""},
@@ -149,7 +175,7 @@ func TestTemplate(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got, ok := registered(t, row.records...).Template("acme", skill("", "net.x"))
-			if ok != (row.want != "") || ok && short([]graph.Reach{got})[0] != row.want {
+			if ok != (row.want != "") || ok && short([]graph.LinkedRecord{got})[0] != row.want {
 				t.Errorf("Template = %v, %v, want %q", got, ok, row.want)
 			}
 		})
@@ -163,11 +189,11 @@ func TestLinksMayDangle(t *testing.T) {
 	r := graph.Reader{Graph: graph.New(), Has: func(n graph.Node) bool { return known[n] }}
 	from := skill("acme", "net.x")
 	r.Graph.Apply(from, names("b"))
-	if got := r.Named("acme", from, graph.ContextBuilders); got != nil {
-		t.Errorf("reached %v before it was there", got)
+	if got := r.Linked("acme", from, graph.ContextBuilders); got != nil {
+		t.Errorf("reached %v before it was registered", got)
 	}
 	known[builder("", "b")] = true
-	if diff := cmp.Diff([]string{"/b@context_builder_ids"}, short(r.Named("acme", from, graph.ContextBuilders))); diff != "" {
+	if diff := cmp.Diff([]string{"/b@context_builder_ids"}, short(r.Linked("acme", from, graph.ContextBuilders))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -199,10 +225,10 @@ func BenchmarkSkill(b *testing.B) {
 		n := 5100 + i%4900
 		s := skill("", id(n))
 		for _, cb := range r.ContextBuilders("acme", s, fmt.Sprintf("domain%d", n%50)) {
-			r.Named("acme", cb.Node, graph.Tools)
+			r.Linked("acme", cb.Node, graph.Tools)
 		}
 		r.Guardrails("acme", s, fmt.Sprintf("domain%d", n%50))
-		r.Named("acme", s, graph.Tools)
-		r.Named("acme", s, graph.Template)
+		r.Linked("acme", s, graph.Tools)
+		r.Linked("acme", s, graph.Template)
 	}
 }

@@ -38,9 +38,9 @@ func newQuad(from Node, e Edge) quad.Quad {
 	return q
 }
 
-// back calls yield with the id of each record of the kind that links to n by the
+// referrersOf calls yield with the id of each record of the kind that links to n by the
 // predicate, unordered, until yield returns false. yield must not call the graph.
-func (g *Graph) back(n Node, predicate, kind string, yield func(id string) bool) {
+func (g *Graph) referrersOf(n Node, predicate, kind string, yield func(id string) bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	start, by := g.store.ValueOf(n.name()), g.store.ValueOf(name(predicate))

@@ -31,18 +31,18 @@ func (f *field) renumber(to []int) {
 	f.lengths = renumbered(f.lengths, to)
 }
 
-// searchText scores the live rows by BM25 over title and body. coverage is the
+// searchText scores the rows that are not hidden by BM25 over title, body and instructions. coverage is the
 // largest share of the query's distinct words found in one row.
-func (p *pool) searchText(words []string) (found []match, coverage float64) {
+func (p *pool) searchText(words []string, hidden []bool) (found []match, coverage float64) {
 	distinct, counts := count(words)
 	scores, occurrences := floatPool.get(len(p.ids)), occurrencePool.get(len(p.ids))
 	defer floatPool.put(scores)
 	defer occurrencePool.put(occurrences)
 	for i, word := range distinct {
-		for _, f := range []*field{&p.title, &p.body} {
+		for _, f := range []*field{&p.title, &p.body, &p.instructions} {
 			p.scoreWord(f, word, float64(counts[i]), *scores)
 			for _, e := range f.words[word] {
-				if row := &(*occurrences)[e.row]; row.last != uint32(i+1) && !p.dead[e.row] {
+				if row := &(*occurrences)[e.row]; row.last != uint32(i+1) && !hidden[e.row] {
 					row.last = uint32(i + 1)
 					row.words++
 					coverage = max(coverage, float64(row.words))
@@ -50,7 +50,7 @@ func (p *pool) searchText(words []string) (found []match, coverage float64) {
 			}
 		}
 	}
-	return p.best(*scores), coverage / max(1, float64(len(distinct)))
+	return p.best(*scores, hidden), coverage / max(1, float64(len(distinct)))
 }
 
 // scoreWord adds the score of a word, which the query contains n times, to each

@@ -48,7 +48,7 @@ func openElastic(address string, e embed.Embedder, log string) (*elastic, error)
 	server, err := url.Parse(address)
 	if err != nil {
 		// The URL is not printed: the invalid part may belong to the password.
-		return nil, errors.New("index: want http://user:password@host:port, special characters of a password percent-encoded")
+		return nil, errors.New("index: expected http://user:password@host:port, special characters of a password percent-encoded")
 	}
 	if server.Host == "" {
 		return nil, fmt.Errorf("index %q: no host", server.Redacted())
@@ -73,17 +73,17 @@ var prefixes = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 func parseSettings(given url.Values) (settings, error) {
 	for key := range given {
 		if !slices.Contains([]string{"prefix", "timeout"}, key) {
-			return settings{}, fmt.Errorf("setting %q: want prefix or timeout", key)
+			return settings{}, fmt.Errorf("setting %q: expected prefix or timeout", key)
 		}
 	}
 	s := settings{prefix: cmp.Or(given.Get("prefix"), "cairn"), search: searchTime}
 	if !prefixes.MatchString(s.prefix) {
-		return s, fmt.Errorf("prefix %q: want small letters, digits, dashes", s.prefix)
+		return s, fmt.Errorf("prefix %q: expected lower-case letters, digits, dashes", s.prefix)
 	}
 	if t := given.Get("timeout"); t != "" {
 		var err error
 		if s.search, err = time.ParseDuration(t); err != nil || s.search <= 0 {
-			return s, fmt.Errorf("timeout %q: want a duration such as 4s", t)
+			return s, fmt.Errorf("timeout %q: expected a duration such as 4s", t)
 		}
 	}
 	return s, nil

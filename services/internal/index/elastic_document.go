@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cairn/schemas"
 	"cairn/services/internal/embed"
 )
 
@@ -21,15 +22,18 @@ const global = "_global"
 
 // stored is a document's source in Elasticsearch, without its vectors.
 type stored struct {
-	Tenant   string `json:"tenant"`
-	ID       string `json:"id"`
-	Revision uint64 `json:"revision"`
-	Status   string `json:"status,omitempty"`
-	Domain   string `json:"domain,omitempty"`
-	Class    string `json:"class,omitempty"`
-	Provider string `json:"provider,omitempty"`
-	Title    string `json:"title,omitempty"`
-	Body     string `json:"body,omitempty"`
+	Tenant       string   `json:"tenant"`
+	ID           string   `json:"id"`
+	Revision     uint64   `json:"revision"`
+	Status       string   `json:"status,omitempty"`
+	Domain       string   `json:"domain,omitempty"`
+	Class        string   `json:"class,omitempty"`
+	Provider     string   `json:"provider,omitempty"`
+	Labels       []string `json:"labels,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Title        string   `json:"title,omitempty"`
+	Body         string   `json:"body,omitempty"`
+	Instructions string   `json:"instructions,omitempty"`
 }
 
 // operation returns the bulk operation of a change.
@@ -41,7 +45,7 @@ type stored struct {
 // generation.
 func (g *generation) operation(c Change, vectors [][]float32) (operation, error) {
 	if !slices.Contains(kinds, c.Kind) {
-		return operation{}, fmt.Errorf("kind %q: want %s", c.Kind, strings.Join(kinds, ", "))
+		return operation{}, fmt.Errorf("kind %q: expected %s", c.Kind, strings.Join(kinds, ", "))
 	}
 	lines, err := encode(
 		object{"index": object{
@@ -61,12 +65,14 @@ func newStored(c Change) stored {
 	if c.Removed {
 		return s
 	}
-	s.Status, s.Domain, s.Class, s.Provider = cmp.Or(c.Status, active), c.Domain, c.Class, c.Provider
+	s.Status, s.Domain, s.Class, s.Provider = cmp.Or(c.Status, schemas.StatusActive), c.Domain, c.Class, c.Provider
 	if !c.found() {
 		return s
 	}
+	s.Labels, s.Capabilities = c.Labels, c.Capabilities
 	s.Title = embed.Plain(c.Title)
 	s.Body = embed.Plain(c.body())
+	s.Instructions = embed.Plain(c.Instructions)
 	return s
 }
 

@@ -54,11 +54,11 @@ func TestElasticVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 2 {
-		t.Fatalf("got %d vectors, want 2: one without a direction has no place", len(got))
+		t.Fatalf("got %d vectors, want 2: a zero vector is omitted", len(got))
 	}
 	for i, want := range [][]float32{long, tiny} {
 		if c := cosine(got[i].Vector, want); c < 1-1e-9 {
-			t.Errorf("vector %d: got one with a cosine of %.12f to what the model made", i, c)
+			t.Errorf("vector %d: got a cosine of %.12f to the vector of the model", i, c)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestElasticRejectsInvalidVectors(t *testing.T) {
 		ix := openAt(t, server.URL, given{[][]float32{{0.6, float32(x)}}})
 		var refused *index.Refused
 		if err := ix.Apply(t.Context(), some(1)); !errors.As(err, &refused) || len(refused.Changes) != 1 {
-			t.Errorf("%s: got %v, want it refused", name, err)
+			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func newStatusError(code int, body []byte) *statusError {
 
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.code, e.failure) }
 
-// ours reports whether the request was invalid; retrying it is useless.
+// invalid reports whether the request was invalid: retries cannot succeed.
 func (e *statusError) invalid() bool {
 	return e.code == http.StatusBadRequest || e.code == http.StatusNotFound ||
 		e.code == http.StatusRequestEntityTooLarge

@@ -29,7 +29,7 @@ func (e *elastic) look(ctx context.Context) (indices, error) {
 	}}
 	found := indices{}
 	if err := e.link.call(ctx, adminTime, req, &found); err != nil {
-		return nil, fmt.Errorf("look for indices: %w", err)
+		return nil, fmt.Errorf("list indices: %w", err)
 	}
 	for name := range found {
 		if e.suffixOf(name) == "" {

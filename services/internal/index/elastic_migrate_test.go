@@ -42,7 +42,7 @@ func TestRealMigration(t *testing.T) {
 		wantFound(t, next, index.TextOnly)
 		if got, err := next.Search(t.Context(), index.Query{Kind: "skill", Text: "espresso", TopK: 1}); err != nil ||
 			got.Degraded != index.TextOnly {
-			t.Errorf("search for no word that is there: got %+v, %v, want it to be %s", got, err, index.TextOnly)
+			t.Errorf("search without common words: got %+v, %v, want degraded %s", got, err, index.TextOnly)
 		}
 		alone := coffee
 		alone.By = index.Vector
@@ -57,17 +57,17 @@ func TestRealMigration(t *testing.T) {
 	wantFound(t, other, "")
 	wantFound(t, old, index.TextOnly)
 	if err := old.Apply(t.Context(), brew); err != nil {
-		t.Errorf("apply to what was live until now: %v", err)
+		t.Errorf("apply to the previous live generation: %v", err)
 	}
 	promote(t, wide)
 	promote(t, wide)
 	wantFound(t, wide, "")
 	if err := old.Apply(t.Context(), brew); !errors.Is(err, index.ErrLost) {
-		t.Errorf("apply to what was live before that: got %v, want %v", err, index.ErrLost)
+		t.Errorf("apply to a deleted generation: got %v, want %v", err, index.ErrLost)
 	}
 }
 
-func TestRealRenew(t *testing.T) {
+func TestRealNewGeneration(t *testing.T) {
 	t.Parallel()
 	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
 	ix, other, unaware := openAt(t, url, lexical(t)), openAt(t, url, lexical(t)), openAt(t, url, lexical(t))
@@ -77,10 +77,10 @@ func TestRealRenew(t *testing.T) {
 	before := generation(t, unaware)
 	renewed, err := ix.NewGeneration(t.Context())
 	if err != nil || renewed == before {
-		t.Fatalf("renewed %q, %v, want another than %q", renewed, err, before)
+		t.Fatalf("NewGeneration: %q, %v, want another than %q", renewed, err, before)
 	}
 	if again, err := other.NewGeneration(t.Context()); err != nil || again != renewed {
-		t.Errorf("renewed while that is filled: %q, %v, want %q", again, err, renewed)
+		t.Errorf("NewGeneration while one is filled: %q, %v, want %q", again, err, renewed)
 	}
 	if err := unaware.Apply(t.Context(), []index.Change{brew}); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestRealRestored(t *testing.T) {
 	url := server(t) + "?timeout=60s&prefix=" + prefix
 	ix := openAt(t, url, lexical(t))
 	fill(t, ix, some(1))
-	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-*/_alias/*", "", nil)
+	requestServer(t, http.MethodDelete, server(t)+"/"+prefix+"-*/_alias/*", "", nil)
 	if _, err := ix.Search(t.Context(), coffee); !errors.Is(err, index.ErrUnavailable) {
 		t.Errorf("search: got %v, want %v", err, index.ErrUnavailable)
 	}
@@ -155,12 +155,12 @@ func TestRealConcurrentGeneration(t *testing.T) {
 	ix := openAt(t, url, lexical(t))
 	fill(t, ix, some(1))
 	suffix := got[0][:strings.LastIndex(got[0], "-")]
-	ask(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+suffix, "", nil)
+	requestServer(t, http.MethodDelete, server(t)+"/"+prefix+"-skill-"+suffix, "", nil)
 	if err := ix.Apply(t.Context(), some(1)); !errors.Is(err, index.ErrLost) {
-		t.Errorf("apply to what was deleted: got %v, want %v", err, index.ErrLost)
+		t.Errorf("apply to deleted indices: got %v, want %v", err, index.ErrLost)
 	}
 	if again := generation(t, ix); again == got[0] {
-		t.Errorf("generation %q again after an index was deleted", again)
+		t.Errorf("got generation %q again after an index was deleted", again)
 	}
 	fill(t, ix, some(1))
 }

@@ -12,7 +12,7 @@ import (
 
 // textVersion must be incremented when embed.Plain, Document.texts or the documents
 // of package projection change, so that a new generation is filled.
-const textVersion = 1
+const textVersion = 2
 
 // plan is the index layout for vectors of one space.
 type plan struct {
@@ -104,15 +104,18 @@ func properties(space embed.Space) object {
 	keyword := object{"type": "keyword", "ignore_above": 1024} // longer values are not labels
 	text := object{"type": "text", "analyzer": "words"}
 	return object{
-		"tenant":   keyword,
-		"id":       keyword,
-		"status":   keyword,
-		"domain":   keyword,
-		"class":    keyword,
-		"provider": keyword,
-		"revision": object{"type": "long", "index": false},
-		"title":    text,
-		"body":     text,
+		"tenant":       keyword,
+		"id":           keyword,
+		"status":       keyword,
+		"domain":       keyword,
+		"class":        keyword,
+		"provider":     keyword,
+		"labels":       keyword,
+		"capabilities": keyword,
+		"revision":     object{"type": "long", "index": false},
+		"title":        text,
+		"body":         text,
+		"instructions": text,
 		// A record has a vector of its text and one per example. As nested documents
 		// they are replaced together, and the nearest one counts: the 100 nearest of
 		// 4,000 records with 3 vectors each are 100 distinct records, which one

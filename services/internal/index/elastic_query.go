@@ -1,17 +1,21 @@
 package index
 
-import "cmp"
+import (
+	"cmp"
+
+	"cairn/schemas"
+)
 
 // candidates is the number of vectors that a kNN search examines per shard. With
 // 100 it misses 1 % of the nearest 100; with 200 none, at equal latency.
 const candidates = 2 * depth
 
-// filter matches the active documents of one scope.
-func filter(tenant string) []object {
-	return []object{
+// filter matches the documents of one scope and of f that searches find.
+func filter(tenant string, f Filter) []object {
+	return append([]object{
 		{"term": object{"tenant": cmp.Or(tenant, global)}},
-		{"term": object{"status": active}},
-	}
+		{"terms": object{"status": []string{schemas.StatusActive, schemas.StatusDeprecated}}},
+	}, f.clauses()...)
 }
 
 // search returns the body of a search that returns only ids and scores.
@@ -22,36 +26,36 @@ func search(size int, key string, value any) object {
 	}
 }
 
-func textQuery(tenant, words string) object {
+func textQuery(tenant string, f Filter, words string) object {
 	return search(depth, "query", object{"bool": object{
-		"filter": filter(tenant),
-		"must":   bothFields("most_fields", words),
+		"filter": filter(tenant, f),
+		"must":   anyField("most_fields", words),
 	}})
 }
 
-// bothFields matches words in title and body.
-func bothFields(how, words string) object {
-	return object{"multi_match": object{"query": words, "type": how, "fields": []string{"title", "body"}}}
+// anyField matches words in title, body and instructions.
+func anyField(how, words string) object {
+	return object{"multi_match": object{"query": words, "type": how, "fields": []string{"title", "body", "instructions"}}}
 }
 
 // coverageQuery finds the document with the most distinct words; the score is their
 // number.
-func coverageQuery(tenant string, words []string) object {
+func coverageQuery(tenant string, f Filter, words []string) object {
 	var each []object
 	for _, w := range words {
-		each = append(each, object{"constant_score": object{"filter": bothFields("best_fields", w)}})
+		each = append(each, object{"constant_score": object{"filter": anyField("best_fields", w)}})
 	}
 	return search(1, "query", object{"bool": object{
-		"filter": filter(tenant), "should": each, "minimum_should_match": 1,
+		"filter": filter(tenant, f), "should": each, "minimum_should_match": 1,
 	}})
 }
 
 // vectorQuery finds the nearest vectors. Filters apply during the kNN search;
 // applied afterwards they would leave few of the nearest. The filter on the index
 // name excludes generations of other models and dimensions.
-func vectorQuery(tenant, family string, vector []float32) object {
+func vectorQuery(tenant string, f Filter, family string, vector []float32) object {
 	return search(depth, "knn", object{
 		"field": "vectors.vector", "query_vector": vector, "k": depth, "num_candidates": candidates,
-		"filter": append(filter(tenant), object{"prefix": object{"_index": family}}),
+		"filter": append(filter(tenant, f), object{"prefix": object{"_index": family}}),
 	})
 }

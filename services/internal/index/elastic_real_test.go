@@ -126,12 +126,12 @@ func TestRealQueries(t *testing.T) {
 	}
 	away = true
 	for name, query := range map[string]string{
-		"many words":          "Überwachung" + strings.Repeat(" of many words more", 20_000),
-		"many sentences":      strings.Repeat("Show the Überwachung of hosts. ", 1_000),
-		"words without gaps":  strings.Repeat("网络监控", 5_000),
-		"a word without end":  "Überwachung " + strings.Repeat("x", 100_000),
-		"marks and operators": "Überwachung AND (NOT \"a* ~2\" OR [1 TO 2] \\ /re/ {!}",
-		"no text at all":      "Überwachung \x00\xff\xfe",
+		"many words":                "Überwachung" + strings.Repeat(" of many words more", 20_000),
+		"many sentences":            strings.Repeat("Show the Überwachung of hosts. ", 1_000),
+		"words without spaces":      strings.Repeat("网络监控", 5_000),
+		"a very long word":          "Überwachung " + strings.Repeat("x", 100_000),
+		"punctuation and operators": "Überwachung AND (NOT \"a* ~2\" OR [1 TO 2] \\ /re/ {!}",
+		"an empty text":             "Überwachung \x00\xff\xfe",
 	} {
 		if got := search(t, ix, query, 5); !slices.Equal(got, []string{c[0].ID}) {
 			t.Errorf("%s: got %v, want the document", name, got)
@@ -145,14 +145,14 @@ func TestRealBlockedWrites(t *testing.T) {
 	ix := openAt(t, server(t)+"?prefix="+prefix, lexical(t))
 	fill(t, ix, some(1))
 	settings := server(t) + "/" + prefix + "-skill/_settings"
-	ask(t, http.MethodPut, settings, `{"index.blocks.write":true}`, nil)
+	requestServer(t, http.MethodPut, settings, `{"index.blocks.write":true}`, nil)
 	if err := ix.Apply(t.Context(), some(3)); !errors.Is(err, index.ErrUnavailable) {
 		t.Errorf("apply: got %v, want %v", err, index.ErrUnavailable)
 	}
 	if got := search(t, ix, "document 0", 1); len(got) != 1 {
-		t.Errorf("search meanwhile: got %v, want a document", got)
+		t.Errorf("concurrent search: got %v, want a document", got)
 	}
-	ask(t, http.MethodPut, settings, `{"index.blocks.write":false}`, nil)
+	requestServer(t, http.MethodPut, settings, `{"index.blocks.write":false}`, nil)
 	if err := ix.Apply(t.Context(), some(3)); err != nil {
 		t.Errorf("apply again: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestRealWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answer struct{ Tokens []struct{ Token string } }
-		ask(t, http.MethodPost, server(t)+"/"+prefix+"-skill-"+suffix+"/_analyze", string(body), &answer)
+		requestServer(t, http.MethodPost, server(t)+"/"+prefix+"-skill-"+suffix+"/_analyze", string(body), &answer)
 		got := []string{}
 		for _, token := range answer.Tokens {
 			got = append(got, token.Token)
@@ -222,16 +222,16 @@ func newPrefix(t testing.TB) string {
 	url, prefix := server(t), "test-"+strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() {
 		var found []struct{ Index string }
-		ask(t, http.MethodGet, url+"/_cat/indices/"+prefix+"-*?format=json", "", &found)
+		requestServer(t, http.MethodGet, url+"/_cat/indices/"+prefix+"-*?format=json", "", &found)
 		for _, f := range found {
-			ask(t, http.MethodDelete, url+"/"+f.Index, "", nil)
+			requestServer(t, http.MethodDelete, url+"/"+f.Index, "", nil)
 		}
 	})
 	return prefix
 }
 
 // ask sends a request to the server directly.
-func ask(t testing.TB, method, url, body string, answer any) {
+func requestServer(t testing.TB, method, url, body string, answer any) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	byTenant   // any document, to identify the live generation
 )
 
-// lookup is one search of a round.
+// lookup is one search in the request of a round.
 type lookup struct {
 	tenant string
 	part   int
@@ -47,16 +47,17 @@ func (r *round) lookups() (all []lookup) {
 		}
 		for i, text := range r.texts {
 			r.found[tenant][i].plain = r.space.Lexical // Elasticsearch does not weight dimensions
+			r.found[tenant][i].static = r.space.Static
 			words := newTerms(text)
 			if len(words.all) > 0 {
-				all = append(all, lookup{tenant, i, byWords, 0, textQuery(tenant, strings.Join(words.all, " "))})
+				all = append(all, lookup{tenant, i, byWords, 0, textQuery(tenant, r.query.Filter, strings.Join(words.all, " "))})
 			}
 			if len(words.all) > 0 && (r.space.Lexical || r.space.Name == "") {
 				n := len(words.distinct)
-				all = append(all, lookup{tenant, i, byCoverage, n, coverageQuery(tenant, words.distinct)})
+				all = append(all, lookup{tenant, i, byCoverage, n, coverageQuery(tenant, r.query.Filter, words.distinct)})
 			}
 			if dot(r.vectors[i], r.vectors[i]) > 0 {
-				all = append(all, lookup{tenant, i, byVector, 0, vectorQuery(tenant, r.family, r.vectors[i])})
+				all = append(all, lookup{tenant, i, byVector, 0, vectorQuery(tenant, r.query.Filter, r.family, r.vectors[i])})
 			}
 		}
 	}
@@ -66,7 +67,7 @@ func (r *round) lookups() (all []lookup) {
 // tenantQuery finds any document of a tenant. It detects a live generation of another
 // model, in which a kNN search finds nothing without an error.
 func tenantQuery(tenant string) object {
-	return search(1, "query", object{"bool": object{"filter": filter(tenant)}})
+	return search(1, "query", object{"bool": object{"filter": filter(tenant, Filter{})}})
 }
 
 // note stores the result of a lookup.

@@ -25,22 +25,22 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	if q.TopK < 1 || !slices.Contains(kinds, q.Kind) {
 		return Result{}, ctx.Err()
 	}
-	asked, err := newQuestion(ctx, e.embedder, q)
+	question, err := newQuestion(ctx, e.embedder, q)
 	if err != nil {
 		return Result{}, err
 	}
-	r := &round{query: q, question: asked}
-	if asked.space.Name != "" {
+	r := &round{query: q, question: question}
+	if question.space.Name != "" {
 		r.family = e.planFor(e.embedder.Space()).family(q.Kind)
 	}
-	err = e.ask(ctx, r)
+	err = e.sendLookups(ctx, r)
 	switch {
 	case errors.Is(err, errIncomparable) && q.By == Vector:
 		err = fmt.Errorf("%w: %w", ErrNoVectors, err)
 	case errors.Is(err, errIncomparable):
 		r = &round{query: q, question: wordsOf(q)}
 		r.degraded = TextOnly
-		err = e.ask(ctx, r)
+		err = e.sendLookups(ctx, r)
 	}
 	if err != nil {
 		return Result{}, err
@@ -48,9 +48,9 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	return r.result(), nil
 }
 
-// ask sends the lookups of a round and stores the results. Searches are
+// sendLookups sends the lookups of a round and stores the results. Searches are
 // idempotent: one whose connection breaks is retried once.
-func (e *elastic) ask(ctx context.Context, r *round) error {
+func (e *elastic) sendLookups(ctx context.Context, r *round) error {
 	lookups := r.lookups()
 	if len(lookups) == 0 {
 		return nil
@@ -60,10 +60,10 @@ func (e *elastic) ask(ctx context.Context, r *round) error {
 		return err
 	}
 	var got answers
-	err = e.send(ctx, r, body, &got)
+	err = e.sendSearch(ctx, r, body, &got)
 	var broken *connectionError
 	if errors.As(err, &broken) {
-		err = e.send(ctx, r, body, &got)
+		err = e.sendSearch(ctx, r, body, &got)
 	}
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (e *elastic) ask(ctx context.Context, r *round) error {
 	return nil
 }
 
-func (e *elastic) send(ctx context.Context, r *round, body []byte, got *answers) error {
+func (e *elastic) sendSearch(ctx context.Context, r *round, body []byte, got *answers) error {
 	req := esapi.MsearchRequest{
 		Index: []string{e.alias(r.query.Kind)}, Body: bytes.NewReader(body), FilterPath: answered,
 	}

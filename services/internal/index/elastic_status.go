@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"cairn/schemas"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -59,7 +61,7 @@ func (e *elastic) count(ctx context.Context, kind string) (int, error) {
 	ignore := true
 	req := esapi.CountRequest{
 		Index: []string{e.alias(kind)}, IgnoreUnavailable: &ignore,
-		Body: strings.NewReader(`{"query":{"term":{"status":"` + active + `"}}}`),
+		Body: strings.NewReader(`{"query":{"terms":{"status":["` + schemas.StatusActive + `","` + schemas.StatusDeprecated + `"]}}}`),
 	}
 	err := e.link.call(ctx, e.search, req, &answer)
 	return answer.Count, err

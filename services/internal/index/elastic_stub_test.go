@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// stub is a fake Elasticsearch for faults that a real one cannot be forced into.
+// stub is a fake Elasticsearch for faults that cannot be provoked in a real one.
 // It stores only names of indices.
 type stub struct {
 	URL    string

@@ -27,11 +27,11 @@ func TestElasticSettings(t *testing.T) {
 		"http://host?prefix=-cairn":        "prefix",
 		"http://host?timeout=soon":         "timeout",
 		"http://host?timeout=-1s":          "timeout",
-		"http://host?shards=3":             "want prefix or timeout",
+		"http://host?shards=3":             "expected prefix or timeout",
 		"https://me:secret@host?timeout=0": "me:xxxxx@host",
 	} {
 		if _, err := index.Open(url, nil, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("open %q: got %v, want an error that says %q", url, err, want)
+			t.Errorf("open %q: got %v, want an error that contains %q", url, err, want)
 		}
 	}
 }
@@ -58,14 +58,14 @@ func TestElasticBulk(t *testing.T) {
 		want    error
 		refused []string
 	}{
-		{"all is taken", nil, nil, nil},
-		{"newer revisions are there", map[int]int{0: 409, 3: 409}, nil, nil},
-		{"half is refused", map[int]int{1: 400, 3: 400}, nil, []string{"doc.1", "doc.3"}},
-		{"half finds no room", map[int]int{1: 429, 2: 429}, index.ErrUnavailable, nil},
-		{"half has no shard", map[int]int{1: 503, 2: 503}, index.ErrUnavailable, nil},
+		{"all documents are written", nil, nil, nil},
+		{"newer revisions are indexed", map[int]int{0: 409, 3: 409}, nil, nil},
+		{"half of the documents are rejected", map[int]int{1: 400, 3: 400}, nil, []string{"doc.1", "doc.3"}},
+		{"half of the documents exceed the disk", map[int]int{1: 429, 2: 429}, index.ErrUnavailable, nil},
+		{"half of the documents have no shard", map[int]int{1: 503, 2: 503}, index.ErrUnavailable, nil},
 		{"writes are blocked", map[int]int{0: 403}, index.ErrUnavailable, nil},
-		{"what can be tried again comes first", map[int]int{0: 400, 1: 503}, index.ErrUnavailable, nil},
-		{"the index is gone", map[int]int{0: 404, 1: 404, 2: 404, 3: 404}, index.ErrLost, nil},
+		{"temporary errors take precedence", map[int]int{0: 400, 1: 503}, index.ErrUnavailable, nil},
+		{"the index is lost", map[int]int{0: 404, 1: 404, 2: 404, 3: 404}, index.ErrLost, nil},
 	} {
 		s := newStub(t)
 		s.onBulk(func(w http.ResponseWriter, r *http.Request) { answerItems(w, r, row.status) })
@@ -115,7 +115,7 @@ func TestElasticRejectsTextsRejectedByModel(t *testing.T) {
 	err := openAt(t, s.URL, picky{model{new(bool)}}).Apply(t.Context(), some(7))
 	var refused *index.Refused
 	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].ID != "doc.2" || taken.Load() != 6 {
-		t.Errorf("got %v and %d taken, want doc.2 refused and the others taken", err, taken.Load())
+		t.Errorf("got %v and %d written, want doc.2 refused and the others written", err, taken.Load())
 	}
 }
 
@@ -139,7 +139,7 @@ func TestElasticBisectsLargeBatches(t *testing.T) {
 		t.Errorf("got %v, want doc.4 refused", err)
 	}
 	if taken.Load() == 0 {
-		t.Error("nothing was taken in parts")
+		t.Error("no batch was bisected")
 	}
 }
 

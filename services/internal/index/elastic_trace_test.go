@@ -17,12 +17,12 @@ import (
 // parallel: tracing is global to the process.
 func TestElasticIsTraced(t *testing.T) {
 	var mu sync.Mutex
-	var said strings.Builder
+	var exported strings.Builder
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // uncompressed, so texts are visible
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = said.Write(body)
+		_, _ = exported.Write(body)
 	}))
 	t.Cleanup(collector.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
@@ -37,11 +37,11 @@ func TestElasticIsTraced(t *testing.T) {
 	}
 	flush(context.Background())
 	for _, want := range []string{"msearch elasticsearch", "db.system.name", "db.operation.name", "\x0a\xf7\x65\x19"} {
-		if !strings.Contains(said.String(), want) {
+		if !strings.Contains(exported.String(), want) {
 			t.Errorf("no %q in the span", want)
 		}
 	}
-	if strings.Contains(said.String(), vlans.Text) {
+	if strings.Contains(exported.String(), vlans.Text) {
 		t.Error("the query is in the span")
 	}
 }

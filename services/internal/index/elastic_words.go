@@ -7,7 +7,7 @@ import (
 )
 
 // maxWords bounds the words of a part. Elasticsearch allows 1,024 clauses, and each
-// word is matched in two fields.
+// word is matched in three fields.
 const maxWords = 256
 
 // terms is the words of a part of a query.

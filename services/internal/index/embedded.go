@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"cairn/services/internal/embed"
@@ -12,19 +13,31 @@ import (
 // 16 KB each.
 const batch = 64
 
-// embedded is an exact index in memory. It is empty at every start.
+// embedded is an exact index in memory. It is empty at every start. It remembers the
+// last removed documents, so that changes may arrive in any order within that window.
 type embedded struct {
 	embedder embed.Embedder
 
-	mu    sync.RWMutex
-	pools map[place]*pool
+	mu      sync.RWMutex
+	pools   map[poolKey]*pool // without empty ones
+	removed map[removedKey]uint64
+	oldest  []removedKey // the keys of removed, and those stored again since, in the order of removal
 }
 
-// place identifies a pool: kinds and tenants are separate.
-type place struct{ kind, tenant string }
+// maxRemoved is the number of removed documents that are remembered.
+const maxRemoved = 128
+
+// removedKey identifies a removed document.
+type removedKey struct {
+	poolKey
+	id string
+}
+
+// poolKey identifies a pool: kinds and tenants are separate.
+type poolKey struct{ kind, tenant string }
 
 func newEmbedded(e embed.Embedder) *embedded {
-	return &embedded{embedder: e, pools: map[place]*pool{}}
+	return &embedded{embedder: e, pools: map[poolKey]*pool{}, removed: map[removedKey]uint64{}}
 }
 
 // NewWords returns an empty index in memory without vectors; search it by Text.
@@ -63,10 +76,14 @@ func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, e
 	if err != nil {
 		return nil, err
 	}
+	static := e.embedder.Space().Static
 	contents := make([]*content, len(changes))
 	for i, c := range changes {
 		if c.found() {
-			contents[i] = &content{embed.Words(c.Title), embed.Words(c.body()), vectors[i]}
+			contents[i] = &content{embed.Words(c.Title), embed.Words(c.body()), embed.Words(c.Instructions), vectors[i], nil, c.attributes()}
+			if static {
+				contents[i].grams = embed.Hashed(c.Title + "\n" + c.body())
+			}
 		}
 	}
 	return contents, nil
@@ -77,29 +94,71 @@ func (e *embedded) commit(changes []Change, contents []*content) {
 	defer e.mu.Unlock()
 	changed := map[*pool]bool{}
 	for i, c := range changes {
-		p := e.pool(place{c.Kind, c.Tenant})
-		if seen, ok := p.revisions[c.ID]; ok && c.Revision <= seen {
+		at := poolKey{c.Kind, c.Tenant}
+		p := e.pools[at]
+		if seen, ok := e.seen(p, removedKey{at, c.ID}); ok && c.Revision <= seen {
 			continue
 		}
-		p.revisions[c.ID] = c.Revision
-		changed[p] = true
-		p.remove(c.ID)
-		if contents[i] != nil {
-			p.put(c.ID, *contents[i])
+		if c.Removed {
+			e.remove(p, removedKey{at, c.ID}, c.Revision)
+		} else {
+			p = e.put(p, removedKey{at, c.ID}, c.Revision, contents[i])
 		}
+		changed[p] = true
 	}
 	for p := range changed {
-		p.settle()
+		if p != nil && len(p.revisions) > 0 {
+			p.prepareSearch()
+		}
 	}
 }
 
-func (e *embedded) pool(at place) *pool {
-	p := e.pools[at]
+// seen returns the revision of the document, stored or removed, and whether it is known.
+func (e *embedded) seen(p *pool, key removedKey) (revision uint64, ok bool) {
+	if p != nil {
+		if revision, ok = p.revisions[key.id]; ok {
+			return revision, true
+		}
+	}
+	revision, ok = e.removed[key]
+	return revision, ok
+}
+
+// put stores a document, without content if searches do not match it, in p, or in a new
+// pool if p is nil.
+func (e *embedded) put(p *pool, key removedKey, revision uint64, c *content) *pool {
 	if p == nil {
 		p = newPool(e.embedder.Space())
-		e.pools[at] = p
+		e.pools[key.poolKey] = p
+	}
+	delete(e.removed, key)
+	p.revisions[key.id] = revision
+	p.remove(key.id)
+	if c != nil {
+		p.put(key.id, *c)
 	}
 	return p
+}
+
+// remove removes the document from p, if it is there, and the pool with its last one.
+func (e *embedded) remove(p *pool, key removedKey, revision uint64) {
+	e.removed[key] = revision
+	e.oldest = append(e.oldest, key)
+	if len(e.oldest) > maxRemoved {
+		delete(e.removed, e.oldest[0])
+		e.oldest = slices.Clone(e.oldest[1:])
+	}
+	if p == nil {
+		return
+	}
+	delete(p.revisions, key.id)
+	p.remove(key.id)
+	if len(p.revisions) == 0 {
+		delete(e.pools, key.poolKey)
+	}
+	if len(e.pools) == 0 {
+		e.pools = map[poolKey]*pool{} // a map does not shrink
+	}
 }
 
 func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
@@ -110,7 +169,7 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, tenant := range q.Scope.Tenants() {
-		found := e.pools[place{q.Kind, tenant}].search(asked.texts, asked.vectors)
+		found := e.pools[poolKey{q.Kind, tenant}].search(asked, q.Filter)
 		if hits := relevant(found, asked.space, q.TopK); len(hits) > 0 {
 			return Result{Hits: hits, Tenant: tenant, Degraded: asked.degraded}, nil
 		}

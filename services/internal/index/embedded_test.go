@@ -17,20 +17,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
-	indextest.Run(t, func(t testing.TB) index.Index {
-		e, err := embed.Open(t.Context(), "lexical:")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return open(t, e)
-	})
+	// With the default floor, static: finds documents of similar meaning that the suite calls
+	// off-topic.
+	for _, url := range []string{"static:?floor=0.35", "lexical:"} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			indextest.Run(t, func(t testing.TB) index.Index { return open(t, embedder(t, url)) })
+		})
+	}
 }
 
 func TestOpenRejectsUnknownURL(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "embedded", "embedded:dir", "ftp://host"} {
 		if _, err := index.Open(url, nil, ""); err == nil || !strings.Contains(err.Error(), "embedded:") {
-			t.Errorf("open %q: got %v, want an error that names what is known", url, err)
+			t.Errorf("open %q: got %v, want an error that names the valid URLs", url, err)
 		}
 	}
 }
@@ -57,7 +58,7 @@ func openURL(t testing.TB, url string, e embed.Embedder) index.Index {
 // model is a fake model with two dimensions: drinks and networks.
 type model struct{ away *bool }
 
-var errAway = errors.New("the model is away")
+var errAway = errors.New("the model is unavailable")
 
 func (m model) Space() embed.Space {
 	return embed.Space{Name: "model", Dimensions: 3, Floor: 0.5}
@@ -110,13 +111,13 @@ func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) 
 		away                        bool
 		err                         error
 	}{
-		{"a model finds without a word in common", "beverage", "kitchen.coffee", "", index.Hybrid, false, nil},
+		{"a model finds documents without common words", "beverage", "kitchen.coffee", "", index.Hybrid, false, nil},
 		{"nothing is found below the model's floor", "pizza", "", "", index.Hybrid, false, nil},
-		{"vectors alone find without a word in common", "beverage", "kitchen.coffee", "", index.Vector, false, nil},
+		{"vectors alone find documents without common words", "beverage", "kitchen.coffee", "", index.Vector, false, nil},
 		{"vectors alone find nothing below the floor", "pizza", "", "", index.Vector, false, nil},
-		{"words alone do not ask the model what is near", "beverage", "", "", index.Text, false, nil},
-		{"without the model words are enough", "coffee", "kitchen.coffee", index.TextOnly, index.Hybrid, true, nil},
-		{"without the model there are only words", "beverage", "", index.TextOnly, index.Hybrid, true, nil},
+		{"words alone do not use vectors", "beverage", "", "", index.Text, false, nil},
+		{"without the model, words alone decide", "coffee", "kitchen.coffee", index.TextOnly, index.Hybrid, true, nil},
+		{"without the model the result is text-only", "beverage", "", index.TextOnly, index.Hybrid, true, nil},
 		{"words alone need no model", "coffee", "kitchen.coffee", "", index.Text, true, nil},
 		{"vectors alone need the model", "coffee", "", "", index.Vector, true, index.ErrNoVectors},
 	} {
@@ -172,6 +173,6 @@ func TestVectorsAreCounted(t *testing.T) {
 	t.Parallel()
 	err := open(t, mute{}).Apply(t.Context(), []index.Change{{Document: index.Document{ID: "a.b"}, Revision: 1}})
 	if err == nil || !strings.Contains(err.Error(), "0 vectors") {
-		t.Errorf("apply with a vector missing: got %v, want an error that says so", err)
+		t.Errorf("apply with a missing vector: got %v, want an error with the numbers", err)
 	}
 }

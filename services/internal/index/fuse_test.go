@@ -25,14 +25,23 @@ func TestFuse(t *testing.T) {
 			[]Hit{{"a", 1, 1, 1}, {"b", textShare / 2, 2, 0}, {"c", (1 - textShare) / 4, 0, 2}},
 		},
 		{
-			"vectors that weigh nothing count less",
+			"vectors without IDF weights count less",
 			[]part{{text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2), plain: true}},
 			[]Hit{{"a", 1, 1, 1}, {"b", plainTextShare / 2, 2, 0}, {"c", (1 - plainTextShare) / 4, 0, 2}},
 		},
 		{
-			"sides that agree on nothing bring their best",
+			"disjoint sides contribute their best documents",
 			[]part{{text: list("a", 10.0), vector: list("b", 0.8)}},
-			[]Hit{{"a", 1, 1, 0}, {"b", 1, 0, 1}},
+			[]Hit{{"b", 1, 0, 1}, {"a", textShare / (1 - textShare), 1, 0}},
+		},
+		{
+			"n-grams have half of the share of words beside static vectors",
+			[]part{{
+				text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2), grams: list("a", 0.4, "d", 0.1), static: true,
+			}},
+			[]Hit{
+				{"a", 1, 1, 1}, {"c", (1 - staticTextShare) / 4, 0, 2}, {"b", staticTextShare / 4, 2, 0}, {"d", staticTextShare / 8, 0, 0},
+			},
 		},
 		{
 			"without vectors the words decide",
@@ -40,25 +49,25 @@ func TestFuse(t *testing.T) {
 			[]Hit{{"a", 1, 1, 0}, {"b", 0.25, 2, 0}},
 		},
 		{
-			"the best of each sentence comes before what fits none best",
+			"the best document of each sentence precedes others",
 			[]part{
 				{text: list("a", 10.0, "c", 8.0, "b", 7.0)},
 				{text: list("a", 10.0, "c", 8.0)},
 				{text: list("b", 7.0)},
 			},
-			[]Hit{{"a", 1, 1, 0}, {"b", wholeShare*0.7 + (1-wholeShare)*math.Pow(0.7, clarityPower), 1, 0}, {"c", 0.8, 2, 0}},
+			[]Hit{{"a", 1, 1, 0}, {"b", wholeShare*0.7 + (1-wholeShare)*math.Pow(0.7, relativePower), 1, 0}, {"c", 0.8, 2, 0}},
 		},
 		{
-			"a sentence that is answered badly counts for less",
+			"a sentence with poor matches has less weight",
 			[]part{
 				{text: list("a", 10.0, "c", 8.0, "b", 1.0)},
 				{text: list("a", 10.0, "c", 8.0)},
 				{text: list("b", 1.0)},
 			},
-			[]Hit{{"a", 1, 1, 0}, {"c", 0.8, 2, 0}, {"b", wholeShare*0.1 + (1-wholeShare)*math.Pow(0.1, clarityPower), 1, 0}},
+			[]Hit{{"a", 1, 1, 0}, {"c", 0.8, 2, 0}, {"b", wholeShare*0.1 + (1-wholeShare)*math.Pow(0.1, relativePower), 1, 0}},
 		},
 		{
-			"a sentence that finds nothing",
+			"a sentence without matches",
 			[]part{{text: list("a", 10.0)}, {}, {text: list("a", 10.0)}},
 			[]Hit{{"a", 1, 1, 0}},
 		},
@@ -78,7 +87,7 @@ func TestFuseFullList(t *testing.T) {
 	}
 	got := fuse([]part{{text: full}})
 	if len(got) != depth-1 {
-		t.Errorf("got %d hits, want all but the last, which is as good as those left out", len(got))
+		t.Errorf("got %d hits, want all but the last, which scores like absent ones", len(got))
 	}
 	if want := 1 - 50.0/99; math.Abs(got[50].Score-want) > 1e-9 {
 		t.Errorf("the 51st scores %g, want %g", got[50].Score, want)
@@ -95,16 +104,16 @@ func TestRelevant(t *testing.T) {
 		space embed.Space
 		want  float64 // the best score; 0: nothing is relevant
 	}{
-		{"a model is as sure as its cosine", []part{near}, embed.Space{Name: "m", Floor: 0.3}, 0.36},
+		{"the confidence of a model is its cosine", []part{near}, embed.Space{Name: "m", Floor: 0.3}, 0.36},
 		{"a model below its floor", []part{near}, embed.Space{Name: "m", Floor: 0.4}, 0},
-		{"a model that finds nothing near", []part{words}, embed.Space{Name: "m"}, 0},
-		{"a lexical space asks the words, too", []part{near}, embed.Space{Name: "l", Lexical: true}, 0.3},
+		{"a model without near vectors", []part{words}, embed.Space{Name: "m"}, 0},
+		{"a lexical space also compares words", []part{near}, embed.Space{Name: "l", Lexical: true}, 0.3},
 		{"a lexical space below its floor", []part{near}, embed.Space{Name: "l", Lexical: true, Floor: 0.4}, 0},
 		{"no word in common", []part{{vector: list("a", 0.9)}}, embed.Space{Name: "l", Lexical: true}, 0},
 		{"no vectors: the share of the words", []part{words}, embed.Space{}, 0.25},
-		{"the part that is answered best", []part{words, {text: list("a", 2.0), coverage: 0.5}}, embed.Space{}, 0.5},
+		{"the confidence is that of the best part", []part{words, {text: list("a", 2.0), coverage: 0.5}}, embed.Space{}, 0.5},
 		{"nothing found", []part{{}}, embed.Space{}, 0},
-		{"nothing to search in", nil, embed.Space{}, 0},
+		{"an empty query", nil, embed.Space{}, 0},
 	} {
 		got := 0.0
 		if hits := relevant(row.found, row.space, 5); len(hits) > 0 {

@@ -35,7 +35,7 @@ func FuzzElasticsearch(f *testing.F) {
 	}
 	f.Add([]byte(``), []byte(``), []byte(`<html>`), 503)
 	model := lexical(f)
-	good, bad := newStub(f), &whatever{}
+	good, bad := newStub(f), &constant{}
 	must(f, openAt(f, good.URL, model).Apply(f.Context(), some(1)))
 	server := httptest.NewServer(bad)
 	f.Cleanup(server.Close)
@@ -49,7 +49,7 @@ func FuzzElasticsearch(f *testing.F) {
 			repeat(w, r, status, "items", fmt.Appendf(nil, `{"index":%s}`, item))
 		})
 		ix := openAt(t, good.URL, model)
-		_ = ix.Apply(t.Context(), some(2)) // any result, but it returns
+		_ = ix.Apply(t.Context(), some(2)) // any result, but it must return
 		for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
 			q := vlans
 			q.By = by
@@ -60,12 +60,12 @@ func FuzzElasticsearch(f *testing.F) {
 		bad.answer.Store(&answer{status, indices})
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_ = openAt(t, server.URL, model).Apply(ctx, some(1)) // any result, but it returns
+		_ = openAt(t, server.URL, model).Apply(ctx, some(1)) // any result, but it must return
 	})
 }
 
-// whatever gives every request the same response.
-type whatever struct{ answer atomic.Pointer[answer] }
+// constant gives every request the same response.
+type constant struct{ answer atomic.Pointer[answer] }
 
 type answer struct {
 	status int
@@ -73,7 +73,7 @@ type answer struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (h *whatever) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (h *constant) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	a := h.answer.Load()
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)

@@ -28,7 +28,7 @@ func Open(url string, e embed.Embedder, log string) (Index, error) {
 	case strings.HasPrefix(url, "http://"), strings.HasPrefix(url, "https://"):
 		return openElastic(url, e, log)
 	}
-	return nil, fmt.Errorf("index %q: want embedded: or http://host:9200", url)
+	return nil, fmt.Errorf("index %q: expected embedded: or http://host:9200", url)
 }
 
 // Index is a searchable projection of the catalog. It may be used concurrently.
@@ -37,8 +37,8 @@ type Index interface {
 	// a document wins. When it returns nil, Search sees the changes.
 	Apply(ctx context.Context, changes []Change) error
 	// Search returns the best documents for q, of the first tenant of the scope that
-	// has relevant ones. No hits is no error. A search by Vector without vectors
-	// returns [ErrNoVectors].
+	// has relevant ones. A search without hits is not an error. A search by Vector
+	// without vectors returns [ErrNoVectors].
 	Search(ctx context.Context, q Query) (Result, error)
 	// Close releases the index's resources.
 	Close() error
@@ -46,16 +46,28 @@ type Index interface {
 
 // Document is the indexed part of a record.
 type Document struct {
-	Kind     string // skill, agent or tool; kinds are searched separately
-	Tenant   string // empty: global
-	ID       string
-	Title    string   // name and purpose
-	Body     string   // all other text
-	Examples []string // queries that the record should match
-	Domain   string
-	Status   string // only active documents are found; empty means active
-	Class    string
-	Provider string
+	Kind         string // skill, agent or tool; kinds are searched separately
+	Tenant       string // empty: global
+	ID           string
+	Title        string   // name and purpose
+	Body         string   // all other text
+	Instructions string   // a text of its own
+	Examples     []string // queries that the record should match
+	Domain       string
+	Status       string // only active and deprecated documents are found; empty means active
+	Class        string
+	Provider     string
+	Labels       []string // name=value
+	Capabilities []string
+}
+
+// Filter selects the documents that a search considers: those that satisfy all of its
+// fields. Empty fields match any document.
+type Filter struct {
+	Domain       string
+	Status       string
+	Labels       []string // name=value
+	Capabilities []string
 }
 
 // Change is a document stored or removed at a revision of the catalog.
@@ -72,6 +84,7 @@ type Query struct {
 	Text  string
 	TopK  int
 	By    Method // empty: Hybrid
+	Filter
 }
 
 // Result is the outcome of a search, best hit first.

@@ -12,8 +12,8 @@ import (
 // model: the new generation is filled from the log while the old one is searched
 // by words, then it is promoted.
 //
-//	name, err := m.Generation(ctx)  // at start, now and then, and after ErrLost
-//	consumer := durable("index-" + name) // a new one begins with the first record
+//	name, err := m.Generation(ctx)  // at start, periodically, and after ErrLost
+//	consumer := durable(name) // a new one begins with the first record
 //	for each batch { m.Apply(ctx, batch) }
 //	when nothing is pending for the first time { m.Promote(ctx) }
 type Migrator interface {
@@ -27,9 +27,9 @@ type Migrator interface {
 	// name. While a generation is being filled, it returns that one.
 	NewGeneration(ctx context.Context) (string, error)
 	// Promote makes the generation that Apply writes to live, for all kinds
-	// atomically. Call it once per generation, after the whole log was applied:
-	// two workers with different settings that kept calling it would alternate. The
-	// replaced generation is kept, older ones are deleted.
+	// atomically. Call it once per generation, after the whole log was applied: repeated
+	// calls of workers with different settings would alternate. The replaced generation is
+	// kept, older ones are deleted.
 	Promote(ctx context.Context) error
 	// Status returns the live generation and its size.
 	Status(ctx context.Context) (Status, error)

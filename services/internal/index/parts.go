@@ -57,7 +57,7 @@ func appendText(texts []string, letters []rune) []string {
 func ends(r rune) bool { return strings.ContainsRune(".!?。！？", r) }
 
 // starts reports whether a sentence can begin with rest: white space, then a
-// character that is no lower-case letter.
+// character that is not a lower-case letter.
 func starts(rest []rune) bool {
 	if len(rest) == 0 || ends(rest[0]) {
 		return false

@@ -13,19 +13,19 @@ func TestParts(t *testing.T) {
 		name, query string
 		want        []string // besides the query itself
 	}{
-		{"one sentence is the whole", "List all the VLANs.", nil},
+		{"one sentence is the whole query", "List all the VLANs.", nil},
 		{
 			"several sentences", "List all the VLANs. Which hosts are down? Restart them all now!",
 			[]string{"List all the VLANs.", "Which hosts are down?", "Restart them all now!"},
 		},
-		{"short ones say too little", "Hi there. List all the VLANs. Thanks.", []string{"List all the VLANs."}},
-		{"a mark inside a word or number ends nothing", "Does host.example.com run version 1.2 of it", nil},
-		{"a small letter goes on", "Show hosts e.g. the ones which are down", nil},
+		{"short sentences are omitted", "Hi there. List all the VLANs. Thanks.", []string{"List all the VLANs."}},
+		{"a mark inside a word or number ends no sentence", "Does host.example.com run version 1.2 of it", nil},
+		{"a lower-case letter continues the sentence", "Show hosts e.g. the ones which are down", nil},
 		{
 			"lines", "list all the vlans\n\n- restart the old hosts\n",
 			[]string{"list all the vlans", "- restart the old hosts"},
 		},
-		{"marks in a row", "List all the VLANs?! Restart the old hosts...", []string{"List all the VLANs?!", "Restart the old hosts..."}},
+		{"consecutive marks", "List all the VLANs?! Restart the old hosts...", []string{"List all the VLANs?!", "Restart the old hosts..."}},
 	} {
 		want := append([]string{row.query}, row.want...)
 		if diff := cmp.Diff(want, parts(row.query)); diff != "" {

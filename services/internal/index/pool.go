@@ -1,7 +1,9 @@
 package index
 
 import (
+	"container/heap"
 	"slices"
+	"sync"
 
 	"cairn/services/internal/embed"
 )
@@ -9,29 +11,39 @@ import (
 // pool holds the documents of one kind and tenant, one per row. A replaced or
 // removed document leaves a dead row until the next sweep.
 type pool struct {
-	revisions map[string]uint64 // removed documents included
-	rows      map[string]uint32 // of live documents
-	ids       []string          // by row
-	dead      []bool            // by row
-	title     field
-	body      field
-	vectors   vectors
+	revisions    map[string]uint64 // of live documents, and of those that searches do not match
+	rows         map[string]uint32 // of live documents
+	ids          []string          // by row
+	dead         []bool            // by row
+	has          []attributes      // by row
+	title        field
+	body         field
+	instructions field
+	vectors      vectors
+	grams        *sparse // n-grams beside static vectors; else nil
 }
 
 // content is the indexed content of a document.
 type content struct {
-	title, body []string
-	vectors     [][]float32
+	title, body, instructions []string
+	vectors                   [][]float32
+	grams                     []float32 // nil: not compared
+	has                       attributes
 }
 
 func newPool(space embed.Space) *pool {
-	return &pool{
-		revisions: map[string]uint64{},
-		rows:      map[string]uint32{},
-		title:     field{words: postings[string]{}},
-		body:      field{words: postings[string]{}},
-		vectors:   newVectors(space),
+	p := &pool{
+		revisions:    map[string]uint64{},
+		rows:         map[string]uint32{},
+		title:        field{words: postings[string]{}},
+		body:         field{words: postings[string]{}},
+		instructions: field{words: postings[string]{}},
+		vectors:      newVectors(space),
 	}
+	if space.Static {
+		p.grams = newSparse()
+	}
+	return p
 }
 
 func (p *pool) put(id string, c content) {
@@ -40,10 +52,15 @@ func (p *pool) put(id string, c content) {
 	p.rows[id] = row
 	p.ids = append(p.ids, id)
 	p.dead = append(p.dead, false)
+	p.has = append(p.has, c.has)
 	p.title.add(row, c.title)
 	p.body.add(row, c.body)
+	p.instructions.add(row, c.instructions)
 	for _, v := range c.vectors {
 		p.vectors.add(row, v)
+	}
+	if p.grams != nil {
+		p.grams.add(row, c.grams)
 	}
 }
 
@@ -56,15 +73,23 @@ func (p *pool) remove(id string) {
 	p.dead[row] = true
 	p.title.remove(row)
 	p.body.remove(row)
+	p.instructions.remove(row)
+	p.vectors.remove(row)
+	if p.grams != nil {
+		p.grams.remove(row)
+	}
 }
 
-// settle prepares the pool for searches after changes. Dead rows are swept when
+// prepareSearch prepares the pool for searches after changes. Dead rows are swept when
 // their share is large enough to amortize the cost.
-func (p *pool) settle() {
+func (p *pool) prepareSearch() {
 	if dead := len(p.ids) - len(p.rows); dead*sweepShare > len(p.ids) {
 		p.sweep()
 	}
-	p.vectors.settle()
+	p.vectors.refresh()
+	if p.grams != nil {
+		p.grams.refresh()
+	}
 }
 
 // sweepShare: a sweep starts at one dead row in this many.
@@ -83,48 +108,103 @@ func (p *pool) sweep() {
 	}
 	p.ids = renumbered(p.ids, to)
 	p.dead = make([]bool, kept)
+	p.has = renumbered(p.has, to)
 	p.title.renumber(to)
 	p.body.renumber(to)
+	p.instructions.renumber(to)
 	p.vectors.renumber(to)
+	if p.grams != nil {
+		p.grams.renumber(to)
+	}
 }
 
-// search returns the matches of each part. A nil pool has none. A part without a
-// vector is matched by words, one without words by its vector.
-func (p *pool) search(asked []string, vectors [][]float32) []part {
+// hidden returns by row whether a search with the filter must not find it.
+func (p *pool) hidden(f Filter) []bool {
+	if f.empty() {
+		return p.dead
+	}
+	hidden := make([]bool, len(p.dead))
+	for row, dead := range p.dead {
+		hidden[row] = dead || !f.fits(p.has[row])
+	}
+	return hidden
+}
+
+// search returns the matches of each part among the documents of the filter. A nil pool
+// has none. A part without a vector is matched by words, one without words by its vector.
+// Words and vectors take about as long, so they are matched at the same time.
+func (p *pool) search(q question, f Filter) []part {
 	if p == nil || len(p.rows) == 0 {
 		return nil
 	}
-	found := make([]part, len(asked))
-	for i, text := range asked {
-		found[i].text, found[i].coverage = p.searchText(embed.Words(text))
-		found[i].vector = p.searchVector(vectors[i])
+	hidden := p.hidden(f)
+	found := make([]part, len(q.texts))
+	var byVector sync.WaitGroup
+	byVector.Go(func() {
+		for i := range found {
+			found[i].vector = p.searchVector(p.vectors, q.vectors[i], hidden)
+		}
+	})
+	defer byVector.Wait()
+	for i, text := range q.texts {
+		found[i].text, found[i].coverage = p.searchText(embed.Words(text), hidden)
+		found[i].static = q.space.Static
+		if p.grams != nil && text != "" && q.vectors[i] != nil {
+			found[i].grams = p.searchVector(p.grams, embed.Hashed(text), hidden)
+		}
 	}
 	return found
 }
 
-// searchVector scores the live rows by cosine similarity.
-func (p *pool) searchVector(vector []float32) []match {
+// searchVector scores the rows that are not hidden by cosine similarity.
+func (p *pool) searchVector(among vectors, vector []float32, hidden []bool) []match {
 	cosines := floatPool.get(len(p.ids))
 	defer floatPool.put(cosines)
-	p.vectors.cosines(vector, *cosines)
-	return p.best(*cosines)
+	among.cosines(vector, *cosines)
+	return p.best(*cosines, hidden)
 }
 
-// best returns the highest scoring live rows, best first, without zero scores.
-func (p *pool) best(scores []float64) []match {
-	found := make([]match, 0, min(len(scores), 4*depth))
+// best returns the highest scoring rows that are not hidden, best first, without zero scores. A heap
+// keeps the best so far, so that few of many rows are sorted.
+func (p *pool) best(scores []float64, hidden []bool) []match {
+	var top lowest
 	least := 0.0
 	for row, score := range scores {
-		if score <= 0 || score < least || p.dead[row] {
+		if score <= 0 || score < least || hidden[row] {
 			continue
 		}
-		found = append(found, match{p.ids[row], score})
-		if len(found) == 4*depth {
-			found = first(found)
-			least = found[depth-1].score
+		m := match{p.ids[row], score}
+		if len(top) < depth {
+			top = append(top, m)
+			if len(top) == depth {
+				heap.Init(&top)
+				least = top[0].score
+			}
+		} else if worse(top[0], m) {
+			top[0] = m
+			heap.Fix(&top, 0)
+			least = top[0].score
 		}
 	}
-	return first(found)
+	return first(top)
+}
+
+// lowest is a heap of matches, the lowest first.
+type lowest []match
+
+func (l lowest) Len() int           { return len(l) }
+func (l lowest) Less(i, j int) bool { return worse(l[i], l[j]) }
+func (l lowest) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+
+// Push and Pop complete heap.Interface; the heap keeps its size.
+func (l *lowest) Push(any) {}
+func (l *lowest) Pop() any { return nil }
+
+func worse(a, b match) bool {
+	if a.score != b.score {
+		return a.score < b.score
+	}
+	return a.id > b.id
 }
 
 func first(found []match) []match {

@@ -15,7 +15,7 @@ type Value[T any] struct {
 	value   atomic.Pointer[T]
 }
 
-// New returns a Value that compute computes.
+// New returns a Value that is computed by compute.
 func New[T any](compute func(context.Context) (T, error)) *Value[T] {
 	return &Value[T]{compute: compute, lock: make(chan struct{}, 1)}
 }

@@ -10,8 +10,8 @@ import (
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 var (
-	// block matches the beginning of a value that could begin a block on a line
-	// of its own: a list item, a heading, a quotation, a rule, a table's delimiters.
+	// block matches the beginning of a value that could begin a block on a separate
+	// line: a list item, a heading, a quotation, a rule, a table's delimiters.
 	block = regexp.MustCompile(`^(?:>|[-+=#:]+(?: |$)|\d{1,9}([.)])(?: |$))`)
 	// inline matches what may have a meaning within a line.
 	inline = regexp.MustCompile("(?i)[*`~|\\[<]|_+|\\\\|&[#a-z0-9]+;|://|\\bwww\\.|@[\\w-]+\\.")
@@ -43,7 +43,7 @@ func escapeToken(text string, from, to int) string {
 	token := text[from:to]
 	switch token[0] {
 	case '<':
-		return "&lt;" // inert also where a program takes the text for HTML
+		return "&lt;" // harmless also if a program interprets the text as HTML
 	case '&':
 		return "&amp;" + token[1:]
 	case 'w', 'W':

@@ -24,13 +24,13 @@ func TestEscape(t *testing.T) {
 		{"a negative number", "-5", "-5"},
 		{"a number", "1.5", "1.5"},
 		{"an ampersand", "R&D; x", `R&amp;D; x`},
-		{"an ampersand alone", "R&D", "R&D"},
+		{"a single ampersand", "R&D", "R&D"},
 		{"other scripts", "Größe_名前", `Größe\_名前`},
 		{"HTML", "<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)>"},
 		{"a link", "[x](javascript:alert(1))", `\[x](javascript:alert(1))`},
 		{"an image", "![x](http://evil/)", `!\[x](http\://evil/)`},
-		{"an address of the web", "www.evil.example", `www\.evil.example`},
-		{"an address of mail", "a@b.example", `a\@b.example`},
+		{"a web address", "www.evil.example", `www\.evil.example`},
+		{"a mail address", "a@b.example", `a\@b.example`},
 		{"table cells", "| a |", `\| a \|`},
 		{"emphasis, deletion and code", "*b* ~~c~~ `d`", "\\*b\\* \\~\\~c\\~\\~ \\`d\\`"},
 		{"a line break and a heading", "a\n# b", "a # b"},
@@ -54,8 +54,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// FuzzEscape has any value rendered where answers have values: at the beginning of
-// a list's item, within a sentence, and in a table's cell.
+// FuzzEscape renders arbitrary values in the positions of an answer: at the beginning of
+// a list item, within a sentence, and in a table cell.
 func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{
 		"vm_name", `\`, `\\|`, "a_-b", "&lt;", "&#60;b>", "`` `", "1) x", "+", "===", ":--", "-\t-", "_*_", "ftp://x.y", "wWw.a.bc", "a.b-c@d.ef",

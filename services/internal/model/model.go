@@ -43,8 +43,8 @@ type Conversation struct {
 // outlineBytes is about 2,000 tokens.
 const outlineBytes = 8 << 10
 
-// System returns the system prompt: the rules and the outline of the estate. Making the
-// outline reads the whole estate.
+// System returns the system prompt: the rules and the outline of the estate. Building
+// the outline reads the whole estate.
 func (c Conversation) System() string {
 	if c.Estate == nil {
 		return c.Rules

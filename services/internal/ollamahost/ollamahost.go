@@ -38,7 +38,7 @@ func Parse(rawURL string) (Model, error) {
 		return m, err
 	}
 	if !ollama.ParseName(m.Name).IsValid() {
-		return m, fmt.Errorf("want the name of a model after the host, not %q", m.Name)
+		return m, fmt.Errorf("expected the name of a model after the host, not %q", m.Name)
 	}
 	m.Settings, err = url.ParseQuery(u.RawQuery)
 	return m, err
@@ -52,7 +52,7 @@ func Base(u *url.URL) (*url.URL, error) {
 	case "ollama+https":
 		scheme, port = "https", "443"
 	default:
-		return nil, fmt.Errorf("scheme %q: want ollama or ollama+https", u.Scheme)
+		return nil, fmt.Errorf("scheme %q: expected ollama or ollama+https", u.Scheme)
 	}
 	// URLs are displayed and logged, so they must not carry credentials.
 	if u.User != nil {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -28,45 +26,49 @@ func document(c catalog.Change) (index.Document, error) {
 		d, err = toolDocument(c.Record)
 	}
 	d.Kind, d.Tenant, d.ID = c.Key.Kind, c.Key.Tenant, c.Key.ID
-	d.Title = cmp.Or(d.Title, strings.Join(strings.FieldsFunc(d.ID, separates), " "))
+	d.Title = cmp.Or(d.Title, strings.Join(strings.FieldsFunc(d.ID, isSeparator), " "))
 	return d, err
 }
 
 func skillDocument(record []byte) (index.Document, error) {
-	var s schemas.Skill
-	err := json.Unmarshal(record, &s)
+	s, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
 	return index.Document{
-		Title:    sentences(s.DisplayName, s.Purpose),
-		Body:     sentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions, []string{s.OutputType})...),
-		Examples: s.ExampleQueries,
-		Domain:   s.Domain,
-		Status:   s.Status,
+		Title:        sentences(s.DisplayName, s.Purpose),
+		Body:         sentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions, []string{s.OutputType})...),
+		Instructions: s.Instructions,
+		Examples:     s.ExampleQueries,
+		Domain:       s.Domain,
+		Status:       s.Status,
+		Labels:       schemas.LabelTerms(s.Labels),
+		Capabilities: s.Capabilities,
 	}, err
 }
 
 func agentDocument(record []byte) (index.Document, error) {
-	var a schemas.Agent
-	err := json.Unmarshal(record, &a)
+	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, record)
 	return index.Document{
-		Title:    sentences(a.DisplayName, a.Purpose),
-		Body:     sentences(append([]string{a.Description}, a.Capabilities...)...),
-		Examples: a.ExampleQueries,
-		Domain:   a.Domain,
-		Status:   a.Status,
+		Title:        sentences(a.DisplayName, a.Purpose),
+		Body:         sentences(append([]string{a.Description}, a.Capabilities...)...),
+		Examples:     a.ExampleQueries,
+		Domain:       a.Domain,
+		Status:       a.Status,
+		Labels:       schemas.LabelTerms(a.Labels),
+		Capabilities: a.Capabilities,
 	}, err
 }
 
 func toolDocument(record []byte) (index.Document, error) {
-	var t schemas.Tool
-	err := json.Unmarshal(record, &t)
+	t, err := schemas.DecodeStored[schemas.Tool](schemas.KindTool, record)
 	return index.Document{
-		Title:    sentences(t.DisplayName, t.Purpose),
-		Body:     sentences(append([]string{t.Description}, t.Capabilities...)...),
-		Examples: t.ExampleQueries,
-		Domain:   t.Domain,
-		Status:   t.Status,
-		Class:    t.ToolClass,
-		Provider: t.Provider,
+		Title:        sentences(t.DisplayName, t.Purpose),
+		Body:         sentences(append([]string{t.Description}, t.Capabilities...)...),
+		Examples:     t.ExampleQueries,
+		Domain:       t.Domain,
+		Status:       t.Status,
+		Labels:       schemas.LabelTerms(t.Labels),
+		Capabilities: t.Capabilities,
+		Class:        t.ToolClass,
+		Provider:     t.Provider,
 	}, err
 }
 
@@ -75,9 +77,9 @@ func sentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ". ")
 }
 
-// separates reports whether words of an id meet at r. An id is the title of a record
+// isSeparator reports whether words of an id meet at r. An id is the title of a record
 // with neither name nor purpose.
-func separates(r rune) bool { return strings.ContainsRune("._-/:", r) }
+func isSeparator(r rune) bool { return strings.ContainsRune("._-/:", r) }
 
 // Changes converts log entries to index changes. An unreadable record is removed from
 // the index together with the version it replaced.
@@ -85,7 +87,7 @@ func Changes(log []catalog.Change) []index.Change {
 	var documents []index.Change
 	for _, c := range log {
 		id := index.Document{Kind: c.Key.Kind, Tenant: c.Key.Tenant, ID: c.Key.ID}
-		if !searched(id.Kind) {
+		if !isSearchable(id.Kind) {
 			continue
 		}
 		d, err := document(c)
@@ -98,7 +100,7 @@ func Changes(log []catalog.Change) []index.Change {
 	return documents
 }
 
-// searched reports whether records of the kind are searchable.
-func searched(kind string) bool {
+// isSearchable reports whether records of the kind are searchable.
+func isSearchable(kind string) bool {
 	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
 }

@@ -15,10 +15,11 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
+	"cairn/test/wait"
 )
 
 // TestRealIndexHasAllRecords needs a server at CAIRN_TEST_ELASTICSEARCH. Two workers
-// with connections of their own share the work; one stops in the middle.
+// with separate connections share the work; one stops in the middle.
 func TestRealIndexHasAllRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,7 +45,7 @@ func TestRealIndexHasAllRecords(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %d hits", words, r.Hits, err, want)
 		}
 	}
-	w.eventually("all are counted", func() bool {
+	wait.Until(w.t, "all records are counted", func() bool {
 		s, wrong := stays.Status(t.Context())
 		return len(wrong) == 0 && s.Live == s.Fingerprint && s.Documents[schemas.KindSkill] == records-1
 	})
@@ -94,16 +95,16 @@ func openReal(w *world) index.Migrator {
 // clean deletes the indices with the prefix.
 func clean(t testing.TB, server, prefix string) {
 	var found []struct{ Index string }
-	body := ask(t, http.MethodGet, server+"/_cat/indices/"+prefix+"-*?format=json")
+	body := requestServer(t, http.MethodGet, server+"/_cat/indices/"+prefix+"-*?format=json")
 	if err := json.Unmarshal(body, &found); err != nil {
 		t.Errorf("indices of %s: %v", prefix, err)
 	}
 	for _, f := range found {
-		ask(t, http.MethodDelete, server+"/"+f.Index)
+		requestServer(t, http.MethodDelete, server+"/"+f.Index)
 	}
 }
 
-func ask(t testing.TB, method, url string) []byte {
+func requestServer(t testing.TB, method, url string) []byte {
 	req, err := http.NewRequestWithContext(context.Background(), method, url, nil)
 	if err != nil {
 		t.Fatal(err)

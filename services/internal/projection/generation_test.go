@@ -2,6 +2,7 @@ package projection_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
+	"cairn/test/wait"
 )
 
 func TestLostIndexIsRebuilt(t *testing.T) {
@@ -22,8 +25,8 @@ func TestLostIndexIsRebuilt(t *testing.T) {
 	w.visible(p, last)
 	w.server.lose("two")
 	w.put("net.new", "newest")
-	w.eventually("the last record is found", func() bool { return w.found("newest") == "net.new" })
-	w.eventually("the first record is found", func() bool { return w.found("word0") == "net.s0" })
+	wait.Until(w.t, "the last record is found", func() bool { return w.found("newest") == "net.new" })
+	wait.Until(w.t, "the first record is found", func() bool { return w.found("word0") == "net.s0" })
 	w.visible(p, last)
 }
 
@@ -42,7 +45,7 @@ func TestLostIndexResetsProgress(t *testing.T) {
 	})
 	w.server.lose("two")
 	w.put("net.second", "second")
-	w.eventually("the worker does not count on the first record", func() bool {
+	wait.Until(w.t, "the worker does not report the first record as applied", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		return p.Visible(ctx, first) != nil
@@ -58,6 +61,31 @@ func TestLostIndexResetsProgress(t *testing.T) {
 // promotion can detect it.
 func TestIndexLostBeforePromotion(t *testing.T) {
 	t.Parallel()
+	w, _ := failedPromotion(t)
+	w.server.lose("two")
+	w.server.fail(nil)
+	wait.Until(w.t, "the record is found", func() bool { return w.found("word") == "net.one" })
+}
+
+func TestPromotionSucceedsLater(t *testing.T) {
+	t.Parallel()
+	w, p := failedPromotion(t)
+	w.server.fail(nil)
+	wait.Success(w.t, func() error {
+		if _, wrong := p.Status(t.Context()); len(wrong) > 0 {
+			return errors.New(wrong[0])
+		}
+		return nil
+	})
+	if got := w.found("word"); got != "net.one" {
+		t.Errorf("got %q, want net.one", got)
+	}
+}
+
+// failedPromotion returns a projector that has applied one record and tried to promote
+// its generation.
+func failedPromotion(t *testing.T) (*world, *projection.Projector) {
+	t.Helper()
 	w := newWorld(t)
 	w.server.live = "before"
 	began, release := make(chan struct{}, 16), make(chan struct{})
@@ -73,10 +101,8 @@ func TestIndexLostBeforePromotion(t *testing.T) {
 	})
 	close(release)
 	w.caughtUp(p)
-	w.eventually("the worker has tried to promote it", func() bool { return stuck(t, p) })
-	w.server.lose("two")
-	w.server.fail(nil)
-	w.eventually("the record is found", func() bool { return w.found("word") == "net.one" })
+	wait.Until(w.t, "the worker has attempted the promotion", func() bool { return stuck(t, p) })
+	return w, p
 }
 
 func TestGenerationIsPromotedWhenComplete(t *testing.T) {
@@ -91,17 +117,17 @@ func TestGenerationIsPromotedWhenComplete(t *testing.T) {
 		last = w.put(fmt.Sprintf("net.s%d", i), "word")
 	}
 	p, second := w.projector(), w.projector()
-	w.eventually("the worker reports that the index is being rebuilt", func() bool {
+	wait.Until(w.t, "the worker reports that the index is being rebuilt", func() bool {
 		err := p.Visible(t.Context(), last)
 		return err != nil && strings.Contains(err.Error(), "rebuilt")
 	})
 	close(block)
-	w.eventually("the generation is live", func() bool {
+	wait.Until(w.t, "the generation is live", func() bool {
 		w.server.mu.Lock()
 		defer w.server.mu.Unlock()
 		return w.server.live == "one"
 	})
-	w.eventually("both workers know", func() bool {
+	wait.Until(w.t, "both workers use the new generation", func() bool {
 		return p.Visible(t.Context(), last) == nil && second.Visible(t.Context(), last) == nil
 	})
 	w.server.mu.Lock()
@@ -132,10 +158,10 @@ func testModels(t *testing.T, records int) {
 	w.server.mu.Lock()
 	w.server.live = "of another model"
 	w.server.mu.Unlock()
-	if err := w.conn.JetStream().DeleteConsumer(t.Context(), catalog.Stream, "index-one"); err != nil {
+	if err := w.conn.JetStream().DeleteConsumer(t.Context(), catalog.Stream, "cairn_index_one"); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the worker says that its index is not searched", func() bool {
+	wait.Until(w.t, "the worker reports that its index is not live", func() bool {
 		_, wrong := p.Status(t.Context())
 		return len(wrong) == 1 && strings.Contains(wrong[0], "another model")
 	})
@@ -143,7 +169,7 @@ func testModels(t *testing.T, records int) {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	if w.server.live != "of another model" {
-		t.Errorf("got %q made live again", w.server.live)
+		t.Errorf("got live generation %q again", w.server.live)
 	}
 }
 
@@ -153,7 +179,7 @@ func TestEmptyGenerationIsLiveAtOnce(t *testing.T) {
 	w.server.live = "of another catalog"
 	p := w.projector()
 	if _, wrong := p.Status(t.Context()); len(wrong) > 0 {
-		t.Errorf("got %q of an index that has all there is", wrong)
+		t.Errorf("got %q for a complete index", wrong)
 	}
 }
 
@@ -173,7 +199,7 @@ func TestReindexRebuilds(t *testing.T) {
 	if err != nil || got.Generation != "one-again" || got.Records != records {
 		t.Errorf("got %+v, %v, want generation one-again with %d records", got, err, records)
 	}
-	w.eventually("the new generation is live", func() bool {
+	wait.Until(w.t, "the new generation is live", func() bool {
 		w.server.mu.Lock()
 		defer w.server.mu.Unlock()
 		return w.server.live == "one-again"
@@ -185,6 +211,6 @@ func TestReindexRebuilds(t *testing.T) {
 		}
 	}
 	w.server.mu.Unlock()
-	w.eventually("the worker knows", func() bool { return p.Visible(t.Context(), last) == nil })
+	wait.Until(w.t, "the worker uses the new generation", func() bool { return p.Visible(t.Context(), last) == nil })
 	w.visible(p, w.put("net.new", "newest"))
 }

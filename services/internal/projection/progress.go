@@ -18,9 +18,9 @@ var (
 	errNoResponse = errors.New("the index has not responded yet")
 )
 
-// progress is the knowledge of which revisions are searchable: a watermark and the
-// revisions above it. It is no watermark.Watermark: workers apply revisions out of
-// order, one that failed is not awaited, and another generation starts at 0.
+// progress records which revisions are searchable: a watermark and the revisions above
+// it. It is not a watermark.Watermark: workers apply revisions out of order, nothing
+// waits for a failed one, and another generation starts at 0.
 type progress struct {
 	mu         sync.Mutex
 	generation string
@@ -46,8 +46,8 @@ func (s *progress) change(f func() bool) {
 	}
 }
 
-// setGeneration sets the generation that is written to, and whether it is live. A different generation
-// resets the progress.
+// setGeneration sets the generation that is written to, and whether it is live. A
+// different generation resets the progress.
 func (s *progress) setGeneration(generation string, live bool) {
 	s.change(func() bool {
 		if s.generation != generation {
@@ -61,7 +61,7 @@ func (s *progress) setGeneration(generation string, live bool) {
 }
 
 // setBlocked sets the error that prevents changes from being applied, nil for none. It
-// reports whether there was none before, or is none now.
+// reports whether an error was set or cleared.
 func (s *progress) setBlocked(err error) (changed bool) {
 	s.change(func() bool {
 		changed = (s.blocked == nil) != (err == nil)
@@ -146,13 +146,13 @@ func (s *progress) problem() error {
 	return nil
 }
 
-// begun waits until the index has responded, or failed to, or ctx ends.
-func (s *progress) begun(ctx context.Context) {
+// awaitResponse waits until the index has responded, or failed to, or ctx ends.
+func (s *progress) awaitResponse(ctx context.Context) {
 	for {
 		s.mu.Lock()
-		begun, changed := s.generation != "" || s.blocked != nil, s.changed
+		responded, changed := s.generation != "" || s.blocked != nil, s.changed
 		s.mu.Unlock()
-		if begun {
+		if responded {
 			return
 		}
 		select {

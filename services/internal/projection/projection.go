@@ -64,9 +64,9 @@ type Projector struct {
 	running     sync.WaitGroup
 	unsubscribe func() // ends the subscription to other projectors
 
-	mu     sync.Mutex
-	target *target   // nil until the index has responded
-	asked  time.Time // when the consumer's state was queried last
+	mu      sync.Mutex
+	binding *consumerBinding // nil until the index has responded
+	queried time.Time        // when the consumer's state was queried last
 
 	promoted string // generation promoted last; used by run only
 }
@@ -92,7 +92,7 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	p.running.Go(func() { p.measure(running) })
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	p.progress.begun(waiting)
+	p.progress.awaitResponse(waiting)
 	return p, nil
 }
 
@@ -108,7 +108,7 @@ func (p *Projector) Close() {
 // run applies the log until ctx ends. It rebinds when the consumer or the generation
 // has changed.
 func (p *Projector) run(ctx context.Context) {
-	wait := retries()
+	wait := newBackoff()
 	for {
 		began := time.Now()
 		err := p.project(ctx)
@@ -145,7 +145,7 @@ func (p *Projector) measure(ctx context.Context) {
 
 // project applies the log to the current generation.
 func (p *Projector) project(ctx context.Context) error {
-	t, err := persist(ctx, p, "find the index", func() (*target, error) { return p.bind(ctx) })
+	t, err := retry(ctx, p, "open the index", func() (*consumerBinding, error) { return p.bind(ctx) })
 	if err != nil {
 		return err
 	}
@@ -169,9 +169,9 @@ func (p *Projector) project(ctx context.Context) error {
 	return group.Wait()
 }
 
-// collect returns the next batch; none after an idle period.
-func (p *Projector) collect(ctx context.Context, t *target, w work) ([]jetstream.Msg, error) {
-	if err := p.look(ctx, t); err != nil {
+// collect returns the next batch; none after idlePoll.
+func (p *Projector) collect(ctx context.Context, t *consumerBinding, w work) ([]jetstream.Msg, error) {
+	if err := p.checkGeneration(ctx, t); err != nil {
 		return nil, err
 	}
 	messages, err := t.available(t.batchSize())
@@ -186,16 +186,16 @@ func (p *Projector) collect(ctx context.Context, t *target, w work) ([]jetstream
 	return messages, nil
 }
 
-// wait waits for a batch, up to the idle period.
-func (p *Projector) wait(ctx context.Context, t *target) ([]jetstream.Msg, error) {
-	if err := p.drained(ctx, t); err != nil {
+// wait waits for a batch, up to idlePoll.
+func (p *Projector) wait(ctx context.Context, t *consumerBinding) ([]jetstream.Msg, error) {
+	if err := p.promoteIfDrained(ctx, t); err != nil {
 		return nil, err
 	}
 	return t.next(ctx)
 }
 
-// look checks periodically that the generation is still the one written to.
-func (p *Projector) look(ctx context.Context, t *target) error {
+// checkGeneration checks periodically that the generation is still the one written to.
+func (p *Projector) checkGeneration(ctx context.Context, t *consumerBinding) error {
 	if time.Since(t.checked) < generationInterval {
 		return nil
 	}
@@ -213,27 +213,34 @@ func (p *Projector) look(ctx context.Context, t *target) error {
 	return ctx.Err()
 }
 
-// persist retries until success, the end of ctx, or the loss of the index. Meanwhile
-// the progress is marked as stuck, so that nothing waits for it.
-func persist[T any](ctx context.Context, p *Projector, what string, try func() (T, error)) (T, error) {
+// retry retries until success, the end of ctx, or the loss of the index. Meanwhile
+// the progress is marked as blocked, so that nothing waits for it.
+func retry[T any](ctx context.Context, p *Projector, what string, try func() (T, error)) (T, error) {
 	done, err := backoff.Retry(ctx, func() (T, error) {
 		done, err := try()
 		if errors.Is(err, index.ErrLost) {
 			err = backoff.Permanent(err)
 		}
 		return done, err
-	}, backoff.WithBackOff(retries()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
 		if ctx.Err() == nil && p.progress.setBlocked(err) {
 			p.deps.Log.Warn("the index lags behind", "operation", what, "err", err)
 		}
 	}))
-	if err == nil && p.progress.setBlocked(nil) {
-		p.deps.Log.Info("the index accepts changes again")
+	if err == nil {
+		p.unblock()
 	}
 	return done, err
 }
 
-func retries() *backoff.ExponentialBackOff {
+// unblock records that the index accepts changes.
+func (p *Projector) unblock() {
+	if p.progress.setBlocked(nil) {
+		p.deps.Log.Info("the index accepts changes again")
+	}
+}
+
+func newBackoff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff() // jittered
 	b.InitialInterval, b.MaxInterval = firstRetry, lastRetry
 	return b

@@ -11,6 +11,7 @@ import (
 
 	"cairn/bus/bustest"
 	"cairn/services/internal/index"
+	"cairn/test/wait"
 )
 
 func TestRevisionIsVisibleToAllWorkers(t *testing.T) {
@@ -22,7 +23,7 @@ func TestRevisionIsVisibleToAllWorkers(t *testing.T) {
 	for i := range 30 {
 		id, word := fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i)
 		revision := w.put(id, word)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 		if err := workers[i%3].Visible(ctx, revision); err != nil {
 			t.Errorf("revision %d: %v", revision, err)
 		}
@@ -140,7 +141,7 @@ func TestStoppedWorkerRequeues(t *testing.T) {
 	w.visible(p, w.put("net.a", "first"))
 	w.server.fail(away)
 	revision := w.put("net.b", "second")
-	w.eventually("the worker has tried", func() bool { return stuck(t, p) })
+	wait.Until(w.t, "the worker has attempted the batch", func() bool { return stuck(t, p) })
 	p.Close()
 	w.server.fail(nil)
 	w.visible(w.projector(), revision)
@@ -151,18 +152,18 @@ func TestUnavailableIndexDoesNotBlock(t *testing.T) {
 	w := newWorld(t)
 	w.server.fail(away)
 	p := w.projector()
-	w.eventually("the worker has tried", func() bool { return stuck(t, p) })
+	wait.Until(w.t, "the worker has attempted the batch", func() bool { return stuck(t, p) })
 	var last uint64
 	for i := range 300 {
 		last = w.put(fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	if err := p.Visible(ctx, last); !errors.Is(err, index.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, index.ErrUnavailable)
 	}
 	if ctx.Err() != nil {
-		t.Error("no answer within 10 s, want it at once")
+		t.Error("no answer, want it at once")
 	}
 	w.server.fail(nil)
 	w.caughtUp(p)
@@ -192,7 +193,7 @@ func TestSingleRecordsAreBatched(t *testing.T) {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	if w.server.batches > 4 {
-		t.Errorf("got %d batches, want those that came during the first in few", w.server.batches)
+		t.Errorf("got %d batches, want few for the changes that arrived during the first", w.server.batches)
 	}
 }
 
@@ -225,12 +226,12 @@ func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 		if records > 8 {
 			t.Errorf("got %d records of 1 MB in a batch, want 8 MB at most", records)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(wait.Timeout):
 		t.Error("a batch of 8 MB was not full")
 	}
 }
 
-// stuck reports whether the worker reports that nothing is applied.
+// stuck reports whether the worker reports an error that prevents applying changes.
 func stuck(t testing.TB, p interface {
 	Visible(context.Context, uint64) error
 }) bool {
@@ -249,9 +250,9 @@ func TestFailureIsAnnounced(t *testing.T) {
 	for _, p := range []interface {
 		Visible(context.Context, uint64) error
 	}{a, b} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 		if err := p.Visible(ctx, revision); err == nil || ctx.Err() != nil {
-			t.Errorf("got %v, want why it is not visible, at once", err)
+			t.Errorf("got %v, want the reason at once", err)
 		}
 		cancel()
 	}

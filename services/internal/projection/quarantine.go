@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -31,11 +32,16 @@ type quarantine struct {
 	known map[string]schemas.QuarantinedRecord
 }
 
+// markerTTL is the time to live of the marker of a deletion, for workers that are
+// disconnected meanwhile.
+const markerTTL = 24 * time.Hour
+
 // Setup creates the bucket of quarantined records, or upgrades one that exists.
-func Setup(ctx context.Context, js jetstream.JetStream, copies bucket.Copies) error {
-	_, err := bucket.Setup(ctx, js, Bucket, copies, func(c *jetstream.StreamConfig) {
+func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) error {
+	_, err := bucket.Setup(ctx, js, Bucket, replication, func(c *jetstream.StreamConfig) {
 		c.Description = "records that the index rejects"
 		c.AllowDirect = true // workers watch it and write with compare-and-set
+		c.AllowMsgTTL = true // delete markers expire
 	})
 	return err
 }
@@ -149,19 +155,40 @@ func (q *quarantine) add(record schemas.QuarantinedRecord) {
 
 // release releases the key if the quarantined revision is not newer.
 func (q *quarantine) release(ctx context.Context, key string, revision uint64) error {
-	if held := q.has(key); held == 0 || held > revision {
-		return nil
-	}
-	if err := q.kv.Delete(ctx, key); err != nil {
+	for {
+		if held := q.has(key); held == 0 || held > revision {
+			return nil
+		}
+		entry, err := q.kv.Get(ctx, key)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			q.remove(key, revision)
+			return nil
+		case err != nil:
+			return err
+		}
+		if q.apply(entry); q.has(key) > revision {
+			return nil
+		}
+		err = q.kv.Purge(ctx, key, jetstream.LastRevision(entry.Revision()), jetstream.PurgeTTL(markerTTL))
+		if bucket.Outdated(err) {
+			continue // concurrent update by another worker
+		}
+		if err == nil {
+			q.remove(key, revision)
+		}
 		return err
 	}
+}
+
+// remove removes the key unless a newer revision is quarantined.
+func (q *quarantine) remove(key string, revision uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.known[key].Revision <= revision {
 		delete(q.known, key)
 		q.count()
 	}
-	return nil
 }
 
 // list returns the number of records and the oldest of them, up to most.

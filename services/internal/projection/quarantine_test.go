@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
+	"cairn/test/wait"
 )
 
 func TestRejectedRecordsAreQuarantined(t *testing.T) {
@@ -41,13 +41,13 @@ func testPoison(t *testing.T, w *world) {
 	if got := w.found("cure"); got != "net.good" {
 		t.Errorf("got %q, want net.good", got)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	if err := p.Visible(ctx, bad); err == nil || ctx.Err() != nil {
-		t.Errorf("got %v, want at once that the poison is not visible", err)
+		t.Errorf("got %v, want an error at once for the rejected record", err)
 	}
 	w.caughtUp(p)
-	w.eventually("both workers know both", func() bool {
+	wait.Until(w.t, "both workers list both records", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
 		return a.Quarantined == 2 && b.Quarantined == 2
@@ -62,7 +62,7 @@ func testPoison(t *testing.T, w *world) {
 	}
 	w.visible(p, w.put("net.bad", "healed"))
 	w.remove("net.other")
-	w.eventually("nothing is set quarantine", func() bool {
+	wait.Until(w.t, "the quarantine is empty", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
 		return a.Quarantined == 0 && b.Quarantined == 0
@@ -93,7 +93,7 @@ func TestSupersededRecordIsNotQuarantined(t *testing.T) {
 			w.visible(p, replaced(w))
 			close(release)
 			w.caughtUp(p)
-			w.eventually("nothing is set quarantine", func() bool {
+			wait.Until(w.t, "the quarantine is empty", func() bool {
 				s, _ := p.Status(t.Context())
 				return s.Quarantined == 0
 			})
@@ -103,7 +103,7 @@ func TestSupersededRecordIsNotQuarantined(t *testing.T) {
 
 func TestOlderRevisionDoesNotReleaseQuarantine(t *testing.T) {
 	t.Parallel()
-	for name, older := range map[string]string{"it is applied": "slow", "it is refused": "slow poison"} {
+	for name, older := range map[string]string{"the record is applied": "slow", "the record is rejected": "slow poison"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testStaysQuarantined(t, older)
@@ -122,14 +122,14 @@ func testStaysQuarantined(t *testing.T, older string) {
 	w.put("net.bad", older)
 	<-began
 	bad := w.put("net.bad", "poison")
-	w.eventually("the poison is set quarantine", func() bool {
+	wait.Until(w.t, "the record is quarantined", func() bool {
 		s, _ := p.Status(t.Context())
 		return s.Quarantined == 1
 	})
 	close(release)
 	w.caughtUp(p)
-	fresh := w.projector() // knows what was written, and no more
+	fresh := w.projector() // has applied the written records only
 	if s, _ := fresh.Status(t.Context()); s.Quarantined != 1 || s.QuarantinedRecords[0].Revision != bad {
-		t.Errorf("got %+v set quarantine, want revision %d", s.QuarantinedRecords, bad)
+		t.Errorf("got %+v quarantined, want revision %d", s.QuarantinedRecords, bad)
 	}
 }

@@ -13,11 +13,13 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
+	"cairn/test/wait"
 )
 
 // server is a fake of a shared index in memory: it outlives its clients and fails on
@@ -186,17 +188,17 @@ func (s *server) lose(name string) {
 	s.name, s.live, s.lost = name, name, true
 }
 
-// isLost reports whether it is lost and undetected.
+// isLost reports whether the data was lost and no client has detected it.
 func (s *server) isLost() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lost
 }
 
-// world is a catalog with a fake index server.
+// world holds the catalog and the fake index server of a test.
 type world struct {
 	t       testing.TB
-	nats    *bus.Server
+	nats    *natsserver.Server
 	conn    *bus.Conn
 	log     *catalog.Catalog
 	server  *server
@@ -209,7 +211,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	nats, conn := bustest.Start(t)
-	log, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	log, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +220,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// projector starts a projector with a connection of its own.
+// projector starts a projector with a separate connection.
 func (w *world) projector() *projection.Projector {
 	w.t.Helper()
 	p, _ := w.projectorOn(bustest.Dial(w.t, w.nats))
@@ -228,11 +230,11 @@ func (w *world) projector() *projection.Projector {
 
 func (w *world) projectorOn(conn *bus.Conn) (*projection.Projector, *bus.Conn) {
 	w.t.Helper()
-	log, err := catalog.Setup(w.t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1})
+	log, err := catalog.Setup(w.t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := projection.Setup(w.t.Context(), conn.JetStream(), bucket.Copies{Replicas: 1}); err != nil {
+	if err := projection.Setup(w.t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1}); err != nil {
 		w.t.Fatal(err)
 	}
 	ix := w.index(w)
@@ -288,32 +290,17 @@ func (w *world) found(words string) string {
 // visible waits for the revision.
 func (w *world) visible(p *projection.Projector, revision uint64) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), wait.Timeout)
 	defer cancel()
 	if err := p.Visible(ctx, revision); err != nil {
 		w.t.Fatalf("revision %d is not visible: %v", revision, err)
 	}
 }
 
-// eventually polls a condition without a notification.
-func (w *world) eventually(what string, holds func() bool) {
-	w.t.Helper()
-	late := time.After(20 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-late:
-			w.t.Fatalf("never came true: %s", what)
-		}
-	}
-}
-
 // caughtUp waits until the whole log was applied.
 func (w *world) caughtUp(p *projection.Projector) {
 	w.t.Helper()
-	w.eventually("nothing is pending", func() bool {
+	wait.Until(w.t, "no change is pending", func() bool {
 		s, _ := p.Status(w.t.Context())
 		return s.Lag != nil && *s.Lag == 0
 	})

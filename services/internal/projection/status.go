@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// askEvery is the shortest interval between queries of the consumer's state.
-	askEvery = 100 * time.Millisecond
+	// queryInterval is the shortest interval between queries of the consumer's state.
+	queryInterval = 100 * time.Millisecond
 	// maxListed is the number of quarantined records that Status lists.
 	maxListed = 10
 )
 
-// Visible returns nil once searches include the catalog's revision, or at once an
-// error that says why that will take long, or the error of ctx.
+// Visible returns nil once searches include the catalog's revision, at once an error
+// with the reason for a longer delay, or the error of ctx.
 func (p *Projector) Visible(ctx context.Context, revision uint64) error {
-	tick := time.NewTicker(askEvery)
+	tick := time.NewTicker(queryInterval)
 	defer tick.Stop()
 	for {
 		open, err := p.progress.status(revision)
@@ -33,55 +33,55 @@ func (p *Projector) Visible(ctx context.Context, revision uint64) error {
 		select {
 		case <-open:
 		case <-tick.C:
-			// A superseded revision is never applied nor announced, and announcements
+			// A superseded revision is neither applied nor announced, and announcements
 			// are not repeated: the consumer's state covers both.
-			p.ask(ctx)
+			p.queryProgress(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// ask queries the progress of all projectors, at most every askEvery.
-func (p *Projector) ask(ctx context.Context) {
+// queryProgress queries the progress of all projectors, at most every queryInterval.
+func (p *Projector) queryProgress(ctx context.Context) {
 	p.mu.Lock()
-	t, due := p.target, time.Since(p.asked) >= askEvery
+	t, due := p.binding, time.Since(p.queried) >= queryInterval
 	if due {
-		p.asked = time.Now()
+		p.queried = time.Now()
 	}
 	p.mu.Unlock()
 	if t == nil || !due {
 		return
 	}
 	if info, err := t.consumer.Info(ctx); err == nil {
-		p.progress.advance(t.generation, reached(info))
+		p.progress.advance(t.generation, appliedRevision(info))
 	}
 }
 
 // Status returns the state of the index and one sentence per problem.
 func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string) {
-	lag := p.lag(ctx) // first, as an unresponsive index uses up the deadline
-	s, wrong := Status(ctx, p.deps.Index)
+	lag := p.lag(ctx) // first, because an unresponsive index uses up the deadline
+	s, problems := Status(ctx, p.deps.Index)
 	s.Lag = lag
-	if why := p.progress.problem(); why != nil && len(wrong) == 0 {
-		wrong = []string{why.Error()}
+	if err := p.progress.problem(); err != nil && len(problems) == 0 {
+		problems = []string{err.Error()}
 	}
-	for i, sentence := range wrong {
-		wrong[i] = "indexing is delayed: " + sentence
+	for i, sentence := range problems {
+		problems[i] = "indexing is delayed: " + sentence
 	}
 	if s.Quarantined, s.QuarantinedRecords = p.quarantine.list(maxListed); s.Quarantined > 0 {
 		var keys []string
 		for _, r := range s.QuarantinedRecords {
 			keys = append(keys, r.Key)
 		}
-		wrong = append(wrong, fmt.Sprintf("the index rejected %d records, such as %s", s.Quarantined, strings.Join(keys, ", ")))
+		problems = append(problems, fmt.Sprintf("the index rejected %d records, such as %s", s.Quarantined, strings.Join(keys, ", ")))
 	}
-	return s, wrong
+	return s, problems
 }
 
 // lag returns the number of unapplied changes; nil: unknown.
 func (p *Projector) lag(ctx context.Context) *uint64 {
-	t := p.aimed()
+	t := p.currentBinding()
 	if t == nil {
 		return nil
 	}

@@ -2,9 +2,9 @@ package projection
 
 import "context"
 
-// atOnce is the number of batches in progress: while the index applies one, the next
+// maxInFlight is the number of batches in progress: while the index applies one, the next
 // is embedded.
-const atOnce = 2
+const maxInFlight = 2
 
 // work counts the batches in progress.
 type work struct {
@@ -13,7 +13,7 @@ type work struct {
 }
 
 func newWork() work {
-	return work{make(chan struct{}, atOnce), make(chan struct{}, 1)}
+	return work{make(chan struct{}, maxInFlight), make(chan struct{}, 1)}
 }
 
 // begin waits until another batch may be collected.

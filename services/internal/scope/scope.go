@@ -1,10 +1,10 @@
-// Package scope decides whose records a request sees.
+// Package scope determines the records that are visible to a request.
 package scope
 
 import "fmt"
 
-// Global is the tenant of global records, and the scope of a request that names no
-// tenant.
+// Global is the tenant of global records, and the scope of a request without
+// a tenant.
 const Global = ""
 
 // Scope is the visibility of a request of the tenant: the tenant's records and the global

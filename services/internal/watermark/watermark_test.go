@@ -58,7 +58,7 @@ func TestWaitWhileAdvancing(t *testing.T) {
 	waiting.Wait()
 }
 
-// TestWaitEndsWhenStuck wakes a caller that waits already.
+// TestWaitEndsWhenStuck wakes a caller that is already waiting.
 func TestWaitEndsWhenStuck(t *testing.T) {
 	t.Parallel()
 	var w watermark.Watermark

@@ -9,22 +9,22 @@ import (
 	"testing"
 )
 
-// Folder returns the folder of the evaluation estates in the folder CAIRN_EVAL. It skips
+// Directory returns the directory of the evaluation estates in the directory CAIRN_EVAL. It skips
 // the test if the variable is not set.
-func Folder(t testing.TB) string {
+func Directory(t testing.TB) string {
 	t.Helper()
-	folder := os.Getenv("CAIRN_EVAL")
-	if folder == "" {
-		t.Skip("CAIRN_EVAL does not name a folder of evaluation data")
+	directory := os.Getenv("CAIRN_EVAL")
+	if directory == "" {
+		t.Skip("CAIRN_EVAL does not name a directory of evaluation data")
 	}
-	return filepath.Join(folder, "estates")
+	return filepath.Join(directory, "estates")
 }
 
 // Read returns the text of an estate, which is stored as name.json or
-// name.json.gz in [Folder].
+// name.json.gz in [Directory].
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
-	path := filepath.Join(Folder(t), name+".json")
+	path := filepath.Join(Directory(t), name+".json")
 	if text, err := os.ReadFile(path); err == nil {
 		return text
 	}

@@ -176,8 +176,8 @@ func sonicPeer(b *testing.B, file string) peer {
 // start starts a peer that runs once per input line, and skips the benchmark if it cannot.
 func start(b *testing.B, name string, cmd *exec.Cmd) peer {
 	b.Helper()
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -197,14 +197,14 @@ func start(b *testing.B, name string, cmd *exec.Cmd) peer {
 	if ready, _ := lines.ReadString('\n'); ready != "ready\n" {
 		_, _ = io.Copy(io.Discard, lines)
 		_ = cmd.Wait()
-		b.Skipf("%s does not run here: %s", name, said.String())
+		b.Skipf("%s does not run here: %s", name, stderr.String())
 	}
 	return func() (took float64, groups int) {
 		if _, err := io.WriteString(in, "\n"); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := fmt.Fscanln(lines, &took, &groups); err != nil {
-			b.Fatalf("%s: %v\n%s", name, err, said.String())
+			b.Fatalf("%s: %v\n%s", name, err, stderr.String())
 		}
 		return took, groups
 	}

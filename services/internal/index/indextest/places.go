@@ -37,14 +37,14 @@ func tenants(t testing.TB, s subject) {
 	secret.Tenant = "acme"
 	s.apply(secret)
 	for _, tenant := range []string{"", "globex", "initech"} {
-		if got := ids(s.ask("lemonade recipe", tenant)); len(got) > 0 {
+		if got := ids(s.searchSkills("lemonade recipe", tenant)); len(got) > 0 {
 			t.Errorf("tenant %q sees a document of another: %v", tenant, got)
 		}
 	}
 	gone := remove("kitchen.coffee", 3)
 	gone.Tenant = "acme"
 	s.apply(gone)
-	s.wants("espresso coffee", "kitchen.coffee")
+	s.wantBest("espresso coffee", "kitchen.coffee")
 }
 
 func fallback(t testing.TB, s subject) {
@@ -62,12 +62,12 @@ func fallback(t testing.TB, s subject) {
 		{"list vlans of the network", "initech", "network.list_vlans", ""},
 		{"list vlans of the network", "", "network.list_vlans", ""},
 	} {
-		got := s.ask(row.query, row.tenant)
+		got := s.searchSkills(row.query, row.tenant)
 		if len(got.Hits) == 0 || got.Hits[0].ID != row.want || got.Tenant != row.from {
 			t.Errorf("%q for tenant %q: got %+v, want %s from %q", row.query, row.tenant, got, row.want, row.from)
 		}
 	}
-	if got := s.ask("espresso coffee", "acme"); len(got.Hits) != 1 {
+	if got := s.searchSkills("espresso coffee", "acme"); len(got.Hits) != 1 {
 		t.Errorf("a tenant's answer with global documents: %+v", got.Hits)
 	}
 }
@@ -81,7 +81,7 @@ func concurrent(_ testing.TB, s subject) {
 				host := fmt.Sprintf("web%dx%d", worker, i)
 				id := "host.check_" + host
 				s.apply(put(id, "Check host "+host, "Checks a host", uint64(1000+i)))
-				s.wants("Check host "+host, id)
+				s.wantBest("Check host "+host, id)
 				if i%2 == 0 {
 					s.apply(remove(id, uint64(2000+i)))
 				}
@@ -89,7 +89,7 @@ func concurrent(_ testing.TB, s subject) {
 		})
 		group.Go(func() {
 			for range 30 {
-				s.wants("Which VLANs are there on the switches?", "network.list_vlans")
+				s.wantBest("Which VLANs are there on the switches?", "network.list_vlans")
 			}
 		})
 	}

@@ -29,15 +29,15 @@ func (s subject) search(q index.Query) index.Result {
 	return result
 }
 
-func (s subject) ask(query, tenant string) index.Result {
+func (s subject) searchSkills(query, tenant string) index.Result {
 	s.t.Helper()
 	return s.search(index.Query{Kind: "skill", Scope: scope.Scope(tenant), Text: query, TopK: 5})
 }
 
-// wants checks the best global skill; an empty one expects no hits.
-func (s subject) wants(query string, want ...string) {
+// wantBest checks the best global skill; an empty one expects no hits.
+func (s subject) wantBest(query string, want ...string) {
 	s.t.Helper()
-	got := ids(s.ask(query, ""))
+	got := ids(s.searchSkills(query, ""))
 	switch {
 	case len(want) == 0 && len(got) > 0:
 		s.t.Errorf("%q: got %v, want nothing", query, got)

@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 )
 
-// Hostile are values that are more than text where they are not escaped.
+// Hostile are values with Markdown or HTML markup.
 var Hostile = []string{
 	"<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil/)", "| a |", "*b*", "`c`", "x\n# heading",
 	"- item", "# heading",

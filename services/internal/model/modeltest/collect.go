@@ -71,18 +71,3 @@ func Await(t testing.TB, c <-chan struct{}, what string) {
 		t.Fatalf("waited 5 s for %s", what)
 	}
 }
-
-// Until waits up to 5 seconds for a condition.
-func Until(t testing.TB, fact func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(5 * time.Second)
-	for !fact() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("the condition is false after 5 s")
-		}
-	}
-}

@@ -13,6 +13,7 @@ import (
 
 	"cairn/bus/overload"
 	"cairn/services/internal/model"
+	"cairn/test/wait"
 )
 
 // Scripted is a model whose server plays a script.
@@ -43,16 +44,16 @@ func Conform(t *testing.T, open Open) {
 	})
 	t.Run("no parts after cancellation", func(t *testing.T) {
 		t.Parallel()
-		noPartsAfterCancel(t, open(t, "", Say(strings.Split(strings.Repeat("la ", 500), " ")...)))
+		noPartsAfterCancel(t, open(t, "", TextTurn(strings.Split(strings.Repeat("la ", 500), " ")...)))
 	})
-	t.Run("a request that waits for the model does not run", func(t *testing.T) {
+	t.Run("a request that waits for the model does not count as running", func(t *testing.T) {
 		t.Parallel()
-		idle(t, open(t, "", Say("a")))
+		idle(t, open(t, "", TextTurn("a")))
 	})
 	t.Run("a conversation", func(t *testing.T) {
 		t.Parallel()
-		Converse(t, open(t, "", Use("inspect_schema", `{"data_key":"servers"}`),
-			Use("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`), Say("There are ", "3.")))
+		Converse(t, open(t, "", ToolTurn("inspect_schema", `{"data_key":"servers"}`),
+			ToolTurn("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`), TextTurn("There are ", "3.")))
 	})
 }
 
@@ -61,18 +62,18 @@ func idle(t *testing.T, m Scripted) {
 	slot := gate.Admit("")
 	defer slot.Close()
 	if !slot.Start(t.Context()) {
-		t.Fatal("the only request may not run")
+		t.Fatal("the only request was not started")
 	}
 	for p, err := range m.Next(overload.WithSlot(t.Context(), slot), Question()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Text != "" && gate.Running() != 0 {
-			t.Error("the request runs while it receives the answer")
+			t.Error("the request counts as running while it receives the answer")
 		}
 	}
 	if gate.Running() != 1 {
-		t.Error("the request does not run after the answer")
+		t.Error("the request does not count as running after the answer")
 	}
 }
 
@@ -83,32 +84,40 @@ func answers(t *testing.T, open Open) {
 		want   Answer
 	}{
 		{"text in pieces, then usage",
-			[]Turn{Say("There are", " four.")},
+			[]Turn{TextTurn("There are", " four.")},
 			Answer{Text: "There are four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
 		{"a complete call without escapes",
-			[]Turn{Use("inspect_schema", `{"data_key":"servers","note":"a > b"}`)},
-			Answer{Calls: []model.Call{{ID: "call_inspect_schema", Name: "inspect_schema",
-				Input: json.RawMessage(`{"data_key":"servers","note":"a > b"}`)}},
-				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
+			[]Turn{ToolTurn("inspect_schema", `{"data_key":"servers","note":"a > b"}`)},
+			Answer{
+				Calls: []model.Call{{
+					ID:    "call_inspect_schema",
+					Name:  "inspect_schema",
+					Input: json.RawMessage(`{"data_key":"servers","note":"a > b"}`),
+				}},
+				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2},
+			}},
 		{"several calls after the text",
 			[]Turn{{Text: []string{"Both."}, Calls: []Call{{ID: "1", Name: "a", Input: `{}`}, {ID: "2", Name: "b", Input: `{"x":1}`}}}},
-			Answer{Text: "Both.", Calls: []model.Call{{ID: "1", Name: "a", Input: json.RawMessage(`{}`)},
-				{ID: "2", Name: "b", Input: json.RawMessage(`{"x":1}`)}},
-				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 4}}},
+			Answer{
+				Text: "Both.",
+				Calls: []model.Call{{ID: "1", Name: "a", Input: json.RawMessage(`{}`)},
+					{ID: "2", Name: "b", Input: json.RawMessage(`{"x":1}`)}},
+				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 4},
+			}},
 		{"reasoning is not text",
 			[]Turn{{Thinking: "Hm.", Text: []string{"\n\n", "Four."}}},
 			Answer{Text: "\n\nFour.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
 		{"an empty answer is retried, and usage counts both",
-			[]Turn{Say(), Say("Four.")},
+			[]Turn{TextTurn(), TextTurn("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 20, AnswerTokens: 3}}},
 		{"white space alone is an empty answer",
-			[]Turn{Say(" ", "\n"), Say("Four.")},
+			[]Turn{TextTurn(" ", "\n"), TextTurn("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 20, AnswerTokens: 5}}},
 		{"an answer cut before its first part is retried",
-			[]Turn{{Thinking: "Hm.", End: Cut}, Say("Four.")},
+			[]Turn{{Thinking: "Hm.", End: Cut}, TextTurn("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
 		{"an error before the first part is retried",
-			[]Turn{{Error: "unexpected EOF"}, Say("Four.")},
+			[]Turn{{Error: "unexpected EOF"}, TextTurn("Four.")},
 			Answer{Text: "Four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -152,7 +161,7 @@ func failures(t *testing.T, open Open) {
 		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
 		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "the model's stream ended before its last part"},
 		{"an error in the middle", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
-		{"two empty answers", []Turn{Say(), Say()}, nil, "the model returned an empty answer"},
+		{"two empty answers", []Turn{TextTurn(), TextTurn()}, nil, "the model returned an empty answer"},
 		{"two answers cut before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil,
 			"the model's stream ended before its last part"},
 	} {
@@ -183,7 +192,7 @@ func cancellation(t *testing.T, open Open) {
 			var got error
 			var calling sync.WaitGroup
 			calling.Go(func() { _, got = Collect(ctx, m, Question()) })
-			Until(t, func() bool { return m.Requests() == 1 })
+			wait.Until(t, "the request is sent", func() bool { return m.Requests() == 1 })
 			cancel(errors.New("canceled by the test"))
 			Await(t, m.Disconnects, "the disconnect")
 			calling.Wait()

@@ -11,7 +11,7 @@ type Turn struct {
 
 	// Status, unless 0, is the status of a response with Error only.
 	Status int
-	// Error without a status is the last event of a stream that it ends.
+	// Error without a status is sent as an event that ends the stream.
 	Error string
 
 	End          End
@@ -40,11 +40,11 @@ const (
 	Hang            // no data until the client disconnects
 )
 
-// Say returns a turn of text in pieces.
-func Say(pieces ...string) Turn { return Turn{Text: pieces} }
+// TextTurn returns a turn of text in pieces.
+func TextTurn(pieces ...string) Turn { return Turn{Text: pieces} }
 
-// Use returns a turn that calls a tool with input, a JSON object.
-func Use(tool, input string) Turn {
+// ToolTurn returns a turn that calls a tool with input, a JSON object.
+func ToolTurn(tool, input string) Turn {
 	return Turn{Calls: []Call{{ID: "call_" + tool, Name: tool, Input: input}}}
 }
 

@@ -22,6 +22,7 @@ type result struct {
 	Groups     map[string]*figure `json:"groups"`
 	Total      *figure            `json:"total"`       // nil: an average of nothing
 	GroupCount int                `json:"group_count"` // number of values without null
+	Metrics    map[string]result  `json:"metrics"`
 	Error      any                `json:"error"`
 }
 
@@ -29,19 +30,20 @@ type result struct {
 type figure float64
 
 func (f figure) String() string {
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(float64(f), 'f', 3, 64), "0"), ".")
+	text := strconv.FormatFloat(float64(f), 'f', 3, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// line is one group of a result.
+// line is one group of a result; its name is in Markdown.
 type line struct {
-	label string
-	n     figure
+	name string
+	n    figure
 }
 
-func (l line) String() string { return l.name() + ": " + l.n.String() }
+func (l line) String() string { return l.name + ": " + l.n.String() }
 
-// name is the label in Markdown.
-func (l line) name() string { return markdown.Escape(l.label) }
+// absent is the group of records without a value.
+const absent = "null"
 
 func (r result) total() figure {
 	if r.Total == nil {
@@ -50,60 +52,66 @@ func (r result) total() figure {
 	return *r.Total
 }
 
-// sum adds the groups with those labels.
-func (r result) sum(labels ...string) (n figure) {
-	for _, label := range labels {
-		if g := r.Groups[label]; g != nil {
-			n += *g
-		}
+// group returns the figure of a group.
+func (r result) group(label string) figure {
+	if n := r.Groups[label]; n != nil {
+		return *n
 	}
-	return n
+	return 0
 }
 
 // lines returns the groups with a value, largest first.
 func (r result) lines() (out []line) {
 	for _, label := range slices.Sorted(maps.Keys(r.Groups)) {
 		if n := r.Groups[label]; label != absent && n != nil {
-			out = append(out, line{label, *n})
+			out = append(out, line{markdown.Escape(label), *n})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b line) int { return cmp.Compare(b.n, a.n) })
 	return out
 }
 
-// enumerate joins up to most words and says how many there are besides them.
-func enumerate[T any](words []T, between string, most, all int) string {
-	var out []string
-	for _, w := range words[:min(len(words), most)] {
-		out = append(out, fmt.Sprint(w))
+// listing joins up to most texts, and adds that there are more.
+func listing(texts []string, most int, between string) string {
+	text := strings.Join(texts[:min(len(texts), most)], between)
+	if len(texts) > most {
+		text += between + "…"
 	}
-	if all > most {
-		out = append(out, "…")
-	}
-	return strings.Join(out, between)
+	return text
 }
 
-// inline formats lines within a sentence: "Oslo 2, Berlin 1".
-func inline(lines []line, most int) string {
+// items formats lines as a list.
+func items(lines []line) string {
 	var out []string
 	for _, l := range lines {
-		out = append(out, l.name()+" "+l.n.String())
+		out = append(out, l.String())
 	}
-	return enumerate(out, ", ", most, len(out))
+	return "\n- " + listing(out, longList, "\n- ")
 }
 
-// labels returns the names of the lines, in Markdown.
-func labels(lines []line) (out []string) {
+// labels returns the names of lines in Markdown, with their number if it is not one.
+func labels(lines []line, counted bool) (out []string) {
 	for _, l := range lines {
-		out = append(out, l.name())
+		text := l.name
+		if counted && l.n != 1 {
+			text += " (" + l.n.String() + ")"
+		}
+		out = append(out, text)
 	}
 	return out
 }
 
-// answer formats the results of the plan's calls as Markdown.
+// answer formats the results of the plan's calls as Markdown, with the interpretation of the question.
 func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
-	if p.refuse != "" {
-		return p.refuse + "\n\n" + p.instead(arrays)
+	if p.declined != "" {
+		text := p.declined
+		if questions := p.suggest(arrays); len(questions) > 0 {
+			for i, q := range questions {
+				questions[i] = markdown.Escape(q)
+			}
+			text += "\n\nYou could ask:\n- " + strings.Join(questions, "\n- ")
+		}
+		return text
 	}
 	results := make([]result, len(raw))
 	for i := range raw {
@@ -111,192 +119,271 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
 			return "The figures for this question could not be computed."
 		}
 	}
-	switch {
-	case p.intent == overview:
-		return sayOverview(arrays, results)
-	case p.intent == fields:
-		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2),
-			strings.Join(escapeAll(results[0].Fields), ", "), results[0].Count)
+	switch p.op {
+	case overview:
+		return formatOverview(arrays, results)
+	case fields:
+		var names []string
+		for _, f := range results[0].Fields {
+			names = append(names, markdown.Escape(f))
+		}
+		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2), strings.Join(names, ", "), results[0].Count)
 	}
-	return strings.Join(append([]string{p.say(results[1], results[len(results)-1])}, p.notes...), "\n")
+	if part := slices.IndexFunc(p.conds(), func(c cond) bool { return c.partly }); part >= 0 && results[len(results)-1].total() == 0 {
+		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
+		return p.answer(arrays, nil)
+	}
+	return p.format(results[1], results[len(results)-1]) + "\n\nUnderstood as: " + p.describe() + "."
 }
 
-func (p plan) say(r, goals result) string {
+// format states the figures: r has the groups and their total, and part the records that meet the goals.
+func (p plan) format(r, part result) string {
 	lines, total := r.lines(), r.total()
-	switch {
-	case p.intent.conditional():
-		return p.sayCount(p.met(r, goals), total)
-	case p.intent == metric && r.Total == nil:
-		return fmt.Sprintf("None of the %s has a number in %s.", p.records(2), p.measure.name())
-	case p.intent == metric && p.group == nil:
-		return fmt.Sprintf("%v: the %s of %s over the %s.", total, metricNames[p.metric], p.measure.name(), p.records(2))
-	case p.intent == metric:
-		return fmt.Sprintf("The %s of %s over the %s is %v; by %s:\n- %s", metricNames[p.metric], p.measure.name(), p.records(2), total,
-			p.group.name(), enumerate(lines, "\n- ", longList, r.GroupCount))
-	case p.intent == compare:
-		return p.sayCompare(r)
-	case p.intent == distinct:
-		return fmt.Sprintf("%d different values of %s among the %s.", r.GroupCount, p.group.name(), p.records(2))
-	case len(lines) == 0:
-		return fmt.Sprintf("None: 0 of %v %s have a value of %s.", total, p.records(2), p.group.name())
-	case p.intent == top && p.least && r.GroupCount > len(lines):
-		return "There are too many values of " + p.group.name() + " to tell the fewest."
-	case p.intent == top:
-		return p.sayTop(lines)
-	case p.names:
-		return fmt.Sprintf("%v %s: %s.", total, p.records(total), enumerate(labels(lines), ", ", longList, r.GroupCount))
+	counted := fmt.Sprintf("%v %s", total, p.array.noun(total))
+	switch p.op {
+	case count:
+		return counted + "."
+	case exists:
+		return yesNo(total > 0) + counted + "."
+	case share, all:
+		return p.formatShare(part.total(), total)
+	case combine:
+		return p.formatCombined(r)
+	case compare:
+		return p.formatComparison(r)
+	case distinct:
+		return fmt.Sprintf("%d different %s.", r.GroupCount, p.group.noun(r.GroupCount))
+	case aggregate:
+		return p.formatAggregate(r)
 	}
-	text := fmt.Sprintf("%v %s by %s:\n- %s", total, p.records(total), p.group.name(), enumerate(lines, "\n- ", longList, r.GroupCount))
-	if n := r.sum(absent); n > 0 {
-		text += fmt.Sprintf("\nWithout a value: %v.", n)
+	switch single := !slices.ContainsFunc(lines, func(l line) bool { return l.n != 1 }); {
+	case total == 0 && p.measure == nil:
+		return fmt.Sprintf("None: 0 %s.", p.array.noun(2))
+	case len(lines) == 0:
+		return fmt.Sprintf("None: 0 of %s have a value of %s.", counted, p.group.name())
+	case p.op == top:
+		return p.formatRanking(r, lines)
+	case p.names:
+		return fmt.Sprintf("%s: %s.", counted, listing(labels(lines, true), longList, ", "))
+	case p.op == list && total == 1:
+		return lines[0].name + "."
+	case p.op == list && single:
+		return fmt.Sprintf("%d %s: %s.", r.GroupCount, p.group.noun(r.GroupCount), listing(labels(lines, false), longList, ", "))
+	}
+	text := fmt.Sprintf("%s by %s:%s", counted, p.group.name(), items(lines))
+	if n := r.group(absent); n > 0 {
+		text += fmt.Sprintf("\n\nWithout a value: %v.", n)
 	}
 	return text
 }
 
-// records describes n of the plan's records: "hosts with role test and arch x64".
-func (p plan) records(n figure, goals ...cond) string {
-	if conds := slices.Concat(p.conds, goals); len(conds) > 0 {
-		return p.array.noun(n) + " with " + wording(conds)
+// yesNo begins the answer of a yes-or-no question.
+func yesNo(yes bool) string {
+	if yes {
+		return "Yes: "
 	}
-	return p.array.noun(n)
+	return "No: "
 }
 
-func wording(conds []cond) string {
-	var out []string
-	for _, c := range conds {
-		out = append(out, c.phrase)
+// formatAggregate reports a metric in total and by group.
+func (p plan) formatAggregate(r result) string {
+	if r.Total == nil {
+		return fmt.Sprintf("None of these %s has a number in %s.", p.array.noun(2), p.measure.name())
 	}
-	return strings.Join(out, " and ")
+	text := fmt.Sprintf("%v: the %s of %s", r.total(), metricNames[p.metric], p.measure.name())
+	if p.group == nil {
+		return text + "."
+	}
+	return text + "; by " + p.group.name() + ":" + items(r.lines())
 }
 
-// met returns the number of records that meet the goals.
-func (p plan) met(r, goals result) figure {
-	if len(p.goals) == 0 {
-		return r.total()
+// noun returns the word for n values of the field, in Markdown.
+func (f *field) noun(n int) string {
+	name := singular(strings.Join(f.words[max(0, len(f.words)-1):], ""))
+	if before := len(f.words) - 2; before >= 0 && vague[stem(name)] {
+		name = singular(f.words[before])
 	}
-	n, others := r.sum(p.goals[0].labels...), p.goals[0].rest
-	if p.apart() {
-		n, others = goals.total(), p.goals[0].filter == nil
+	if base, y := strings.CutSuffix(name, "y"); n != 1 && y {
+		name = base + "ies"
+	} else if n != 1 && !strings.HasSuffix(name, "s") {
+		name += "s"
 	}
-	if others {
-		n = r.total() - n
+	if vague[stem(name)] {
+		return "values of " + f.name()
 	}
-	return n
+	return markdown.Escape(name)
 }
 
-// sayCount reports that n of all records meet the goals: as a count, a share, or an
-// answer to a yes-or-no question.
-func (p plan) sayCount(n, of figure) string {
-	some := fmt.Sprintf("%v of %v %s have %s.", n, of, p.records(of), wording(p.goals))
-	if len(p.goals) == 0 || p.intent == yesno {
-		some = fmt.Sprintf("%v %s.", n, p.records(n, p.goals...))
-	}
+// formatShare reports that n of all records meet the goals.
+func (p plan) formatShare(n, of figure) string {
+	some := fmt.Sprintf("%v of %v %s.", n, of, p.array.noun(of))
 	switch {
-	case p.intent == count:
-		return some
-	case p.intent == share && of == 0:
-		return fmt.Sprintf("There are no %s.", p.records(2))
-	case p.intent == share:
+	case of == 0:
+		return fmt.Sprintf("There are no such %s.", p.array.noun(2))
+	case p.op == share:
 		return fmt.Sprintf("%.1f%%: %s", float64(100*n/of), some)
-	case p.intent == all && n == of && n > 0:
-		return fmt.Sprintf("Yes: all %v %s have %s.", n, p.records(n), wording(p.goals))
-	case p.intent == yesno && n > 0:
-		return "Yes: " + some
+	case n == of:
+		return fmt.Sprintf("%sall %v %s.", yesNo(true), n, p.array.noun(n))
 	}
-	return "No: " + some
+	return yesNo(false) + some
 }
 
-// sayTop reports the first line and its ties, or the first topN lines.
-func (p plan) sayTop(lines []line) string {
-	most := "the most"
+// formatCombined reports the ratio or difference of two sums, in total and by group.
+func (p plan) formatCombined(r result) string {
+	first, second := r.Metrics["sum:"+p.measure.path], r.Metrics["sum:"+p.other.path]
+	value := func(a, b figure) string {
+		if p.metric == "difference" {
+			return (a - b).String()
+		}
+		if b == 0 {
+			return "undefined"
+		}
+		return (a / b).String()
+	}
+	text := fmt.Sprintf("%s: the %s of %s (%v) and %s (%v).", value(first.total(), second.total()), p.metric, p.measure.name(), first.total(),
+		p.other.name(), second.total())
+	others := map[string]figure{}
+	for _, l := range second.lines() {
+		others[l.name] = l.n
+	}
+	for _, l := range first.lines() {
+		text += "\n- " + l.name + ": " + value(l.n, others[l.name])
+	}
+	return text
+}
+
+// formatRanking reports the line at the wanted rank and its ties, or the first lines.
+func (p plan) formatRanking(r result, lines []line) string {
+	if p.least && r.GroupCount > len(lines) {
+		return p.group.name() + " has too many values to determine the smallest."
+	}
 	if p.least {
-		most = "the fewest"
 		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.n, b.n) })
 	}
-	if n := min(p.topN, len(lines)); p.topN > 1 {
-		text := fmt.Sprintf("The first %d by %s of the %s:", n, p.group.name(), p.records(2))
+	if n := min(p.limit, len(lines)); p.limit > 1 {
+		text := fmt.Sprintf("The first %d by %s:", n, p.group.name())
 		for i, l := range lines[:n] {
 			text += fmt.Sprintf("\n%d. %v", i+1, l)
 		}
 		if n < len(lines) && lines[n].n == lines[n-1].n {
-			text += fmt.Sprintf("\n%s has as many as the last of these.", lines[n].name())
+			text += fmt.Sprintf("\n\n%s ties with the last entry.", lines[n].name)
 		}
 		return text
 	}
-	n := lines[0].n
-	first := labels(slices.DeleteFunc(lines, func(l line) bool { return l.n != n }))
-	what, each := enumerate(first, ", ", 10, len(first)), ""
-	if len(first) > 1 {
-		each = " each"
-	}
-	if p.measure != nil {
-		return fmt.Sprintf("%s: %s %s %v of the %s.", what, p.metric, p.measure.name(), n, p.records(2))
-	}
-	return fmt.Sprintf("%s: %v %s%s, %s by %s.", what, n, p.records(n), each, most, p.group.name())
-}
-
-func (p plan) sayCompare(r result) string {
-	var lines []line
-	for _, label := range p.goals[0].labels {
-		lines = append(lines, line{label, r.sum(label)})
-	}
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
-	best, next := lines[0], lines[1]
-	if best.n == next.n {
-		return fmt.Sprintf("Both the same: %s and %s have %v %s each.", best.name(), next.name(), best.n, p.records(2))
-	}
-	return fmt.Sprintf("%s has more: %v %s, against %s; a difference of %v.", best.name(), best.n, p.records(2), inline(lines[1:], longList),
-		best.n-next.n)
-}
-
-// sayOverview reports for each array the number of records and a breakdown.
-func sayOverview(arrays []*array, results []result) string {
-	text := "The data in numbers:"
-	for i, r := range results {
-		text += fmt.Sprintf("\n- %v %s", r.total(), arrays[i].noun(r.total()))
-		if f, kinds := arrays[i].sorter(), r.lines(); f != nil && len(kinds) > 0 {
-			text += fmt.Sprintf(", by %s: %s", f.name(), inline(kinds, 5))
+	for range p.rank { // leave out those of a better rank
+		if lines = lines[ties(lines):]; len(lines) == 0 {
+			return "All counts are equal; no value has that rank."
 		}
 	}
-	for _, a := range arrays[len(results):] {
-		text += "\n- " + markdown.Escape(a.key)
+	n, unit, each := lines[0].n, p.array.noun(lines[0].n), ""
+	if p.measure != nil {
+		unit = p.measure.name()
+	}
+	if ties(lines) > 1 {
+		each = " each"
+	}
+	return fmt.Sprintf("%s: %v %s%s.", listing(labels(lines[:ties(lines)], false), 10, ", "), n, unit, each)
+}
+
+// ties returns the number of lines that are equal to the first one.
+func ties(lines []line) int {
+	if i := slices.IndexFunc(lines, func(l line) bool { return l.n != lines[0].n }); i >= 0 {
+		return i
+	}
+	return len(lines)
+}
+
+func (p plan) formatComparison(r result) string {
+	var lines []line
+	var others []string
+	for _, v := range p.goals[0].values {
+		lines = append(lines, line{markdown.Escape(v.Text), r.group(v.Text)})
+	}
+	first := lines[0].name
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
+	best, next, answer := lines[0], lines[1], ""
+	if p.confirm {
+		answer = yesNo(best.name == first && best.n > next.n)
+	}
+	if best.n == next.n {
+		return fmt.Sprintf("%sBoth the same: %s and %s have %v %s each.", answer, best.name, next.name, best.n, p.array.noun(2))
+	}
+	for _, l := range lines[1:] {
+		others = append(others, l.name+" "+l.n.String())
+	}
+	return fmt.Sprintf("%s%s has more: %v %s, against %s; a difference of %v.", answer, best.name, best.n, p.array.noun(2),
+		strings.Join(others, ", "), best.n-next.n)
+}
+
+// formatOverview reports for each array the number of records and a breakdown.
+func formatOverview(arrays []*array, results []result) string {
+	text := "The data in numbers:"
+	for i, a := range arrays {
+		if i >= len(results) {
+			text += "\n- " + markdown.Escape(a.key)
+			continue
+		}
+		text += fmt.Sprintf("\n- %v %s", results[i].total(), a.noun(results[i].total()))
+		var kinds []string
+		for _, l := range results[i].lines() {
+			kinds = append(kinds, l.name+" "+l.n.String())
+		}
+		if f := a.categoryField(); f != nil && len(kinds) > 0 {
+			text += fmt.Sprintf(", by %s: %s", f.name(), listing(kinds, 5, ", "))
+		}
 	}
 	return text
 }
 
-// instead suggests questions about the plan's array, or else all arrays. A refusal must
-// not contain figures, so it omits names with digits.
-func (p plan) instead(arrays []*array) string {
-	text, example, most := "The data holds:", "", 12
-	if p.array != nil && p.refuse != unclearQuestion {
-		arrays, most = []*array{p.array}, 30
-	}
-	for _, a := range arrays[:min(len(arrays), 40)] {
-		if hasDigits(a.key) {
-			continue
-		}
-		var names []string
-		for _, f := range a.fields() {
-			if !hasDigits(f.path) {
-				names = append(names, f.name())
-			}
-		}
-		text += "\n- " + markdown.Escape(a.key) + ": " + enumerate(names, ", ", most, len(names))
-		if f := a.sorter(); f != nil && example == "" && !hasDigits(f.path) {
-			example = "\nYou could ask: How many " + a.noun(2) + " are there per " + f.name() + "?"
-		}
-	}
-	return text + example
+// descriptions state the interpretation of a question for each operation.
+var descriptions = map[operation]string{
+	count:     "counting {records}{by}",
+	breakdown: "counting {records}{by}",
+	distinct:  "counting the values of {group} among {records}",
+	exists:    "whether there are {records}",
+	share:     "the share of {records} with {goals}",
+	all:       "whether all {records} have {goals}",
+	compare:   "comparing the number of {records}",
+	list:      "listing {group} of {records}",
+	top:       "ranking {group} of {records} by {measured}, {order} first",
+	aggregate: "the {metric} of {measure} over {records}{by}",
+	combine:   "the {metric} of the sums of {measure} and {other} over {records}{by}",
 }
 
-// escapeAll returns the values in Markdown.
-func escapeAll(values []string) (out []string) {
-	for _, v := range values {
-		out = append(out, markdown.Escape(v))
+// describe describes the plan: "counting hosts where os = win2022, by role".
+func (p plan) describe() string {
+	records, by, measured, order := p.array.noun(2), "", "number of records", "largest"
+	if where := conjunction(p.all, p.any); where != "" {
+		records += " where " + where
 	}
-	return out
+	if p.group != nil {
+		by = ", by " + p.group.name()
+	}
+	metric := cmp.Or(metricNames[p.metric], p.metric)
+	if p.measure != nil {
+		measured = metric + " " + p.measure.name()
+	}
+	if p.least {
+		order = "smallest"
+	}
+	return strings.NewReplacer("{records}", records, "{by}", by, "{goals}", conjunction(p.goals, nil), "{measured}", measured,
+		"{order}", order, "{metric}", metric, "{group}", p.group.name(), "{measure}", p.measure.name(), "{other}", p.other.name(),
+	).Replace(descriptions[p.op])
 }
 
-func hasDigits(name string) bool { return strings.ContainsAny(name, "0123456789") }
+// conjunction joins the phrases of conditions.
+func conjunction(all []cond, either [][]cond) string {
+	var out, alternatives []string
+	for _, c := range all {
+		out = append(out, c.phrase)
+	}
+	for _, conds := range either {
+		alternatives = append(alternatives, conjunction(conds, nil))
+	}
+	if len(alternatives) > 0 {
+		out = append(out, "("+strings.Join(alternatives, " or ")+")")
+	}
+	return strings.Join(out, " and ")
+}
 
 var metricNames = map[string]string{"avg": "average", "sum": "sum", "min": "smallest", "max": "largest", "p50": "median"}

@@ -12,7 +12,7 @@ import (
 func BenchmarkAnswer(b *testing.B) {
 	dir := os.Getenv("CAIRN_EVAL")
 	if dir == "" {
-		b.Skip("CAIRN_EVAL names no folder with evaluation data")
+		b.Skip("CAIRN_EVAL does not name the directory of the evaluation data")
 	}
 	text := gunzip(b, dir+"/estates/limit.json.gz")
 	for name, question := range map[string]string{

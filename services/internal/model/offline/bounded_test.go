@@ -38,7 +38,7 @@ func plan(ctx context.Context, e *estate.Estate, questions ...string) (text stri
 	for _, q := range questions {
 		c.Messages = append(c.Messages, model.Message{Role: model.User, Text: q})
 	}
-	for part, err := range offline.New().Next(ctx, c) {
+	for part, err := range offline.New(nil).Next(ctx, c) {
 		if err != nil {
 			return text, err
 		}
@@ -55,7 +55,7 @@ func TestPlanningLimits(t *testing.T) {
 		arrays, fields int
 		questions      []string
 	}{
-		{"a question of 90 KB", "too many words", 1, 40, []string{"how many hosts in " + strings.Repeat("site ", 18_000)}},
+		{"a question of 90 KB", "too long", 1, 40, []string{"how many hosts in " + strings.Repeat("site ", 18_000)}},
 		{"a repeated word that matches many fields", "", 20, 400, []string{"how many hosts in " + strings.Repeat("site Oslo ", 120)}},
 		{"many follow-ups", "", 5, 400, strings.Split(strings.Repeat("and by site Oslo?\n", 199)+"and in Bergen?", "\n")},
 		{"a repeated date", "", 5, 400, []string{"how many hosts of site " + strings.Repeat("in 2023 ", 100)}},

@@ -9,5 +9,5 @@ import (
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	modeltest.Converse(t, offline.New())
+	modeltest.Converse(t, offline.New(nil))
 }

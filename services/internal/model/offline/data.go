@@ -13,50 +13,93 @@ import (
 	"cairn/services/internal/markdown"
 )
 
-// array is an array of the estate with the data for planning.
+// array is a data array of the estate, with the data for planning.
 type array struct {
 	ctx    context.Context // bounds the planning
 	key    string
+	words  []string // of the key's last segment
+	parts  []part   // of the key
 	fields func() []*field
 }
 
 // field is a field of an array's records.
 type field struct {
 	path   string
+	words  []string // of the path's last segment
+	parts  []part   // of the path
 	types  []string
 	column func() estate.Column
 }
 
-// openArrays returns the arrays. Fields and columns are read on demand; they are empty
-// once ctx is done.
-func openArrays(ctx context.Context, e *estate.Estate) []*array {
-	var out []*array
-	for _, key := range e.Keys() {
-		out = append(out, &array{ctx: ctx, key: key, fields: sync.OnceValue(func() []*field { return openFields(ctx, e, key) })})
-	}
-	return out
+// part is a word of a name and its weight.
+type part struct {
+	low, stem string
+	weight    float64
+	leaf      bool // of the last segment, or of the one before if the last is ambiguous
 }
 
-func openFields(ctx context.Context, e *estate.Estate, key string) []*field {
-	fields, _ := e.Fields(ctx, key) // fails only if ctx is done
-	var out []*field
-	for _, f := range fields {
-		out = append(out, &field{f.Path, f.Types, sync.OnceValue(func() estate.Column {
-			c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done
-			return c
+// openArrays returns the arrays. Fields and columns are read on demand; they are empty once ctx is done.
+func openArrays(ctx context.Context, e *estate.Estate) []*array {
+	var out []*array
+	stems := map[string]string{}
+	for _, key := range e.Keys() {
+		words, parts := splitName(key, stems)
+		out = append(out, &array{ctx, key, words, parts, sync.OnceValue(func() (out []*field) {
+			fields, _ := e.Fields(ctx, key) // fails only if ctx is done
+			for _, f := range fields {
+				words, parts := splitName(f.Path, stems)
+				out = append(out, &field{f.Path, words, parts, f.Types, sync.OnceValue(func() estate.Column {
+					c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done
+					return c
+				})})
+			}
+			return out
 		})})
 	}
 	return out
 }
 
-// head returns the stem of the last word of the key: the noun for a record.
-func (a *array) head() string {
-	words := append([]string{""}, nameWords(a.key)...)
-	return stem(words[len(words)-1])
+// splitName splits a dotted path into the words of its last segment and into all parts, those of the last segment first. Parents count
+// less, unless the last segment is ambiguous by itself. stems caches the stems of words.
+func splitName(path string, stems map[string]string) (last []string, parts []part) {
+	segments := strings.Split(path, ".")
+	telling := false
+	for i, segment := range slices.Backward(segments) {
+		leaf := !telling && i >= len(segments)-2
+		words := nameWords(segment)
+		if i == len(segments)-1 {
+			last = words
+		}
+		for _, low := range words[:min(len(words), maxNameWords-len(parts))] {
+			if _, known := stems[low]; !known {
+				stems[low] = stem(low)
+			}
+			p := part{low, stems[low], 1, leaf}
+			switch {
+			case oneOf(low, "type|types|kind|kinds"):
+				p.weight = 0.5
+			case units[low] != "" && len(words) > 1:
+				p.weight = 0.2
+			case vague[p.stem]:
+				p.weight = 0.3
+			default:
+				telling = true
+			}
+			if !leaf {
+				p.weight *= 0.4
+			}
+			parts = append(parts, p)
+		}
+	}
+	return last, parts
 }
 
-// readColumns reads the columns for value lookups concurrently: they dominate the time of
-// planning.
+// named reports whether a word is part of the field's path.
+func (f *field) named(low string) bool {
+	return slices.ContainsFunc(f.parts, func(p part) bool { return p.low == low })
+}
+
+// readColumns reads the columns for value lookups concurrently: they dominate the time of planning.
 func (a *array) readColumns() {
 	var reading errgroup.Group
 	reading.SetLimit(runtime.GOMAXPROCS(0))
@@ -74,23 +117,25 @@ func (f *field) numeric() bool        { return f.has("number") }
 
 // sums reports whether the field's numbers can be added, unlike those of an id.
 func (f *field) sums() bool {
-	return f.numeric() && !slices.ContainsFunc(parts(f.path),
-		func(p part) bool { return p.leaf && oneOf(p.low, "id|ids|number|no|code|key|year") })
+	return f.numeric() && !slices.ContainsFunc(f.words, func(low string) bool {
+		return oneOf(low, "id|ids|number|no|code|key|year|index|port|floor")
+	})
 }
 
-// flag reports whether all values are booleans.
-func (f *field) flag() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
+// isBool reports whether all values are booleans.
+func (f *field) isBool() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
 
 // listed reports whether the field has lists of strings.
-func (f *field) listed() bool {
-	return f.has("array") && !f.textual() && len(f.column().Elements) > 0
-}
+func (f *field) listed() bool { return f.has("array") && !f.textual() && len(f.column().Elements) > 0 }
 
 // filled returns the number of records with a value.
 func (f *field) filled() int { return f.column().Records - f.column().Missing - f.column().Null }
 
-// polar returns the values that mean yes and no in a field of two strings.
-func (f *field) polar() (yes, no []estate.Value) {
+// optional reports whether some records have no value.
+func (f *field) optional() bool { return f.filled() < f.column().Records || f.has("array") }
+
+// booleanValues returns the values that mean yes and no in a field of two strings.
+func (f *field) booleanValues() (yes, no []estate.Value) {
 	if !f.textual() || f.column().Distinct != 2 {
 		return nil, nil
 	}
@@ -104,8 +149,33 @@ func (f *field) polar() (yes, no []estate.Value) {
 	return nil, nil
 }
 
-// identity returns the field that names the records: one called name, or else the first
-// with a distinct string per record; nil if there is none.
+// dates reports whether the field has dates, which compare as strings.
+func (f *field) dates() bool {
+	if !f.textual() {
+		return false
+	}
+	values := f.column().Values
+	return len(values) > 0 && len(values[0].Text) > 6 && isoDate.MatchString(values[0].Text[:min(len(values[0].Text), 10)])
+}
+
+// years reports whether all numbers of the field are years.
+func (f *field) years() bool {
+	values := f.column().Values
+	return f.numeric() && len(values) > 0 && !slices.ContainsFunc(values, func(v estate.Value) bool { return !isoDate.MatchString(v.Text) })
+}
+
+// unit returns the unit in the field's name, in its usual form; "" if there is none.
+func (f *field) unit() string {
+	for _, p := range f.parts {
+		if units[p.low] != "" && (len(p.low) > 1 || strings.HasSuffix(f.path, "_"+p.low)) {
+			return units[p.low]
+		}
+	}
+	return ""
+}
+
+// identity returns the field that names the records: one called name, or else the first with a distinct string per record; nil if there
+// is none.
 func (a *array) identity() *field {
 	for _, want := range strings.Fields("name hostname displayname title id key label") {
 		for _, f := range a.fields() {
@@ -114,18 +184,18 @@ func (a *array) identity() *field {
 			}
 		}
 	}
-	return a.first(func(f *field) bool { return f.column().Distinct == f.filled() })
+	return a.first(func(f *field) bool { return f.column().Distinct == f.filled() && !f.dates() })
 }
 
-// sorter returns the field that best classifies the records.
-func (a *array) sorter() *field {
+// categoryField returns the field that best classifies the records.
+func (a *array) categoryField() *field {
 	return a.first(func(f *field) bool { n := f.column().Distinct; return n > 1 && n < 13 && f.filled() > 2*n })
 }
 
-// first returns the first string field that satisfies so; nil if there is none.
-func (a *array) first(so func(*field) bool) *field {
+// first returns the first string field that satisfies accept; nil if there is none.
+func (a *array) first(accept func(*field) bool) *field {
 	i := slices.IndexFunc(a.fields(), func(f *field) bool {
-		return f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && so(f)
+		return f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f)
 	})
 	if i < 0 {
 		return nil
@@ -133,18 +203,28 @@ func (a *array) first(so func(*field) bool) *field {
 	return a.fields()[i]
 }
 
-// name returns the path in Markdown.
-func (f *field) name() string { return markdown.Escape(f.path) }
+// name returns the path in Markdown; "" if there is no field.
+func (f *field) name() string {
+	if f == nil {
+		return ""
+	}
+	return markdown.Escape(f.path)
+}
 
 // noun returns the word for n of the records, in Markdown.
 func (a *array) noun(n figure) string {
-	name := markdown.Escape(strings.Join(nameWords(a.key[strings.LastIndex(a.key, ".")+1:]), " "))
+	name := markdown.Escape(strings.Join(a.words, " "))
 	if n != 1 {
 		return name
 	}
-	for plural, singular := range map[string]string{"ies": "y", "ches": "ch", "shes": "sh", "xes": "x", "sses": "ss", "ss": "ss", "us": "us"} {
+	return singular(name)
+}
+
+// singular returns the singular of a plural noun.
+func singular(name string) string {
+	for plural, one := range map[string]string{"ies": "y", "ches": "ch", "shes": "sh", "xes": "x", "sses": "ss", "ss": "ss", "us": "us"} {
 		if base, ok := strings.CutSuffix(name, plural); ok {
-			return base + singular
+			return base + one
 		}
 	}
 	return strings.TrimSuffix(name, "s")

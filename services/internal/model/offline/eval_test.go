@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/services/internal/embed/static"
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
@@ -32,7 +33,11 @@ type question struct {
 	Expected  json.RawMessage `json:"expected_answer"`
 	Value     json.RawMessage `json:"expected_value"`
 	Tolerance float64         `json:"tolerance"`
+	Before    []string        `json:"before"` // earlier turns
 }
+
+// declined is the grade of a question that the planner does not answer.
+const declined = "declined"
 
 // minimum is the required share of correct answers.
 const minimum = 0.9
@@ -41,7 +46,7 @@ func TestEvaluation(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("CAIRN_EVAL")
 	if dir == "" {
-		t.Skip("needs CAIRN_EVAL, the folder of the evaluation data")
+		t.Skip("needs CAIRN_EVAL, the directory of the evaluation data")
 	}
 	estates := map[string]*estate.Estate{}
 	right, all := map[string]int{}, map[string]int{}
@@ -146,7 +151,16 @@ func ask(tb testing.TB, e *estate.Estate, questions ...string) (text, calls stri
 
 func next(tb testing.TB, c model.Conversation) (text string, call *model.Call) {
 	tb.Helper()
-	for part, err := range offline.New().Next(context.Background(), c) {
+	table, err := static.BuiltIn()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return nextOf(tb, offline.New(table.EmbedAll), c)
+}
+
+func nextOf(tb testing.TB, m model.Model, c model.Conversation) (text string, call *model.Call) {
+	tb.Helper()
+	for part, err := range m.Next(context.Background(), c) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -161,10 +175,11 @@ func next(tb testing.TB, c model.Conversation) (text string, call *model.Call) {
 func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 	tb.Helper()
 	var q struct {
-		DataKey string                     `json:"data_key"`
-		GroupBy string                     `json:"group_by"`
-		Filter  map[string]json.RawMessage `json:"filter"`
-		Metrics []string                   `json:"metrics"`
+		DataKey string                       `json:"data_key"`
+		GroupBy string                       `json:"group_by"`
+		Filter  map[string]json.RawMessage   `json:"filter"`
+		AnyOf   []map[string]json.RawMessage `json:"any_of"`
+		Metrics []string                     `json:"metrics"`
 	}
 	if err := json.Unmarshal(call.Input, &q); err != nil {
 		tb.Fatal(err)
@@ -174,7 +189,8 @@ func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 	if call.Name == "inspect_schema" {
 		result, err = e.Inspect(tb.Context(), q.DataKey)
 	} else {
-		result, err = e.Stats(tb.Context(), estate.Query{DataKey: q.DataKey, GroupBy: q.GroupBy, Filter: q.Filter, Metrics: q.Metrics})
+		result, err = e.Stats(tb.Context(),
+			estate.Query{DataKey: q.DataKey, GroupBy: q.GroupBy, Filter: q.Filter, AnyOf: q.AnyOf, Metrics: q.Metrics})
 	}
 	if err != nil {
 		result = map[string]string{"error": err.Error()}
@@ -188,22 +204,26 @@ func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 
 var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
 
+// identifiers are words of letters and digits, which are not figures.
+var identifiers = regexp.MustCompile(`\b\pL+[-\pL]*[0-9][-\pL0-9]*\b`)
+
 // grade returns the error in an answer, or "".
 func (q question) grade(text string) string {
-	refused := strings.Contains(text, "does not contain") || strings.Contains(text, "cannot tell")
+	text, _, planned := strings.Cut(text, "\n\nUnderstood as: ")
+	refused := !planned && !strings.Contains(text, " have the fields ") && !strings.HasPrefix(text, "The data in numbers:")
 	if q.Kind == "not_in_data" {
-		if !refused || figures.MatchString(strings.SplitN(text, "The data holds", 2)[0]) {
+		if !refused || figures.MatchString(strings.SplitN(text, "You could ask", 2)[0]) {
 			return "not said that the data does not hold it"
 		}
 		return ""
 	}
 	if refused {
-		return "refused"
+		return declined
 	}
 	switch q.Kind {
 	case "count", "group", "absent", "distinct":
 		return q.gradeNumber(text, q.Expected, 0)
-	case "share":
+	case "share", "number":
 		return q.gradeNumber(text, q.Expected, q.Tolerance)
 	case "yesno", "nonnull", "all":
 		if !strings.HasPrefix(strings.ToLower(text), strings.Trim(string(q.Expected), `"`)) {
@@ -225,7 +245,7 @@ func (q question) gradeNumber(text string, want json.RawMessage, tolerance float
 	if err := json.Unmarshal(want, &w); err != nil {
 		return ""
 	}
-	first, err := strconv.ParseFloat(figures.FindString(text), 64)
+	first, err := strconv.ParseFloat(figures.FindString(identifiers.ReplaceAllString(text, "")), 64)
 	if err != nil || first < w-tolerance || first > w+tolerance {
 		return "wrong number"
 	}

@@ -2,7 +2,6 @@ package offline
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 )
 
@@ -30,16 +29,18 @@ var lexicon = func() map[string][]string {
 var (
 	short       = pairs("short")
 	stops       = set("stops", same)
-	fillers     = set("fillers", forms)
-	states      = set("states", same)
+	fillers     = set("fillers", plural)
+	verbs       = set("verbs", forms)
 	adjectives  = set("adjectives", same)
-	betweens    = set("betweens", same)
-	verbs       = set("verbs", same)
+	narrowing   = set("narrowing", same)
+	states      = set("states", forms)
+	suffixes    = set("suffixes", same)
 	generics    = set("generics", stems)
-	platforms   = set("platforms", same)
 	affirmative = set("affirmative", same)
 	negative    = set("negative", same)
+	opposites   = pairs("opposites")
 	vague       = set("vague", stems)
+	units       = pairs("units")
 	endings     = set("endings", same)
 	numerals    = pairs("numerals")
 	months      = pairs("months")
@@ -58,13 +59,15 @@ func set(list string, become func(string) []string) map[string]bool {
 	return out
 }
 
-func same(w string) []string  { return []string{w} }
-func stems(w string) []string { return []string{stem(w)} }
+func same(w string) []string   { return []string{w} }
+func plural(w string) []string { return []string{w, w + "s"} }
+func stems(w string) []string  { return []string{stem(w)} }
 
 // forms returns a word and its inflections.
 func forms(w string) []string {
 	e, y := strings.TrimSuffix(w, "e"), strings.TrimSuffix(w, "y")
-	return []string{w, w + "s", e + "ed", e + "ing", y + "ies", y + "ied"}
+	double := w + w[len(w)-1:]
+	return []string{w, w + "s", e + "ed", e + "ing", y + "ies", y + "ied", double + "ing", double + "ed"}
 }
 
 func pairs(list string) map[string]string {
@@ -76,38 +79,17 @@ func pairs(list string) map[string]string {
 	return out
 }
 
-// groups returns for each stem its groups of synonyms.
-func groups(list string) map[string][]int {
-	out, group := map[string][]int{}, 0
-	for _, w := range lexicon[list] {
-		word, last := strings.CutSuffix(w, ";")
-		if s := stem(word); len(out[s]) == 0 || out[s][len(out[s])-1] != group {
-			out[s] = append(out[s], group)
+// groups returns for each stem the stems of its groups of synonyms.
+func groups(list string) map[string][]string {
+	out := map[string][]string{}
+	for group := range strings.SplitSeq(strings.Join(lexicon[list], " "), ";") {
+		var stems []string
+		for w := range strings.FieldsSeq(group) {
+			stems = append(stems, stem(w))
 		}
-		if last {
-			group++
+		for _, s := range stems {
+			out[s] = append(out[s], stems...)
 		}
 	}
 	return out
-}
-
-// alike rates how well a word of a question matches a word of a name, both as stems: 1 if
-// equal, less for a relative or synonym, 0 for neither.
-func alike(asked, name string) float64 {
-	if asked == name {
-		return 1
-	}
-	base, long := asked, name
-	if len(base) > len(long) {
-		base, long = long, base
-	}
-	if rest, ok := strings.CutPrefix(long, base); ok && len(base) >= 4 && endings[rest] && !fillers[base] {
-		return 0.6
-	}
-	for _, a := range synonyms[asked] {
-		if slices.Contains(synonyms[name], a) {
-			return 0.7
-		}
-	}
-	return 0
 }

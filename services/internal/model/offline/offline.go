@@ -1,19 +1,18 @@
-// Package offline is a planner that needs no language model: rules translate a plain
-// English question to calls of the two tools, and their results to text. It reads names of
-// arrays and fields and the values of columns from the estate; every figure comes from a
-// tool result. It refuses questions that it does not understand. The files in the order of
-// processing:
+// Package offline is a planner that needs no language model. It links the words of a plain
+// English question to arrays, fields and values of the estate, and makes a plan of the
+// interpretation that explains the most: a typed computation, as calls of the two tools.
+// Every figure of an answer comes from their results, and every answer ends with the
+// interpretation of the question. A question with an unmatched word or with two similarly
+// good interpretations is declined. The files in the order of processing:
 //
-//	words                   split a question into words; lexicon lists known words
-//	vocabulary              the names that a question can match, and bounds on the work
-//	grammar                 the shape of a question: intent, and the roles of its words
-//	names, values, numbers  matches: scored interpretations of words for an array
-//	reading                 the best matches, for the best array
-//	conditions              matches as conditions on the records
-//	plan, followup          the computation, for a question or a follow-up
-//	doubts                  reasons to refuse a plan
-//	calls                   the tool calls of a plan
-//	answer                  the results as Markdown with escaped values
+//	words       split a question into words; lexicon lists known words
+//	parse       the shape of a question: operation, roles of its words, comparisons
+//	link        links of words to names and values
+//	reading     the best links, for the best array
+//	conditions  links and comparisons as conditions on the records
+//	plan        the computation and its tool calls; followup modifies an earlier plan
+//	decline     reasons to decline a question, and suggested questions
+//	answer      the results as Markdown with escaped values
 package offline
 
 import (
@@ -27,10 +26,11 @@ import (
 	"cairn/services/internal/model"
 )
 
-// New returns the planner. It is safe for concurrent use and needs no closing.
-func New() model.Model { return planner{} }
+// New returns the planner. It is safe for concurrent use and needs no closing. similar relates words of a question to names that no rule
+// relates to them; it may be nil.
+func New(similar Similar) model.Model { return planner{similar} }
 
-type planner struct{}
+type planner struct{ similar Similar }
 
 // Name is "offline:".
 func (planner) Name() string { return "offline:" }
@@ -42,13 +42,13 @@ func (planner) Window(context.Context) (int, error) { return 1 << 30, nil }
 func (planner) Check(context.Context) error { return nil }
 
 // Next yields the next tool call or, once the conversation has all results, the answer.
-func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
+func (p planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
 	return func(yield func(model.Part, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(model.Part{}, err)
 			return
 		}
-		call, text := next(ctx, c)
+		call, text := p.next(ctx, c)
 		if err := ctx.Err(); err != nil { // the plan is incomplete
 			yield(model.Part{}, err)
 			return
@@ -73,19 +73,19 @@ func (planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.P
 }
 
 // next returns a call or the answer. The result is invalid if ctx is done.
-func next(ctx context.Context, c model.Conversation) (*model.Call, string) {
-	asked, seen, results := lastTurn(c.Messages)
-	if len(asked) == 0 || c.Estate == nil {
+func (p planner) next(ctx context.Context, c model.Conversation) (*model.Call, string) {
+	questions, seen, results := lastTurn(c.Messages)
+	if len(questions) == 0 || c.Estate == nil {
 		return nil, "There is no question, or no data to ask about."
 	}
 	arrays := openArrays(ctx, c.Estate)
 	if len(arrays) == 0 {
-		return nil, "The data holds no arrays of records."
+		return nil, "The estate contains no arrays of records."
 	}
-	p := planTurn(asked[max(0, len(asked)-maxQuestions):], arrays, seen)
-	calls := p.calls(arrays)
+	plan := planTurn(questions[max(0, len(questions)-maxQuestions):], arrays, seen, p.similar)
+	calls := plan.calls(arrays)
 	if len(results) == len(calls) {
-		return nil, p.answer(arrays, results)
+		return nil, plan.answer(arrays, results)
 	}
 	next := calls[len(results)]
 	var b bytes.Buffer
@@ -94,17 +94,16 @@ func next(ctx context.Context, c model.Conversation) (*model.Call, string) {
 	if err := enc.Encode(next.input); err != nil {
 		return nil, "The question could not be planned."
 	}
-	id := fmt.Sprintf("%s_%d_%d", next.tool, len(asked), len(results)+1)
+	id := fmt.Sprintf("%s_%d_%d", next.tool, len(questions), len(results)+1)
 	return &model.Call{ID: id, Name: next.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
 }
 
-// lastTurn returns the user's questions, oldest first, and of the last turn the array that
-// was inspected and all results.
-func lastTurn(ms []model.Message) (asked []string, seen string, results []json.RawMessage) {
+// lastTurn returns the user's questions, oldest first, and of the last turn the array that was inspected and all results.
+func lastTurn(ms []model.Message) (questions []string, seen string, results []json.RawMessage) {
 	for _, m := range ms {
 		switch m.Role {
 		case model.User:
-			asked, seen, results = append(asked, m.Text), "", nil
+			questions, seen, results = append(questions, m.Text), "", nil
 		case model.Assistant:
 			for _, call := range m.Calls {
 				var in input
@@ -116,7 +115,7 @@ func lastTurn(ms []model.Message) (asked []string, seen string, results []json.R
 			results = append(results, m.Result)
 		}
 	}
-	return asked, seen, results
+	return questions, seen, results
 }
 
 // usage counts words as tokens.

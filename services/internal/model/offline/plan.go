@@ -2,23 +2,27 @@ package offline
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 )
 
 // plan is a computation and the form of its answer.
 type plan struct {
-	intent  intent
-	array   *array
-	group   *field   // by which field is counted; nil for the total alone
-	conds   []cond   // on the records; all must hold
-	goals   []cond   // tested on the records: share, all, yesno; compare: the values
-	metric  string   // avg, sum, min, max, p50 of measure
-	measure *field   // the field of metric
-	topN    int      // top
-	least   bool     // top: the fewest
-	names   bool     // list: of records by their names
-	notes   []string // remarks besides the figures
-	refuse  string   // the reason of a refusal; other fields are then unused
+	op       operation
+	array    *array
+	all      []cond   // conditions on the records that must hold
+	any      [][]cond // conjunctions of which one must hold
+	goals    []cond   // share, all: further conditions, of the part
+	group    *field   // by which field is counted; nil for the total alone
+	metric   string   // avg, sum, min, max, p50 of measure; combine: ratio, difference
+	measure  *field   // the field of metric
+	other    *field   // combine: the second field
+	limit    int      // top: the number of groups
+	rank     int      // top: 1 for the second
+	least    bool     // top: the fewest
+	confirm  bool     // compare: whether the first one has more
+	names    bool     // list: of records by their names
+	declined string   // reason to decline; if set, other fields are invalid
 }
 
 // wanted is the target of a question's phrases.
@@ -28,227 +32,307 @@ type wanted struct {
 }
 
 // makePlan plans a question about the arrays.
-func makePlan(q []word, arrays []*array) plan {
+func makePlan(q []word, arrays []*array, similar Similar) plan {
 	s := parse(q)
 	switch {
-	case s.intent == overview:
-		return plan{intent: overview}
-	case s.intent == unclear:
-		return plan{refuse: unclearQuestion}
+	case s.op == overview:
+		return plan{op: overview}
+	case s.op == unclear:
+		return plan{declined: unclearQuestion}
 	}
-	r, ok := read(s, arrays)
-	p := plan{intent: s.intent, array: r.array, topN: s.topN, least: s.least, metric: s.metric}
-	switch {
-	case !ok:
-		return plan{refuse: r.notFound()}
-	case s.intent != fields:
-		p.refuse = r.fill(&p)
+	r, rival := read(s, arrays, similar)
+	if r.array == nil || len(r.links) == 0 {
+		return plan{declined: r.unmatchedPhrase()}
+	}
+	p := r.plan()
+	if rival != nil && p.declined == "" {
+		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	return p
 }
 
-// fill sets the plan, or returns the reason of a refusal.
-func (r reading) fill(p *plan) (refuse string) {
+// plan makes the plan of a reading.
+func (r *reading) plan() plan {
+	p := plan{op: r.op, array: r.array, limit: r.limit, rank: r.rank, least: r.least, confirm: r.confirm, metric: r.metric}
+	if r.op == fields {
+		return p
+	}
 	var w wanted
 	w.target, w.records = r.target(r.focus)
 	w.by, _ = r.target(r.shape.by)
-	w.measured, _ = r.target(r.measured)
-	if refuse = r.conditions(p, w.target, w.by, w.measured); refuse == "" {
-		refuse = makers[r.intent](r, p, w)
-	}
-	return cmp.Or(refuse, r.doubts(p))
-}
-
-// makers set the plan for an intent; they return the reason of a refusal.
-var makers = map[intent]func(reading, *plan, wanted) (refuse string){
-	count: reading.countPlan, distinct: reading.countPlan,
-	list: reading.groupPlan, breakdown: reading.groupPlan, top: reading.groupPlan,
-	share: reading.goalPlan, all: reading.goalPlan, yesno: reading.goalPlan,
-	compare: reading.comparePlan, metric: reading.metricPlan,
-}
-
-// target returns the target of a phrase: the field named by its last understood word, or
-// the records of the array.
-func (r reading) target(of span) (f *field, records bool) {
-	for i := of[1] - 1; i >= of[0]; i-- {
-		if m, ok := r.at(i, asField, asNumber); ok && (m.whole >= 0.6 || m.plain && m.whole >= 0.4 || m.whole >= 0.3 && r.is(i, measures)) {
-			return m.field, false
-		}
-		if _, ok := r.at(i, asArray, asGeneric, asValue); ok {
-			return nil, true
+	for i := r.measured[0]; i < r.measured[1] && w.measured == nil; i++ {
+		if l := r.at(i, asField); l != nil && l.field.numeric() {
+			w.measured = l.field
 		}
 	}
-	return nil, false
+	switch {
+	case r.kinds && w.records:
+		p.declined = "It is unclear which kind of " + p.array.noun(2) + " is meant."
+	case w.target != nil && w.target.dates() && r.is(r.focus[0]-1, "who"):
+		p.declined = "The use of field " + w.target.name() + " was not understood."
+	default:
+		p.declined = r.conditions(&p, w.target, w.by, w.measured)
+	}
+	if planner := planners[r.op]; planner != nil && p.declined == "" {
+		p.declined = planner(r, &p, w)
+	}
+	if p.declined == "" {
+		p.declined = r.declineReason(&p)
+	}
+	return p
 }
 
-// conditions sets the conditions on the records, except on the fields that the question
-// asks for.
-func (r reading) conditions(p *plan, asked ...*field) (refuse string) {
-	for _, m := range r.matches {
-		c, ok := r.condition(m)
-		if !ok || m.role == asField && slices.Contains(asked, m.field) && !(r.intent.conditional() && (m.field.flag() || r.intent != count)) {
-			continue
-		}
-		i := slices.IndexFunc(p.conds, func(o cond) bool { return o.field == c.field })
-		switch {
-		case m.role == asNumber && r.neg[m.start()]:
-			return "I cannot tell what must not be."
-		case i < 0:
-			p.conds = append(p.conds, c)
-		case m.role != asField:
-			if p.conds[i], ok = p.conds[i].join(c); !ok {
-				return "I cannot tell two things of " + c.field.name() + " at a time; please ask for one of them."
-			}
-		}
-	}
-	slices.SortStableFunc(p.conds, func(x, y cond) int { return cmp.Compare(x.end(), y.end()) })
-	return ""
+// planners set the plan for an operation; they return a reason to decline, or "".
+var planners = map[operation]func(*reading, *plan, wanted) (declined string){
+	count: (*reading).countPlan, distinct: (*reading).countPlan, exists: nil,
+	list: (*reading).groupPlan, breakdown: (*reading).groupPlan, top: (*reading).topPlan,
+	share: (*reading).goalPlan, all: (*reading).goalPlan,
+	compare: (*reading).comparePlan, aggregate: (*reading).aggregatePlan, combine: (*reading).combinePlan,
 }
 
 // on reports whether the plan has a condition on f.
 func (p plan) on(f *field) bool {
-	return slices.ContainsFunc(slices.Concat(p.conds, p.goals), func(c cond) bool { return c.field == f })
+	return slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field == f })
 }
 
-// takeGoal makes a goal of the last shown condition, so that the result has its opposite
-// too.
-func (p *plan) takeGoal() {
-	for i, c := range slices.Backward(p.conds) {
-		if c.shown {
-			p.setAside(i)
-			return
-		}
-	}
-}
-
-// setAside makes a goal of the condition at i.
-func (p *plan) setAside(i int) {
-	p.goals = []cond{p.conds[i]}
-	p.conds = slices.Delete(p.conds, i, i+1)
-}
+// conds returns all conditions of the plan.
+func (p plan) conds() []cond { return slices.Concat(append(p.any, p.all, p.goals)...) }
 
 // countPlan counts records or distinct values, or adds numbers.
-func (r reading) countPlan(p *plan, w wanted) string {
+func (r *reading) countPlan(p *plan, w wanted) string {
 	f := w.target
-	p.intent = count
+	p.op = count
 	switch {
-	case w.records && r.intent == distinct && len(p.conds) == 0 && p.array.identity() != nil:
-		p.intent, p.group = distinct, p.array.identity()
-	case w.records, f != nil && (p.on(f) || f.flag()), f == nil && len(p.conds) > 0 && !r.unknown(r.focus):
-		p.takeGoal()
-	case f == nil || f.has("array") || f.has("object"):
-		return r.notFound(r.focus)
-	case r.intent == count && f.sums():
-		p.intent, p.metric, p.measure = metric, "sum", f
+	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
+		p.op, p.group = distinct, p.array.identity()
+	case w.records, f != nil && (p.on(f) || f.isBool()), f == nil && len(p.conds()) > 0 && !r.unknown(r.focus):
+	case f == nil || f.has("array"):
+		return r.unmatchedPhrase(r.focus)
+	case r.op == count && f.sums():
+		p.op, p.metric, p.measure = aggregate, "sum", f
 	default:
-		p.intent, p.group = distinct, f
+		p.op, p.group = distinct, f
 	}
 	return ""
 }
 
-// groupPlan groups by a field, lists values or records, or ranks them by count or measure.
-func (r reading) groupPlan(p *plan, w wanted) string {
-	if r.intent == list && w.target != nil && (p.on(w.target) || w.target.flag()) {
+// groupPlan groups by a field, or lists values or records.
+func (r *reading) groupPlan(p *plan, w wanted) string {
+	if r.op == list && w.target != nil && (p.on(w.target) || w.target.isBool()) {
 		w.target, w.records = nil, true
 	}
-	extreme := "max"
+	p.group = cmp.Or(w.by, w.target)
+	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
+	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied })
+	switch {
+	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
+		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
+	case next != nil && w.by != nil && next.field != w.by && r.is(r.shape.by[1], "and"):
+		return "Grouping by two fields is not supported."
+	case r.op == breakdown && w.by == nil && !r.shape.by.empty():
+		return r.countPlan(p, w) // "made by Philips"
+	case r.op == breakdown && w.by != nil && w.target != nil && w.target != w.by && w.target.sums() && !w.records && !p.on(w.target):
+		p.op, p.metric, p.measure = aggregate, "sum", w.target // "clients per building"
+	case r.op == list && p.group == nil && (w.records || len(p.conds()) > 0 && !r.hasContent(r.focus)):
+		p.group = identity
+	}
+	p.names = r.op == list && p.group == identity
+	switch {
+	case p.group == nil && (r.op != breakdown || len(p.conds()) == 0):
+		return r.unmatchedPhrase(r.shape.by, r.focus)
+	case p.group == nil:
+		p.op = count
+	}
+	return ""
+}
+
+// topPlan ranks the values of a field, or the records, by count or by a measure.
+func (r *reading) topPlan(p *plan, w wanted) string {
+	identity, extreme := p.array.identity(), "max"
 	if r.least {
 		extreme = "min"
 	}
-	next, two := r.at(r.shape.by[1]+1, asField)
-	p.group = cmp.Or(w.by, w.target)
+	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, extreme)
 	switch {
-	case r.bare && (!w.records || len(p.conds) == 0):
-		return unclearQuestion
-	case two && w.by != nil && next.field != w.by && r.q[r.shape.by[1]].low == "and":
-		return "I cannot tell the figures by two fields at a time; please ask by one of them."
-	case r.intent == top && w.measured != nil && w.measured != w.target && w.measured.numeric():
-		p.measure, p.group, p.metric = w.measured, cmp.Or(w.target, p.array.identity()), cmp.Or(p.metric, extreme)
-		if w.target != nil && r.amount && r.metric == "" {
+	case w.measured != nil && w.measured != w.target:
+		p.measure, p.group = w.measured, cmp.Or(w.target, identity)
+		if p.group != identity && r.metric == "" && r.amount {
 			p.metric = "sum"
 		}
-	case r.intent == top && w.records && w.by != nil && w.by.numeric():
-		p.measure, p.group, p.metric = w.by, p.array.identity(), extreme
-	case r.intent == breakdown && w.by == nil && r.unknown(r.shape.by):
-		return r.notFound(r.shape.by)
-	case r.intent == breakdown && w.by == nil && !r.shape.by.empty():
-		return r.countPlan(p, w) // "made by Philips"
-	case r.intent == list && p.group == nil && (w.records || len(p.conds) > 0 && !r.wants(r.focus)):
-		p.group, p.names = p.array.identity(), true
+	case w.by != nil && w.by.numeric() && (w.records || w.target == identity):
+		p.measure, p.group = w.by, identity
+	case w.target != nil && w.target.numeric() && w.by == nil && !r.amount && r.limit == 0:
+		p.measure, p.group = w.target, identity // "the highest price"
 	}
-	if p.group == nil && (len(p.conds) == 0 || r.intent != breakdown && !p.names) {
-		return r.notFound(r.shape.by, r.focus)
-	} else if p.group == nil {
-		p.intent = count
-	}
-	return ""
-}
-
-// goalPlan separates goals from conditions: goals follow the verb or, without one, come
-// last.
-func (r reading) goalPlan(p *plan, _ wanted) string {
 	switch {
-	case len(p.conds) == 0 && (r.intent != yesno || len(r.unexplained()) > 0):
-		return r.notFound()
-	case r.intent == yesno:
-		p.takeGoal()
-		return ""
+	case p.group == nil:
+		return r.unmatchedPhrase(r.shape.by, r.focus)
+	case p.measure == nil && p.group == identity && w.records && r.limit == 0:
+		return r.unmatchedPhrase(r.measured) // records have no number
 	}
-	first := len(p.conds) - 1
-	if verb, _ := find(r.q, r.focus[0], auxiliaries+"|run|runs|use|uses|using|sit|sits|come|comes|live|lives|belong|belongs|carry"); verb >= 0 && r.intent == share {
-		if i := slices.IndexFunc(p.conds, func(c cond) bool { return c.end() > verb }); i >= 0 {
-			first = i
-		}
-	}
-	p.conds, p.goals = p.conds[:first], p.conds[first:]
 	return ""
 }
 
-func (r reading) comparePlan(p *plan, _ wanted) string {
-	for _, m := range r.matches {
-		if m.role == asField && m.field.numeric() && r.wants(m.span()) {
-			return "I cannot compare by " + m.field.name() + "; please ask for the figure of each."
+// goalPlan separates goals from conditions: goals follow the verb or, without one, come last.
+func (r *reading) goalPlan(p *plan, _ wanted) string {
+	if len(p.any) > 0 || len(p.all) == 0 {
+		return r.unmatchedPhrase()
+	}
+	first := len(p.all) - 1
+	verb := slices.IndexFunc(r.q[r.focus[0]:], func(w word) bool { return oneOf(w.low, auxiliaries) || verbs[w.low] || states[w.low] })
+	if i := slices.IndexFunc(p.all, func(c cond) bool { return c.span[1] > r.focus[0]+verb }); r.op == share && verb >= 0 && i >= 0 {
+		first = i
+	}
+	for ; first > 0 && r.op == all; first-- {
+		if and, _ := find(r.q[:p.all[first].span[1]], p.all[first-1].span[1], "and"); and < 0 {
+			break
 		}
 	}
-	i := slices.IndexFunc(p.conds, func(c cond) bool { return len(c.values) > 1 })
+	p.all, p.goals = p.all[:first], p.all[first:]
+	return ""
+}
+
+// comparePlan compares the records of two values by their number.
+func (r *reading) comparePlan(p *plan, _ wanted) string {
+	for _, l := range r.links {
+		if l.role == asField && l.field.numeric() && r.hasContent(l.span()) {
+			return "Comparing " + l.field.name() + " is not supported; ask for each value separately."
+		}
+	}
+	i := slices.IndexFunc(p.all, func(c cond) bool { return len(c.values) > 1 && !c.denied && !c.field.listed() })
 	if i < 0 {
-		return "I see no two values of one field to compare."
+		return "A comparison needs two values of one field."
 	}
-	p.group = p.conds[i].field
-	if p.intent = breakdown; !r.each {
-		p.intent = compare
-		p.setAside(i)
+	p.group = p.all[i].field
+	if p.op = breakdown; !r.each {
+		p.op, p.goals = compare, p.all[i:i+1]
 	}
 	return ""
 }
 
-func (r reading) metricPlan(p *plan, w wanted) string {
+// aggregatePlan computes a metric of a field.
+func (r *reading) aggregatePlan(p *plan, w wanted) string {
 	how, _ := find(r.q, 0, "how")
 	if w.target == nil && (how < 0 || !w.records) {
-		for _, m := range r.matches { // "what did the jobs cost in total"
-			if m.role == asField && m.field.numeric() && m.field != w.by && !p.on(m.field) && (w.records || !r.wants(r.focus)) {
-				w.target = m.field
+		for _, l := range r.links { // "what did the jobs cost in total"
+			if l.role == asField && l.field.numeric() && l.field != w.by && !p.on(l.field) && (w.records || !r.hasContent(r.focus)) {
+				w.target = l.field
 			}
 		}
 	}
 	switch {
-	case w.target == nil && w.records && p.metric == "sum" && how < 0:
-		p.intent, p.metric = count, ""
-		p.takeGoal()
 	case w.target != nil && w.target.numeric():
-		p.measure, p.group = w.target, w.by
+		if p.measure = w.target; w.by != w.target { // not "price per night"
+			p.group = w.by
+		}
+	case len(r.unexplained()) > 0:
+		return r.unmatchedPhrase(r.focus)
 	default:
-		return r.notFound(r.focus)
+		return "It is unclear which numeric field of " + p.array.noun(2) + " to aggregate."
+	}
+	return ""
+}
+
+// combinePlan computes the ratio or the difference of the sums of two fields.
+func (r *reading) combinePlan(p *plan, w wanted) string {
+	p.group = w.by
+	slices.SortFunc(r.links, func(a, b *link) int { return cmp.Compare(a.start(), b.start()) })
+	for _, l := range r.links {
+		switch {
+		case l.role != asField || !l.field.numeric() || l.field == w.by || l.field == p.measure || p.on(l.field) || l.whole < 0.4:
+		case p.measure == nil:
+			p.measure = l.field
+		case p.other == nil:
+			p.other = l.field
+		}
+	}
+	if p.measure == nil || p.other == nil {
+		return "It is unclear which two numeric fields to aggregate."
 	}
 	return ""
 }
 
 // unknown reports whether the noun of the phrase is unexplained.
 func (r reading) unknown(of span) bool {
-	return !of.empty() && r.by[of[1]-1] < 0 && !r.q[of[1]-1].stop
+	return !of.empty() && r.by[of[1]-1] == nil && !r.q[of[1]-1].stop
 }
 
-// wants reports whether the phrase has content words.
-func (r reading) wants(of span) bool {
-	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], word.content)
+// hasContent reports whether the phrase has content words.
+func (r reading) hasContent(of span) bool {
+	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], func(w word) bool { return !w.stop && !fillers[w.low] })
+}
+
+const (
+	inspectSchema = "inspect_schema"
+	computeStats  = "compute_stats"
+
+	overviewArrays = 12 // number of arrays that an overview breaks down
+)
+
+// call is a tool call of a plan.
+type call struct {
+	tool  string
+	input input
+}
+
+// input is the input of a tool; inspect_schema takes the key only.
+type input struct {
+	DataKey string       `json:"data_key"`
+	GroupBy *string      `json:"group_by,omitempty"`
+	Filter  conditions   `json:"filter,omitzero"`
+	AnyOf   []conditions `json:"any_of,omitempty"`
+	Metrics []string     `json:"metrics,omitempty"`
+}
+
+type conditions map[string]json.RawMessage
+
+// filter returns conditions as in a call; they are on different fields.
+func filter(conds []cond) conditions {
+	out := conditions{}
+	for _, c := range conds {
+		out[c.field.path] = json.RawMessage(c.filter)
+	}
+	return out
+}
+
+// calls returns the plan's calls in order. They depend on the plan only, so that each turn of the conversation computes the same ones.
+func (p plan) calls(arrays []*array) (out []call) {
+	if p.op == overview {
+		for _, a := range arrays[:min(len(arrays), overviewArrays)] {
+			out = append(out, plan{array: a, group: a.categoryField()}.stats())
+		}
+		return out
+	}
+	if p.array == nil {
+		return nil
+	}
+	out = []call{{inspectSchema, input{DataKey: p.array.key}}}
+	if p.declined != "" || p.op == fields {
+		return out
+	}
+	if p.op != share && p.op != all {
+		return append(out, p.stats())
+	}
+	part := p
+	part.all = slices.Concat(p.all, p.goals)
+	return append(out, p.stats(), part.stats())
+}
+
+// stats returns the call for the plan's records.
+func (p plan) stats() call {
+	by := ""
+	if p.group != nil {
+		by = p.group.path
+	}
+	in := input{DataKey: p.array.key, GroupBy: &by, Filter: filter(p.all), Metrics: []string{"count"}}
+	for _, conds := range p.any {
+		in.AnyOf = append(in.AnyOf, filter(conds))
+	}
+	switch {
+	case p.other != nil:
+		in.Metrics = []string{"count", "sum:" + p.measure.path, "sum:" + p.other.path}
+	case p.measure != nil:
+		in.Metrics = []string{p.metric + ":" + p.measure.path}
+	}
+	return call{computeStats, in}
 }

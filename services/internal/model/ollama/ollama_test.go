@@ -3,6 +3,7 @@ package ollama_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	types "github.com/ollama/ollama/types/model"
@@ -11,6 +12,7 @@ import (
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollama"
 	"cairn/services/internal/model/ollamatest"
+	"cairn/test/wait"
 )
 
 func open(t *testing.T, url string) *ollama.Model {
@@ -36,7 +38,7 @@ func TestConformance(t *testing.T) {
 
 func TestCallKeysAreSorted(t *testing.T) {
 	t.Parallel()
-	srv := ollamatest.New(t, modeltest.Use("inspect_schema", `{"note":"a > b","data_key":"servers"}`))
+	srv := ollamatest.New(t, modeltest.ToolTurn("inspect_schema", `{"note":"a > b","data_key":"servers"}`))
 	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Question())
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +63,7 @@ func TestCallIDs(t *testing.T) {
 func TestConnectionCutBeforeFirstPart(t *testing.T) {
 	t.Parallel()
 	cut := modeltest.Turn{End: modeltest.Cut}
-	m := open(t, ollamatest.New(t, cut, modeltest.Say("Four.")).URL())
+	m := open(t, ollamatest.New(t, cut, modeltest.TextTurn("Four.")).URL())
 	if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
 		t.Errorf("after one: %q, %v", got.Text, err)
 	}
@@ -73,10 +75,16 @@ func TestCancellationKeepsModelLoaded(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, modeltest.Turn{End: modeltest.Hang})
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { modeltest.Until(t, func() bool { return len(srv.Requests()) == 1 }); cancel() }()
-	if _, err := modeltest.Collect(ctx, open(t, srv.URL()), modeltest.Question()); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
-	}
+	m := open(t, srv.URL())
+	var request sync.WaitGroup
+	request.Go(func() {
+		if _, err := modeltest.Collect(ctx, m, modeltest.Question()); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want context.Canceled", err)
+		}
+	})
+	wait.Until(t, "the request is sent", func() bool { return len(srv.Requests()) == 1 })
+	cancel()
+	request.Wait()
 	if srv.Unloads() != 0 {
 		t.Error("the model was unloaded")
 	}
@@ -92,7 +100,7 @@ func TestServerUnavailable(t *testing.T) {
 
 func TestServerStopsBetweenMessages(t *testing.T) {
 	t.Parallel()
-	srv := ollamatest.New(t, modeltest.Say("Four."))
+	srv := ollamatest.New(t, modeltest.TextTurn("Four."))
 	m := open(t, srv.URL())
 	if _, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil {
 		t.Fatal(err)
@@ -106,9 +114,9 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	chat, tools := types.CapabilityCompletion, types.CapabilityTools
 	for _, row := range []struct {
-		name string
-		info ollamatest.Info
-		says string // empty: no error
+		name    string
+		info    ollamatest.Info
+		message string // empty: no error
 	}{
 		{"a model that chats with tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat, tools}}, ""},
 		{"a model without tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat}}, "cannot chat with tools"},
@@ -121,8 +129,8 @@ func TestCheck(t *testing.T) {
 			srv := ollamatest.New(t)
 			srv.SetModels(row.info)
 			err := open(t, srv.URL()).Check(t.Context())
-			if row.says != "" {
-				modeltest.CheckError(t, err, model.ErrUnavailable, row.says)
+			if row.message != "" {
+				modeltest.CheckError(t, err, model.ErrUnavailable, row.message)
 			} else if err != nil {
 				t.Error(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollama"
+	"cairn/test/wait"
 )
 
 // real opens a model of the server at CAIRN_TEST_OLLAMA, an http URL. The server's models
@@ -108,7 +109,7 @@ func TestRealFailures(t *testing.T) {
 	for _, row := range []struct {
 		name, model, query string
 		is                 error
-		says               string
+		message            string
 	}{
 		{"no such model", "absent", "hi", model.ErrUnavailable, "not found"},
 		{"a model for embeddings", "scripted-embed", "hi", model.ErrUnavailable, "does not support"},
@@ -123,7 +124,7 @@ func TestRealFailures(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := modeltest.Collect(t.Context(), real(t, row.model), scripted(row.query))
-			modeltest.CheckError(t, err, row.is, row.says)
+			modeltest.CheckError(t, err, row.is, row.message)
 		})
 	}
 }
@@ -154,7 +155,7 @@ func TestRealCheck(t *testing.T) {
 func TestRealFind(t *testing.T) {
 	t.Parallel()
 	var url string
-	modeltest.Until(t, func() (ok bool) { // a busy server may exceed the timeout of Find
+	wait.Until(t, "the server is found", func() (ok bool) { // a busy server may exceed the timeout of Find
 		url, ok = ollama.Find(t.Context(), realHost(t))
 		return ok
 	})

@@ -13,7 +13,7 @@ import (
 	"cairn/services/internal/model/ollamatest"
 )
 
-// sent returns the JSON of the request for c that the server received.
+// sent returns the JSON of the request that the server received for c.
 func sent(t *testing.T, srv *ollamatest.Server, settings string, c model.Conversation) (got map[string]any) {
 	t.Helper()
 	if _, err := modeltest.Collect(t.Context(), open(t, srv.URL()+settings), c); err != nil {
@@ -59,7 +59,7 @@ func TestRequest(t *testing.T) {
 	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
 		t.Fatal(err)
 	}
-	got := sent(t, ollamatest.New(t, modeltest.Say("Four.")), "", c)
+	got := sent(t, ollamatest.New(t, modeltest.TextTurn("Four.")), "", c)
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
@@ -67,7 +67,7 @@ func TestRequest(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	got := sent(t, ollamatest.New(t, modeltest.Say("Four.")), "?num_ctx=8192&keep_alive=30m", modeltest.Question())
+	got := sent(t, ollamatest.New(t, modeltest.TextTurn("Four.")), "?num_ctx=8192&keep_alive=30m", modeltest.Question())
 	if diff := cmp.Diff(map[string]any{"num_ctx": 8192.0}, got["options"]); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
@@ -88,7 +88,7 @@ func TestThinkOption(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			srv := ollamatest.New(t, modeltest.Say("Four."))
+			srv := ollamatest.New(t, modeltest.TextTurn("Four."))
 			srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Capabilities: row.can})
 			if got := sent(t, srv, "", modeltest.Question())["think"]; got != row.want {
 				t.Errorf("think %v, want %v", got, row.want)
@@ -121,7 +121,7 @@ func TestMalformedConversations(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ url, says string }{
+	for _, row := range []struct{ url, message string }{
 		{"ollama://localhost/qwen3:8b", ""},
 		{"ollama:///qwen3", ""},
 		{"ollama+https://models.example/hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M?num_ctx=4096&first_chunk=5s&keep_alive=-1s", ""},
@@ -138,8 +138,8 @@ func TestOpen(t *testing.T) {
 			t.Parallel()
 			m, err := ollama.Open(t.Context(), row.url)
 			switch {
-			case row.says != "":
-				modeltest.CheckError(t, err, nil, row.says)
+			case row.message != "":
+				modeltest.CheckError(t, err, nil, row.message)
 			case err != nil:
 				t.Error(err)
 			case m.Name() != row.url:

@@ -48,20 +48,20 @@ func (s *settings) set(name, value string) (err error) {
 	switch name {
 	case "num_ctx":
 		if s.numCtx, err = strconv.Atoi(value); err != nil || s.numCtx < 1 {
-			return fmt.Errorf("num_ctx=%s: want a positive number of tokens", value)
+			return fmt.Errorf("num_ctx=%s: expected a positive number of tokens", value)
 		}
 	case "first_chunk":
 		if s.firstChunk, err = time.ParseDuration(value); err != nil || s.firstChunk <= 0 {
-			return fmt.Errorf("first_chunk=%s: want a positive duration such as 60s", value)
+			return fmt.Errorf("first_chunk=%s: expected a positive duration such as 60s", value)
 		}
 	case "keep_alive":
 		d, err := time.ParseDuration(value)
 		if err != nil {
-			return fmt.Errorf("keep_alive=%s: want a duration such as 30m; negative: forever", value)
+			return fmt.Errorf("keep_alive=%s: expected a duration such as 30m; negative: forever", value)
 		}
 		s.keepAlive = &api.Duration{Duration: d}
 	default:
-		return fmt.Errorf("setting %q: want num_ctx, first_chunk or keep_alive", name)
+		return fmt.Errorf("setting %q: expected num_ctx, first_chunk or keep_alive", name)
 	}
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
+	"cairn/test/wait"
 )
 
 var hang = modeltest.Turn{End: modeltest.Hang}
 
 func TestStalledModelIsReloaded(t *testing.T) {
 	t.Parallel()
-	srv := ollamatest.New(t, hang, modeltest.Say("Four."))
+	srv := ollamatest.New(t, hang, modeltest.TextTurn("Four."))
 	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), modeltest.Question())
 	if err != nil || got.Text != "Four." {
 		t.Fatalf("%q, %v; want the answer of the second attempt", got.Text, err)
@@ -35,7 +36,7 @@ func TestStallAfterReload(t *testing.T) {
 // them are canceled before one unloads it.
 func TestConcurrentStalledRequests(t *testing.T) {
 	t.Parallel()
-	say := modeltest.Say("Four.")
+	say := modeltest.TextTurn("Four.")
 	srv := ollamatest.New(t, hang, hang, hang, say, say, say)
 	m := open(t, srv.URL()+"?first_chunk=1s")
 	var wg sync.WaitGroup
@@ -77,7 +78,7 @@ func TestBusyServerIsNotStalled(t *testing.T) {
 			t.Errorf("the waiting request: %q, %v", got.Text, err)
 		}
 	})
-	modeltest.Until(t, func() bool { return len(srv.Requests()) == 2 })
+	wait.Until(t, "the second request is sent", func() bool { return len(srv.Requests()) == 2 })
 	// 59 pieces in 1.5 s: three times first_chunk.
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()

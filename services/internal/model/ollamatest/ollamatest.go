@@ -1,4 +1,4 @@
-// Package ollamatest is an Ollama server that plays a script, for tests of the real
+// Package ollamatest is an Ollama server with scripted replies, for tests of the real
 // client. Its responses, faults included, are those observed from Ollama v0.17.4.
 package ollamatest
 

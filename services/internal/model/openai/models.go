@@ -65,7 +65,7 @@ func (m *Model) list(ctx context.Context) (*listed, error) {
 		}
 		others = append(others, each.ID)
 	}
-	return nil, fmt.Errorf("%w: the server does not have it, only %.300s", model.ErrUnavailable, strings.Join(others, ", "))
+	return nil, fmt.Errorf("%w: model not found; available: %.300s", model.ErrUnavailable, strings.Join(others, ", "))
 }
 
 // modelInfo is one entry of the list of models. Servers report the window

@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "secret")
-	srv := openaitest.New(t, modeltest.Say("Four."))
+	srv := openaitest.New(t, modeltest.TextTurn("Four."))
 	c := modeltest.Question()
 	c.Messages = append(c.Messages,
 		model.Message{Role: model.Assistant, Text: "I look.",
@@ -114,7 +114,7 @@ func TestCheckListsModels(t *testing.T) {
 		t.Error(err)
 	}
 	srv.SetModels(`{"id":"other"}`, `{"id":"another"}`)
-	modeltest.CheckError(t, open(t, srv.URL()).Check(t.Context()), model.ErrUnavailable, "only other, another")
+	modeltest.CheckError(t, open(t, srv.URL()).Check(t.Context()), model.ErrUnavailable, "available: other, another")
 }
 
 func TestWindow(t *testing.T) {

@@ -35,15 +35,15 @@ func parse(rawURL string) (settings, error) {
 	case "openai+https":
 		s.base.Scheme = "https"
 	default:
-		return s, fmt.Errorf("scheme %q: want openai or openai+https", u.Scheme)
+		return s, fmt.Errorf("scheme %q: expected openai or openai+https", u.Scheme)
 	}
 	switch {
 	case u.User != nil: // the URL is shown to users and logged
-		return s, errors.New("the key belongs into OPENAI_API_KEY, not into the URL")
+		return s, errors.New("set the key in OPENAI_API_KEY, not in the URL")
 	case u.Hostname() == "":
-		return s, errors.New("want openai://host:port/model")
+		return s, errors.New("expected openai://host:port/model")
 	case s.model == "":
-		return s, errors.New("want the name of a model after the host")
+		return s, errors.New("expected the name of a model after the host")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -63,14 +63,14 @@ func (s *settings) set(name, value string) (err error) {
 		s.base.Path = "/" + strings.Trim(value, "/") + "/"
 	case "num_ctx":
 		if s.window, err = strconv.Atoi(value); err != nil || s.window < 1 {
-			return fmt.Errorf("num_ctx=%s: want a positive number of tokens", value)
+			return fmt.Errorf("num_ctx=%s: expected a positive number of tokens", value)
 		}
 	case "first_chunk":
 		if s.firstChunk, err = time.ParseDuration(value); err != nil || s.firstChunk <= 0 {
-			return fmt.Errorf("first_chunk=%s: want a positive duration such as 60s", value)
+			return fmt.Errorf("first_chunk=%s: expected a positive duration such as 60s", value)
 		}
 	default:
-		return fmt.Errorf("setting %q: want path, num_ctx or first_chunk", name)
+		return fmt.Errorf("setting %q: expected path, num_ctx or first_chunk", name)
 	}
 	return nil
 }

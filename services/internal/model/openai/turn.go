@@ -112,7 +112,7 @@ func (t *turn) end() error {
 	case t.reason == "length":
 		return served.TokenLimit(t.prompt, t.answer, t.window)
 	case t.reason == "content_filter":
-		return errors.New("the server's filter withheld the answer")
+		return errors.New("the server's content filter blocked the answer")
 	case !t.writer.Started() && len(t.calls) == 0:
 		return model.ErrEmpty
 	}

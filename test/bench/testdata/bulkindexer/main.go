@@ -1,7 +1,7 @@
 // Bulkindexer writes the documents of a file to an index with the bulk indexer of the
-// Elasticsearch client for Go in its default configuration, and prints how many seconds it
-// takes until all can be found. It is a separate program because its dependency takes
-// minutes to compile.
+// Elasticsearch client for Go in its default configuration, and prints the number of
+// seconds until all documents are searchable. It is a separate program because its
+// dependency takes minutes to compile.
 package main
 
 import (
@@ -92,7 +92,7 @@ func write(client *elastictransport.Client, index string, items []esutil.BulkInd
 		return err
 	}
 	if s := bulk.Stats(); s.NumFailed > 0 {
-		return fmt.Errorf("%d documents were not taken", s.NumFailed)
+		return fmt.Errorf("%d documents were not written", s.NumFailed)
 	}
 	res, err := esapi.IndicesRefreshRequest{Index: []string{index}}.Do(ctx, client)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Sonicpeer checks the text of a file with sonic.Valid: once for each line of
-// its input, of which it prints how many milliseconds it took, and 0.
+// Sonicpeer checks the text of a file with sonic.Valid once for each line of its input.
+// For each check it prints the time in milliseconds, and 0.
 package main
 
 import (

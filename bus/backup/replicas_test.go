@@ -1,0 +1,82 @@
+package backup_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus"
+	"cairn/bus/backup"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
+)
+
+// startCluster starts a cluster of three servers and connects to one of them.
+func startCluster(t *testing.T) *bus.Conn {
+	t.Helper()
+	var routes []string
+	for range 3 {
+		routes = append(routes, bustest.FreeAddress(t))
+	}
+	var server *natsserver.Server
+	for _, listen := range routes {
+		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0", natsserver.Cluster{Name: "c", Listen: listen, Routes: routes, Secret: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Stop)
+		server = s
+	}
+	return bustest.Dial(t, server)
+}
+
+// TestRestoreKeepsReplicas restores buckets with three replicas without an explicit
+// number of replicas: to three servers, and to one.
+func TestRestoreKeepsReplicas(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn := startCluster(t)
+	for attempt := context.Canceled; attempt != nil; {
+		brief, done := context.WithTimeout(ctx, 2*time.Second) // the cluster does not respond before it has a leader
+		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Replication{Replicas: 3}, func(*jetstream.StreamConfig) {})
+		done()
+		if ctx.Err() != nil {
+			t.Fatal(attempt)
+		}
+	}
+	open(t, conn, bucket.Catalog)
+	put(t, conn, "cairn_keys.a", "v")
+	var file bytes.Buffer
+	if _, err := backup.Save(ctx, conn, conn, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{bucket.Keys, bucket.Catalog} {
+		if err := conn.JetStream().DeleteStream(ctx, bucket.StreamPrefix+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, to := range []struct {
+		conn     *bus.Conn
+		replicas int
+	}{{conn, 3}, {bustest.Open(t), 1}} {
+		checked, err := backup.Check(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checked.Restore(ctx, to.conn, to.conn, 0); err != nil {
+			t.Fatal(err)
+		}
+		s, err := to.conn.JetStream().Stream(ctx, bucket.StreamPrefix+bucket.Keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.CachedInfo().Config.Replicas; got != to.replicas {
+			t.Errorf("got %d replicas, want %d", got, to.replicas)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package bus
+
+import (
+	"testing"
+	"time"
+)
+
+// TestContinueEndsTheGracePeriod: the client has disconnected before the handler calls
+// Continue.
+func TestContinueEndsTheGracePeriod(t *testing.T) {
+	t.Parallel()
+	w := &session{replay: &replayWriter{}, grace: time.Hour, flow: newFlow("")}
+	w.cancel = func(err error) { t.Errorf("the run is canceled: %v", err) }
+	w.disconnected()
+	if w.graceTimer == nil {
+		t.Fatal("no grace period after the disconnect")
+	}
+	w.Continue()
+	if w.graceTimer != nil {
+		t.Error("the grace period has not ended")
+	}
+	w.expire() // had begun before Continue
+}

@@ -1,0 +1,261 @@
+package natsserver
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nuid"
+
+	"cairn/bus/telemetry"
+)
+
+// Cluster is the configuration of a cluster node.
+type Cluster struct {
+	Name      string   // of the cluster, the same on all nodes
+	Node      string   // of this node, unique and permanent; empty: generated and stored
+	Listen    string   // address for routes, host:port
+	Routes    []string // nats://host:port of the other nodes; the node's own is ignored
+	Advertise string   // host:port that other nodes announce for this one; empty: Listen
+	Secret    string   // shared password of the routes; empty: none
+	Tags      []string // for stream placement
+}
+
+// StartNode is Start for a node of a cluster. It returns when the server runs,
+// whether or not other nodes are connected: Problem reports the state of the cluster.
+func StartNode(dir, listen string, c Cluster, more ...Option) (*Server, error) {
+	if dir == "" {
+		return nil, errors.New("a cluster node needs a data directory: without it, each start creates another node")
+	}
+	if listen == "" { // nats-server connects no routes before it listens to clients
+		return nil, errors.New("a cluster node needs an address for NATS clients")
+	}
+	if err := writable(dir); err != nil {
+		return nil, err
+	}
+	if standalone(dir) { // a node deletes streams that its cluster does not know (nats-server, checkForOrphans)
+		return nil, fmt.Errorf("%s has data of a stand-alone server: start the node with an empty directory, and restore a backup of the data to the cluster", dir)
+	}
+	o, err := serverOptions(dir, listen)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.options(o); err != nil {
+		return nil, err
+	}
+	if o.ServerName, err = nodeName(dir, c.Node); err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, node: o.ServerName, nodes: 1 + len(o.Routes)}
+	if err := s.with(o, more); err != nil {
+		return nil, err
+	}
+	if err := s.start(o); err != nil {
+		return s, err
+	}
+	telemetry.Cluster(s.clusterState)
+	return s, nil
+}
+
+// options sets the cluster options of o.
+func (c Cluster) options(o *server.Options) (err error) {
+	o.Cluster = server.ClusterOpts{
+		Name:        c.Name,
+		Advertise:   c.Advertise,
+		NoAdvertise: true, // clients use the URLs that they are configured with
+		PoolSize:    -1,   // one route per node keeps writes to the log in order; few writes are large
+		// Until a route is closed, its node receives its share of all requests.
+		PingInterval: routePing,
+		MaxPingsOut:  routePings,
+	}
+	if c.Secret != "" {
+		o.Cluster.Username, o.Cluster.Password = routeUser, c.Secret
+	}
+	if o.Cluster.Host, o.Cluster.Port, err = address("cluster address", c.Listen); err != nil {
+		return err
+	}
+	o.Tags = c.Tags
+	for _, route := range c.Routes {
+		u, err := c.route(route)
+		if err != nil {
+			return err
+		}
+		if u.Host != c.Listen {
+			o.Routes = append(o.Routes, u)
+		}
+	}
+	if len(o.Routes) == 0 {
+		return errors.New("a cluster needs the routes to the other nodes")
+	}
+	return nil
+}
+
+// A node that does not answer pings is disconnected after 2 to 3 s, which is less than
+// a leader election takes.
+const (
+	routePing  = time.Second
+	routePings = 2
+)
+
+// routeUser is the user name of routes when there is a secret.
+const routeUser = "cluster"
+
+// route parses the URL of another node. Its errors do not contain text, which may
+// be a password.
+func (c Cluster) route(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "nats://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Port() == "" || u.Scheme != "nats" && u.Scheme != "nats-route" {
+		return nil, errors.New("invalid route: expected nats://host:6222")
+	}
+	if c.Secret != "" {
+		u.User = url.UserPassword(routeUser, c.Secret)
+	}
+	return u, nil
+}
+
+// nodeName returns the name of the node in dir and stores it there. Under
+// another name the node would join as an additional one, and the old name would remain in
+// the cluster as an offline peer.
+func nodeName(dir, given string) (string, error) {
+	path := filepath.Join(dir, "node")
+	stored, err := os.ReadFile(path)
+	switch name := strings.TrimSpace(string(stored)); {
+	case err == nil && (given == "" || given == name):
+		return name, nil
+	case err == nil:
+		return "", fmt.Errorf("the node in %s is named %s and cannot be renamed to %s", dir, name, given)
+	case !os.IsNotExist(err):
+		return "", fmt.Errorf("node name: %w", err)
+	}
+	if given == "" {
+		given = generateNodeName()
+	}
+	if strings.ContainsAny(given, " \t\r\n.*>") {
+		return "", fmt.Errorf("node name %q: expected no spaces, dots, * or >", given)
+	}
+	return given, wrap("node name", writeDurably(path, []byte(given+"\n")))
+}
+
+// generateNodeName returns a unique node name.
+func generateNodeName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "node"
+	}
+	host, _, _ = strings.Cut(host, ".")
+	return host + "-" + strings.ToLower(nuid.Next()[16:])
+}
+
+// writeDurably writes a small file atomically and syncs it, so that after a power
+// failure it is complete or absent.
+func writeDurably(path string, data []byte) error {
+	unfinished := path + ".new"
+	f, err := os.OpenFile(unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return err
+	}
+	directory, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// clustered reports whether dir belongs to a cluster node: it contains the meta log.
+func clustered(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "jetstream", "$SYS", "_js_", "_meta_"))
+	return err == nil
+}
+
+// standalone reports whether dir has streams of a stand-alone server.
+func standalone(dir string) bool {
+	streams, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*")) // fails for a malformed pattern
+	return len(streams) > 0 && !clustered(dir)
+}
+
+// Node returns the server's name in its cluster, or "" if it is stand-alone.
+func (s *Server) Node() string { return s.node }
+
+// Problem describes what the cluster lacks, or returns "" if it is complete or the
+// server is stand-alone. Without a quorum JetStream answers no requests.
+func (s *Server) Problem() (problem string, quorum bool) {
+	if s.node == "" {
+		return "", true
+	}
+	here, size, leader := s.membership()
+	nodes := strconv.Itoa(here) + " of " + strconv.Itoa(size) + " nodes of the cluster are connected"
+	switch {
+	case size == 0:
+		return "the cluster is not formed yet", false
+	case here < size/2+1:
+		return "no quorum: " + nodes, false
+	case leader == "":
+		return "no leader, election in progress: " + nodes, false
+	case here < size:
+		return nodes, true
+	default:
+		return "", true
+	}
+}
+
+// membership returns how many nodes are connected, the size of the cluster and its leader.
+// Size 0: no meta group yet, or JetStream is shut down.
+func (s *Server) membership() (here, size int, leader string) {
+	info, err := s.ns.Jsz(nil)
+	if err != nil || info.Meta == nil {
+		return 1, 0, ""
+	}
+	size = info.Meta.Size
+	if info.Meta.Leader == "" { // the cluster may not be formed
+		size = max(size, s.nodes)
+	}
+	return 1 + len(s.peers()), size, info.Meta.Leader
+}
+
+// clusterState returns the cluster state for metrics.
+func (s *Server) clusterState() telemetry.ClusterState {
+	here, size, _ := s.membership()
+	_, quorum := s.Problem()
+	return telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes), Quorum: quorum, Behind: s.staleReplicas()}
+}
+
+// staleReplicas returns how many streams and consumers of this node are not current.
+func (s *Server) staleReplicas() (n int) {
+	for _, e := range s.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer {
+			n++
+		}
+	}
+	return n
+}
+
+// peers returns the names of the connected nodes.
+func (s *Server) peers() (names []string) {
+	routes, err := s.ns.Routez(nil)
+	if err != nil {
+		return nil
+	}
+	for _, r := range routes.Routes {
+		if !slices.Contains(names, r.RemoteName) {
+			names = append(names, r.RemoteName)
+		}
+	}
+	return names
+}

@@ -1,0 +1,107 @@
+package natsserver
+
+import (
+	"cmp"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"cairn/bus/certificate"
+	"cairn/bus/telemetry"
+)
+
+// Security is the authentication and encryption of an embedded server. The zero value
+// disables both.
+type Security struct {
+	Secret    string // token of clients: nats://SECRET@host; empty: none
+	Cert, Key string // PEM files, reloaded when they change; empty: no TLS
+	CA        string // PEM file of CAs for mutual TLS between nodes; empty: no TLS on routes
+	Log       *slog.Logger
+}
+
+// Option configures an embedded server.
+type Option func(*server.Options) error
+
+// SystemUser is the name of the user of an embedded server in its system account, whose
+// password is the secret, if any: nats://system:SECRET@host:4222 or nats://system@host:4222.
+const SystemUser = "system"
+
+// authentication admits clients with the secret.
+type authentication struct {
+	secret string
+	server *Server
+}
+
+// Check implements server.Authentication. All users but SystemUser are in the global
+// account, with all permissions.
+func (a authentication) Check(c server.ClientAuthentication) bool {
+	given := c.GetOpts()
+	user, secret := given.Username, cmp.Or(given.Password, given.Token)
+	switch {
+	case a.secret == "":
+		user = cmp.Or(user, given.Token) // of a URL without a password
+	case subtle.ConstantTimeCompare([]byte(secret), []byte(a.secret)) != 1:
+		return false
+	}
+	if user == SystemUser {
+		c.RegisterUser(&server.User{Username: SystemUser, Account: a.server.ns.SystemAccount()})
+	}
+	return true
+}
+
+// WithSecurity applies s to the server.
+func WithSecurity(s Security) Option {
+	return func(o *server.Options) error {
+		o.Authorization = s.Secret
+		if s.Cert == "" && s.CA != "" {
+			return errors.New("mutual TLS between nodes requires a certificate")
+		}
+		if s.Cert == "" {
+			return nil
+		}
+		loaded, err := certificate.Load(s.Cert, s.Key, s.Log)
+		if err != nil {
+			return err
+		}
+		telemetry.Certificate("nats", loaded.Ends)
+		o.TLS, o.TLSTimeout, o.TLSConfig = true, server.TLS_TIMEOUT.Seconds(), loaded.Config()
+		if s.CA == "" {
+			return nil
+		}
+		o.Cluster.TLSTimeout = server.TLS_TIMEOUT.Seconds()
+		o.Cluster.TLSConfig, err = mutual(loaded.Config(), s.CA)
+		return err
+	}
+}
+
+// mutual returns c for mutual TLS with the CAs in the file.
+func mutual(c *tls.Config, file string) (*tls.Config, error) {
+	text, err := os.ReadFile(file) // #nosec G304 -- the file that the settings name
+	if err != nil {
+		return nil, fmt.Errorf("read CA file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("CA file %s contains no certificate", file)
+	}
+	c.RootCAs, c.ClientCAs, c.ClientAuth = pool, pool, tls.RequireAndVerifyClientCert
+	return c, nil
+}
+
+// with applies the options and stores the token for in-process clients.
+func (s *Server) with(o *server.Options, list []Option) error {
+	for _, option := range list {
+		if err := option(o); err != nil {
+			return fmt.Errorf("embedded NATS: %w", err)
+		}
+	}
+	s.secret = o.Authorization
+	o.CustomClientAuthentication = authentication{s.secret, s}
+	return nil
+}

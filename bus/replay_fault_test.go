@@ -1,0 +1,253 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// serversOf starts three servers with JetStream that form a cluster.
+func serversOf(t *testing.T) []*bustest.Node {
+	t.Helper()
+	listen := make([]string, 3)
+	options := make([]*server.Options, 3)
+	for i := range listen {
+		listen[i] = bustest.FreeAddress(t)
+	}
+	for i := range options {
+		o := &server.Options{ServerName: fmt.Sprint("n", i), JetStream: true}
+		o.Cluster.Name, o.Cluster.Host = "c", "127.0.0.1"
+		_, err := fmt.Sscanf(listen[i], "127.0.0.1:%d", &o.Cluster.Port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range listen {
+			o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+to)...)
+		}
+		options[i] = o
+	}
+	nodes := make([]*bustest.Node, 3)
+	for i, o := range options {
+		nodes[i] = bustest.StartNode(t, o)
+	}
+	return nodes
+}
+
+// TestRunSurvivesTheDeathOfAServer stops the server that leads the replay stream and that
+// the client is connected to, while a run sends events. The client, and one that resumes
+// the run, receive all events.
+func TestRunSurvivesTheDeathOfAServer(t *testing.T) {
+	t.Parallel()
+	nodes := serversOf(t)
+	dial := func(i int) *bus.Conn {
+		conn, err := bus.Open(nodes[i].ClientURL(), t.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	first := dial(0)
+	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
+		return bus.Analyze.Setup(ctx, first, bucket.Replication{Replicas: 3})
+	})
+	var leader int
+	bustest.Until(t, "find the leader", func(ctx context.Context) error {
+		stream, err := first.JetStream().Stream(ctx, bus.Analyze.ReplayStream())
+		if err != nil {
+			return err
+		}
+		if c := stream.CachedInfo().Cluster; c == nil || c.Leader == "" {
+			return errors.New("no leader")
+		}
+		_, err = fmt.Sscanf(stream.CachedInfo().Cluster.Leader, "n%d", &leader)
+		return err
+	})
+	const events = 60
+	next := make(chan struct{})
+	serve(t, dial((leader+1)%3), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+		for i := range events {
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
+		}
+		return err
+	})
+	client, run := dial(leader), bus.NewRun()
+	var got uint64
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	received := make(chan struct{}) // closed at the first event
+	go func() {
+		for i := range events {
+			if i == events/3 {
+				<-received // a request that no worker has confirmed fails
+				nodes[leader].Shutdown()
+			}
+			select {
+			case next <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for event, err := range bus.Analyze.Run(ctx, client, run, anything) {
+		if err != nil {
+			t.Fatalf("after %d events: %v", got, err)
+		}
+		if got++; event.Sequence != got {
+			t.Fatalf("got event %d, want %d", event.Sequence, got)
+		}
+		if got == 1 {
+			close(received)
+		}
+	}
+	if got != events+1 {
+		t.Errorf("got %d events, want %d and done", got, events)
+	}
+	resumedEvents, err := resumed(ctx, client, run, 0)
+	if err != nil || len(resumedEvents) != events+1 {
+		t.Errorf("resumed: %d events, %v, want %d", len(resumedEvents), err, events+1)
+	}
+}
+
+// storedEvents publishes events of a run to the replay stream, like a worker that is lost
+// before it publishes the last one.
+func storedEvents(t *testing.T, nc *nats.Conn, run string, events int) {
+	t.Helper()
+	for i := range events {
+		e := bus.Event{Type: schemas.EventTextDelta, Sequence: uint64(i + 1), Data: []byte("{}")}
+		if _, err := nc.Request("cairn.analyze."+run+".replay", e.Append(nil), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRunOfALostWorkerEndsWithAnError(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	keep(t, conn)
+	run := bus.NewRun()
+	storedEvents(t, nc, run, 20)
+	for after, want := range map[uint64]int{0: 20, 19: 1, 20: 0, 25: 0} {
+		events, err := resumed(t.Context(), conn, run, after)
+		if len(events) != want || !errors.Is(err, schemas.ErrRunStopped) {
+			t.Errorf("after %d: got %d events, %v, want %d and the loss of the worker", after, len(events), err, want)
+		}
+	}
+}
+
+// TestHeartbeatRevealsLostEvents: the last events of a run are lost on their way to the
+// client, and a heartbeat contains the sequence of the last one.
+func TestHeartbeatRevealsLostEvents(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	keep(t, conn)
+	run := bus.NewRun()
+	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
+		heartbeat := nats.NewMsg(msg.Reply)
+		heartbeat.Reply = "cairn.analyze." + run
+		heartbeat.Header.Set(bus.HeaderSequence, "2")
+		done := bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}
+		_ = nc.Publish("cairn.analyze."+run+".replay", done.Append(bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil)))
+		_ = nc.PublishMsg(heartbeat)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, event.Sequence)
+	}
+	if fmt.Sprint(got) != "[1 2]" {
+		t.Errorf("got the events %v, want [1 2]", got)
+	}
+}
+
+// TestRunOfAWorkerLostAtOnce: the worker's connection ends at the first event, before the
+// worker has stored it.
+func TestRunOfAWorkerLostAtOnce(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	worker := bustest.Dial(t, server)
+	checked := make(chan struct{})
+	defer close(checked)
+	serve(t, worker, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
+		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		<-checked
+		return err
+	})
+	run := bus.NewRun()
+	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		worker.JetStream().Conn().Close()
+		break
+	}
+	if events, err := resumed(t.Context(), conn, run, 1); len(events) > 0 || !errors.Is(err, schemas.ErrRunStopped) {
+		t.Errorf("got %v, %v, want the loss of the worker", events, err)
+	}
+}
+
+// TestReplayShareOfATenant: one tenant stores more than its share of the replay stream. The
+// events of another tenant stay, and a client that resumes the run learns that some are missing.
+func TestReplayShareOfATenant(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	large := strings.Repeat("x", 512<<10)
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+		events := 2
+		if bus.Identity(ctx).ID == "acme" {
+			events = 64
+		}
+		for range events {
+			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: large}))
+		}
+		return err
+	})
+	run := func(tenant string) (name string) {
+		name = bus.NewRun()
+		ctx := bus.WithIdentity(t.Context(), &schemas.Identity{ID: tenant, Role: schemas.RoleAnalyst, Tenants: []string{tenant}})
+		for _, err := range bus.Analyze.Run(ctx, conn, name, anything) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return name
+	}
+	first := run("globex")
+	over := run("acme")
+	for range 5 {
+		run("acme")
+	}
+	for _, name := range []string{first, run("globex")} {
+		if events, err := resumed(t.Context(), conn, name, 0); err != nil || len(events) != 3 {
+			t.Errorf("resumed %d events of another tenant, %v, want 3", len(events), err)
+		}
+	}
+	if events, err := resumed(t.Context(), conn, over, 0); len(events) == 0 || !errors.Is(err, schemas.ErrRunNotFound) {
+		t.Errorf("resumed %d events, %v, want some and that others are not retained", len(events), err)
+	}
+}

@@ -1,0 +1,286 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/admission"
+	"cairn/schemas"
+)
+
+const (
+	// replayBatch is the size in bytes at which buffered events are stored. They are
+	// also stored at each streamHeartbeatInterval, when a client resumes, and at the end.
+	replayBatch = 8 << 10
+	// maxUnstored bounds the buffered events of a run, in bytes. A run that sends more
+	// waits until the replay stream has stored some.
+	maxUnstored = 1 << 20
+	// storeTimeout bounds the attempts to store a batch. The election of a leader takes
+	// less.
+	storeTimeout = 30 * time.Second
+	// ackTimeout bounds one attempt.
+	ackTimeout = 2 * time.Second
+	// maxStoreInterval is the longest interval between two attempts.
+	maxStoreInterval = 500 * time.Millisecond
+)
+
+// runStarted is stored when a run starts, so that a run whose worker is lost before it has
+// stored an event is known. It is a comment of a server-sent event, and not empty: between NATS
+// accounts an empty message ends a stream of responses.
+const runStarted = ": started\n\n"
+
+// replayWriter stores the events of a run in the replay stream, in order and once: it
+// publishes a batch of events until JetStream acknowledges it, and then the next one.
+// JetStream drops copies of a batch by its message ID. A replayWriter may be used
+// concurrently.
+type replayWriter struct {
+	ctx     context.Context // ends the attempts to store
+	conn    *Conn
+	log     *slog.Logger
+	stream  string // name in JetStream
+	subject string
+	largest int // size of a batch in bytes
+	tenant  string
+	share   *admission.Pool // bytes that the runs of this worker store
+	held    int64           // bytes of share; used by storeAll
+	over    bool            // the tenant has exceeded its share; used by storeAll
+
+	mu      sync.Mutex
+	batches []*replayEvents // to be stored; the first one is being stored if storing
+	size    int             // of batches, in bytes
+	last    uint64          // sequence of the last event
+	storing bool            // storeAll is running
+	failed  bool            // a batch could not be stored; later ones are discarded
+	flushes []replayFlush   // pending calls of afterStored
+	stored  chan struct{}   // signalled after each batch
+	running sync.WaitGroup
+}
+
+// replayEvents is a batch of events, the payload of one message.
+type replayEvents struct {
+	first uint64 // sequence of the first event; 0: the start of the run
+	done  bool   // it has the last event
+	data  []byte
+}
+
+// replayFlush is a function to be called when an event is stored.
+type replayFlush struct {
+	last uint64 // sequence of the event
+	call func()
+}
+
+// newReplayWriter returns a writer of the service for the run with the control subject. The
+// end of the service ends its attempts to store events, which count towards the tenant's share.
+func (s Stream[Req]) newReplayWriter(svc *Service, control, tenant string, share *admission.Pool) *replayWriter {
+	return &replayWriter{
+		ctx: svc.ctx, conn: svc.conn, log: svc.log, tenant: tenant, share: share, stream: s.ReplayStream(), subject: control + replayToken,
+		largest: int(svc.conn.nc.MaxPayload() - headerRoom), stored: make(chan struct{}, 1),
+	}
+}
+
+// begin stores that the run has started. It precedes the first event.
+func (w *replayWriter) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.batches, w.size = []*replayEvents{{data: []byte(runStarted)}}, len(runStarted)
+	w.start()
+}
+
+// add adds the next event and returns its encoded form, which is valid until the next
+// call.
+func (w *replayWriter) add(e Event) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = e.Sequence
+	if w.failed {
+		return e.Append(nil)
+	}
+	n := len(w.batches)
+	open := n > 1 || n == 1 && !w.storing // the last batch is not being stored
+	if !open || len(w.batches[n-1].data) >= replayBatch || len(w.batches[n-1].data)+len(e.Data) > w.largest {
+		w.batches = append(w.batches, &replayEvents{first: e.Sequence})
+		n++
+	}
+	b := w.batches[n-1]
+	before := len(b.data)
+	b.data, b.done = e.Append(b.data), e.Type == schemas.EventDone
+	w.size += len(b.data) - before
+	if n > 1 || len(b.data) >= replayBatch {
+		w.start()
+	}
+	return b.data[before:]
+}
+
+// store stores the events without waiting.
+func (w *replayWriter) store() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.start()
+}
+
+// afterStored calls do when all events are stored, or could not be.
+func (w *replayWriter) afterStored(do func()) {
+	if w.flush(do) {
+		do()
+	}
+}
+
+// awaitStored waits until all events are stored, or could not be, for at most ackTimeout.
+func (w *replayWriter) awaitStored() {
+	stored := make(chan struct{})
+	w.afterStored(func() { close(stored) })
+	select {
+	case <-stored:
+	case <-time.After(ackTimeout):
+	}
+}
+
+// flush makes next call do when all events are stored, and reports whether they are.
+func (w *replayWriter) flush(do func()) (stored bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.batches) == 0 {
+		return true
+	}
+	w.flushes = append(w.flushes, replayFlush{w.last, do})
+	w.start()
+	return false
+}
+
+// close stores the events and returns when that is done. The events count towards the share
+// of the tenant until all of them have expired.
+func (w *replayWriter) close() {
+	w.afterStored(func() {})
+	w.running.Wait()
+	if w.held > 0 {
+		time.AfterFunc(replayTTL, func() { w.share.Release(w.tenant, w.held) })
+	}
+}
+
+// wait waits until the writer accepts more events.
+func (w *replayWriter) wait(ctx context.Context) error {
+	for w.full() {
+		select {
+		case <-w.stored:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (w *replayWriter) full() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size > maxUnstored
+}
+
+// start runs storeAll unless it is running. The caller holds w.mu.
+func (w *replayWriter) start() {
+	if !w.storing && len(w.batches) > 0 {
+		w.storing = true
+		w.running.Go(w.storeAll)
+	}
+}
+
+// storeAll stores batches until none is due.
+func (w *replayWriter) storeAll() {
+	for {
+		w.mu.Lock()
+		b := w.batches[0]
+		w.mu.Unlock()
+		var err error
+		if w.admit(b) {
+			err = w.publish(b)
+		}
+		if err != nil {
+			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "subject", w.subject, "err", err)
+		}
+		stored, more := w.next(b, err)
+		for _, f := range stored {
+			f.call()
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// admit reports whether the batch is within the tenant's share of the replay stream. The start
+// and the end of a run always are, so that a client learns that events are missing.
+func (w *replayWriter) admit(b *replayEvents) bool {
+	if b.first == 0 || b.done {
+		return true
+	}
+	n := int64(len(b.data))
+	if w.share.Acquire(w.tenant, n) {
+		w.held += n
+		return true
+	}
+	if !w.over {
+		w.over = true
+		w.log.Warn("the replay stream does not store all events of a run: the tenant has exceeded its share", "subject", w.subject)
+	}
+	return false
+}
+
+// publish publishes a batch until JetStream acknowledges it.
+func (w *replayWriter) publish(b *replayEvents) error {
+	msg := &nats.Msg{Subject: w.subject, Data: b.data}
+	id := w.subject + "." + strconv.FormatUint(b.first, 10)
+	ctx, cancel := context.WithTimeout(w.ctx, storeTimeout)
+	defer cancel()
+	intervals := backoff.NewExponentialBackOff() // jittered
+	intervals.InitialInterval, intervals.MaxInterval = maxStoreInterval/10, maxStoreInterval
+	_, err := backoff.Retry(ctx, func() (*jetstream.PubAck, error) {
+		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+		defer cancel()
+		ack, err := w.conn.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, jetstream.ErrNoStreamResponse) && w.noStream(ctx) {
+			err = backoff.Permanent(err)
+		}
+		return ack, err
+	}, backoff.WithBackOff(intervals), backoff.WithMaxElapsedTime(0))
+	return err
+}
+
+// noStream reports whether the replay stream does not exist. A stream without a leader
+// does not answer either.
+func (w *replayWriter) noStream(ctx context.Context) bool {
+	_, err := w.conn.js.Stream(ctx, w.stream)
+	return errors.Is(err, jetstream.ErrStreamNotFound)
+}
+
+// next removes a batch that was stored, or all after an error. It returns the functions
+// to be called for these events, and whether another batch is due.
+func (w *replayWriter) next(b *replayEvents, err error) (stored []replayFlush, more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.batches, w.size = w.batches[1:], w.size-len(b.data)
+	if err != nil {
+		w.failed, w.batches, w.size = true, nil, 0
+	}
+	select {
+	case w.stored <- struct{}{}:
+	default:
+	}
+	var pending []replayFlush
+	for _, f := range w.flushes {
+		if len(w.batches) > 0 && f.last >= w.batches[0].first {
+			pending = append(pending, f)
+		} else {
+			stored = append(stored, f)
+		}
+	}
+	w.flushes = pending
+	w.storing = len(pending) > 0 || len(w.batches) > 1 || len(w.batches) == 1 && len(w.batches[0].data) >= replayBatch
+	return stored, w.storing
+}

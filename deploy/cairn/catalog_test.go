@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cairn/test/wait"
+)
+
+// TestRecordCommands runs the commands about records in order against one tenant.
+func TestRecordCommands(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	dir := t.TempDir()
+	write(t, dir, "records.yaml", "skill_id: net.trace\npurpose: trace routes\ntool_ids: [a.b.c]\nstatus: draft\nlabels: {team: net}\n---\n"+
+		"tool_id: a.b.c\ndescription: a tool\n")
+	file := filepath.Join(dir, "records.yaml")
+	for _, row := range []struct {
+		name    string
+		args    []string
+		code    int
+		message string
+	}{
+		{"an empty scope", []string{"get", "all", "--scope", "tenant"}, 0, "no records found\n"},
+		{"an empty scope as JSON", []string{"get", "all", "--scope", "tenant", "-o", "json"}, 0, "[]\n"},
+		{"a new record differs", []string{"diff", file}, exitFailed, "+purpose: trace routes\n"},
+		{"a dry run", []string{"apply", file, "--dry-run"}, 0, "  created  skill/net.trace  commands\n"},
+		{"register", []string{"apply", file}, 0, "applied 2 of 2 records"},
+		{"no difference", []string{"diff", file}, 0, ""},
+		{"a list", []string{"get", "skills"}, 0, "NAME       SCOPE     STATUS  DESCRIPTION\nnet.trace  commands  draft   trace routes\n"},
+		{"a list of all kinds", []string{"list", "all", "-o", "name", "--scope", "tenant"}, 0, "skill/net.trace\ntool/a.b.c\n"},
+		{"wide", []string{"get", "skill,tool", "-o", "wide"}, 0, "team=net"},
+		{"only some labels", []string{"get", "skill", "--labels", "team=other"}, 0, "no records found"},
+		{"an unknown status", []string{"get", "skill", "--status", "retired"}, 0, "no records found"},
+		{"by id", []string{"get", "skill", "net.trace", "-o", "yaml"}, 0, "purpose: trace routes\nskill_id: net.trace\n"},
+		{"by name", []string{"get", "tools/a.b.c", "-o", "json"}, 0, "{\n  \"description\": \"a tool\",\n"},
+		{"several", []string{"get", "skill/net.trace", "tool/a.b.c", "-o", "name"}, 0, "skill/net.trace\ntool/a.b.c\n"},
+		{"several of which one is absent", []string{"get", "skill", "net.trace", "net.none", "-o", "name"}, exitNotFound, "skill/net.trace\n"},
+		{"an absent record", []string{"get", "skill", "net.none"}, exitNotFound, "CE-081"},
+		{"an unknown kind", []string{"get", "playbook"}, exitUsage, `unknown kind "playbook": expected skill, agent`},
+		{"several kinds with an id", []string{"get", "skill,tool", "a.b.c"}, exitUsage, "expected one kind before the ids"},
+		{"a kind without an id", []string{"get", "skill/"}, exitUsage, "expected KIND/ID"},
+		{"an unknown scope", []string{"get", "skill", "--scope", "all"}, exitUsage, "expected tenant, global"},
+		{"a limit of 0", []string{"get", "skill", "--limit", "0"}, exitUsage, "--limit: expected at least 1"},
+		{"a limit", []string{"get", "all", "--scope", "tenant", "--limit", "1"}, 0, "net.trace"},
+		{"describe", []string{"describe", "skill", "net.trace"}, 0, "Scope:     commands\nStatus:    draft\n"},
+		{"describe has the package", []string{"describe", "skill/net.trace"}, 0, "  └─ a.b.c"},
+		{"describe an absent record", []string{"describe", "skill", "net.none"}, exitNotFound, "CE-081"},
+		{"describe a kind", []string{"describe", "skill"}, exitUsage, "expected KIND ID"},
+		{"an export", []string{"export"}, 0, "---\nlabels:\n  team: net\n"},
+		{"an export of a kind", []string{"export", "tools", "-o", "json"}, 0, "[\n  {\n    \"description\": \"a tool\""},
+		{"an edit that changes nothing", []string{"edit", "tool/a.b.c", "--editor", "true"}, 0, "nothing changed\n"},
+		{"an editor that fails", []string{"edit", "tool/a.b.c", "--editor", "false"}, exitFailed, "editor false: exit status 1"},
+		{"an edit", []string{"edit", "tool", "a.b.c", "--editor", "sed -i s/a.tool/edited/"}, 0, "edited tool/a.b.c, revision "},
+		{"is registered", []string{"get", "tool", "a.b.c"}, 0, "edited\n"},
+		{"an edit of an absent record", []string{"edit", "tool", "a.b.x"}, exitNotFound, "CE-081"},
+		{"delete", []string{"delete", "tool/a.b.c", "skill/net.none"}, exitNotFound, "deleted tool/a.b.c\n"},
+		{"delete an absent record", []string{"delete", "tool", "a.b.c"}, exitNotFound, `no tool "a.b.c" of tenant commands`},
+		{"ignore an absent record", []string{"delete", "tool", "a.b.c", "--ignore-not-found"}, 0, ""},
+		{"delete a kind", []string{"delete", "tool"}, exitUsage, "expected KIND ID"},
+		{"diff without files", []string{"diff"}, exitUsage, "expected files or directories"},
+		{"labels without prune", []string{"apply", file, "--labels", "a=b"}, exitUsage, "--labels requires --prune"},
+	} {
+		got := do(t, "", append(row.args, "--url", url, "--tenant", "commands")...)
+		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) || row.message == "" && got.out+got.err != "" {
+			t.Errorf("%s: %+v; want exit %d and %q", row.name, got, row.code, row.message)
+		}
+	}
+}
+
+// TestEditConflicts edits records that another writer replaces while the editor is open.
+func TestEditConflicts(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	for i, row := range []struct {
+		name    string
+		theirs  string // what the other writer registers while the editor is open for the first time
+		again   string // command of the editor for the second time
+		code    int
+		message string
+		purpose string // of the record afterwards
+	}{
+		{"another field", `{"purpose":"mine","domain":"theirs"}`, "false", 0, "merged with revision", "mine,theirs"},
+		{"the same field, replaced", `{"purpose":"theirs"}`, "sed -i /^#/d", 0, "edited agent/", "mine,"},
+		{"the same field, canceled", `{"purpose":"theirs"}`, "true", exitFailed, "was changed in the meantime", "theirs,"},
+		{"a deletion", "", "false", exitNotFound, "deleted in the meantime", ","},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			id, dir := fmt.Sprint("conflict", i), t.TempDir()
+			request(t, "PUT", url+"/records/agent/"+id, `{"purpose":"first"}`)
+			write(t, dir, "editor", strings.Join([]string{
+				"#!/bin/sh", "cd " + dir,
+				"if [ -e seen ]; then exec " + row.again + ` "$1"; fi`, "touch seen",
+				`sed -i "s/purpose: first/purpose: mine/" "$1"`,
+				"touch ready; while [ ! -e go ]; do sleep 0.01; done",
+			}, "\n"))
+			if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			edited := make(chan result, 1)
+			go func() {
+				edited <- do(t, "", "edit", "agent", id, "--url", url, "--editor", filepath.Join(dir, "editor"))
+			}()
+			wait.Until(t, "the editor is open", func() bool {
+				_, err := os.Stat(filepath.Join(dir, "ready"))
+				return err == nil
+			})
+			if row.theirs == "" {
+				request(t, "DELETE", url+"/records/agent/"+id, "")
+			} else {
+				request(t, "PUT", url+"/records/agent/"+id, strings.ReplaceAll(row.theirs, `"mine"`, `"first"`))
+			}
+			write(t, dir, "go", "")
+			got := <-edited
+			if got.code != row.code || !strings.Contains(got.out+got.err, row.message) {
+				t.Errorf("%+v; want exit %d and %q", got, row.code, row.message)
+			}
+			if _, path, saved := strings.Cut(got.err, "your text is in "); saved {
+				path, _, _ = strings.Cut(strings.TrimSpace(path), " ")
+				text, err := os.ReadFile(path)
+				if err != nil || !strings.Contains(string(text), "purpose: mine") {
+					t.Errorf("the saved text is %q, %v", text, err)
+				}
+				_ = os.Remove(path) // of the temporary directory
+			}
+			_, text := request(t, "GET", url+"/records/agent/"+id, "")
+			purpose, domain, _ := strings.Cut(row.purpose, ",")
+			has := func(field, value string) bool { return strings.Contains(text, `"`+field+`":"`+value+`"`) }
+			if has("purpose", purpose) != (purpose != "") || has("domain", domain) != (domain != "") {
+				t.Errorf("the record is %s, want %s", text, row.purpose)
+			}
+		})
+	}
+}
+
+// TestEditRejected checks that the editor opens again with the reason.
+func TestEditRejected(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	request(t, "PUT", url+"/records/agent/rejected", `{"purpose":"first"}`)
+	dir := t.TempDir()
+	write(t, dir, "editor", "#!/bin/sh\n"+`if grep -q "Not registered: .*version" "$1"; then sed -i "s/version: x/version: 1.0.0/" "$1"`+"\n"+
+		`else echo "version: x" >> "$1"; fi`)
+	if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got := do(t, "", "edit", "agent/rejected", "--url", url, "--editor", filepath.Join(dir, "editor"))
+	if _, text := request(t, "GET", url+"/records/agent/rejected", ""); got.code != 0 || !strings.Contains(text, `"version":"1.0.0"`) {
+		t.Errorf("%+v, record %s", got, text)
+	}
+}

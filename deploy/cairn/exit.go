@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"cairn/bus"
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/server"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// Exit codes.
+const (
+	exitFailed      = 1   // any other error; also differences and warnings
+	exitUsage       = 2   // wrong flags, arguments or input
+	exitNotFound    = 3   // a record, run or path does not exist
+	exitRefused     = 4   // the credential, the state or a limit does not permit the request
+	exitUnavailable = 5   // no connection, a timeout or an unavailable dependency
+	exitInterrupted = 130 // the convention after SIGINT
+)
+
+// exitCode returns the exit code of an error.
+func exitCode(err error) int {
+	var status *client.StatusError
+	var refused *schemas.Error
+	var lost *client.TransportError
+	switch {
+	case errors.Is(err, bus.ErrCutOff):
+		return server.ExitCutOff
+	case errors.Is(err, flags.ErrUsage):
+		return exitUsage
+	case errors.As(err, &refused):
+		return exitCodeOf(refused.Status)
+	case errors.As(err, &status):
+		return exitCodeOf(status.StatusCode)
+	case errors.As(err, &lost), errors.Is(err, connect.ErrNoNATS), errors.Is(err, context.DeadlineExceeded):
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// exitCodeOf returns the exit code of an HTTP status.
+func exitCodeOf(status int) int {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge:
+		return exitUsage
+	case http.StatusNotFound, http.StatusGone:
+		return exitNotFound
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusPreconditionFailed,
+		http.StatusMisdirectedRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+		return exitRefused
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// hint returns what to do about an error.
+func hint(err error) string {
+	var lost *client.TransportError
+	switch {
+	case errors.As(err, &lost) && lost.Dial:
+		return "; start it with \"cairn up\", or set --url"
+	case errors.Is(err, schemas.ErrUnauthenticated) || errors.Is(err, schemas.ErrAnalysisUnauthenticated):
+		return "; set --key, or select a context with a key: cairn context"
+	}
+	return ""
+}
+
+// synonyms are words that users type for a command.
+var synonyms = map[string][]string{
+	"cairn get": {"show", "view", "cat", "skills", "tools"}, "cairn describe": {"inspect", "info"},
+	"cairn delete": {"rm", "remove", "unregister"},
+	"cairn apply":  {"register", "create", "put", "add", "import", "load"}, "cairn diff": {"compare"}, "cairn search": {"find", "query"},
+	"cairn ask": {"chat", "analyze", "question"}, "cairn runs": {"run", "ps", "jobs"}, "cairn context": {"config", "login", "ctx"},
+	"cairn doctor": {"check", "diagnose"}, "cairn status": {"health"}, "cairn up": {"start", "serve", "server"}, "cairn export": {"dump"},
+	"cairn runs follow": {"get", "logs", "attach", "inspect"}, "cairn runs cancel": {"stop", "kill", "delete"},
+	"cairn tags write": {"put", "set", "create"}, "cairn tags get": {"read", "show"}, "cairn tags delete": {"rm"},
+	"cairn context select": {"use", "switch"}, "cairn key list": {"ls", "get"}, "cairn key revoke": {"delete", "rm"},
+}
+
+// suggest sets the synonyms of a command.
+func suggest(cmd *cobra.Command) { cmd.SuggestFor = synonyms[cmd.CommandPath()] }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// system is one "cairn up" that tests share. Each uses tenants of its own.
+var system struct {
+	once sync.Once
+	p    *running
+}
+
+// shared returns the URL of the shared system. The first call starts it.
+func shared(t *testing.T) string {
+	t.Helper()
+	system.once.Do(func() {
+		p := launch(program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "", "--model", "offline:"))
+		p.waitForOutput(t, "Press Ctrl-C to shut down.")
+		p.http = addressed.FindString(p.out.String())
+		system.p = p
+	})
+	if system.p == nil {
+		t.Fatal("the shared system did not start")
+	}
+	return system.p.http
+}
+
+// stopShared ends the shared system.
+func stopShared() {
+	if system.p != nil {
+		_ = system.p.Process.Kill() // fails if the process has exited
+		_ = <-system.p.done         // killed
+	}
+}
+
+// doWith runs cairn with variables in this process.
+func doWith(t *testing.T, env map[string]string, stdin string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out, errOut strings.Builder
+	root := newRoot(func(name string) string { return env[name] })
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	code := run(ctx, root)
+	return result{out.String(), errOut.String(), code}
+}
+
+// serving returns the URL of a server with a handler.
+func serving(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package faults
-
-import "errors"
-
-func mount(string, int64) error { return errors.ErrUnsupported }
-func unmount(string) error      { return nil }
-func cutPower(string) error     { return errors.ErrUnsupported }

@@ -1,0 +1,123 @@
+package ask
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// typed are the lines of a user.
+type typed []string
+
+func (t *typed) ReadLine() (string, error) {
+	if len(*t) == 0 {
+		return "", io.EOF
+	}
+	line := (*t)[0]
+	*t = (*t)[1:]
+	return line, nil
+}
+
+// TestConversation checks that each question is sent with the history, and that an error
+// does not end the conversation.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	var asked []schemas.Analysis
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q schemas.Analysis
+		if err := json.UnmarshalRead(r.Body, &q); err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, q) // requests are sequential
+		if q.Query == "bad" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":"AN-400","status":400,"title":"malformed"}`)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "event: text_delta\ndata: {\"text\":\"answer to %s\"}\n\nevent: done\ndata: {}\n\n", q.Query)
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Config{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut strings.Builder
+	a := &ask{mode: schemas.ModeStandard}
+	if err := a.converse(t.Context(), c, "{}", &typed{"one", "  ", "bad", "two", "exit", "three"}, &out, &errOut); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "answer to one\nanswer to two\n" || !strings.Contains(errOut.String(), "AN-400") {
+		t.Errorf("out %q, err %q", out.String(), errOut.String())
+	}
+	want := &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "one"}, "1": {R: 1, C: "answer to one"}}}
+	if len(asked) != 3 || asked[0].Prompt != nil || asked[2].Context != "{}" || !cmp.Equal(asked[2].Prompt, want) {
+		t.Errorf("%+v", asked)
+	}
+}
+
+func TestConversationForgets(t *testing.T) {
+	t.Parallel()
+	var c conversation
+	for i := range 200 {
+		c.add(fmt.Sprint("q", i), strings.Repeat("a", 3<<10))
+	}
+	size := 0
+	for _, m := range c.messages {
+		size += len(m.C)
+	}
+	if size > maxHistoryBytes || len(c.messages) > maxMessages || c.messages[len(c.messages)-2].C != "q199" || c.messages[0].R != 0 {
+		t.Errorf("%d messages with %d bytes", len(c.messages), size)
+	}
+}
+
+func TestEstates(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"/a": `{"hosts":[{"name":"a"}],"site":"oslo"}`, "/b": `{"hosts":[{"name":"b"}],"site":"oslo","nets":[]}`,
+		"/scalar": `{"site":"bergen"}`, "/array": `[]`, "/large": `{"a":"` + strings.Repeat("x", maxEstate) + `"}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, _, _ := r.BasicAuth(); files[r.URL.Path] == "" || r.Header.Get("Authorization") != "" && user != "user" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(w, files[r.URL.Path]) // fails for one that is too large
+	}))
+	t.Cleanup(server.Close)
+	for _, row := range []struct{ name, sources, want, fault string }{
+		{"one is unchanged", "/a", files["/a"], ""},
+		{"arrays are joined", "/a /b", `{"hosts":[{"name":"a"},{"name":"b"}],"nets":[],"site":"oslo"}`, ""},
+		{"an array on stdin", "/b -", `{"hosts":[{"name":"b"},{"name":"c"}],"nets":[],"site":"oslo"}`, ""},
+		{"other values differ", "/a /scalar", "", `"site": another estate has a different value`},
+		{"no object", "/a /array", "", "expected a JSON object"},
+		{"too large", "/large", "", "expected at most 10485760 bytes"},
+		{"an absent page", "/none", "", "responded with 404 Not Found; expected 200"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var sources []string
+			for _, s := range strings.Fields(row.sources) {
+				if s != "-" {
+					s = server.URL + s
+				}
+				sources = append(sources, s)
+			}
+			got, err := readEstates(t.Context(), sources, strings.NewReader(`{"hosts":[{"name":"c"}]}`))
+			if got != row.want || row.fault == "" && err != nil || row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault)) {
+				t.Errorf("got %.200q, %v; want %q, %q", got, err, row.want, row.fault)
+			}
+		})
+	}
+	_, err := readEstates(t.Context(), []string{"http://user:secret@127.0.0.1:1/x"}, nil)
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v, want an error without the password", err)
+	}
+}

@@ -1,0 +1,178 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// Values of --dry-run.
+const (
+	dryNone   = "none"
+	dryServer = "server"
+	dryClient = "client"
+)
+
+// apply brings the catalog to the state of files.
+type apply struct {
+	connection
+	prune  bool
+	labels string
+	dry    string
+	json   bool
+
+	began time.Time
+}
+
+func applyCommand() *cobra.Command {
+	a := &apply{}
+	cmd := &cobra.Command{
+		Use:   "apply FILE|DIRECTORY|-…",
+		Short: "Register records from files and directories",
+		Long: `Apply registers the records of JSON, YAML (multiple documents are supported) and JSON
+Lines files, of directories of these, or of stdin (-), unless they are registered
+already. A file contains one record, a list, or a sequence of records.
+
+The kind of a bare record is derived from its id member: skill_id, agent_id, tool_id,
+context_builder_id, guardrail_id or template_id (a skill may also have a template_id).
+The body of a registration request is accepted too, such as
+{"agent_data": {"agent_id": "storage"}, "skill_ids": ["storage.volume_capacity"]}.
+
+A record replaces the one with the same id and tenant; of duplicates in one call the
+last one wins. --prune deletes records that are not in the files: of the kinds and the
+tenants that are in the files, and with --labels only those with all of the labels. It
+deletes nothing if a record was rejected.
+
+--dry-run prints what would change; --dry-run=client only validates the files and needs
+no server. Requests that an overloaded server rejects are retried. The exit code is
+that of the first rejected record: 2 for an invalid one.`,
+		Example: `  cairn apply deploy/examples/knowledge
+  cairn apply skills.jsonl tools.yaml --tenant acme
+  cairn apply knowledge --prune --labels owner=ci --dry-run
+  jq -c '.skills[]' export.json | cairn apply -`,
+		Args: flags.Args("files or directories", 1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.labels != "" && !a.prune {
+				return flags.UsageError(cmd, errors.New("--labels requires --prune"))
+			}
+			a.began = time.Now()
+			list, err := readRecords(args, cmd.InOrStdin(), a.tenant)
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), list, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	a.flags(cmd, "default `TENANT` of records without tenant_id; empty: global scope")
+	f := cmd.Flags()
+	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
+	f.StringVar(&a.labels, "labels", "", "with --prune: delete only records with all of these `LABELS`, such as owner=ci")
+	flags.Choice(cmd, &a.dry, "dry-run", "", "print what would change: `WHERE` is server, the default, or client to validate the files only",
+		dryNone, dryServer, dryClient)
+	f.Lookup("dry-run").NoOptDefVal = dryServer
+	flags.JSON(cmd, &a.json)
+	return cmd
+}
+
+func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.Writer) error {
+	s := newSummary(list, a.dry)
+	if a.dry == dryClient {
+		for i, r := range list {
+			s.add(i, valid, records.Outcome{Err: r.Validate()})
+		}
+		return a.finish(ctx, s, out)
+	}
+	a.RetryTimeout = records.RetryTimeout
+	c, err := a.Client()
+	if err != nil {
+		return err
+	}
+	if err := c.Ping(ctx); err != nil {
+		return err
+	}
+	bar := output.NewProgress(errOut, "applying", len(list))
+	defer bar.Close()
+	stored := newComparer(c)
+	records.Concurrently(list, func(i int) {
+		action, outcome := a.one(ctx, stored, list[i])
+		s.add(i, action, outcome)
+		bar.Add(1)
+	})
+	if a.prune && !s.failed() {
+		err = a.pruneScopes(ctx, c, s)
+	}
+	bar.Close()
+	s.Retries = c.Retries()
+	return errors.Join(err, a.finish(ctx, s, out))
+}
+
+// one applies a record, unless it is registered already.
+func (a *apply) one(ctx context.Context, stored comparer, r records.Record) (action string, o records.Outcome) {
+	if err := r.Validate(); err != nil {
+		return "", records.Outcome{Err: err}
+	}
+	d, err := stored.compare(ctx, r)
+	if err != nil || d.action == unchanged || a.dry == dryServer {
+		return d.action, records.Outcome{Err: err}
+	}
+	return d.action, records.Send(ctx, stored.c, r)
+}
+
+// pruneScopes deletes the records that are not in the files.
+func (a *apply) pruneScopes(ctx context.Context, c *client.Client, s *summary) error {
+	type scope struct{ tenant, kind string }
+	done := map[scope]bool{}
+	for _, r := range s.list {
+		at := scope{r.Tenant, r.Kind}
+		if done[at] {
+			continue
+		}
+		done[at] = true
+		of := connection{tenant: r.Tenant}
+		stored, err := of.scope(ctx, c, []string{r.Kind}, a.labels)
+		if err != nil {
+			return err
+		}
+		for _, found := range stored {
+			if s.has(found.Kind, found.ID, found.Tenant) {
+				continue
+			}
+			if a.dry == dryNone {
+				if err := remove(ctx, c, of.exact(found.Kind, found.ID)); err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
+					return err
+				}
+			}
+			s.prune(found)
+		}
+	}
+	return nil
+}
+
+// finish prints the summary and returns the error that determines the exit code.
+func (a *apply) finish(ctx context.Context, s *summary, out io.Writer) error {
+	s.finish(a.began)
+	var err error
+	if a.json {
+		err = output.JSON(out, s)
+	} else {
+		err = s.print(out)
+	}
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.first != nil:
+		return output.Reported(s.first)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+// Package catalog has the commands that show, compare and change the records of the
+// catalog.
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/records"
+	"cairn/schemas"
+)
+
+// Commands returns the commands in the order of the help.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(), exportCommand()}
+}
+
+// connection holds the flags that all commands about records share.
+type connection struct {
+	connect.HTTP
+	tenant string
+}
+
+func (c *connection) flags(cmd *cobra.Command, tenantUsage string) {
+	c.HTTP.Flags(cmd)
+	records.TenantFlag(cmd, &c.tenant, tenantUsage)
+}
+
+// key names a record, as the flags of the command say.
+func (c *connection) key(kind, id string) schemas.RecordKey {
+	key := schemas.RecordKey{Kind: kind, ID: id}
+	if c.tenant != "" {
+		key.TenantID = &c.tenant
+	}
+	return key
+}
+
+// exact names a record of the tenant, or the global one without a tenant.
+func (c *connection) exact(kind, id string) schemas.RecordKey {
+	key := c.key(kind, id)
+	key.Scope = schemas.ScopeGlobal
+	if c.tenant != "" {
+		key.Scope = schemas.ScopeTenant
+	}
+	return key
+}
+
+const targetsUse = "KIND ID…|KIND/ID…"
+
+// targets returns the records that the arguments name: a kind and ids, or KIND/ID for
+// each. Without ids, it returns the kinds.
+func (c *connection) targets(args []string) (kinds []string, keys []schemas.RecordKey, err error) {
+	if len(args) > 0 && !strings.Contains(args[0], "/") {
+		if kinds, err = parseKinds(args[0]); err != nil {
+			return nil, nil, err
+		}
+		if len(args) > 1 && len(kinds) > 1 {
+			return nil, nil, flags.Usage(errors.New("expected one kind before the ids"))
+		}
+		for _, id := range args[1:] {
+			keys = append(keys, c.key(kinds[0], id))
+		}
+		return kinds, keys, nil
+	}
+	for _, arg := range args {
+		name, id, _ := strings.Cut(arg, "/")
+		kind, ok := records.ParseKind(name)
+		if !ok || id == "" {
+			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s", arg, kindList()))
+		}
+		keys = append(keys, c.key(kind, id))
+	}
+	return nil, keys, nil
+}
+
+// parseKinds returns the kinds of an argument such as skill,tools or all.
+func parseKinds(arg string) (kinds []string, err error) {
+	if arg == "all" {
+		return schemas.Kinds(), nil
+	}
+	for name := range strings.SplitSeq(arg, ",") {
+		kind, ok := records.ParseKind(name)
+		if !ok {
+			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s", name, kindList()))
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
+func kindList() string {
+	kinds := schemas.Kinds()
+	return strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1]
+}
+
+// complete completes a kind and ids.
+func (c *connection) complete(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+	name, prefix, named := strings.Cut(begin, "/")
+	switch {
+	case named:
+		kind, ok := records.ParseKind(name)
+		if !ok {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list, directive := records.CompleteIDs(cmd, &c.HTTP, kind, &c.tenant, prefix)
+		for i := range list {
+			list[i] = name + "/" + list[i]
+		}
+		return list, directive
+	case len(args) == 0:
+		return records.CompleteKinds(begin)
+	}
+	kind, ok := records.ParseKind(args[0])
+	if !ok {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return records.CompleteIDs(cmd, &c.HTTP, kind, &c.tenant, begin)
+}
+
+// name returns KIND/ID.
+func name(kind, id string) string { return kind + "/" + id }
+
+// scopeOf returns the scope of a record in messages.
+func scopeOf(tenant string) string {
+	if tenant == "" {
+		return "in the global scope"
+	}
+	return "of tenant " + tenant
+}

@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// deletion deletes records.
+type deletion struct {
+	connection
+	ignore bool
+}
+
+func deleteCommand() *cobra.Command {
+	d := &deletion{}
+	cmd := &cobra.Command{
+		Use:   "delete " + targetsUse,
+		Short: "Delete records",
+		Long: `Delete deletes records of the tenant, or global ones without --tenant. A deletion is
+durable at once and cannot be undone; "cairn export" saves the records before. The exit
+code is 3 if a record does not exist.`,
+		Example: `  cairn delete tool netbox.vlans.list --tenant acme
+  cairn get skill --tenant acme --scope tenant --status retired -o name | xargs cairn delete --tenant acme`,
+		Args:              flags.Args(targetsUse, 1, -1),
+		ValidArgsFunction: d.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, keys, err := d.targets(args)
+			if err == nil && len(keys) == 0 {
+				err = flags.UsageError(cmd, errors.New("expected "+targetsUse))
+			}
+			if err != nil {
+				return err
+			}
+			c, err := d.Client()
+			if err != nil {
+				return err
+			}
+			return d.run(cmd.Context(), c, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	d.flags(cmd, "`TENANT` of the records; empty: global scope")
+	cmd.Flags().BoolVar(&d.ignore, "ignore-not-found", false, "succeed for records that do not exist")
+	return cmd
+}
+
+// run deletes the records concurrently and prints the results in order.
+func (d *deletion) run(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
+	bar := output.NewProgress(errOut, "deleting", len(keys))
+	errs := make([]error, len(keys))
+	var deleting errgroup.Group
+	deleting.SetLimit(maxReads)
+	for i, key := range keys {
+		deleting.Go(func() error {
+			errs[i] = remove(ctx, c, key)
+			bar.Add(1)
+			return nil
+		})
+	}
+	_ = deleting.Wait() // errs has the errors
+	bar.Close()
+	for i, key := range keys {
+		text := "deleted " + name(key.Kind, key.ID)
+		switch {
+		case d.ignore && errors.Is(errs[i], schemas.ErrRecordNotFound):
+			errs[i] = nil
+			continue
+		case errs[i] != nil:
+			continue
+		}
+		if err := output.Line(out, text); err != nil {
+			return err
+		}
+	}
+	return report(errOut, errs)
+}
+
+// remove deletes a record, or returns schemas.ErrRecordNotFound.
+func remove(ctx context.Context, c *client.Client, key schemas.RecordKey) error {
+	err := c.Delete(ctx, key, schemas.Precondition{IfMatch: "*"})
+	if errors.Is(err, schemas.ErrPreconditionFailed) {
+		tenant := ""
+		if key.TenantID != nil {
+			tenant = *key.TenantID
+		}
+		return schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID, scopeOf(tenant)))
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+)
+
+// errDifferent is the error of a diff that has found differences.
+var errDifferent = errors.New("records differ")
+
+// diff compares records of files with the catalog.
+type diff struct{ connection }
+
+func diffCommand() *cobra.Command {
+	d := &diff{}
+	cmd := &cobra.Command{
+		Use:   "diff FILE|DIRECTORY|-…",
+		Short: "Compare records of files with the registered ones",
+		Long: `Diff prints what "cairn apply" of the files would change, as a unified diff. The exit
+code is 0 if nothing differs, 1 if records differ, and above 1 after an error.`,
+		Example: "  cairn diff deploy/examples/knowledge\n  cairn diff skills.yaml --tenant acme",
+		Args:    flags.Args("files or directories", 1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := readRecords(args, cmd.InOrStdin(), d.tenant)
+			if err != nil {
+				return err
+			}
+			c, err := d.Client()
+			if err != nil {
+				return err
+			}
+			return d.run(cmd.Context(), c, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	d.flags(cmd, "default `TENANT` of records without tenant_id; empty: global scope")
+	return cmd
+}
+
+// readRecords reads records. A record without a tenant gets the given one.
+func readRecords(paths []string, stdin io.Reader, tenant string) ([]records.Record, error) {
+	parsed, err := records.ReadAll(paths, stdin)
+	if err != nil {
+		return nil, flags.Usage(err)
+	}
+	list := make([]records.Record, len(parsed))
+	for i, p := range parsed {
+		list[i] = p.Record(tenant)
+	}
+	return list, nil
+}
+
+func (d *diff) run(ctx context.Context, c *client.Client, list []records.Record, out, errOut io.Writer) error {
+	bar := output.NewProgress(errOut, "comparing", len(list))
+	stored := newComparer(c)
+	differences := make([]difference, len(list))
+	errs := make([]error, len(list))
+	records.Concurrently(list, func(i int) {
+		if errs[i] = list[i].Validate(); errs[i] == nil {
+			differences[i], errs[i] = stored.compare(ctx, list[i])
+		}
+		bar.Add(1)
+	})
+	bar.Close()
+	different := false
+	for i, r := range list {
+		if errs[i] != nil {
+			errs[i] = fmt.Errorf("%s: %w", r.Source, errs[i])
+			continue
+		}
+		text, err := unified("registered "+name(r.Kind, r.ID), r.Source+" "+name(r.Kind, r.ID), differences[i].stored, differences[i].wanted)
+		if err != nil {
+			return err
+		}
+		different = different || text != ""
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+	}
+	if err := report(errOut, errs); err != nil || !different {
+		return err
+	}
+	return output.Reported(errDifferent)
+}

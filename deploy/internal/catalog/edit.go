@@ -1,0 +1,276 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// edit opens a record in an editor and registers the result.
+type edit struct {
+	connection
+	editor string
+}
+
+func editCommand() *cobra.Command {
+	e := &edit{}
+	cmd := &cobra.Command{
+		Use:   "edit KIND ID|KIND/ID",
+		Short: "Edit a record in an editor",
+		Long: `Edit opens a record as YAML in an editor and registers the result. If the record is
+rejected, the editor opens again with the reason. Nothing is written if the text is
+unchanged or empty.
+
+The record is only replaced if no one else has replaced it in the meantime. Otherwise
+changes to different fields are merged; for changes to the same fields the editor opens
+again, with the other values in comments.`,
+		Example:           "  cairn edit skill storage.volume_capacity\n  EDITOR='code --wait' cairn edit tool/netbox.vlans.list --tenant acme",
+		Args:              flags.Args("KIND ID or KIND/ID", 1, 2),
+		ValidArgsFunction: e.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, keys, err := e.targets(args)
+			if err == nil && len(keys) != 1 {
+				err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
+			}
+			if err != nil {
+				return err
+			}
+			c, err := e.Client()
+			if err != nil {
+				return err
+			}
+			key := e.exact(keys[0].Kind, keys[0].ID)
+			return e.run(cmd.Context(), c, key, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	e.flags(cmd, "`TENANT` of the record; empty: global scope")
+	cmd.Flags().StringVar(&e.editor, "editor", "", "editor `COMMAND`; empty: that of VISUAL or EDITOR, or vi")
+	return cmd
+}
+
+// session is the state of an edit.
+type session struct {
+	base   client.Record // the record that the text was made from
+	text   []byte        // content of the file without the comment
+	reason string        // why the editor opens again
+	// conflict means that saving any change of the file, such as the removal of the
+	// reason, replaces the values of the other writer.
+	conflict bool
+}
+
+func (e *edit) run(ctx context.Context, c *client.Client, key schemas.RecordKey, out, errOut io.Writer) error {
+	base, err := c.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	text, err := records.YAML(base.JSON)
+	if err != nil {
+		return err
+	}
+	s := &session{base: base, text: text}
+	for {
+		changed, err := e.open(ctx, s)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			return s.canceled(out)
+		}
+		stored, err := s.submit(ctx, c, errOut)
+		switch {
+		case err == nil:
+			return output.Line(out, fmt.Sprintf("edited %s, revision %d", name(key.Kind, key.ID), stored.Token.Revision))
+		case !errors.Is(err, schemas.ErrInvalidRegistration) && !errors.Is(err, errConflict):
+			return s.save(err)
+		}
+		s.reason = output.OneLine(err)
+	}
+}
+
+// canceled ends an edit that changes nothing.
+func (s *session) canceled(out io.Writer) error {
+	if s.reason == "" {
+		return output.Line(out, "nothing changed")
+	}
+	return s.save(errors.New(s.reason))
+}
+
+// save writes the text to a file and adds its name to err.
+func (s *session) save(err error) error {
+	file, failed := os.CreateTemp("", "cairn-edit-*.yaml")
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	_, failed = file.Write(s.text)
+	if failed = errors.Join(failed, file.Close()); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return fmt.Errorf("%w; your text is in %s", err, file.Name())
+}
+
+// comment returns the lines above the record.
+func (s *session) comment() string {
+	list := []string{
+		name(s.base.Kind, s.base.ID) + " " + scopeOf(s.base.Tenant) + fmt.Sprintf(", revision %d.", s.base.Token.Revision),
+		"Lines that begin with # are ignored. An empty or unchanged file changes nothing.",
+	}
+	if s.reason != "" {
+		list = append(list, "", "Not registered: "+s.reason)
+	}
+	return "# " + strings.Join(list, "\n# ") + "\n"
+}
+
+// open lets the user edit the text, and reports whether it was changed.
+func (e *edit) open(ctx context.Context, s *session) (changed bool, err error) {
+	file, err := os.CreateTemp("", "cairn-*.yaml") // with the permissions 0600
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
+	before := output.Escaped(s.comment()) + string(s.text)
+	_, err = io.WriteString(file, before)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return false, err
+	}
+	words := strings.Fields(e.editor)
+	for _, variable := range []string{"VISUAL", "EDITOR"} {
+		if len(words) == 0 {
+			words = strings.Fields(os.Getenv(variable))
+		}
+	}
+	if len(words) == 0 {
+		words = []string{"vi"}
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...) // #nosec G204 -- the editor of the user
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return false, fmt.Errorf("editor %s: %w", words[0], err)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		return false, err
+	}
+	edited := uncommented(text)
+	same := string(edited) == string(s.text) && !(s.conflict && string(text) != before)
+	if len(strings.TrimSpace(string(edited))) == 0 || same {
+		return false, nil
+	}
+	s.text, s.conflict = edited, false
+	return true, nil
+}
+
+// uncommented removes the comment above the record.
+func uncommented(text []byte) []byte {
+	rest := string(text)
+	for strings.HasPrefix(rest, "#") {
+		_, rest, _ = strings.Cut(rest, "\n")
+	}
+	return []byte(rest)
+}
+
+// errConflict is the error of an edit of fields that someone else has changed.
+var errConflict = errors.New("the record was changed in the meantime")
+
+// submit registers the text if the record is still the base of the edit. Otherwise it
+// merges both changes and tries again.
+func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer) (client.Stored, error) {
+	parsed := records.ReadYAML(s.text)
+	if len(parsed) != 1 {
+		return client.Stored{}, schemas.ErrInvalidRegistration.Because(fmt.Sprintf("expected one record, got %d", len(parsed)))
+	}
+	if parsed[0].Err != nil {
+		return client.Stored{}, schemas.ErrInvalidRegistration.Because(output.OneLine(parsed[0].Err))
+	}
+	mine := parsed[0].Text
+	for {
+		put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, Record: mine}
+		if s.base.Tenant != "" {
+			put.TenantID = &s.base.Tenant
+		}
+		stored, err := c.Put(ctx, put, schemas.Precondition{IfMatch: s.base.ETag})
+		if !errors.Is(err, schemas.ErrPreconditionFailed) {
+			return stored, err
+		}
+		if mine, err = s.merge(ctx, c, mine, errOut); err != nil {
+			return client.Stored{}, err
+		}
+	}
+}
+
+// merge makes the current record the base, and returns it with the changes of mine.
+func (s *session) merge(ctx context.Context, c *client.Client, mine jsontext.Value, errOut io.Writer) (jsontext.Value, error) {
+	key := schemas.RecordKey{Kind: s.base.Kind, ID: s.base.ID, Scope: schemas.ScopeGlobal}
+	if s.base.Tenant != "" {
+		key.TenantID, key.Scope = &s.base.Tenant, schemas.ScopeTenant
+	}
+	current, err := c.Get(ctx, key)
+	if errors.Is(err, schemas.ErrRecordNotFound) {
+		return nil, fmt.Errorf("the record was deleted in the meantime; to register it again: cairn apply FILE: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	merged, conflicts, err := mergeFields(s.base.JSON, mine, current.JSON)
+	if err != nil {
+		return nil, err
+	}
+	s.base = current
+	if len(conflicts) > 0 {
+		if s.text, err = records.YAML(merged); err != nil {
+			return nil, err
+		}
+		s.conflict = true
+		return nil, fmt.Errorf("%w: revision %d has %s; to replace these with your values, delete this line and save",
+			errConflict, current.Token.Revision, strings.Join(conflicts, ", "))
+	}
+	return merged, output.Line(errOut, fmt.Sprintf("merged with revision %d, which someone else has registered", current.Token.Revision))
+}
+
+// mergeFields returns theirs with the changes from base to mine, and the fields that both
+// have changed, with the values of theirs.
+func mergeFields(base, mine, theirs jsontext.Value) (merged jsontext.Value, conflicts []string, err error) {
+	var b, m, t map[string]jsontext.Value
+	if err := errors.Join(json.Unmarshal(base, &b), json.Unmarshal(mine, &m), json.Unmarshal(theirs, &t)); err != nil {
+		return nil, nil, schemas.ErrInvalidRegistration.Because(output.OneLine(err))
+	}
+	same := func(x, y jsontext.Value) bool {
+		return x == nil && y == nil || x != nil && y != nil && equal(x, y)
+	}
+	all := maps.Clone(b)
+	if all == nil {
+		all = map[string]jsontext.Value{}
+	}
+	maps.Copy(all, m)
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case same(b[field], m[field]) || same(m[field], t[field]):
+			continue
+		case !same(b[field], t[field]):
+			conflicts = append(conflicts, fmt.Sprintf("%s %.200s", field, t[field]))
+		}
+		switch {
+		case m[field] == nil:
+			delete(t, field)
+		default:
+			t[field] = m[field]
+		}
+	}
+	merged, err = json.Marshal(t, json.Deterministic(true))
+	return merged, conflicts, err
+}

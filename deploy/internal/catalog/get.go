@@ -1,0 +1,242 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// get prints records.
+type get struct {
+	connection
+	filter schemas.RecordQuery
+	limit  int
+	output string
+}
+
+func getCommand() *cobra.Command {
+	g := &get{}
+	cmd := &cobra.Command{
+		Use:     "get [KIND…|all [ID…]]",
+		Aliases: []string{"list", "ls"},
+		Short:   "List records, or print some by id",
+		Long: `Get lists the records of a kind, of several kinds separated by commas, or of all kinds,
+ordered by id; or it prints the records with the ids. KIND/ID names a record too.
+
+With --tenant, a record of the tenant takes precedence over the global one with the same
+id, and a list has the global records only if no record of the tenant matches; --scope
+selects one of both. The formats json and yaml contain the records as they were
+registered, which "cairn apply" accepts. The exit code is 3 if a record does not exist.`,
+		Example: `  cairn get skills
+  cairn get tool netbox.vlans.list -o yaml
+  cairn get all --tenant acme --scope tenant --labels team=network -o wide
+  cairn get tool --status deprecated -o name | xargs cairn delete`,
+		ValidArgsFunction: g.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"all"}
+			}
+			kinds, keys, err := g.targets(args)
+			if err != nil {
+				return err
+			}
+			c, err := g.Client()
+			if err != nil {
+				return err
+			}
+			if len(keys) > 0 {
+				return g.byID(cmd.Context(), c, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			return g.list(cmd.Context(), c, kinds, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	g.flags(cmd, "`TENANT` whose records take precedence; empty: global scope")
+	f := cmd.Flags()
+	flags.Choice(cmd, &g.filter.Scope, "scope", "", "only records of this `SCOPE`: tenant or global", "",
+		schemas.ScopeTenant, schemas.ScopeGlobal)
+	f.StringVar(&g.filter.Domain, "domain", "", "only records of this `DOMAIN`")
+	f.StringVar(&g.filter.Status, "status", "", "only records with this `STATUS`, such as draft or deprecated")
+	f.StringVar(&g.filter.Labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
+	f.StringVar(&g.filter.Prefix, "prefix", "", "only records whose id begins with this `TEXT`")
+	f.IntVar(&g.limit, "limit", 1000, "maximum number of records of each kind")
+	flags.Output(cmd, &g.output, records.Formats()...)
+	return cmd
+}
+
+// list prints the records of the kinds.
+func (g *get) list(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
+	if err := flags.AtLeast("limit", g.limit, 1); err != nil {
+		return err
+	}
+	bar := output.NewProgress(errOut, "reading", -1)
+	defer bar.Close()
+	q := g.filter
+	if g.tenant != "" {
+		q.TenantID = &g.tenant
+	}
+	var list []client.Record
+	for _, kind := range kinds {
+		q.Kind = kind
+		more, err := upTo(ctx, c, q, g.limit, &list, bar)
+		if err != nil {
+			return err
+		}
+		if more {
+			if err := output.Line(errOut, fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, kind)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := g.complement(ctx, c, list, bar); err != nil {
+		return err
+	}
+	bar.Close()
+	if len(list) == 0 && (g.output == "table" || g.output == "wide") {
+		return output.Line(errOut, "no records found")
+	}
+	return g.print(out, list, len(kinds) > 1, false)
+}
+
+// upTo appends at most limit records to list, and reports whether there are more.
+func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit int, list *[]client.Record,
+	bar *output.Progress) (more bool, err error) {
+	page := min(limit+1, 1000)
+	q.Limit = &page
+	n := 0
+	for r, err := range c.List(ctx, q) {
+		if err != nil {
+			return false, err
+		}
+		if n++; n > limit {
+			return true, nil
+		}
+		*list = append(*list, r)
+		bar.Add(1)
+	}
+	return false, nil
+}
+
+// maxReads is the maximum number of concurrent reads.
+const maxReads = 32
+
+// complement reads the records of a list in full for the formats that print them. A record
+// that was deleted since is left out.
+func (g *get) complement(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
+	if g.output != "json" && g.output != "yaml" {
+		return nil
+	}
+	return readAll(ctx, c, list, bar)
+}
+
+func readAll(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i, r := range list {
+		group.Go(func() error {
+			key := schemas.RecordKey{Kind: r.Kind, ID: r.ID, Scope: schemas.ScopeGlobal}
+			if r.Tenant != "" {
+				key.TenantID, key.Scope = &r.Tenant, schemas.ScopeTenant
+			}
+			whole, err := c.Get(ctx, key)
+			if errors.Is(err, schemas.ErrRecordNotFound) {
+				list[i].JSON = nil
+				return nil
+			}
+			list[i] = whole
+			bar.Add(1)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// byID prints the records with the keys that exist, and reports the others.
+func (g *get) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
+	found := make([]client.Record, len(keys))
+	errs := make([]error, len(keys))
+	var reading errgroup.Group
+	reading.SetLimit(maxReads)
+	for i, key := range keys {
+		key.Scope = g.filter.Scope
+		reading.Go(func() error {
+			found[i], errs[i] = c.Get(ctx, key)
+			return nil
+		})
+	}
+	_ = reading.Wait() // errs has the errors
+	if len(keys) == 1 && errs[0] != nil {
+		return errs[0]
+	}
+	if err := g.print(out, found, true, len(keys) == 1); err != nil {
+		return err
+	}
+	return report(errOut, errs)
+}
+
+// report prints the errors and returns the first as reported.
+func report(errOut io.Writer, errs []error) error {
+	var first error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if first == nil {
+			first = output.Reported(err)
+		}
+		if err := output.Line(errOut, "cairn: "+output.OneLine(err)); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// print prints the records that have a text.
+func (g *get) print(out io.Writer, list []client.Record, kinds, single bool) error {
+	var texts []jsontext.Value
+	var sums []records.Summary
+	for _, r := range list {
+		if r.JSON == nil {
+			continue
+		}
+		texts = append(texts, r.JSON)
+		s := records.Summaries(r.JSON)[0]
+		s.Named = r.ID
+		if kinds || g.output == "name" {
+			s.Named = name(r.Kind, r.ID)
+		}
+		sums = append(sums, s)
+	}
+	switch g.output {
+	case "json", "yaml":
+		return records.Print(out, g.output, texts, single)
+	case "name":
+		for _, s := range sums {
+			if err := output.Line(out, s.Named); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := output.NewTable(out)
+	records.WriteTable(t, sums, g.output == "wide",
+		records.Column{Title: "NAME", Cell: func(s records.Summary) string { return s.Named }},
+		records.Column{Title: "SCOPE", Cell: records.Summary.Scope},
+		records.Column{Title: "STATUS", Cell: records.Summary.StatusOr},
+		records.Column{Title: "VERSION", Cell: func(s records.Summary) string { return s.Version }, Wide: true},
+		records.Column{Title: "DOMAIN", Cell: func(s records.Summary) string { return s.Domain }, Wide: true},
+		records.Column{Title: "LABELS", Cell: func(s records.Summary) string { return s.Labels.String() }, Wide: true},
+		records.Column{Title: "DESCRIPTION", Cell: records.Summary.About},
+	)
+	return t.Write()
+}

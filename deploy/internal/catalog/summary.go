@@ -1,0 +1,212 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// valid is the action of a record that was validated only.
+const valid = "valid"
+
+// change is a record that apply writes or deletes.
+type change struct {
+	Action string `json:"action"`
+	Kind   string `json:"kind"`
+	ID     string `json:"id"`
+	Tenant string `json:"tenant_id,omitzero"`
+}
+
+// warning is a warning about a stored record.
+type warning struct {
+	Source string `json:"source"`
+	Kind   string `json:"kind"`
+	ID     string `json:"id"`
+	schemas.FieldError
+}
+
+// summary counts the results of an apply. add may be called concurrently.
+type summary struct {
+	Accepted map[string]int      `json:"accepted"` // by kind
+	Actions  map[string]int      `json:"actions"`  // by action
+	Changes  []change            `json:"changes,omitempty"`
+	Later    int                 `json:"searchable_later,omitempty"`
+	Refused  []records.Rejection `json:"refused"`
+	Warnings []warning           `json:"warnings,omitempty"`
+	Unsent   int                 `json:"unsent,omitempty"` // not sent because of an interrupt
+	Retries  int64               `json:"retries,omitempty"`
+	Revision uint64              `json:"revision,omitempty"`
+	Seconds  float64             `json:"seconds"`
+	DryRun   string              `json:"dry_run,omitempty"`
+
+	list  []records.Record
+	known map[change]bool // the records of the files, without actions
+	first error           // of the first rejected record
+
+	mu       sync.Mutex
+	actions  []string
+	outcomes []records.Outcome
+}
+
+func newSummary(list []records.Record, dry string) *summary {
+	s := &summary{
+		Accepted: map[string]int{}, Actions: map[string]int{}, Refused: []records.Rejection{}, list: list, known: map[change]bool{},
+		actions: make([]string, len(list)), outcomes: make([]records.Outcome, len(list)),
+	}
+	if dry != dryNone {
+		s.DryRun = dry
+	}
+	for _, r := range list {
+		s.known[change{Kind: r.Kind, ID: r.ID, Tenant: r.Tenant}] = true
+	}
+	return s
+}
+
+func (s *summary) add(i int, action string, o records.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.actions[i], s.outcomes[i] = action, o
+}
+
+// failed reports whether a record was rejected or not sent.
+func (s *summary) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.outcomes {
+		if o.Err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *summary) has(kind, id, tenant string) bool {
+	return s.known[change{Kind: kind, ID: id, Tenant: tenant}]
+}
+
+func (s *summary) prune(r client.Record) {
+	s.Actions[pruned]++
+	s.Changes = append(s.Changes, change{pruned, r.Kind, r.ID, r.Tenant})
+}
+
+// finish counts the outcomes.
+func (s *summary) finish(began time.Time) {
+	s.Seconds = time.Since(began).Seconds()
+	deleted := s.Changes
+	s.Changes = nil
+	for i, r := range s.list {
+		o, action := s.outcomes[i], s.actions[i]
+		switch {
+		case errors.Is(o.Err, context.Canceled):
+			s.Unsent++
+			continue
+		case o.Err != nil:
+			s.Refused = append(s.Refused, records.NewRejection(r, o.Err))
+			if s.first == nil {
+				s.first = o.Err
+			}
+			continue
+		}
+		s.Accepted[r.Kind]++
+		s.Actions[action]++
+		if action == created || action == configured {
+			s.Changes = append(s.Changes, change{action, r.Kind, r.ID, r.Tenant})
+		}
+		s.Revision = max(s.Revision, o.Revision)
+		if o.Later {
+			s.Later++
+		}
+		s.warn(r, o.Warnings)
+	}
+	s.Changes = append(s.Changes, deleted...)
+}
+
+// warn adds warnings about a record, except about references to other records of the
+// files, which may have been registered after it.
+func (s *summary) warn(r records.Record, list []schemas.FieldError) {
+	if len(list) == 0 {
+		return
+	}
+	inFiles := map[string]bool{}
+	references, _ := schemas.References(r.Kind, r.JSON) // a valid record
+	for _, to := range references {
+		inFiles[to.Field] = s.has(to.Kind, to.ID, r.Tenant) || s.has(to.Kind, to.ID, "")
+	}
+	for _, w := range list {
+		if !inFiles[w.Field] {
+			s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w})
+		}
+	}
+}
+
+// print writes the summary as text.
+func (s *summary) print(out io.Writer) error {
+	t := output.NewTable(out)
+	accepted := 0
+	for _, n := range s.Accepted {
+		accepted += n
+	}
+	verb := map[string]string{"": "applied", dryServer: "compared", dryClient: "validated"}[s.DryRun]
+	text := fmt.Sprintf("%s %d of %d records in %.1f s", verb, accepted, len(s.list), s.Seconds)
+	if counts := s.counts(); counts != "" {
+		text += ": " + counts
+	}
+	t.Row(text)
+	for _, kind := range schemas.Kinds() {
+		if n := s.Accepted[kind]; n > 0 {
+			t.Row("  "+kind, fmt.Sprint(n))
+		}
+	}
+	for _, c := range s.Changes {
+		if s.DryRun != "" || c.Action == pruned {
+			t.Row("  " + output.Joined(c.Action, name(c.Kind, c.ID), c.Tenant))
+		}
+	}
+	s.rows(t)
+	return t.Write()
+}
+
+// counts returns the number of records by action.
+func (s *summary) counts() string {
+	var list []string
+	for _, action := range []string{created, configured, unchanged, pruned} {
+		if n := s.Actions[action]; n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", n, action))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// rows adds the rows about problems.
+func (s *summary) rows(t *output.Table) {
+	if s.Later > 0 {
+		t.Row(fmt.Sprintf("%d are durable but not searchable yet, until a dependency recovers: see cairn status", s.Later))
+	}
+	if s.Unsent > 0 {
+		t.Row(fmt.Sprintf("%d not sent: interrupted", s.Unsent))
+	}
+	if s.Retries > 0 {
+		t.Row(fmt.Sprintf("%d retries: the server was overloaded or a connection was lost", s.Retries))
+	}
+	if len(s.Warnings) > 0 {
+		t.Row(fmt.Sprintf("warnings %d:", len(s.Warnings)))
+	}
+	for _, w := range s.Warnings {
+		t.Row("  " + output.Joined(w.Source, w.Kind, w.ID, w.Field+": "+w.Message))
+	}
+	if len(s.Refused) > 0 {
+		t.Row(fmt.Sprintf("rejected %d:", len(s.Refused)))
+	}
+	for _, f := range s.Refused {
+		t.Row("  " + f.Source + "  " + f.String())
+	}
+}

@@ -1,0 +1,149 @@
+// Package doctor has the command that checks a deployment and says what to fix.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/edge/client"
+)
+
+// Results of a check, best first.
+const (
+	passed  = "ok"
+	skipped = "skipped"
+	warned  = "warning"
+	failed  = "failed"
+)
+
+var severities = []string{passed, skipped, warned, failed}
+
+// finding is the result of one check.
+type finding struct {
+	Check  string `json:"check"`
+	Result string `json:"result"`
+	Detail string `json:"detail,omitzero"`
+	Fix    string `json:"fix,omitzero"`
+	err    error  // determines the exit code
+}
+
+func ok(check, detail string) finding { return finding{Check: check, Result: passed, Detail: detail} }
+func skip(check, detail string) finding {
+	return finding{Check: check, Result: skipped, Detail: detail}
+}
+
+func warn(check, detail, fix string) finding {
+	return finding{Check: check, Result: warned, Detail: detail, Fix: fix}
+}
+
+func fail(check string, err error, fix string) finding {
+	return finding{Check: check, Result: failed, Detail: output.OneLine(err), Fix: fix, err: err}
+}
+
+// doctor checks a deployment.
+type doctor struct {
+	connect.HTTP
+	nats   connect.NATS
+	tenant string
+	json   bool
+}
+
+// Command returns the command cairn doctor.
+func Command() *cobra.Command {
+	d := &doctor{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check a deployment and print what to fix",
+		Long: `Doctor checks that Cairn is reachable, its version and clock, the health of each role
+and its back ends, and what the API key permits. With --nats, it also checks the NATS
+server, and that all streams exist, have their replicas and are less than 80 % full.
+
+It changes nothing. The exit code is 0 if all is well, 1 if there are warnings, and after
+a failure that of the failure: 4 for a refused credential, 5 for an unavailable server.`,
+		Example: `  cairn doctor
+  cairn doctor --url https://cairn.example.com --key-file key
+  cairn doctor --nats nats://operator:$SECRET@nats:4222 -o json`,
+		Args:              flags.Args("no arguments", 0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := d.Client()
+			if err != nil {
+				return err
+			}
+			list := examine(cmd.Context(), c, d.tenant)
+			if cmd.Flags().Changed("nats") {
+				list = append(list, d.examineNATS(cmd.Context())...)
+			} else {
+				list = append(list, skip("nats", "set --nats to check the NATS server and its streams"))
+			}
+			return d.report(list, cmd.OutOrStdout())
+		},
+	}
+	d.Flags(cmd)
+	cmd.Flags().StringVar(&d.tenant, "tenant", "", "`TENANT` to check the permissions for; needed for a key of several tenants")
+	d.nats.Flags(cmd.Flags())
+	flags.JSON(cmd, &d.json)
+	return cmd
+}
+
+// errWarnings is the error of a check with warnings alone.
+var errWarnings = errors.New("there are warnings")
+
+// report prints the findings and returns the error of the worst.
+func (d *doctor) report(list []finding, out io.Writer) error {
+	var err error
+	if d.json {
+		err = output.JSON(out, list)
+	} else {
+		err = printFindings(out, list)
+	}
+	if err != nil {
+		return err
+	}
+	worst := slices.MaxFunc(list, func(a, b finding) int {
+		return cmp.Compare(slices.Index(severities, a.Result), slices.Index(severities, b.Result))
+	})
+	switch worst.Result {
+	case failed:
+		return output.Reported(worst.err)
+	case warned:
+		return output.Reported(errWarnings)
+	}
+	return nil
+}
+
+func printFindings(out io.Writer, list []finding) error {
+	t := output.NewTable(out)
+	for _, f := range list {
+		t.Row(f.Check, f.Result, f.Detail)
+	}
+	if err := t.Write(); err != nil {
+		return err
+	}
+	for _, f := range list {
+		if f.Fix == "" {
+			continue
+		}
+		if err := output.Line(out, "fix "+f.Check+": "+f.Fix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// examine checks the HTTP API. Without a reachable server it stops.
+func examine(ctx context.Context, c *client.Client, tenant string) []finding {
+	h, header, err := c.HealthResponse(ctx)
+	if err != nil {
+		return []finding{fail("url", err, "start Cairn with cairn up, or set --url to the address of an edge")}
+	}
+	return slices.Concat([]finding{ok("url", c.URL()), version(h), clock(header)}, health(h), credentials(ctx, c, tenant))
+}

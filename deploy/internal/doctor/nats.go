@@ -1,0 +1,66 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/deploy/internal/output"
+)
+
+// natsTimeout bounds the checks of NATS after the connection is established.
+const natsTimeout = 10 * time.Second
+
+// required are the buckets without which a role does not work.
+var required = []string{bucket.Catalog, bucket.Tags, bucket.Quarantine, bucket.Keys}
+
+// examineNATS checks the NATS server and the streams.
+func (d *doctor) examineNATS(ctx context.Context) []finding {
+	conn, err := d.nats.Connect(ctx, "cairn-doctor")
+	if err != nil {
+		return []finding{fail("nats", err, "start NATS, or set --nats to its address and to a user that may use JetStream")}
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	return append([]finding{ok("nats", output.Redacted(conn.URL()))}, streams(ctx, conn)...)
+}
+
+// streams checks that the streams of Cairn exist, have their replicas, and are not nearly
+// full.
+func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
+	lister := conn.JetStream().ListStreams(ctx)
+	found := map[string]bool{}
+	for info := range lister.Info() {
+		name := strings.TrimPrefix(info.Config.Name, bucket.StreamPrefix)
+		if !strings.HasPrefix(name, "cairn_") {
+			continue
+		}
+		found[name] = true
+		problems := bucket.ReplicaProblemsOf(info)
+		if name != bucket.Embeddings { // a cache, which is expected to be full
+			problems = append(problems, bucket.Pressure(info)...)
+		}
+		detail := fmt.Sprintf("%d messages, %d bytes, %d replicas", info.State.Msgs, info.State.Bytes, info.Config.Replicas)
+		if len(problems) == 0 {
+			list = append(list, ok("stream "+name, detail))
+		}
+		for _, problem := range problems {
+			list = append(list, warn("stream "+name, problem, fixFor(problem)))
+		}
+	}
+	if err := lister.Err(); err != nil {
+		return append(list, fail("streams", err, "use a NATS user that may list streams, and check that JetStream is enabled"))
+	}
+	slices.SortFunc(list, func(a, b finding) int { return strings.Compare(a.Check, b.Check) })
+	for _, name := range required {
+		if !found[name] {
+			list = append(list, warn("stream "+name, "does not exist", "run cairn setup with the user of this account"))
+		}
+	}
+	return list
+}

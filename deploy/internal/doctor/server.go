@@ -1,0 +1,205 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"cairn/bus"
+	"cairn/deploy/internal/output"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// maxSkew is the difference of the clocks above which doctor warns. A Date header has a
+// resolution of a second.
+const maxSkew = 5 * time.Second
+
+// version compares the versions of the server and of this program.
+func version(h schemas.Health) finding {
+	if h.Version != bus.Version {
+		return warn("version", fmt.Sprintf("server %s, this program %s", h.Version, bus.Version), "install the version of the server")
+	}
+	return ok("version", h.Version)
+}
+
+// clock compares the clock of the server with that of this machine.
+func clock(h http.Header) finding {
+	at, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return skip("clock", "the server sends no date")
+	}
+	skew := time.Since(at).Round(time.Second)
+	if skew.Abs() > maxSkew {
+		return warn("clock", fmt.Sprintf("the clocks differ by %v", skew),
+			"synchronize the clocks with NTP: keys and tokens expire by the clock of the edge")
+	}
+	return ok("clock", fmt.Sprintf("differs by at most %v", maxSkew))
+}
+
+// health checks the roles, their back ends and the shared index.
+func health(h schemas.Health) []finding {
+	list := []finding{status("cairn", h)}
+	if len(h.Services) == 0 && h.Status != schemas.StatusDown {
+		return append(list, skip("roles", "the health of the roles requires a credential for all tenants"))
+	}
+	for _, s := range h.Services {
+		list = append(list, status("role "+s.Service, s))
+		list = append(list, backends(s)...)
+	}
+	return list
+}
+
+// status returns the finding for a health status.
+func status(check string, h schemas.Health) finding {
+	detail := strings.Join(h.Degraded, "; ")
+	switch h.Status {
+	case schemas.StatusOK:
+		return ok(check, strings.Join(output.Pairs(h.Backends), ", "))
+	case schemas.StatusDown:
+		if detail == "" {
+			detail = "down"
+		}
+		return fail(check, schemas.ErrUnavailable.Because(detail), fixFor(detail))
+	default:
+		return warn(check, detail, fixFor(detail))
+	}
+}
+
+// fixes lists what to do about the reasons of a degraded status, by a part of the text.
+var fixes = []struct{ part, fix string }{
+	{"no responders", "start a worker of this role: cairn worker ROLE"},
+	{"no worker", "start a worker of this role: cairn worker ROLE"},
+	{"NATS", "check the NATS servers with cairn doctor --nats, or cairn cluster status"},
+	{"% full", "raise the limit of the bucket, or delete records: see Capacity in the operations manual"},
+	{"replica", "start the missing node, or remove it: cairn cluster remove"},
+	{"model", "check the URL of --model and that the model server runs"},
+	{"embed", "check the URL of --embed and that its server runs"},
+	{"elasticsearch", "check the URL of --index and the health of Elasticsearch"},
+	{"quarantine", "correct and register the records that cairn status lists, or delete them"},
+	{"catalog", "restart the workers that read the other catalog"},
+}
+
+func fixFor(detail string) string {
+	for _, f := range fixes {
+		if strings.Contains(strings.ToLower(detail), strings.ToLower(f.part)) {
+			return f.fix
+		}
+	}
+	return "see the log of the worker"
+}
+
+// backends checks what a role uses.
+func backends(s schemas.Health) (list []finding) {
+	if model := s.Backends["model"]; strings.HasPrefix(model, "offline:") {
+		list = append(list, warn("model", "answers are made by the built-in offline model",
+			"set --model of the analyze workers to a language model"))
+	}
+	if i := s.Index; i != nil {
+		switch {
+		case i.Quarantined > 0:
+			list = append(list, warn("index", fmt.Sprintf("%d records are quarantined", i.Quarantined), fixFor("quarantine")))
+		case i.Live != i.Fingerprint:
+			list = append(list, warn("index", "a new generation is being filled", "wait until it has caught up; see cairn status"))
+		case i.Lag != nil && *i.Lag > 0:
+			list = append(list, warn("index", fmt.Sprintf("%d changes behind the catalog", *i.Lag), "wait, or start further register workers"))
+		default:
+			list = append(list, ok("index", "up to date"))
+		}
+	}
+	return list
+}
+
+// credentials finds out what the key permits, by requests that change nothing.
+func credentials(ctx context.Context, c *client.Client, tenant string) []finding {
+	one := 1
+	var scope *string
+	if tenant != "" {
+		scope = &tenant
+	}
+	for _, err := range c.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, TenantID: scope, Limit: &one}) {
+		if err != nil {
+			return []finding{refusedKey(err)}
+		}
+		break
+	}
+	permitted := []string{"read"}
+	none := "cairn-doctor-" + strings.ToLower(rand.Text())
+	for _, probe := range []struct {
+		permission schemas.Permission
+		try        func() error
+	}{
+		{schemas.PermissionTag, func() error { return c.DeleteTag(ctx, schemas.TagKey{RequestID: none, TenantID: scope}) }},
+		{schemas.PermissionRegister, func() error { // no record has this entity tag
+			return c.Delete(ctx, schemas.RecordKey{Kind: schemas.KindAgent, ID: none, TenantID: scope},
+				schemas.Precondition{IfMatch: `"` + none + `-0"`})
+		}},
+		{schemas.PermissionAnalyze, func() error { return c.CancelRun(ctx, none) }},
+	} {
+		err := probe.try()
+		refused := errors.Is(err, schemas.ErrForbidden) || errors.Is(err, schemas.ErrAnalysisForbidden)
+		switch {
+		case err == nil, errors.Is(err, schemas.ErrPreconditionFailed), errors.Is(err, schemas.ErrRunNotFound):
+			permitted = append(permitted, string(probe.permission))
+		case !refused:
+			return []finding{fail("credential", err, "try again: the request failed for another reason than the credential")}
+		}
+	}
+	list := []finding{ok("credential", "permits "+strings.Join(permitted, ", ")+roleOf(permitted))}
+	return append(list, anonymous(ctx, c)...)
+}
+
+func refusedKey(err error) finding {
+	fix := "see cairn status"
+	switch {
+	case errors.Is(err, schemas.ErrUnauthenticated):
+		fix = "set --key to a valid key; an admin creates one with cairn key create"
+	case errors.Is(err, schemas.ErrForbidden):
+		fix = "set --tenant or use a key for the global scope; see cairn key list"
+	}
+	return fail("credential", err, fix)
+}
+
+// roleOf returns the role with the permissions.
+func roleOf(permitted []string) string {
+	register := slices.Contains(permitted, string(schemas.PermissionRegister))
+	analyze := slices.Contains(permitted, string(schemas.PermissionAnalyze))
+	switch {
+	case register && analyze:
+		return " (role admin, or no authentication)"
+	case register:
+		return " (role " + string(schemas.RoleRegistrar) + ")"
+	case analyze:
+		return " (role " + string(schemas.RoleAnalyst) + ")"
+	default:
+		return " (role " + string(schemas.RoleReader) + ")"
+	}
+}
+
+// anonymous warns about a server that accepts requests without a credential from other
+// machines.
+func anonymous(ctx context.Context, c *client.Client) []finding {
+	u, err := url.Parse(c.URL())
+	if ip := net.ParseIP(u.Hostname()); err != nil || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	stranger, err := client.New(client.Config{URL: c.URL(), RetryTimeout: -1})
+	if err != nil {
+		return nil
+	}
+	one := 1
+	for _, err := range stranger.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, Limit: &one}) {
+		if err != nil {
+			return []finding{ok("authentication", "required")}
+		}
+		break
+	}
+	return []finding{warn("authentication", "requests without a credential are accepted", "start the edges with --auth keys or --auth oidc")}
+}

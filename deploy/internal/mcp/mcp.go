@@ -1,0 +1,245 @@
+// Package mcp has the command that serves the Model Context Protocol on stdin and stdout.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+const (
+	// maxRequests bounds the concurrent requests.
+	maxRequests = 64
+	// maxMessage bounds a message in bytes: the largest request of an edge and the largest
+	// answer fit.
+	maxMessage = 64 << 20
+	// headerVersion names the negotiated version of the protocol.
+	headerVersion = "Mcp-Protocol-Version"
+)
+
+// Command returns the command cairn mcp.
+func Command() *cobra.Command {
+	p := &proxy{running: map[jsonrpc.ID]context.CancelFunc{}}
+	tenant := ""
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve the Model Context Protocol on stdin and stdout",
+		Long: `Mcp connects an MCP client that starts its servers as child processes to a running
+Cairn: it forwards each message from stdin to /mcp and writes the responses to stdout.
+The tools are those that the role of the key permits. It exits when stdin is closed and
+all requests have been answered.`,
+		Example: `  cairn mcp
+  CAIRN_URL=https://cairn.example.com CAIRN_KEY_FILE=key cairn mcp
+  claude mcp add cairn -- cairn mcp --url http://127.0.0.1:8080`,
+		Args: flags.Args("no arguments", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if p.client, err = p.Client(); err != nil {
+				return err
+			}
+			p.endpoint = p.client.URL() + "/mcp"
+			if tenant != "" {
+				p.endpoint += "?" + url.Values{"tenant_id": {tenant}}.Encode()
+			}
+			return p.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	p.Flags(cmd)
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`TENANT` of requests that name none; needed for a key of several tenants")
+	return cmd
+}
+
+// proxy forwards messages between a client on stdio and an edge.
+type proxy struct {
+	connect.HTTP
+	client   *client.Client
+	endpoint string
+	version  atomic.Value // string: the negotiated version of the protocol
+	out      sdk.Connection
+
+	mu      sync.Mutex
+	running map[jsonrpc.ID]context.CancelFunc
+}
+
+// run forwards messages until in ends.
+func (p *proxy) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	stdio := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxMessage}
+	var err error
+	if p.out, err = stdio.Connect(ctx); err != nil {
+		return err
+	}
+	var requests errgroup.Group
+	requests.SetLimit(maxRequests)
+	for {
+		message, err := p.out.Read(ctx)
+		if errors.Is(err, io.EOF) {
+			return requests.Wait()
+		}
+		if err != nil {
+			return errors.Join(err, requests.Wait())
+		}
+		request, ok := message.(*jsonrpc.Request)
+		if !ok {
+			continue // Cairn sends no requests to clients
+		}
+		if request.Method == "notifications/cancelled" {
+			p.cancel(request)
+			continue
+		}
+		mine, cancel := context.WithCancel(ctx)
+		p.started(request, cancel)
+		requests.Go(func() error {
+			defer cancel()
+			defer p.ended(request)
+			return p.forward(mine, request)
+		})
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func (p *proxy) started(r *jsonrpc.Request, cancel context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.IsCall() {
+		p.running[r.ID] = cancel
+	}
+}
+
+func (p *proxy) ended(r *jsonrpc.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, r.ID)
+}
+
+// cancel disconnects the request that the client cancels, which ends it at the edge.
+func (p *proxy) cancel(r *jsonrpc.Request) {
+	var params sdk.CancelledParams
+	if json.Unmarshal(r.Params, &params) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(params.RequestID)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if cancel := p.running[id]; cancel != nil {
+		cancel()
+	}
+}
+
+// forward sends a request and writes the messages of its response. A failure of the
+// request is its response: the edge may be available for the next one. The error is that
+// of writing.
+func (p *proxy) forward(ctx context.Context, r *jsonrpc.Request) error {
+	err := p.exchange(ctx, r)
+	var write writeError
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // without the text of the SDK
+	}
+	switch {
+	case err == nil, ctx.Err() != nil, !r.IsCall():
+		return nil
+	case errors.As(err, &write):
+		return write.error
+	}
+	return p.write(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: output.OneLine(err)}})
+}
+
+// writeError is a failed write to the client.
+type writeError struct{ error }
+
+// exchange sends a request over a connection of its own, so that a failure does not affect
+// other requests.
+func (p *proxy) exchange(ctx context.Context, r *jsonrpc.Request) error {
+	transport := &sdk.StreamableClientTransport{
+		Endpoint: p.endpoint, HTTPClient: &http.Client{Transport: versioned{p}}, MaxEventSize: maxMessage,
+		MaxRetries: -1, DisableStandaloneSSE: true,
+	}
+	conn, err := transport.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.Write(ctx, r); err != nil || !r.IsCall() {
+		return err
+	}
+	for {
+		message, err := conn.Read(ctx)
+		if err != nil {
+			return err
+		}
+		response, last := message.(*jsonrpc.Response)
+		if last && r.Method == "initialize" {
+			p.negotiated(response)
+		}
+		if err := p.write(message); err != nil {
+			return writeError{err}
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// write writes a message to the client.
+func (p *proxy) write(m jsonrpc.Message) error { return p.out.Write(context.Background(), m) }
+
+// negotiated stores the version in the response to initialize.
+func (p *proxy) negotiated(r *jsonrpc.Response) {
+	var result sdk.InitializeResult
+	if r.Error == nil && json.Unmarshal(r.Result, &result) == nil {
+		p.version.Store(result.ProtocolVersion)
+	}
+}
+
+// versioned adds the negotiated version to requests that name none.
+type versioned struct{ p *proxy }
+
+func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
+	if version, ok := v.p.version.Load().(string); ok && r.Header.Get(headerVersion) == "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(headerVersion, version)
+	}
+	res, err := v.p.client.RoundTrip(r)
+	if err != nil || res.StatusCode < http.StatusBadRequest {
+		return res, err
+	}
+	return refused(res)
+}
+
+// refused returns an error body of Cairn as the error. Other responses, such as those of
+// the protocol, are returned whatever their status.
+func refused(res *http.Response) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxMessage))
+	if err = errors.Join(err, res.Body.Close()); err != nil {
+		return nil, err
+	}
+	var e schemas.Error
+	if json.Unmarshal(body, &e) == nil && e.Code != "" {
+		return nil, &e
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
+}

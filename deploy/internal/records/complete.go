@@ -1,0 +1,85 @@
+package records
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/connect"
+	"cairn/schemas"
+)
+
+const (
+	// completeTimeout bounds the request for completions: the shell waits for it.
+	completeTimeout = time.Second
+	// maxCompletions bounds the number of completions.
+	maxCompletions = 200
+)
+
+// TenantFlag defines --tenant.
+func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
+	cmd.Flags().StringVar(tenant, "tenant", "", usage)
+}
+
+// Prepare sets the flags of a command whose completions are requested from the environment
+// and the context, which a run does before the command. It returns false if they are invalid.
+func Prepare(cmd *cobra.Command) bool {
+	pre := cmd.Root().PersistentPreRunE
+	return pre == nil || pre(cmd, nil) == nil
+}
+
+// CompleteIDs returns the ids of a kind that begin with a text, with descriptions. A
+// server that does not respond within a second has none.
+func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *string, begin string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if !Prepare(cmd) {
+		return nil, none
+	}
+	h.RetryTimeout = -1
+	c, err := h.Client()
+	if err != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+	defer cancel()
+	limit := maxCompletions
+	q := schemas.RecordQuery{Kind: kind, Prefix: begin, Limit: &limit}
+	if *tenant != "" {
+		q.TenantID = tenant
+	}
+	var list []string
+	for r, err := range c.List(ctx, q) {
+		if err != nil || len(list) == maxCompletions {
+			break
+		}
+		list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
+	}
+	return list, none
+}
+
+// kindNames maps the names of kinds in arguments to the kinds: tool, tools, and for
+// context builders cb.
+var kindNames = func() map[string]string {
+	names := map[string]string{"cb": schemas.KindContextBuilder, "cbs": schemas.KindContextBuilder}
+	for _, kind := range schemas.Kinds() {
+		for _, name := range []string{kind, strings.ReplaceAll(kind, "_", "-"), strings.ReplaceAll(kind, "_", "")} {
+			names[name], names[name+"s"] = kind, kind
+		}
+	}
+	return names
+}()
+
+// ParseKind returns the kind of an argument such as tool, tools or context-builder.
+func ParseKind(text string) (string, bool) {
+	kind, ok := kindNames[strings.ToLower(text)]
+	return kind, ok
+}
+
+// CompleteKinds returns the kinds that begin with a text.
+func CompleteKinds(begin string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(schemas.Kinds(), func(k string) bool { return !strings.HasPrefix(k, begin) }),
+		cobra.ShellCompDirectiveNoFileComp
+}

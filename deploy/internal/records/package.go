@@ -1,0 +1,105 @@
+package records
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"cairn/deploy/internal/output"
+	"cairn/schemas"
+)
+
+// Reasons maps the kind and ID of a record to its explanation.
+type Reasons map[string]schemas.Explanation
+
+// ReasonsOf returns the explanations of a response.
+func ReasonsOf(e schemas.Explained) Reasons {
+	r := Reasons{}
+	for _, why := range e.Explain {
+		r[why.Kind+" "+why.ID] = why
+	}
+	return r
+}
+
+// Explanation returns the explanation of a record, or an empty string without --explain.
+func (r Reasons) Explanation(kind, id string) string {
+	why, ok := r[kind+" "+id]
+	if !ok {
+		return ""
+	}
+	text := why.Scope + ", via " + why.Via
+	if why.TextRank > 0 {
+		text += fmt.Sprintf(", text rank %d", why.TextRank)
+	}
+	if why.VectorRank > 0 {
+		text += fmt.Sprintf(", vector rank %d", why.VectorRank)
+	}
+	return "[" + text + "]"
+}
+
+// WritePackage prints the package of a skill as a tree.
+func WritePackage(out io.Writer, p schemas.SkillPackage) error {
+	t := output.NewTable(out)
+	t.Row(output.Joined(p.SkillID, ReasonsOf(p.Explained).Explanation(schemas.KindSkill, p.SkillID)))
+	t.Row("  " + Summaries(p.Manifest)[0].About())
+	if err := t.Write(); err != nil {
+		return err
+	}
+	return WriteParts(out, p)
+}
+
+// WriteParts prints the records that are linked to a skill.
+func WriteParts(out io.Writer, p schemas.SkillPackage) error {
+	t := &tree{output.NewTable(out), ReasonsOf(p.Explained)}
+	template := Summaries(p.Template)
+	if template[0].ID() == "" {
+		template = nil
+	}
+	t.branch("context builders", schemas.KindContextBuilder, Summaries(p.ContextBuilders...))
+	t.branch("tools", schemas.KindTool, Summaries(p.Tools...))
+	t.branch("guardrails", schemas.KindGuardrail, Summaries(p.Guardrails...))
+	t.branch("template", schemas.KindTemplate, template)
+	return t.Write()
+}
+
+// WriteTools prints tools.
+func WriteTools(out io.Writer, a schemas.ToolClassAnswer) error {
+	why := ReasonsOf(a.Explained)
+	t := output.NewTable(out)
+	t.Row("TOOL", "CLASS", "DESCRIPTION")
+	for _, p := range Summaries(a.Tools...) {
+		t.Row(p.ToolID, p.ToolClass, output.Joined(p.About(), why.Explanation(schemas.KindTool, p.ToolID)))
+	}
+	return t.Write()
+}
+
+// tree prints a skill and its parts as an indented table.
+type tree struct {
+	*output.Table
+	why Reasons
+}
+
+// branch writes the records of a kind.
+func (t *tree) branch(title, kind string, list []Summary) {
+	t.Row("  "+title, first(len(list), "none"))
+	for i, p := range list {
+		stem := "  ├─ "
+		if i == len(list)-1 {
+			stem = "  └─ "
+		}
+		remark := p.About()
+		if kind == schemas.KindContextBuilder && len(p.ToolIDs) > 0 {
+			remark = output.Joined(remark, "→ "+strings.Join(p.ToolIDs, ", "))
+		}
+		t.Row(stem+p.ID(), output.Joined(cmp.Or(p.ContextType, p.ToolClass), remark, t.why.Explanation(kind, p.ID())))
+	}
+}
+
+// first returns text for index 0 and an empty string otherwise.
+func first(i int, text string) string {
+	if i == 0 {
+		return text
+	}
+	return ""
+}

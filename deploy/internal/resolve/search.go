@@ -1,0 +1,159 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// search finds skills or an agent.
+type search struct {
+	connect.HTTP
+	kind    string
+	tenant  string
+	topK    int
+	method  string
+	domain  string
+	status  string
+	labels  string
+	able    []string
+	explain bool
+	output  string
+}
+
+// SearchCommand returns the command cairn search.
+func SearchCommand() *cobra.Command {
+	s := &search{}
+	cmd := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Search for skills, or for an agent",
+		Long: `Search prints the skills that match a query, best first; with --kind agent, the agent
+that matches best. Only active and deprecated records are searched.
+
+--domain, --status, --labels and --capability restrict the search before it selects the
+best matches. With --tenant, records of the tenant take precedence over global ones;
+without it, only global records are visible.`,
+		Example: `  cairn search "which volumes are nearly full?" --tenant acme
+  cairn search "open change requests" --domain itsm --labels tier=gold --top-k 1
+  cairn search "why is a connection blocked" --kind agent
+  cairn search "full volumes" -o name | xargs cairn describe`,
+		Args:              flags.Args("one QUERY (quote several words)", 1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := s.Client()
+			if err != nil {
+				return err
+			}
+			if s.kind == schemas.KindAgent {
+				return s.agent(cmd.Context(), c, args[0], cmd.OutOrStdout())
+			}
+			return s.skills(cmd.Context(), c, args[0], cmd.OutOrStdout())
+		},
+	}
+	s.Flags(cmd)
+	f := cmd.Flags()
+	flags.Choice(cmd, &s.kind, "kind", "", "`KIND` of the records: skill or agent", schemas.KindSkill, schemas.KindAgent)
+	records.TenantFlag(cmd, &s.tenant, "`TENANT` scope of the request; empty: global scope")
+	f.IntVar(&s.topK, "top-k", schemas.DefaultTopK, "maximum number of skills, 1 to 100")
+	flags.Choice(cmd, &s.method, "search", "", "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)",
+		schemas.SearchHybrid, schemas.SearchText, schemas.SearchVector)
+	f.StringVar(&s.domain, "domain", "", "only records of this `DOMAIN`")
+	f.StringVar(&s.status, "status", "", "only records with this `STATUS`: active or deprecated")
+	f.StringVar(&s.labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
+	f.StringSliceVar(&s.able, "capability", nil, "only records with this `CAPABILITY`; comma-separated list for several")
+	f.BoolVar(&s.explain, "explain", false, "print the scope and the ranks of each match")
+	flags.Output(cmd, &s.output, records.Formats()...)
+	return cmd
+}
+
+func (s *search) options() schemas.QueryOptions {
+	o := schemas.QueryOptions{Explain: s.explain || s.output == "wide"}
+	if s.tenant != "" {
+		o.TenantID = &s.tenant
+	}
+	return o
+}
+
+func (s *search) filter() (schemas.Filter, error) {
+	labels, err := schemas.ParseLabels(s.labels)
+	if err != nil {
+		return schemas.Filter{}, flags.Usage(fmt.Errorf("--labels: %w", err))
+	}
+	return schemas.Filter{Domain: s.domain, Status: s.status, Labels: labels, Capabilities: s.able}, nil
+}
+
+func (s *search) skills(ctx context.Context, c *client.Client, query string, out io.Writer) error {
+	filter, err := s.filter()
+	if err != nil {
+		return err
+	}
+	q := schemas.SkillQuery{Query: query, TopK: &s.topK, Search: s.method, Filter: filter, QueryOptions: s.options()}
+	hits, err := c.SearchSkills(ctx, q)
+	if err != nil {
+		return err
+	}
+	why := records.ReasonsOf(hits.Explained)
+	list := records.Summaries(hits.Skills...)
+	switch s.output {
+	case "json", "yaml":
+		return records.PrintValue(out, s.output, hits)
+	case "name":
+		return records.PrintNames(out, schemas.KindSkill, list)
+	}
+	t := output.NewTable(out)
+	records.WriteTable(t, list, s.output == "wide", slices.Concat([]records.Column{
+		{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
+		{Title: "SKILL", Cell: records.Summary.ID}}, records.WideColumns(), []records.Column{
+		{Title: "PURPOSE", Cell: func(r records.Summary) string {
+			return output.Joined(r.About(), why.Explanation(schemas.KindSkill, r.ID()))
+		}},
+	})...)
+	degraded(t, hits.Degraded)
+	return t.Write()
+}
+
+func (s *search) agent(ctx context.Context, c *client.Client, query string, out io.Writer) error {
+	filter, err := s.filter()
+	if err != nil {
+		return err
+	}
+	a, err := c.SearchAgent(ctx, schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, QueryOptions: s.options()})
+	if err != nil {
+		return err
+	}
+	switch s.output {
+	case "json", "yaml":
+		return records.PrintValue(out, s.output, a)
+	case "name":
+		return records.PrintNames(out, schemas.KindAgent, []records.Summary{{AgentID: a.AgentID}})
+	}
+	t := output.NewTable(out)
+	t.Row(output.Joined(a.AgentID, records.ReasonsOf(a.Explained).Explanation(schemas.KindAgent, a.AgentID)))
+	t.Row("  score", fmt.Sprintf("%.3f", a.Score))
+	for i, c := range a.Capabilities {
+		t.Row("  "+first(i, "capabilities"), c)
+	}
+	for i, id := range a.OwnedSkillIDs {
+		t.Row("  "+first(i, "owns"), id)
+	}
+	degraded(t, a.Degraded)
+	return t.Write()
+}
+
+// first returns text for index 0 and an empty string otherwise.
+func first(i int, text string) string {
+	if i == 0 {
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+// Package tags has the commands about the tags of requests.
+package tags
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/schemas"
+)
+
+// Command returns the command cairn tags.
+func Command() *cobra.Command {
+	cmd := flags.Group(&cobra.Command{
+		Use:   "tags",
+		Short: "Read, write and delete the tag of a request",
+		Long: `Tags reads, writes and deletes the tag of a request: state that is written once, read by
+every service that processes the request, and expires.`,
+	})
+	cmd.AddCommand(getCommand(), writeCommand(), deleteCommand())
+	return cmd
+}
+
+// tags is a command about the tag of a request.
+type tags struct {
+	connect.HTTP
+	tenant string
+	json   bool
+}
+
+func (t *tags) flags(cmd *cobra.Command) *cobra.Command {
+	t.HTTP.Flags(cmd)
+	records.TenantFlag(cmd, &t.tenant, "`TENANT` of the tag; empty: global scope")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+// scope returns the tenant of a request; nil: global.
+func (t *tags) scope() *string {
+	if t.tenant == "" {
+		return nil
+	}
+	return &t.tenant
+}
+
+func getCommand() *cobra.Command {
+	t := &tags{}
+	cmd := t.flags(&cobra.Command{
+		Use:     "get REQUEST_ID",
+		Short:   "Print the tag of a request",
+		Example: "  cairn tags get r-1 --tenant acme",
+		Args:    flags.Args("one REQUEST_ID", 1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.Client()
+			if err != nil {
+				return err
+			}
+			tag, err := c.Tag(cmd.Context(), schemas.TagKey{RequestID: args[0], TenantID: t.scope()})
+			switch {
+			case err != nil:
+				return err
+			case t.json:
+				return output.JSON(cmd.OutOrStdout(), tag)
+			}
+			table := output.NewTable(cmd.OutOrStdout())
+			table.Row("request_id", tag.RequestID)
+			table.Row("flow", tag.Flow)
+			for _, name := range slices.Sorted(maps.Keys(tag.Tags)) {
+				table.Row("  "+name, string(tag.Tags[name]))
+			}
+			return table.Write()
+		},
+	})
+	flags.JSON(cmd, &t.json)
+	return cmd
+}
+
+func writeCommand() *cobra.Command {
+	t := &tags{}
+	var flow string
+	var ttl time.Duration
+	cmd := t.flags(&cobra.Command{
+		Use:   "write REQUEST_ID [NAME=VALUE…]",
+		Short: "Write the tag of a request, once",
+		Long: `Write stores the tag of a request. A VALUE that is JSON is stored as such, any other one
+as a string. The exit code is 4 if the request has a tag already.`,
+		Example: "  cairn tags write r-1 --flow triage phase=start attempts=3 --ttl 10m",
+		Args:    flags.Args("a REQUEST_ID and NAME=VALUE pairs", 1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := schemas.TagWrite{Tag: schemas.Tag{RequestID: args[0], Flow: flow}, TenantID: t.scope()}
+			var err error
+			if w.Tags, err = pairs(args[1:]); err != nil {
+				return flags.UsageError(cmd, err)
+			}
+			if seconds := int(ttl.Seconds()); ttl != 0 {
+				w.TTLSeconds = &seconds
+			}
+			c, err := t.Client()
+			if err != nil {
+				return err
+			}
+			if _, err := c.WriteTag(cmd.Context(), w); err != nil {
+				return err
+			}
+			return output.Line(cmd.OutOrStdout(), "wrote "+args[0])
+		},
+	})
+	cmd.Flags().StringVar(&flow, "flow", "", "`LABEL` of the flow")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "time to live, in whole seconds; 0: that of the server")
+	return cmd
+}
+
+// pairs returns the values of NAME=VALUE arguments.
+func pairs(args []string) (map[string]jsontext.Value, error) {
+	all := map[string]jsontext.Value{}
+	for _, arg := range args {
+		name, text, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("expected NAME=VALUE, got %q", arg)
+		}
+		if all[name] != nil {
+			return nil, fmt.Errorf("%s is given more than once", name)
+		}
+		value := jsontext.Value(text)
+		if !value.IsValid() {
+			var err error
+			if value, err = jsontext.AppendQuote(nil, text); err != nil {
+				return nil, errors.New("expected valid UTF-8")
+			}
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+func deleteCommand() *cobra.Command {
+	t := &tags{}
+	return t.flags(&cobra.Command{
+		Use:     "delete REQUEST_ID…",
+		Short:   "Delete the tags of requests; succeeds if there are none",
+		Example: "  cairn tags delete r-1",
+		Args:    flags.Args("request ids", 1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.Client()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if err := c.DeleteTag(cmd.Context(), schemas.TagKey{RequestID: id, TenantID: t.scope()}); err != nil {
+					return err
+				}
+				if err := output.Line(cmd.OutOrStdout(), "deleted "+id); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}

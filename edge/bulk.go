@@ -1,0 +1,284 @@
+package edge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/bus"
+	"cairn/bus/telemetry"
+	"cairn/schemas"
+)
+
+const (
+	// mediaLines is the media type of newline-delimited JSON.
+	mediaLines = "application/x-ndjson"
+	// maxLine is the largest line of a bulk in bytes, and the largest total of the lines in
+	// one request to a worker.
+	maxLine = maxBody - 4<<10
+	// bulkMemory bounds the memory of a bulk request in bytes: the lines that were read ahead, the line
+	// that is being read, the request to a worker and its reply.
+	bulkMemory = 4 * maxBody
+	// busyTimeout bounds the retries of a request that every worker refuses as busy.
+	busyTimeout = time.Minute
+	// Interval of these retries, which doubles.
+	firstBusyRetry = 20 * time.Millisecond
+	lastBusyRetry  = time.Second
+)
+
+// bulk returns an action that reads a record from each line of the body, sends them to e in
+// batches, one after the other, and responds with the result of each record on a line of its
+// own, in their order. While a batch is stored, the next one is read.
+func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
+	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool { return p.name == "records" })
+	a := about(e)
+	a.media, a.inURL, a.inBody = mediaLines, true, "records"
+	a.answer = func(x *exchange) error {
+		head, wrong := known.read(x.vars, x.r.URL.RawQuery)
+		if len(wrong) > 0 {
+			return e.Invalid.With(wrong...)
+		}
+		release, err := x.enterStream()
+		if err != nil {
+			return err
+		}
+		defer release()
+		if !x.acquireBody(bulkMemory) {
+			return errBodyMemory
+		}
+		defer telemetry.StreamOpened()()
+		b := &bulkRequest{x: x, endpoint: e, head: head[:len(head)-1], control: http.NewResponseController(x.w)}
+		return b.run()
+	}
+	return a
+}
+
+// bulkRequest is a bulk in progress.
+type bulkRequest struct {
+	x        *exchange
+	endpoint bus.Endpoint[schemas.PutRecords, schemas.RecordResults]
+	head     []byte // of each request to a worker: its members but the records
+	control  *http.ResponseController
+}
+
+// run responds until the end of the body. After an error that concerns the whole bulk a last
+// line has the error alone; records without a result were not registered.
+func (b *bulkRequest) run() error {
+	b.x.consumed = true
+	_ = b.control.EnableFullDuplex() // fails for HTTP/2, which is full-duplex
+	ctx, cancel := context.WithCancelCause(b.x.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(b.x.r.Context(), func() { cancel(context.Canceled) })()
+	defer context.AfterFunc(b.x.edge.serving, func() { cancel(schemas.ErrUnavailable.Because("the edge is shutting down")) })()
+	if b.x.edge.gate != nil {
+		go b.x.watch(ctx, cancel) // not awaited, as in follow
+	}
+	lines := newLineQueue()
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		b.read(lines)
+	}()
+	defer func() {
+		lines.close(context.Canceled)
+		b.stopReading(reading)
+	}()
+	defer context.AfterFunc(ctx, func() { lines.close(context.Cause(ctx)) })()
+	for {
+		batch, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return b.write(nil)
+		}
+		if err != nil {
+			return b.end(err)
+		}
+		if err := b.write(b.results(ctx, batch)); err != nil {
+			return err
+		}
+	}
+}
+
+// read adds the lines of the body to the queue, without the rest of a line that is too long.
+func (b *bulkRequest) read(lines *lineQueue) {
+	body := bufio.NewReaderSize(b.x.r.Body, firstBuffer)
+	for {
+		_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout + bodyGrace)) // fails where deadlines are not supported
+		text, err := readLine(body)
+		if len(bytes.TrimSpace(text)) > 0 && (err == nil || errors.Is(err, io.EOF)) {
+			lines.add(text)
+		}
+		if errors.Is(err, io.EOF) {
+			_ = b.control.SetReadDeadline(time.Time{})
+			lines.finish(io.EOF)
+			return
+		}
+		if err != nil {
+			lines.close(err) // the client has probably disconnected
+			return
+		}
+		if lines.closed() {
+			return
+		}
+	}
+}
+
+// stopReading ends read.
+func (b *bulkRequest) stopReading(reading <-chan struct{}) {
+	select {
+	case <-reading:
+		return
+	default:
+	}
+	_ = b.control.SetReadDeadline(time.Now())
+	<-reading
+}
+
+// readLine returns the next line; of one that is too long it returns maxLine+1 bytes.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part[:min(len(part), maxLine+1-len(line))]...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// results returns the results of the lines. The lines that a worker cannot decode have a
+// result of this edge.
+func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Value {
+	results := make([]jsontext.Value, len(batch))
+	var sent []int
+	body := append(slices.Clone(b.head), `,"records":[`...)
+	if len(b.head) == 1 {
+		body = append(slices.Clone(b.head), `"records":[`...)
+	}
+	for i, line := range batch {
+		line = bytes.TrimSpace(line)
+		if err := checkLine(line); err != nil {
+			results[i] = b.rejected(err)
+			continue
+		}
+		if len(sent) > 0 {
+			body = append(body, ',')
+		}
+		body, sent = append(body, line...), append(sent, i)
+	}
+	if len(sent) == 0 {
+		return results
+	}
+	replies, err := b.send(ctx, append(body, "]}"...))
+	if err == nil && len(replies) != len(sent) {
+		err = fmt.Errorf("a worker replied with %d results to %d records", len(replies), len(sent))
+	}
+	if err != nil {
+		b.x.err = err
+	}
+	for n, i := range sent {
+		if err != nil {
+			results[i] = b.rejected(err)
+		} else {
+			results[i] = replies[n]
+		}
+	}
+	return results
+}
+
+// send sends one request to a worker, and repeats it while every worker is busy: the bulk is
+// admitted already.
+func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, errOverload)
+	defer cancel()
+	for wait := firstBusyRetry; ; wait = min(2*wait, lastBusyRetry) {
+		reply, err := b.try(ctx, body)
+		if !bus.Busy(err) {
+			if err != nil {
+				return nil, err
+			}
+			var answer struct {
+				Results []jsontext.Value `json:"results"`
+			}
+			return answer.Results, json.Unmarshal(reply.Body, &answer)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// try sends the request once in a slot, for which it waits. A request that was sent is not
+// cancelled: its records may be stored.
+func (b *bulkRequest) try(ctx context.Context, body []byte) (reply bus.Reply, err error) {
+	slot := b.x.edge.overload.Wait(ctx, bus.ShareKey(b.x.by, nil))
+	if slot == nil {
+		return reply, context.Cause(ctx)
+	}
+	defer slot.Close()
+	err = slot.IdleAfter(b.x.ctx, func() (err error) {
+		reply, err = b.endpoint.Forward(b.x.ctx, b.x.edge.conn, body)
+		return err
+	})
+	b.x.edge.storeToken(reply.Token)
+	return reply, err
+}
+
+// checkLine returns an error for a line that cannot be part of a request.
+func checkLine(line []byte) error {
+	if len(line) > maxLine {
+		return schemas.ErrTooLarge.Because(fmt.Sprintf("expected lines of at most %d bytes", maxLine))
+	}
+	return schemas.CheckBulkRecord(line)
+}
+
+// rejected returns the result of a line that was not registered because of err.
+func (b *bulkRequest) rejected(err error) jsontext.Value {
+	text, _ := json.Marshal(schemas.RecordResult{}.Rejected(b.x.visible(err))) // cannot fail: the error has valid UTF-8
+	return text
+}
+
+// end responds with a last line for an error of the whole bulk.
+func (b *bulkRequest) end(err error) error {
+	if b.x.r.Context().Err() != nil && !b.x.edge.stopped() {
+		return context.Canceled
+	}
+	var known *schemas.Error
+	if !errors.As(err, &known) && !b.x.edge.stopped() { // of reading the body
+		err = b.endpoint.Invalid.Because("reading the request body failed: " + err.Error())
+	}
+	if b.x.status == 0 {
+		return err
+	}
+	b.x.err = err
+	return b.write([]jsontext.Value{b.rejected(err)})
+}
+
+// write sends the results, after the response header if that is not sent yet.
+func (b *bulkRequest) write(results []jsontext.Value) error {
+	b.x.limitWrite()
+	if b.x.status == 0 {
+		b.x.w.Header().Set("Content-Type", mediaLines)
+		b.x.w.Header().Set("X-Accel-Buffering", "no")
+		b.x.status = http.StatusOK
+		b.x.w.WriteHeader(http.StatusOK)
+	}
+	var text []byte
+	for _, r := range results {
+		text = append(append(text, r...), '\n')
+	}
+	if _, err := b.x.w.Write(text); err != nil {
+		return err
+	}
+	return b.control.Flush()
+}

@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// Record is a stored record.
+type Record struct {
+	Kind string
+	ID   string
+	// Tenant is the tenant of the record; empty: global.
+	Tenant string
+	// JSON is the record as it was registered. A page of List has no instructions and no
+	// content of resources.
+	JSON jsontext.Value
+	// ETag is the entity tag for Precondition.IfMatch; List returns none.
+	ETag string
+	// Token identifies the registration; zero in a page of List.
+	Token schemas.ConsistencyToken
+}
+
+// newRecord returns the record of the text.
+func newRecord(kind string, text jsontext.Value) (Record, error) {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(text, &members); err != nil {
+		return Record{}, fmt.Errorf("invalid record: %w", err)
+	}
+	r := Record{Kind: kind, JSON: text}
+	_ = json.Unmarshal(members[kind+"_id"], &r.ID) // a stored record has an id
+	_ = json.Unmarshal(members["tenant_id"], &r.Tenant)
+	return r, nil
+}
+
+func recordPath(kind, id string, query url.Values) string {
+	path := "/records/" + url.PathEscape(kind)
+	if id != "" {
+		path += "/" + url.PathEscape(id)
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path
+}
+
+// query returns the members of a request that are not part of the path.
+func query(v any, path ...string) (url.Values, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, err
+	}
+	for _, name := range path {
+		delete(members, name)
+	}
+	values := url.Values{}
+	for name, value := range members {
+		switch v := value.(type) {
+		case string:
+			values.Set(name, v)
+		case float64:
+			values.Set(name, strconv.FormatInt(int64(v), 10))
+		case bool:
+			values.Set(name, strconv.FormatBool(v))
+		}
+	}
+	return values, nil
+}
+
+// Get returns a record, or schemas.ErrRecordNotFound.
+func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error) {
+	if err := key.Validate(); err != nil {
+		return Record{}, err
+	}
+	values, err := query(key, "kind", "id")
+	if err != nil {
+		return Record{}, err
+	}
+	var text jsontext.Value
+	read := request{method: http.MethodGet, path: recordPath(key.Kind, key.ID, values), read: true, idempotent: true}
+	header, err := c.call(ctx, read, nil, &text)
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := newRecord(key.Kind, text)
+	r.ETag = header.Get("ETag")
+	r.Token, _ = schemas.ParseConsistencyToken(header.Get(headerRevision)) // zero if absent
+	return r, err
+}
+
+// List returns the records of a kind, ordered by id, of all pages from q.Cursor on.
+func (c *Client) List(ctx context.Context, q schemas.RecordQuery) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for {
+			page, err := c.page(ctx, q)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for _, text := range page.Records {
+				if r, err := newRecord(q.Kind, text); !yield(r, err) || err != nil {
+					return
+				}
+			}
+			if page.NextCursor == nil {
+				return
+			}
+			q.Cursor = *page.NextCursor
+		}
+	}
+}
+
+func (c *Client) page(ctx context.Context, q schemas.RecordQuery) (page schemas.RecordList, err error) {
+	if err := q.Validate(); err != nil {
+		return page, err
+	}
+	values, err := query(q, "kind")
+	if err != nil {
+		return page, err
+	}
+	_, err = c.call(ctx, request{method: http.MethodGet, path: recordPath(q.Kind, "", values), read: true, idempotent: true}, nil, &page)
+	return page, err
+}
+
+// Stored is the result of a Put.
+type Stored struct {
+	schemas.RecordStored
+	ETag  string
+	Token schemas.ConsistencyToken
+}
+
+// Put registers or replaces a record. It returns schemas.ErrInvalidRegistration for an
+// invalid record, and schemas.ErrPreconditionFailed if the precondition does not hold.
+func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precondition) (Stored, error) {
+	if err := r.Validate(); err != nil {
+		return Stored{}, err
+	}
+	values := url.Values{}
+	if r.TenantID != nil {
+		values.Set("tenant_id", *r.TenantID)
+	}
+	if r.Strict {
+		values.Set("strict", "true")
+	}
+	var s Stored
+	write := conditional(request{method: http.MethodPut, path: recordPath(r.Kind, r.ID, values)}, p)
+	header, err := c.call(ctx, write, r.Record, &s.RecordStored)
+	if err != nil {
+		return Stored{}, err
+	}
+	s.ETag = header.Get("ETag")
+	s.Token, _ = schemas.ParseConsistencyToken(header.Get(headerRevision)) // zero if absent
+	return s, nil
+}
+
+// Delete deletes the record of the tenant, or the global one without a tenant. It succeeds
+// if there is none, unless the precondition requires one: with IfMatch "*", it returns
+// schemas.ErrPreconditionFailed.
+func (c *Client) Delete(ctx context.Context, key schemas.RecordKey, p schemas.Precondition) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	values := url.Values{}
+	if key.TenantID != nil {
+		values.Set("tenant_id", *key.TenantID)
+	}
+	_, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p), nil, nil)
+	return err
+}
+
+// conditional returns a write with the precondition. Without one, the write is idempotent.
+func conditional(r request, p schemas.Precondition) request {
+	r.header = http.Header{}
+	if p.IfMatch != "" {
+		r.header.Set("If-Match", p.IfMatch)
+	}
+	if p.IfNoneMatch != "" {
+		r.header.Set("If-None-Match", p.IfNoneMatch)
+	}
+	r.idempotent = len(r.header) == 0
+	return r
+}

@@ -1,0 +1,203 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tmaxmax/go-sse"
+
+	"cairn/schemas"
+)
+
+const (
+	analyzePath = "/api/v1/analyze"
+	// maxResumes is the maximum number of consecutive attempts to resume a stream. They
+	// take about as long as the server keeps an abandoned analysis.
+	maxResumes = 5
+	// resumeInterval is the delay before each attempt.
+	resumeInterval = time.Second
+	// cancelTimeout bounds the request that cancels an abandoned analysis.
+	cancelTimeout = 2 * time.Second
+	// maxEvent is the maximum size of an event, in bytes: that of a message on the bus.
+	maxEvent = 8 << 20
+)
+
+// Event is one event of an analysis.
+type Event struct {
+	ID   string         // for Follow; empty: none
+	Type string         // one of schemas.EventTextDelta, …
+	Data jsontext.Value // such as a schemas.TextDelta
+}
+
+// Decode decodes the data of the event into v.
+func (e Event) Decode(v any) error {
+	if err := json.Unmarshal(e.Data, v); err != nil {
+		return fmt.Errorf("decode event %s: %w", e.Type, err)
+	}
+	return nil
+}
+
+// ErrIncomplete is returned when a stream has no further events although its last one,
+// schemas.EventDone, was not received.
+var ErrIncomplete = errors.New("incomplete answer: no further events")
+
+// errInterrupted is the error of a connection that is lost before the last event.
+var errInterrupted = errors.New("the event stream was interrupted")
+
+// Run is an analysis whose events are read. Its methods must not be called concurrently.
+type Run struct {
+	// ID identifies the run for Follow and CancelRun; empty if it cannot be resumed.
+	ID string
+
+	c       *Client
+	ctx     context.Context //nolint:containedctx // of the stream, as in http.Request
+	body    io.ReadCloser   // of the current response
+	last    string          // ID of the last event
+	abandon bool            // the run continues when its reader leaves
+	done    bool
+}
+
+// Analyze starts an analysis. The caller reads its events to the end, or calls Close.
+func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.do(ctx, request{method: http.MethodPost, path: analyzePath, body: body, stream: true}) //nolint:bodyclose // Run closes it
+	if err != nil {
+		return nil, err
+	}
+	return &Run{
+		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body, abandon: q.OnDisconnect == schemas.OnDisconnectContinue,
+	}, nil
+}
+
+// Follow reads the events of a run after the one with the ID; empty: from the first one.
+// A server keeps them for two minutes. Follow returns schemas.ErrRunNotFound for an
+// unknown run, and ErrIncomplete if there are no further events. Closing does not cancel
+// the run.
+func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
+	r := &Run{ID: run, c: c, ctx: ctx, last: after, abandon: true}
+	return r, r.resume()
+}
+
+// CancelRun cancels a run; it succeeds if the run has ended.
+func (c *Client) CancelRun(ctx context.Context, run string) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: runPath(run), idempotent: true}, nil, nil)
+	return err
+}
+
+func runPath(run string) string { return analyzePath + "/" + url.PathEscape(run) }
+
+// Events returns the events up to the last one, schemas.EventDone, and closes the run. It
+// resumes the stream after a lost connection. A loop that ends earlier, or the end of the
+// context, cancels the analysis, unless the run is followed or continues without clients.
+func (r *Run) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		defer func() { _ = r.Close() }()
+		for resumes := 0; ; {
+			before := r.last
+			err := r.read(yield)
+			if err == nil {
+				return
+			}
+			if r.last != before {
+				resumes = 0
+			}
+			for ; err != nil && r.resumable(err) && resumes < maxResumes; resumes++ {
+				if !r.c.wait(r.ctx, resumeInterval) {
+					err = r.ctx.Err()
+					break
+				}
+				r.c.retries.Add(1)
+				if again := r.resume(); again == nil || !r.resumable(again) {
+					err = again
+				}
+			}
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// resumable reports whether the stream may continue after err.
+func (r *Run) resumable(err error) bool {
+	var lost *TransportError
+	status := statusOf(err)
+	return r.ID != "" && r.ctx.Err() == nil && (errors.Is(err, errInterrupted) ||
+		errors.As(err, &lost) || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout)
+}
+
+// resume requests the events after the last one.
+func (r *Run) resume() error {
+	h := http.Header{}
+	if r.last != "" {
+		h.Set("Last-Event-ID", r.last)
+	}
+	res, err := r.c.attempt(r.ctx, request{method: http.MethodGet, path: runPath(r.ID), header: h, stream: true})
+	if err != nil {
+		return err
+	}
+	if res.StatusCode == http.StatusNoContent {
+		_ = res.Body.Close()
+		return ErrIncomplete
+	}
+	r.body = res.Body
+	return nil
+}
+
+// read passes the events of the current response to yield. It returns nil after the last
+// event, and when yield returns false.
+func (r *Run) read(yield func(Event, error) bool) error {
+	if r.body == nil {
+		return ErrIncomplete
+	}
+	defer r.closeBody()
+	for e, err := range sse.Read(r.body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		if err != nil {
+			return fmt.Errorf("%w: %w", errInterrupted, r.c.transportError(err))
+		}
+		r.last, r.done = e.LastEventID, e.Type == schemas.EventDone
+		if !yield(Event{e.LastEventID, e.Type, jsontext.Value(e.Data)}, nil) || r.done {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", errInterrupted, r.c.transportError(io.ErrUnexpectedEOF))
+}
+
+func (r *Run) closeBody() {
+	_ = r.body.Close() // it was read to its end, or is abandoned
+	r.body = nil
+}
+
+// Close ends the stream. It cancels an analysis whose last event was not received, unless
+// the run is followed or continues without clients.
+func (r *Run) Close() error {
+	if r.body != nil {
+		r.closeBody()
+	}
+	if r.done || r.abandon || r.ID == "" {
+		return nil
+	}
+	r.done = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), cancelTimeout)
+	defer cancel()
+	res, err := r.c.Open(ctx, http.MethodDelete, runPath(r.ID), nil, nil)
+	if err != nil {
+		return err // the server cancels the abandoned analysis later
+	}
+	return res.Body.Close()
+}

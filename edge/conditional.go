@@ -1,0 +1,79 @@
+package edge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// tagged returns a copy of a, an action of GET, whose replies have an ETag: that of the
+// revision, or else of the content. If-None-Match makes the reply 304 while it is current.
+func tagged(a action) action {
+	a.tagged = true
+	answer := a.answer
+	a.answer = func(x *exchange) error {
+		if _, err := x.tags(bus.HeaderIfNoneMatch); err != nil {
+			return err
+		}
+		return answer(x)
+	}
+	return a
+}
+
+// conditional returns a copy of a, a registration or deletion, that If-Match and
+// If-None-Match restrict to states of the record. The reply to a registration has the
+// ETag of the record.
+func conditional(a action) action {
+	a.conditional = true
+	answer := a.answer
+	a.answer = func(x *exchange) error {
+		match, err := x.tags(bus.HeaderIfMatch)
+		if err != nil {
+			return err
+		}
+		none, err := x.tags(bus.HeaderIfNoneMatch)
+		if err != nil {
+			return err
+		}
+		if match != "" || none != "" {
+			x.ctx = bus.WithPrecondition(x.ctx, schemas.Precondition{IfMatch: match, IfNoneMatch: none})
+		}
+		return answer(x)
+	}
+	return a
+}
+
+// tags returns the entity tags in the header of the name; empty if there are none.
+func (x *exchange) tags(name string) (string, error) {
+	given := x.r.Header[name]
+	if len(given) == 0 {
+		return "", nil
+	}
+	tags := strings.Join(given, ",")
+	if err := schemas.CheckTags(tags); err != nil {
+		return "", x.route.invalid.With(schemas.FieldError{Field: name, Message: err.Error()})
+	}
+	return tags, nil
+}
+
+// tag sets the ETag of the reply and reports whether the client has it.
+func (x *exchange) tag(r bus.Reply) (current bool) {
+	stored := x.route.conditional && x.route.status != http.StatusNoContent
+	if !x.route.tagged && !stored {
+		return false
+	}
+	var tag string
+	if r.Token.Revision > 0 {
+		tag = schemas.ETag(r.Token)
+	} else {
+		sum := sha256.Sum256(r.Body)
+		tag = `"` + hex.EncodeToString(sum[:16]) + `"`
+	}
+	x.w.Header()["Etag"] = []string{tag}
+	given := x.r.Header[bus.HeaderIfNoneMatch]
+	return x.route.tagged && len(given) > 0 && schemas.TagsMatch(strings.Join(given, ","), tag, true)
+}

@@ -1,0 +1,179 @@
+// The frame of the console: sign-in, navigation, and the view of the route.
+import { render } from './preact.js';
+import { useEffect, useErrorBoundary, useRef, useState } from './hooks.js';
+import { can, session, signIn, signOut, start, tenantsOf } from './api.js';
+import { link, navigate, route, tenant } from './router.js';
+import { useStore } from './store.js';
+import { Empty, Field, html, Loading, Page, Problem } from './ui.js';
+import { Search } from './search.js';
+import { Catalog } from './catalog.js';
+import { RecordView } from './record.js';
+import { RecordForm } from './form.js';
+import { PackageList, PackageView } from './package.js';
+import { Ask } from './ask.js';
+import { Tags } from './tags.js';
+import { Runs } from './runs.js';
+import { Health } from './health.js';
+import { resumeAll } from './questions.js';
+
+const NAVIGATION = [
+  { path: 'search', icon: 'M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11zM11 11l3.5 3.5', title: 'Search', needs: 'read' },
+  { path: 'catalog', icon: 'M2 3h12M2 8h12M2 13h12', title: 'Catalog', needs: 'read', also: ['catalog', 'register'] },
+  { path: 'package', icon: 'M3.5 8h3M9.5 3.5H8A1.5 1.5 0 0 0 6.5 5v6A1.5 1.5 0 0 0 8 12.5h1.5M1 6.5h2.5v3H1zM9.5 2h5v3h-5zM9.5 11h5v3h-5z', title: 'Packages', needs: 'read' },
+  { path: 'ask', icon: 'M2 2.5h12v8.5H8L4.5 14v-3H2z', title: 'Ask', needs: 'analyze' },
+  { path: 'runs', icon: 'M4.5 2.5l8 5.5-8 5.5z', title: 'Runs', needs: 'analyze' },
+  { path: 'tags', icon: 'M2 2h6l6 6-6 6-6-6zM5 5h.01', title: 'Tags', needs: 'read' },
+  { path: 'health', icon: 'M1.5 8.5h3l2-5.5 3 10 2-4.5h3', title: 'Health', needs: 'read' },
+];
+
+function View({ route: { path, params } }) {
+  switch (path[0]) {
+    case undefined:
+    case 'search':
+      return html`<${Search} params=${params} />`;
+    case 'catalog':
+      if (path.length === 4 && path[3] === 'edit') return html`<${RecordForm} key=${path.join('/')} kind=${path[1]} id=${path[2]} />`;
+      if (path.length === 3) return html`<${RecordView} key=${path.join('/')} kind=${path[1]} id=${path[2]} params=${params} />`;
+      return html`<${Catalog} kind=${path[1] || 'skill'} params=${params} />`;
+    case 'register':
+      return html`<${RecordForm} key=${path.join('/')} kind=${path[1]} copy=${params.get('copy')} />`;
+    case 'package':
+      return path[1] ? html`<${PackageView} key=${path[1]} id=${path[1]} />` : html`<${PackageList} />`;
+    case 'runs':
+      return html`<${Runs} key=${path[1]} run=${path[1]} />`;
+    case 'tags':
+      return html`<${Tags} key=${path[1]} id=${path[1]} />`;
+    case 'health':
+      return html`<${Health} />`;
+    case 'ask':
+      return html`<${Ask} question=${path[1]} />`;
+    default:
+      return html`<${Page} title="Not found"><${Empty}><p>There is no view at this address.</p><p><a href=${link(['search'])}>Search</a></p></${Empty}></${Page}>`;
+  }
+}
+
+// Boundary shows an error of a view in place of the view.
+function Boundary({ children }) {
+  const [error] = useErrorBoundary((e) => console.error(e));
+  return error ? html`<${Page} title="Error"><${Problem} error=${{ title: 'This view has failed', message: String(error.message || error) }} /></${Page}>` : children;
+}
+
+function SignIn({ error }) {
+  const [credential, setCredential] = useState('');
+  const [failure, setFailure] = useState(error);
+  const [busy, setBusy] = useState(false);
+  const input = useRef();
+  useEffect(() => { document.title = 'Sign in · Cairn'; input.current.focus(); }, []);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await signIn(credential.trim());
+    } catch (e) {
+      setFailure(e.status === 401 ? 'This key or token is not valid.' : e.message);
+      setBusy(false);
+      input.current.focus();
+    }
+  };
+  return html`<main class="sign-in"><form class="card" onSubmit=${submit}>
+    <${Logo} />
+    <h1>Sign in</h1>
+    <p class="muted">With an API key (<code>cairn key create</code>) or a token of your OpenID provider. It is kept for this tab only.</p>
+    <${Field} label="API key or token" error=${failure}>
+      <input ref=${input} id="credential" type="password" autocomplete="off" spellcheck=${false} required value=${credential}
+        onInput=${(e) => setCredential(e.target.value)} />
+    </${Field}>
+    <button class="primary" disabled=${busy}>Sign in</button>
+    <p class="small"><a href="/docs">Manual</a></p>
+  </form></main>`;
+}
+
+function Logo() {
+  return html`<span class="logo"><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><rect x="8.5" y="2.5" width="7" height="4.6" rx="2.3" /><rect
+    x="5.5" y="8.9" width="13" height="5.4" rx="2.7" /><rect x="2" y="16.1" width="20" height="5.9" rx="2.95" /></svg>Cairn</span>`;
+}
+
+function Icon({ path }) { return html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d=${path} /></svg>`; }
+
+// TenantPicker selects the tenant of all views.
+function TenantPicker({ caller }) {
+  const [text, setText] = useState(tenant());
+  useEffect(() => setText(tenant()), [tenant()]);
+  const select = (value) => {
+    const { path, params } = route.get();
+    const kept = Object.fromEntries([...params].filter(([name]) => name !== 'cursor' && name !== 'scope'));
+    navigate(link(path, { ...kept, tenant: value }));
+  };
+  const known = tenantsOf(caller);
+  if (known?.length === 1) return html`<p class="tenant-fixed"><span class="muted">Tenant</span> <strong>${known[0]}</strong></p>`;
+  if (known) {
+    return html`<div class="tenant-picker"><label for="tenant">Tenant</label>
+      <select id="tenant" value=${tenant()} onChange=${(e) => select(e.target.value)}>${known.map((t) => html`<option value=${t}>${t}</option>`)}</select></div>`;
+  }
+  return html`<form class="tenant-picker" onSubmit=${(e) => { e.preventDefault(); select(text.trim()); }}><label for="tenant">Tenant</label>
+    <input id="tenant" placeholder="global" spellcheck=${false} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)}
+      onBlur=${() => text.trim() !== tenant() && select(text.trim())} /></form>`;
+}
+
+function Frame({ current, caller }) {
+  const [open, setOpen] = useState(false);
+  const path = current.path.slice(0, current.path[0] === 'ask' ? 1 : undefined).join('/'); // a question keeps the view
+  const first = useRef(true);
+  useEffect(() => {
+    setOpen(false);
+    if (first.current) {
+      first.current = false;
+      return;
+    }
+    document.getElementById('title')?.focus();
+    scrollTo(0, 0);
+  }, [path]);
+  useEffect(() => {
+    const focusSearch = (e) => {
+      if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || e.target.closest('input, textarea, select, [contenteditable]')) return;
+      const box = document.getElementById('query');
+      if (box) {
+        e.preventDefault();
+        box.focus();
+      }
+    };
+    addEventListener('keydown', focusSearch);
+    return () => removeEventListener('keydown', focusSearch);
+  }, []);
+  useEffect(() => resumeAll(), []);
+  const skip = (e) => { // the fragment is the route
+    e.preventDefault();
+    document.getElementById('title')?.focus();
+  };
+  const active = current.path[0] || 'search';
+  return html`
+    <a class="skip" href="#title" onClick=${skip}>Skip to content</a>
+    <header class="top">
+      <a class="home" href=${link(['search'])} aria-label="Cairn"><${Logo} /></a>
+      <button class="menu" aria-expanded=${open ? 'true' : 'false'} aria-controls="navigation" onClick=${() => setOpen(!open)}>Menu</button>
+      <nav id="navigation" class=${open ? 'open' : ''} aria-label="Views"><ul>
+        ${NAVIGATION.map((view) => html`<li><a href=${link([view.path])} aria-current=${(view.also || [view.path]).includes(active) ? 'page' : undefined}
+          class=${can(view.needs) ? '' : 'disabled'} title=${can(view.needs) ? undefined : 'Your role does not permit this'}><${Icon} path=${view.icon} />${view.title}</a></li>`)}
+        <li><a href="/docs"><${Icon} path="M3.5 1.5h6l3 3v10h-9zM9 1.5v3.5h3.5M6 8h4M6 11h4" />Docs</a></li>
+      </ul></nav>
+      <div class="session"><${TenantPicker} caller=${caller} />
+        ${caller.id && html`<p class="who"><span class="muted">${caller.role}</span> <code>${caller.id}</code> <button class="link" onClick=${signOut}>Sign out</button></p>`}
+      </div>
+    </header>
+    <main><${Boundary} key=${path}><${View} route=${current} /></${Boundary}></main>`;
+}
+
+function App() {
+  const { state, caller, error } = useStore(session);
+  const current = useStore(route);
+  switch (state) {
+    case 'starting': return html`<main><${Loading} what="Connecting" /></main>`;
+    case 'signed-out': return html`<${SignIn} error=${error} />`;
+    case 'unavailable': return html`<main class="sign-in"><div class="card"><h1>Cairn is not available</h1><p>${error}</p>
+      <button class="primary" onClick=${start}>Try again</button></div></main>`;
+    default: return html`<${Frame} current=${current} caller=${caller} />`;
+  }
+}
+
+render(html`<${App} />`, document.getElementById('app'));
+start();

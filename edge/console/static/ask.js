@@ -1,0 +1,138 @@
+// Questions about an estate, answered as a stream.
+import { useEffect, useRef, useState } from './hooks.js';
+import { can } from './api.js';
+import { link, navigate } from './router.js';
+import { useStore } from './store.js';
+import { Field, format, html, Page, plural, Problem } from './ui.js';
+import { Answer } from './answer.js';
+import { ask, estate, forget, questions, setEstate, stop } from './questions.js';
+
+const MAX_ESTATE = 10 << 20; // bytes of a request
+
+// arrays returns the arrays of records of an estate: [path, length].
+function arrays(value, path = '', depth = 0) {
+  if (Array.isArray(value)) return [[path || 'items', value.length]];
+  if (value === null || typeof value !== 'object' || depth > 5) return [];
+  return Object.entries(value).flatMap(([name, v]) => arrays(v, path ? `${path}.${name}` : name, depth + 1));
+}
+
+// outline returns what an estate contains, or an error.
+function outline(text) {
+  if (new Blob([text]).size > MAX_ESTATE - (64 << 10)) return { error: 'An estate has at most 10 MiB.' };
+  try {
+    return { arrays: arrays(JSON.parse(text)).slice(0, 40) };
+  } catch (e) {
+    return { error: `This is not JSON: ${e.message}` };
+  }
+}
+
+export function Ask({ question }) {
+  const list = useStore(questions);
+  const loaded = useStore(estate);
+  const [conversation, setConversation] = useState(() => list.at(-1)?.conversation || String(Date.now()));
+  const allowed = can('analyze');
+  const selected = list.find((q) => q.id === question);
+  const current = selected ? selected.conversation : conversation;
+  const shown = list.filter((q) => q.conversation === current);
+  useEffect(() => { if (selected) document.getElementById(`question-${selected.id}`)?.scrollIntoView({ block: 'start' }); }, [question]);
+  const renew = () => {
+    setConversation(String(Date.now()));
+    navigate(link(['ask']));
+  };
+  return html`<${Page} title="Ask" subtitle="Figures are computed from the estate; the model only chooses the computations." actions=${html`<button onClick=${renew}>New conversation</button>`}>
+    ${!allowed && html`<div class="notice warn">Your role does not permit analyses.</div>`}
+    <div class="ask">
+      <div class="ask-main">
+        <${Estate} key=${loaded?.name} loaded=${loaded} disabled=${!allowed} />
+        ${shown.map((q) => html`<${Question} key=${q.id} question=${q} />`)}
+        <${Compose} disabled=${!allowed || !loaded} conversation=${current} running=${shown.some((q) => q.state === 'running')} />
+      </div>
+      <aside aria-label="Questions of this tab"><h2>Questions</h2>
+        ${list.length === 0 ? html`<p class="muted small">The questions of this tab appear here.</p>` : html`<ul class="history">${[...list].reverse().map((q) => html`<li key=${q.id}>
+          <a href=${link(['ask', q.id])} aria-current=${q.id === question ? 'true' : undefined}>${q.query || q.run}</a>
+          <span class="small muted">${STATES[q.state]}</span></li>`)}</ul>`}
+      </aside>
+    </div>
+  </${Page}>`;
+}
+
+export const STATES = { running: 'Running', done: 'Answered', stopped: 'Stopped', failed: 'Failed' };
+
+function Estate({ loaded, disabled }) {
+  const [editing, setEditing] = useState(!loaded);
+  const [text, setText] = useState('');
+  const [error, setError] = useState('');
+  const [over, setOver] = useState(false);
+  const file = useRef();
+  const take = (name, content) => {
+    const found = outline(content);
+    setError(found.error || '');
+    if (found.error) return;
+    setEstate({ name, text: content, arrays: found.arrays });
+    setEditing(false);
+    setText('');
+  };
+  const readFile = async (f) => { if (f) take(f.name, await f.text()); };
+  const drop = (e) => {
+    e.preventDefault();
+    setOver(false);
+    const given = e.dataTransfer.files[0];
+    if (given) readFile(given);
+    else take('dropped text', e.dataTransfer.getData('text'));
+  };
+  if (loaded && !editing) {
+    return html`<section class="card estate" aria-label="Estate"><p><strong>${loaded.name}</strong> <span class="muted">${format(Math.ceil(loaded.text.length / 1024))} KiB</span>${' '}<button class="link" disabled=${disabled} onClick=${() => setEditing(true)}>Change the estate</button></p>
+      <p class="badges">${(loaded.arrays || []).map(([path, n]) => html`<span class="badge">${path} <span class="figure">${format(n)}</span></span>`)}</p></section>`;
+  }
+  return html`<section class=${`card estate drop${over ? ' over' : ''}`} aria-label="Estate" onDragOver=${(e) => { e.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+    <${Field} label="Estate" hint="JSON with arrays of records: paste it, drop a file here, or choose one. At most 10 MiB." error=${error}>
+      <textarea id="estate" class="code" rows="6" spellcheck=${false} disabled=${disabled} value=${text} placeholder='{"hosts": [{"name": "web-01", "site": "fra1"}]}' onInput=${(e) => setText(e.target.value)}></textarea></${Field}>
+    <div class="actions"><input ref=${file} type="file" id="estate-file" hidden accept=".json,application/json" onChange=${(e) => readFile(e.target.files[0])} />
+      <button disabled=${disabled} onClick=${() => file.current.click()}>Choose a file</button>
+      ${loaded && html`<button onClick=${() => setEditing(false)}>Cancel</button>`}
+      <button class="primary" disabled=${disabled || !text.trim()} onClick=${() => take('pasted estate', text)}>Use this estate</button></div>
+  </section>`;
+}
+
+function Compose({ disabled, conversation, running }) {
+  const [query, setQuery] = useState('');
+  const [broad, setBroad] = useState(false);
+  const submit = (e) => {
+    e.preventDefault();
+    if (!query.trim() || disabled || running) return;
+    const id = ask({ query: query.trim(), conversation, mode: broad ? 'broad' : undefined });
+    setQuery('');
+    navigate(link(['ask', id]));
+  };
+  const keys = (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) submit(e); };
+  return html`<form class="compose card" onSubmit=${submit}>
+    <label class="hidden" for="query">Question</label>
+    <textarea id="query" rows="1" maxlength="10000" disabled=${disabled} value=${query} aria-describedby="query-hint" placeholder=${disabled ? 'Load an estate first' : 'how many hosts per site?'}
+      onInput=${(e) => setQuery(e.target.value)} onKeyDown=${keys}></textarea>
+    <div class="actions"><p class="hint" id="query-hint">Enter asks, Shift+Enter begins a new line.</p><label class="check"><input type="checkbox" checked=${broad} disabled=${disabled} onChange=${(e) => setBroad(e.target.checked)} /> Facts only</label>
+      <button class="primary" disabled=${disabled || running || !query.trim()}>Ask</button></div>
+  </form>`;
+}
+
+// progressText is what a screen reader says while an answer arrives.
+function progressText({ state, progress }) {
+  if (state !== 'running') return STATES[state];
+  const waiting = progress.calls.find((c) => c.result === undefined);
+  if (waiting) return `Calling ${waiting.name}…`;
+  if (progress.text) return 'Answering…';
+  return progress.calls.length ? `${plural(progress.calls.length, 'call')} finished, waiting for the model…` : 'Waiting for the model…';
+}
+
+export function Question({ question }) {
+  const { id, query, state, progress, error, run, stopping } = question;
+  const running = state === 'running';
+  return html`<article class="question" id=${`question-${id}`} aria-label=${query || run}>
+    <h2>${query || html`Run <code>${run}</code>`}</h2>
+    <${Answer} id=${id} progress=${{ ...progress, error: undefined }} running=${running} />
+    <${Problem} error=${error} />
+    <div class="question-foot"><p class=${`status ${state}`} role="status">${stopping ? 'Stopping…' : progressText(question)}</p>
+      ${running && html`<button class="danger" disabled=${stopping} onClick=${() => stop(id)}>Stop</button>`}
+      ${run && html`<span class="small muted">Run <code>${run}</code></span>`}
+      ${!running && html`<button class="link" onClick=${() => forget(id)}>Remove<span class="hidden"> this question</span></button>`}</div>
+  </article>`;
+}

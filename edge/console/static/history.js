@@ -1,0 +1,55 @@
+// The retained revisions of a record, and the difference of two of them.
+import { call } from './api.js';
+import { editable, recordPath } from './record.js';
+import { link, navigate, tenant } from './router.js';
+import { fields } from './diff.js';
+import { Empty, Field, html, Loading, plural, Problem, useRequest } from './ui.js';
+
+// number returns the revision of a consistency token.
+const number = (token) => token.split('-').pop();
+
+const name = (r) => `${number(r.revision)}, ${new Date(r.stored_at).toLocaleString()}${r.removed ? ', deleted' : ''}`;
+
+export function History({ kind, id, params }) {
+  const scope = params.get('scope') || '';
+  const query = { tenant_id: tenant(), scope };
+  const { data, error, loading } = useRequest(async (signal) => (await call('GET', `${recordPath(kind, id)}/history`, { query, signal })).data.revisions, [kind, id, tenant(), scope]);
+  if (error) return html`<${Problem} error=${error} />`;
+  if (!data) return loading ? html`<${Loading} />` : null;
+  const after = data.find((r) => r.revision === params.get('to')) || data[0];
+  const before = data.find((r) => r.revision === params.get('from')) || data[data.indexOf(after) + 1];
+  const go = (changes) => navigate(link(['catalog', kind, id], { scope, tab: 'history', from: before?.revision, to: after.revision, ...changes }));
+  const options = data.map((r) => html`<option value=${r.revision}>${name(r)}</option>`);
+  return html`
+    <div class="table-wrap" tabindex="0" role="region" aria-label="Revisions"><table>
+      <thead><tr><th class="right">Revision</th><th>Stored</th><th>Version</th><th>Status</th><th>Change</th></tr></thead>
+      <tbody>${data.map((r, i) => html`<tr key=${r.revision} aria-current=${r === after ? 'true' : undefined}><td class="figure">${number(r.revision)}</td><td>${new Date(r.stored_at).toLocaleString()}</td><td>${r.version}</td>
+        <td>${r.removed ? html`<span class="badge bad">deleted</span>` : r.status || 'active'}</td>
+        <td>${i + 1 < data.length ? html`<a href=${link(['catalog', kind, id], { scope, tab: 'history', from: data[i + 1].revision, to: r.revision })}>Compare<span class="hidden"> revision ${number(r.revision)}</span> with the one before</a>` :
+          html`<span class="muted">the oldest that is retained</span>`}</td></tr>`)}</tbody></table></div>
+    ${before && html`<section><h2>Difference</h2><div class="inline">
+      <${Field} label="From"><select id="from" value=${before.revision} onChange=${(e) => go({ from: e.target.value })}>${options}</select></${Field}>
+      <${Field} label="To"><select id="to" value=${after.revision} onChange=${(e) => go({ to: e.target.value })}>${options}</select></${Field}></div>
+      <${Difference} key=${before.revision + after.revision} kind=${kind} id=${id} query=${query} before=${before} after=${after} /></section>`}`;
+}
+
+function Difference({ kind, id, query, before, after }) {
+  const read = async (r, signal) => (r.removed ? {} : (await call('GET', recordPath(kind, id), { query: { ...query, revision: r.revision }, signal })).data);
+  const { data, error } = useRequest((signal) => Promise.all([read(before, signal), read(after, signal)]), []);
+  if (error) return html`<${Problem} error=${error} />`;
+  if (!data) return html`<${Loading} />`;
+  const list = fields(...data);
+  const back = !before.removed && editable(data[0]);
+  return html`<p class="muted small">${list.length === 0 ? 'The revisions are equal.' : `${plural(list.length, 'field differs', 'fields differ')}.`}</p>
+    ${list.length === 0 && html`<${Empty}><p>No field differs.</p></${Empty}>`}
+    ${list.map((f) => html`<div class="card diff" key=${f.name}><h3><code>${f.name}</code> <span class=${`badge ${{ added: 'good', removed: 'bad' }[f.op] || ''}`}>${f.op}</span></h3>
+      <pre tabindex="0">${f.lines.map((l) => html`<${Line} line=${l} />`)}</pre></div>`)}
+    ${back && html`<p><a class="button" href=${link(['catalog', kind, id, 'edit'], { scope: query.scope, revision: before.revision })}>Edit from revision ${number(before.revision)}</a></p>`}`;
+}
+
+const SAID = { '-': 'removed: ', '+': 'added: ' };
+
+function Line({ line: { op, text } }) {
+  if (op === '…') return html`<span class="line muted">${plural(Number(text), 'equal line')}${'\n'}</span>`;
+  return html`<span class=${`line ${{ '-': 'old', '+': 'new' }[op] || ''}`}><span aria-hidden="true">${op} </span>${SAID[op] && html`<span class="hidden">${SAID[op]}</span>`}${text}${'\n'}</span>`;
+}

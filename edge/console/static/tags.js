@@ -1,0 +1,83 @@
+// The state of requests in flight: read, written once, and deleted.
+import { useState } from './hooks.js';
+import { call, can, segment } from './api.js';
+import { link, navigate, tenant } from './router.js';
+import { Empty, Field, html, Json, Loading, Page, Problem, useRequest } from './ui.js';
+
+export function Tags({ id }) {
+  const [text, setText] = useState(id || '');
+  const open = (e) => {
+    e.preventDefault();
+    if (text) navigate(link(['tags', text]));
+  };
+  return html`<${Page} title="Tags" subtitle="The state of one request, written once, which every service that processes the request reads.">
+    <form class="inline" onSubmit=${open}><${Field} label="Request id"><input id="request" required maxlength="256" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)} /></${Field}>
+      <button class="primary">Read</button></form>
+    ${id ? html`<${Tag} key=${id} id=${id} />` : html`<${Empty}><p>A tag is found by the id of its request; there is no list of tags.</p></${Empty}>`}
+    ${can('tag') && html`<${Write} key=${`write-${id}`} id=${id} />`}
+  </${Page}>`;
+}
+
+function Tag({ id }) {
+  const { data, error, loading, reload } = useRequest(async (signal) => {
+    try {
+      return (await call('GET', `/tags/${segment(id)}`, { query: { tenant_id: tenant() }, signal })).data.tags;
+    } catch (e) {
+      if (e.status === 404) return null;
+      throw e;
+    }
+  }, [id, tenant()]);
+  const [failure, setFailure] = useState();
+  const remove = async () => {
+    try {
+      await call('DELETE', `/tags/${segment(id)}`, { query: { tenant_id: tenant() } });
+      reload();
+    } catch (e) {
+      setFailure(e);
+    }
+  };
+  if (loading && data === undefined) return html`<${Loading} />`;
+  return html`<section aria-label="Tag"><${Problem} error=${error || failure} />
+    ${data === null && html`<${Empty}><p>No tag has the id <code>${id}</code> ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p><p class="muted">It was not written, has expired, or was deleted.</p></${Empty}>`}
+    ${data && html`<dl class="fields"><div><dt>request_id</dt><dd><code>${data.request_id}</code></dd></div><div><dt>flow</dt><dd>${data.flow}</dd></div><div><dt>tags</dt><dd><${Json} value=${data.tags} /></dd></div></dl>
+      <div class="actions"><button onClick=${reload}>Read again</button><button class="danger" disabled=${!can('tag')} onClick=${remove}>Delete</button></div>`}
+  </section>`;
+}
+
+function Write({ id }) {
+  const [values, setValues] = useState({ id: id || '', flow: '', tags: '{}', ttl: '' });
+  const [wrong, setWrong] = useState({});
+  const [failure, setFailure] = useState();
+  const set = (name) => (e) => setValues({ ...values, [name]: e.target.value });
+  const submit = async (event) => {
+    event.preventDefault();
+    setWrong({});
+    setFailure(undefined);
+    let tags;
+    try {
+      tags = JSON.parse(values.tags);
+    } catch (e) {
+      setWrong({ tags: `This is not JSON: ${e.message}` });
+      return;
+    }
+    const body = { request_id: values.id, flow: values.flow, tags, tenant_id: tenant() || undefined };
+    if (values.ttl) body.ttl_seconds = Number(values.ttl);
+    try {
+      await call('POST', '/tags/write', { body });
+      if (values.id === id) location.reload();
+      else navigate(link(['tags', values.id]));
+    } catch (e) {
+      const fields = Object.fromEntries((e.errors || []).map((f) => [f.field.split('.')[0], f.message]));
+      setWrong(fields);
+      setFailure(Object.keys(fields).length ? undefined : e);
+    }
+  };
+  return html`<details class="card"><summary>Write a tag</summary><form class="record" onSubmit=${submit}>
+    <${Problem} error=${failure} />
+    <${Field} label="request_id" error=${wrong.request_id}><input id="write-id" required maxlength="256" spellcheck=${false} value=${values.id} onInput=${set('id')} /></${Field}>
+    <${Field} label="flow" error=${wrong.flow}><input id="write-flow" maxlength="256" value=${values.flow} onInput=${set('flow')} /></${Field}>
+    <${Field} label="ttl_seconds" hint="shorter than the default of the server" error=${wrong.ttl_seconds}><input id="write-ttl" type="number" min="1" value=${values.ttl} onInput=${set('ttl')} /></${Field}>
+    <${Field} wide label="tags" hint="a JSON object" error=${wrong.tags}><textarea id="write-tags" class="code" rows="4" spellcheck=${false} value=${values.tags} onInput=${set('tags')}></textarea></${Field}>
+    <div class="actions"><button class="primary">Write</button></div>
+  </form></details>`;
+}

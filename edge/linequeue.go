@@ -1,0 +1,78 @@
+package edge
+
+import (
+	"sync"
+
+	"cairn/schemas"
+)
+
+// lineQueue holds the lines of a bulk between their arrival and the request to a worker: at
+// most maxLine bytes and schemas.MaxBulk lines, or one longer line.
+type lineQueue struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	lines   [][]byte
+	size    int
+	err     error // returned by next once the lines are taken
+	stopped bool  // the lines are discarded
+}
+
+func newLineQueue() *lineQueue {
+	q := &lineQueue{}
+	q.changed.L = &q.mu
+	return q
+}
+
+// add appends a line. It waits for room, which is the backpressure on the client, until the
+// queue is closed.
+func (q *lineQueue) add(line []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.stopped && len(q.lines) > 0 && (len(q.lines) == schemas.MaxBulk || q.size+len(line) > maxLine) {
+		q.changed.Wait()
+	}
+	q.lines, q.size = append(q.lines, line), q.size+len(line)
+	q.changed.Broadcast()
+}
+
+// finish makes next return err after the lines.
+func (q *lineQueue) finish(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.stopped {
+		q.err = err
+	}
+	q.changed.Broadcast()
+}
+
+// close discards the lines, and makes next return err.
+func (q *lineQueue) close(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.stopped {
+		q.stopped, q.err = true, err
+	}
+	q.changed.Broadcast()
+}
+
+func (q *lineQueue) closed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stopped
+}
+
+// next takes all lines; it waits for one.
+func (q *lineQueue) next() ([][]byte, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.stopped && len(q.lines) == 0 && q.err == nil {
+		q.changed.Wait()
+	}
+	if q.stopped || len(q.lines) == 0 {
+		return nil, q.err
+	}
+	batch := q.lines
+	q.lines, q.size = nil, 0
+	q.changed.Broadcast()
+	return batch, nil
+}

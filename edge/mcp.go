@@ -1,0 +1,276 @@
+package edge
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"cairn/bus"
+	"cairn/bus/overload"
+	"cairn/bus/telemetry"
+	"cairn/edge/mcp"
+	"cairn/schemas"
+)
+
+const (
+	mcpPath = "/mcp"
+	// mcpCopies is the memory of a message besides its body, in bodies: its parameters, its
+	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7.
+	mcpCopies = 4
+	// mcpMaxAnswer bounds the events of an analysis in bytes, which are one reply.
+	mcpMaxAnswer = 16 << 20
+)
+
+// modelContext returns an action that answers a message of the Model Context Protocol.
+func modelContext(analysis bus.Stream[schemas.Analysis]) action {
+	handler := sync.OnceValues(func() (*mcp.Handler, error) { return mcp.New(int64(analysis.MaxBody)) })
+	request := reflect.TypeFor[schemas.RPCRequest]()
+	return action{
+		needs: schemas.PermissionRead, summary: "Model Context Protocol (streamable HTTP, without sessions)",
+		request: request, reply: reflect.TypeFor[schemas.RPCResponse](), invalid: schemas.ErrMalformed,
+		answer: func(x *exchange) error {
+			h, err := handler()
+			if err != nil {
+				return err
+			}
+			tenant, err := x.tenantParameter()
+			if err = cmp.Or(err, x.readMinRevision()); err != nil {
+				return err
+			}
+			body, err := x.message(analysis.MaxBody)
+			if err != nil {
+				return err
+			}
+			r := x.r.WithContext(x.r.Context())
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			slot, err := x.start()
+			if err != nil {
+				return err
+			}
+			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
+			c.slot.Store(slot)
+			defer c.closeSlot()
+			w := &messageWriter{x: x, began: c.closeSlot}
+			h.Serve(w, r, c)
+			return w.refused()
+		},
+	}
+}
+
+// message receives the body of the request: one message. A batch, which protocol versions
+// from 2025-06-18 on do not have, would be several requests for the rate limit.
+func (x *exchange) message(limit int) ([]byte, error) {
+	body, err := x.body(limit)
+	if err != nil {
+		return nil, err
+	}
+	if !x.acquireBody(mcpCopies * int64(len(body))) {
+		return nil, errBodyMemory
+	}
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte{'['}) {
+		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "body", Message: "expected one message; batches are not supported"})
+	}
+	return body, nil
+}
+
+// tenantParameter returns the tenant_id of the URL; empty: none.
+func (x *exchange) tenantParameter() (string, error) {
+	if len(x.r.URL.RawQuery) > maxQuery {
+		return "", schemas.ErrMalformed.With(schemas.FieldError{Field: "query", Message: "too long"})
+	}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return "", schemas.ErrMalformed.With(schemas.FieldError{Field: "query", Message: err.Error()})
+	}
+	for name, values := range query {
+		if name != "tenant_id" || len(values) > 1 {
+			return "", schemas.ErrMalformed.With(schemas.FieldError{
+				Field: name, Message: "unknown or given more than once; expected one tenant_id or none",
+			})
+		}
+		if values[0] == "" {
+			return "", schemas.ErrMalformed.With(schemas.FieldError{Field: name, Message: "empty; expected a tenant, or no tenant_id"})
+		}
+	}
+	return query.Get("tenant_id"), nil
+}
+
+// mcpCaller sends requests to the bus for the client of one message. It holds a slot from
+// when the message has arrived until a worker has replied, an analysis starts or the
+// response begins, whichever is first.
+type mcpCaller struct {
+	x        *exchange
+	analysis bus.Stream[schemas.Analysis]
+	tenant   string
+	slot     atomic.Pointer[overload.Slot] // nil: closed
+}
+
+func (c *mcpCaller) closeSlot() {
+	if slot := c.slot.Swap(nil); slot != nil {
+		slot.Close()
+	}
+}
+
+func (c *mcpCaller) Identity() *schemas.Identity      { return c.x.by }
+func (c *mcpCaller) Tenant() string                   { return c.tenant }
+func (c *mcpCaller) Visible(err error) *schemas.Error { return c.x.visible(err) }
+
+// Send implements mcp.Caller. The reply includes every write acknowledged through this edge.
+func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
+	var reply bus.Reply
+	err := c.x.includingSeen(func() (err error) {
+		if slot := c.slot.Swap(nil); slot != nil {
+			reply, err = c.x.sendIn(slot, f, body)
+		} else {
+			reply, err = c.x.send(f, body)
+		}
+		return err
+	})
+	if n := int64(len(reply.Body)); err == nil && n > largeReply && !c.x.acquireBody(mcpCopies*n) {
+		return nil, errBodyMemory
+	}
+	return reply.Body, err
+}
+
+// Analyze implements mcp.Caller.
+func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
+	return func(yield func(bus.Event, error) bool) {
+		c.closeSlot()
+		if err := c.x.by.Authorize(c.analysis.Permission); err != nil {
+			yield(bus.Event{}, err)
+			return
+		}
+		release, err := c.x.enterStream()
+		if err != nil {
+			yield(bus.Event{}, err)
+			return
+		}
+		defer release()
+		defer telemetry.StreamOpened()()
+		c.run(ctx, body, yield)
+	}
+}
+
+// run yields the events of a run, and cancels the run when the caller leaves the loop.
+func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Event, error) bool) {
+	ctx, cancel := context.WithCancelCause(c.x.ctx)
+	defer cancel(nil)
+	for _, ends := range []context.Context{caller, c.x.r.Context()} {
+		defer context.AfterFunc(ends, func() { cancel(nil) })()
+	}
+	if c.x.edge.gate != nil {
+		go c.x.watch(ctx, cancel) // not awaited, as in follow
+	}
+	size := 0
+	for event, err := range c.started(ctx, body) {
+		if why := context.Cause(ctx); err != nil && errors.Is(why, schemas.ErrUnauthenticated) {
+			err = why
+		}
+		if size += len(event.Data); err == nil && (size > mcpMaxAnswer || !c.x.acquireBody(mcpCopies*int64(len(event.Data)))) {
+			err = schemas.ErrAnalysisUnavailable.Because("the answer is too large for the memory of the edge (--body-memory)")
+		}
+		if !yield(event, err) || err != nil {
+			return
+		}
+	}
+}
+
+// started yields the events of a new run. A run that no worker confirms is started again
+// under another name, as in startRun. A run whose events are not read to the end is canceled.
+func (c *mcpCaller) started(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
+	return func(yield func(bus.Event, error) bool) {
+		for n := range maxRestarts + 1 {
+			start, run := c.analysis.TryRun, c.x.newRun()
+			if n == maxRestarts {
+				start = c.analysis.Run
+			}
+			again, ended := c.relay(start(ctx, c.x.edge.conn, run, body), n < maxRestarts, yield)
+			if !ended {
+				_ = c.analysis.Cancel(context.WithoutCancel(c.x.ctx), c.x.edge.conn, run) // else the grace period ends it
+			}
+			if !again {
+				return
+			}
+		}
+	}
+}
+
+// relay yields the events of one attempt. It reports whether to make another one, and
+// whether the run has ended.
+func (c *mcpCaller) relay(events iter.Seq2[bus.Event, error], retry bool, yield func(bus.Event, error) bool) (again, ended bool) {
+	for event, err := range events {
+		if retry && errors.Is(err, bus.ErrUnclaimed) {
+			return true, false
+		}
+		if !yield(event, err) || err != nil {
+			return false, event.Type == schemas.EventDone
+		}
+	}
+	return false, true
+}
+
+// messageWriter is the response of the protocol's handler. It keeps refusals of the handler,
+// which are plain text, as errors of Cairn.
+type messageWriter struct {
+	x       *exchange
+	began   func() // called when the response begins
+	refusal strings.Builder
+	kept    int // status of a refusal; 0: none
+}
+
+func (w *messageWriter) Header() http.Header { return w.x.w.Header() }
+
+func (w *messageWriter) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.kept = status
+		return
+	}
+	w.began()
+	w.x.status = status
+	w.x.limitWrite()
+	w.x.w.WriteHeader(status)
+}
+
+func (w *messageWriter) Write(part []byte) (int, error) {
+	if w.kept != 0 {
+		return w.refusal.Write(part)
+	}
+	if w.x.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.x.limitWrite()
+	return w.x.w.Write(part)
+}
+
+// Flush implements http.Flusher.
+func (w *messageWriter) Flush() {
+	if w.kept == 0 && w.x.status != 0 {
+		_ = http.NewResponseController(w.x.w).Flush() // the next write fails too
+	}
+}
+
+// refused returns the refusal as an error; nil: the handler has responded.
+func (w *messageWriter) refused() error {
+	if w.kept != 0 {
+		w.Header().Del("Content-Type")
+		text := strings.TrimSpace(w.refusal.String())
+		if w.kept >= http.StatusInternalServerError {
+			return fmt.Errorf("handle a message of the Model Context Protocol: %s", text)
+		}
+		return schemas.ErrMalformed.Because(text)
+	}
+	if w.x.status == 0 { // the client has disconnected
+		return cmp.Or(w.x.r.Context().Err(), error(schemas.ErrInternal.Because("the message was not answered")))
+	}
+	return nil
+}

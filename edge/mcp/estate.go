@@ -1,0 +1,278 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"cairn/schemas"
+	"cairn/schemas/member"
+)
+
+// EstateQuestion is the arguments of ask_estate.
+type EstateQuestion struct {
+	Query  string         `json:"query" doc:"the question"`
+	Estate jsontext.Value `json:"estate" doc:"the JSON document that the question is about: an object or array with arrays of records, or its JSON text as a string"`
+	Mode   string         `json:"mode,omitzero" doc:"standard (default), or broad for facts only"`
+}
+
+// EstateAnswer is the reply of ask_estate.
+type EstateAnswer struct {
+	Answer     string              `json:"answer" doc:"Markdown"`
+	ToolCalls  []EstateCall        `json:"tool_calls" doc:"the calls that computed the figures"`
+	Provenance *schemas.Provenance `json:"provenance,omitzero" doc:"the tool result that each figure of the answer comes from"`
+	Usage      *schemas.Usage      `json:"usage,omitzero"`
+	Degraded   string              `json:"degraded,omitzero" doc:"reason why the answer was not rendered"`
+}
+
+// EstateCall is a tool call of an analysis, with its result.
+type EstateCall struct {
+	schemas.ToolUse
+	Result jsontext.Value `json:"result"`
+}
+
+// askEstate returns the tool that answers a question about an estate.
+func askEstate(needs schemas.Permission) (tool, error) {
+	input, err := schemaOf(reflect.TypeFor[EstateQuestion]())
+	if err != nil {
+		return tool{}, err
+	}
+	input.Properties["mode"].Enum = []any{schemas.ModeStandard, schemas.ModeBroad}
+	output, err := schemaOf(reflect.TypeFor[EstateAnswer]())
+	if err != nil {
+		return tool{}, err
+	}
+	run := func(ctx context.Context, c call) ([]byte, string, error) {
+		ask, err := schemas.Read[EstateQuestion](c.args, schemas.ErrAnalysisMalformed)
+		if err != nil {
+			return nil, "", err
+		}
+		answer, err := analyze(ctx, c, ask.Estate, schemas.Analysis{
+			Query: ask.Query, Mode: ask.Mode, Include: []string{schemas.EventProvenance, schemas.EventUsage},
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		reply, err := json.Marshal(answer)
+		return reply, answer.text(), err
+	}
+	return tool{"ask_estate", "Ask a question about an estate",
+		"Answer a question about a JSON document of up to 10 MiB. Every figure of the answer is computed from the document; " +
+			"provenance names the source of each.",
+		needs, input, output, run}, nil
+}
+
+// text returns the answer, and the figures for which no source was found.
+func (a EstateAnswer) text() string {
+	var flagged []string
+	if a.Provenance != nil {
+		for _, f := range a.Provenance.Figures {
+			if f.Flagged {
+				flagged = append(flagged, f.Text)
+			}
+		}
+	}
+	if len(flagged) == 0 {
+		return a.Answer
+	}
+	return a.Answer + "\n\nNo source was found in the document for: " + strings.Join(flagged, ", ")
+}
+
+// estateArgument describes the estate among the arguments of a tool.
+var estateArgument = jsonschema.Schema{
+	Description: "the JSON document: an object or array with arrays of records, or its JSON text as a string",
+}
+
+// inspectSchema returns the tool that describes an array of an estate.
+func inspectSchema(needs schemas.Permission) (tool, error) {
+	t, err := estateTool(schemas.ToolInspectSchema, "Inspect an array of an estate", needs, `{"type":"object","properties":{
+		"fields":{"type":"array","items":{"type":"string"},"description":"dotted paths"},
+		"count":{"type":"integer","description":"number of records"},
+		"sample":{"description":"the first record, abbreviated"},
+		"available":{"type":"array","items":{"type":"string"},"description":"without data_key: the arrays of the estate"}}}`)
+	if err != nil {
+		return t, err
+	}
+	t.description += " Without data_key it lists the arrays."
+	t.input.Required = []string{estateName}
+	return t, nil
+}
+
+// computeStats returns the tool that computes figures over an array of an estate.
+func computeStats(needs schemas.Permission) (tool, error) {
+	return estateTool(schemas.ToolComputeStats, "Compute figures of an estate", needs, `{"type":"object",
+		"required":["groups","total"],"properties":{
+		"groups":{"type":"object","description":"the first metric by group"},
+		"total":{"type":["number","null"],"description":"the first metric over all records that match"},
+		"metrics":{"type":"object","description":"further metrics by name"},
+		"group_count":{"type":"integer"},
+		"truncated":{"type":"boolean","description":"only the largest groups are included"},
+		"note":{"type":"string"}}}`)
+}
+
+const (
+	estateName = "estate"
+	dataKey    = "data_key"
+)
+
+// estateTool returns the tool that runs one function on an estate, without a model.
+func estateTool(name, title string, needs schemas.Permission, output string) (tool, error) {
+	for _, declared := range schemas.EstateTools() {
+		if declared.Name != name {
+			continue
+		}
+		t := tool{name: name, title: title, description: declared.Description, needs: needs}
+		if err := json.Unmarshal(declared.Parameters, &t.input); err != nil {
+			return t, err
+		}
+		t.input.Properties[estateName] = &estateArgument
+		t.input.Required = append(t.input.Required, estateName)
+		t.run = func(ctx context.Context, c call) ([]byte, string, error) { return runEstateTool(ctx, c, name) }
+		return t, json.Unmarshal([]byte(output), &t.output)
+	}
+	return tool{}, fmt.Errorf("unknown function %q", name)
+}
+
+func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, error) {
+	args, err := schemas.Read[map[string]jsontext.Value](c.args, schemas.ErrAnalysisMalformed)
+	if err != nil {
+		return nil, "", err
+	}
+	estate := args[estateName]
+	delete(args, estateName)
+	listing := name == schemas.ToolInspectSchema && args[dataKey] == nil
+	input, err := json.Marshal(args, json.Deterministic(true))
+	if err != nil {
+		return nil, "", err
+	}
+	if listing {
+		input = []byte(`{"data_key":""}`)
+	}
+	answer, err := analyze(ctx, c, estate, schemas.Analysis{Calls: []schemas.ToolCall{{Name: name, Input: input}}})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(answer.ToolCalls) == 0 {
+		return nil, "", schemas.ErrInternal.Because("the analysis returned no result")
+	}
+	result := answer.ToolCalls[0].Result
+	var failed struct {
+		Error     string   `json:"error"`
+		Available []string `json:"available"`
+	}
+	if err := json.Unmarshal(result, &failed); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case failed.Error == "":
+	case listing:
+		if result, err = json.Marshal(map[string][]string{"available": failed.Available}); err != nil {
+			return nil, "", err
+		}
+	case len(failed.Available) > 0:
+		return nil, "", schemas.ErrAnalysisMalformed.Because(failed.Error + "; available: " + strings.Join(failed.Available, ", "))
+	default:
+		return nil, "", schemas.ErrAnalysisMalformed.Because(failed.Error)
+	}
+	return result, string(result), nil
+}
+
+// analyze runs the analysis on the estate and collects its events.
+func analyze(ctx context.Context, c call, estate jsontext.Value, ask schemas.Analysis) (EstateAnswer, error) {
+	answer := EstateAnswer{ToolCalls: []EstateCall{}}
+	body, err := analysisBody(estate, ask)
+	if err != nil {
+		return answer, err
+	}
+	var text strings.Builder
+	for event, err := range c.caller.Analyze(ctx, body) {
+		if err != nil {
+			return answer, err
+		}
+		if err := answer.take(event.Type, event.Data, &text); err != nil {
+			return answer, err
+		}
+		if event.Type == schemas.EventToolUse {
+			use := answer.ToolCalls[len(answer.ToolCalls)-1]
+			c.progress(len(answer.ToolCalls), use.Name+" "+string(use.Input))
+		}
+	}
+	if answer.Answer == "" {
+		answer.Answer = text.String()
+	}
+	return answer, nil
+}
+
+// analysisBody returns the request for an analysis of the estate.
+func analysisBody(estate jsontext.Value, ask schemas.Analysis) ([]byte, error) {
+	ask.Target, ask.Context = schemas.TargetH, "-"
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return nil, err
+	}
+	text := estate
+	if estate.Kind() != jsontext.KindString {
+		if text, err = jsontext.AppendQuote(nil, []byte(estate)); err != nil {
+			return nil, err
+		}
+	}
+	return member.Append(body, member.Member{Name: "context", Value: text})
+}
+
+// take adds an event to the answer.
+func (a *EstateAnswer) take(kind string, data []byte, text *strings.Builder) error {
+	switch kind {
+	case schemas.EventTextDelta:
+		var delta schemas.TextDelta
+		if err := json.Unmarshal(data, &delta); err != nil {
+			return err
+		}
+		text.WriteString(delta.Text)
+	case schemas.EventToolUse:
+		text.Reset() // text before a tool call is not the answer
+		a.ToolCalls = append(a.ToolCalls, EstateCall{})
+		return json.Unmarshal(data, &a.ToolCalls[len(a.ToolCalls)-1].ToolUse)
+	case schemas.EventToolResult:
+		var result schemas.ToolResult
+		if err := json.Unmarshal(data, &result); err != nil {
+			return err
+		}
+		at := slices.IndexFunc(a.ToolCalls, func(c EstateCall) bool { return c.ToolCallID == result.ToolCallID })
+		if at < 0 {
+			return fmt.Errorf("a worker sent the result of the unknown tool call %.100q", result.ToolCallID)
+		}
+		a.ToolCalls[at].Result = result.Result
+	case schemas.EventDirectResponse:
+		var direct schemas.DirectResponse
+		if err := json.Unmarshal(data, &direct); err != nil {
+			return err
+		}
+		a.Answer, a.Degraded = direct.Text, direct.Reason
+	case schemas.EventProvenance:
+		return json.Unmarshal(data, &a.Provenance)
+	case schemas.EventUsage:
+		return json.Unmarshal(data, &a.Usage)
+	case schemas.EventError:
+		var failed schemas.StreamError
+		if err := json.Unmarshal(data, &failed); err != nil {
+			return err
+		}
+		return streamError(failed)
+	}
+	return nil
+}
+
+// streamError returns the declared error of an error event.
+func streamError(failed schemas.StreamError) error {
+	e := schemas.Declared(failed.Code)
+	if e == nil {
+		e = schemas.ErrAnalysisInternal
+	}
+	return e.Because(strings.TrimPrefix(failed.Message, e.Title+": "))
+}

@@ -1,0 +1,174 @@
+// Package mcp serves the Model Context Protocol (MCP): it translates tools, resources
+// and skills to endpoints of the bus and does nothing else. The edge authenticates the
+// client, admits the request and limits its body.
+//
+// A message is answered without a session, so that any edge can answer the next one. Each
+// role has a server of its own, which lists only the tools that the role may call;
+// workers authorize each request again.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// Forward sends a body to an endpoint of the bus.
+type Forward = func(context.Context, *bus.Conn, []byte) (bus.Reply, error)
+
+// Caller sends requests to the bus for the client of one message.
+type Caller interface {
+	// Identity returns the identity of the client; nil without authentication.
+	Identity() *schemas.Identity
+	// Tenant returns the tenant of requests that name none; empty: that of the credential.
+	Tenant() string
+	// Send returns the JSON reply.
+	Send(f Forward, body []byte) ([]byte, error)
+	// Analyze yields the events of an analysis. It ends with ctx, and when the client
+	// disconnects.
+	Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Event, error]
+	// Visible returns the error that the client receives for err.
+	Visible(err error) *schemas.Error
+}
+
+// Handler answers messages of the protocol. It may be used concurrently.
+type Handler struct {
+	servers map[schemas.Role]*sdk.Server
+	http    *sdk.StreamableHTTPHandler
+}
+
+const instructions = "Cairn finds skills and agents for a task, and everything that serves a skill: its context, tools, guardrails and " +
+	"template. Search with search_skills, then call resolve_skill with the id of the best hit. Questions about a JSON document " +
+	"(an estate) are answered by ask_estate; to compute its figures yourself, call inspect_schema and compute_stats."
+
+// catalogTTL is the time in milliseconds for which clients may cache the lists of tools
+// and resource templates, which change with the version of Cairn only.
+const catalogTTL = 300_000
+
+// New returns a handler whose requests have at most maxBody bytes.
+func New(maxBody int64) (*Handler, error) {
+	h := &Handler{servers: map[schemas.Role]*sdk.Server{}}
+	list, err := tools()
+	if err != nil {
+		return nil, err
+	}
+	for _, role := range schemas.Roles() {
+		if h.servers[role], err = newServer(list, role); err != nil {
+			return nil, err
+		}
+	}
+	h.http = sdk.NewStreamableHTTPHandler(
+		func(r *http.Request) *sdk.Server { return h.Server(callerOf(r.Context()).Identity()) },
+		&sdk.StreamableHTTPOptions{
+			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: silent,
+			DisableLocalhostProtection: true, // the edge checks Host
+		})
+	return h, nil
+}
+
+// silent discards the log of the SDK: the edge logs each request.
+var silent = slog.New(slog.DiscardHandler)
+
+func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
+	capabilities := &sdk.ServerCapabilities{
+		Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Completions: &sdk.CompletionCapabilities{},
+		Prompts: &sdk.PromptCapabilities{}, // the SDK answers prompts/list, with an empty list
+	}
+	capabilities.AddExtension(skillsExtension, nil)
+	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
+		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: silent,
+	})
+	s.AddReceivingMiddleware(recoverPanics, refuseSubscriptions, listResources)
+	by := &schemas.Identity{Role: role}
+	for _, t := range list {
+		if by.Authorize(t.needs) == nil {
+			s.AddTool(t.declaration(), t.handle)
+		}
+	}
+	addResources(s)
+	return s, errors.Join(
+		sdk.AddReceivingCustomMethod(s, "skills/list", listSkills),
+		sdk.AddReceivingCustomMethod(s, "skills/get", getSkill),
+	)
+}
+
+// Server returns the server for a client with the identity.
+func (h *Handler) Server(by *schemas.Identity) *sdk.Server {
+	if by == nil {
+		return h.servers[schemas.RoleAdmin]
+	}
+	return h.servers[by.Role]
+}
+
+// Serve answers one HTTP request. The body is at hand: it does not block.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, c Caller) {
+	h.http.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c)))
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context for messages of the client.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+func callerOf(ctx context.Context) Caller { return ctx.Value(callerKey{}).(Caller) }
+
+// setCacheable marks results as specific to the client: the tools depend on its role and
+// the records on its tenant. Records may change at any time.
+func setCacheable(_ context.Context, r sdk.Request, c *sdk.Cacheable) {
+	c.CacheScope = scopePrivate
+	if _, ok := r.(*sdk.ReadResourceRequest); !ok {
+		c.TTLMs = catalogTTL
+	}
+}
+
+const scopePrivate = "private"
+
+// recoverPanics makes a panic of a handler the error of its request: the SDK runs handlers
+// in goroutines of its own, where a panic would end the process.
+func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				result, err = nil, protocolError(callerOf(ctx), bus.Recovered(value))
+			}
+		}()
+		return next(ctx, method, r)
+	}
+}
+
+// refuseSubscriptions refuses streams of notifications, of which Cairn sends none: they
+// would stay open without an event.
+func refuseSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if method == "subscriptions/listen" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not supported: no notifications are sent"}
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// protocolError returns the JSON-RPC error for err. Its data is the error body of the
+// HTTP interface.
+func protocolError(c Caller, err error) error {
+	e := c.Visible(err)
+	code := int64(jsonrpc.CodeInternalError)
+	if e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound {
+		code = jsonrpc.CodeInvalidParams
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: code, Message: e.Error(), Data: data}
+}

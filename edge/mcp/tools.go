@@ -1,0 +1,263 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/bus"
+	"cairn/schemas"
+	"cairn/schemas/member"
+)
+
+// tool is a tool of the protocol.
+type tool struct {
+	name, title, description string
+
+	needs         schemas.Permission
+	input, output *jsonschema.Schema
+	// run returns the structured content and its text.
+	run func(context.Context, call) (reply []byte, text string, err error)
+}
+
+// call is a call of a tool.
+type call struct {
+	caller   Caller
+	args     []byte                   // a JSON object with known members
+	progress func(n int, what string) // reports the n-th step
+}
+
+// tools returns all tools.
+func tools() ([]tool, error) {
+	var failed error
+	must := func(t tool, err error) tool {
+		failed = errors.Join(failed, err)
+		return t
+	}
+	const read, analyze = schemas.PermissionRead, schemas.PermissionAnalyze
+	list := []tool{
+		searchOnly(must(translate[schemas.SkillQuery]("search_skills", "Search skills",
+			"Find the skills that match the description of a task, best first, each with a score from 0 to 1. "+
+				"Then call resolve_skill with the id of a hit.", read, bus.ResolveSkill.Forward, hits))),
+		must(translate[schemas.SkillRef]("resolve_skill", "Resolve a skill",
+			"The package of a skill: its record with the context builders, tools, guardrails and template that serve it.",
+			read, bus.ResolveSkill.Forward, skillPackage)),
+		must(translate[schemas.AgentQuery]("resolve_agent", "Resolve an agent",
+			"The agent whose capabilities match the description of a task best, and the skills it owns.",
+			read, bus.ResolveAgent.Forward, agent)),
+		must(translate[schemas.ContextQuery]("resolve_context", "Resolve context",
+			"The context builders of a skill: the instructions that a model needs for it.",
+			read, bus.ResolveContext.Forward, contextBuilders)),
+		must(translate[schemas.ToolsQuery]("resolve_tools", "Resolve tools", "Tool records by id, and the ids that do not exist.",
+			read, bus.ResolveTools.Forward, toolRecords)),
+		must(askEstate(analyze)), must(inspectSchema(analyze)), must(computeStats(analyze)),
+		must(registration(schemas.KindSkill, bus.RegisterSkill)),
+		must(registration(schemas.KindAgent, bus.RegisterAgent)),
+		must(registration(schemas.KindTool, bus.RegisterTool)),
+		must(registration(schemas.KindContextBuilder, bus.RegisterContextBuilder)),
+		must(registration(schemas.KindGuardrail, bus.RegisterGuardrail)),
+		must(registration(schemas.KindTemplate, bus.RegisterTemplate)),
+	}
+	return list, failed
+}
+
+// registration returns the tool that registers records of a kind.
+func registration[Req, Res any](kind string, e bus.Endpoint[Req, Res]) (tool, error) {
+	return translate[Req, Res]("register_"+kind, e.Summary, e.Summary+": one record, in place of the one with its id and tenant.",
+		e.Permission, e.Forward, nil)
+}
+
+// translate returns a tool that sends its arguments, an In, to an endpoint. text renders
+// the reply; nil: as JSON.
+func translate[In, Out any](name, title, description string, needs schemas.Permission, f Forward, text func(Out) string) (tool, error) {
+	input, err := schemaOf(reflect.TypeFor[In]())
+	if err != nil {
+		return tool{}, err
+	}
+	inline(input)
+	output, err := schemaOf(reflect.TypeFor[Out]())
+	run := func(_ context.Context, c call) ([]byte, string, error) {
+		body, err := withTenant(c, input)
+		if err != nil {
+			return nil, "", err
+		}
+		reply, err := c.caller.Send(f, body)
+		if err != nil || text == nil {
+			return reply, string(reply), err
+		}
+		var out Out
+		if err := json.Unmarshal(reply, &out); err != nil {
+			return nil, "", err
+		}
+		return reply, text(out), nil
+	}
+	return tool{name, title, description, needs, input, output, run}, err
+}
+
+// searchOnly removes the direct form from the arguments of a search.
+func searchOnly(t tool) tool {
+	if t.input != nil {
+		delete(t.input.Properties, "skill_id")
+		t.input.AnyOf, t.input.Required = nil, []string{"query"}
+		t.input.Properties["query"].Description = "description of the wanted capability, or of the task"
+	}
+	return t
+}
+
+// schemaOf returns the JSON Schema of the struct t, of type object.
+func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+	d := schemas.NewDefinitions("#/$defs/")
+	if _, err := d.Of(t); err != nil {
+		return nil, err
+	}
+	root := *d.Schemas[t.Name()]
+	delete(d.Schemas, t.Name())
+	root.Type, root.Defs, root.Properties = "object", d.Schemas, maps.Clone(root.Properties)
+	return &root, nil
+}
+
+// inline replaces the references among the arguments by their definitions, none of which
+// is recursive: some clients and models do not follow references, and send a record as
+// text.
+func inline(s *jsonschema.Schema) {
+	expand(s, s.Defs)
+	s.Defs = nil
+}
+
+func expand(s *jsonschema.Schema, definitions map[string]*jsonschema.Schema) {
+	for name, p := range s.Properties {
+		s.Properties[name] = expanded(p, definitions)
+	}
+	if s.Items != nil {
+		s.Items = expanded(s.Items, definitions)
+	}
+}
+
+// expanded returns a copy of s without references.
+func expanded(s *jsonschema.Schema, definitions map[string]*jsonschema.Schema) *jsonschema.Schema {
+	c := *s
+	if d := definitions[strings.TrimPrefix(s.Ref, "#/$defs/")]; d != nil {
+		c = *d
+		c.Description = s.Description
+	}
+	c.Properties = maps.Clone(c.Properties)
+	expand(&c, definitions)
+	return &c
+}
+
+// wrappers are the arguments that hold the record of a registration.
+var wrappers = []string{"record", "agent_data", "tool_data", "cb_data", "guardrail_data", "template_data"}
+
+// withTenant returns the arguments with the tenant of the connection, unless they name one.
+func withTenant(c call, input *jsonschema.Schema) ([]byte, error) {
+	tenant := c.caller.Tenant()
+	if tenant == "" {
+		return c.args, nil
+	}
+	own := member.Member{Name: "tenant_id", Value: tenant}
+	if input.Properties[own.Name] != nil {
+		return member.Default(c.args, own)
+	}
+	var args map[string]jsontext.Value
+	if err := json.Unmarshal(c.args, &args); err != nil {
+		return nil, err
+	}
+	for _, name := range wrappers {
+		if record := args[name]; record.Kind() == jsontext.KindBeginObject && !has(record, own.Name) {
+			changed, err := member.Prepend(record, own)
+			if err != nil {
+				return nil, err
+			}
+			args[name] = changed
+		}
+	}
+	return json.Marshal(args)
+}
+
+func has(object jsontext.Value, name string) bool {
+	var members map[string]jsontext.Value
+	return json.Unmarshal(object, &members) == nil && members[name] != nil
+}
+
+// declaration returns the tool for tools/list.
+func (t tool) declaration() *sdk.Tool {
+	no, writes := false, t.needs == schemas.PermissionRegister
+	return &sdk.Tool{
+		Name: t.name, Title: t.title, Description: t.description, InputSchema: t.input, OutputSchema: t.output,
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !writes, IdempotentHint: true, DestructiveHint: &writes, OpenWorldHint: &no},
+	}
+}
+
+// handle runs the tool. Its errors are results, from which a model can correct its call.
+func (t tool) handle(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	c := call{caller: callerOf(ctx), args: r.Params.Arguments, progress: progressOf(ctx, r)}
+	if len(c.args) == 0 {
+		c.args = []byte("{}")
+	}
+	var reply []byte
+	text := ""
+	err := t.check(c.args)
+	if err == nil {
+		reply, text, err = t.run(ctx, c)
+	}
+	if err != nil {
+		e := c.caller.Visible(err)
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{
+			Text: fmt.Sprintf("%s (request_id %s)", e.Error(), e.RequestID)}}}, nil
+	}
+	return &sdk.CallToolResult{
+		Content: []sdk.Content{&sdk.TextContent{Text: text}}, StructuredContent: jsontext.Value(reply),
+	}, nil
+}
+
+// check returns schemas.ErrMalformed with the arguments that are unknown or missing. Models
+// misspell names, and an ignored argument would change the result. The worker checks the values.
+func (t tool) check(args []byte) error {
+	given, err := schemas.Read[map[string]jsontext.Value](args, schemas.ErrMalformed)
+	if err != nil {
+		return err
+	}
+	var wrong []schemas.FieldError
+	known := slices.Sorted(maps.Keys(t.input.Properties))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if t.input.Properties[name] == nil {
+			wrong = append(wrong, schemas.FieldError{Field: name, Message: "unknown argument; expected one of: " + strings.Join(known, ", ")})
+		}
+	}
+	for _, name := range t.input.Required {
+		if given[name] == nil {
+			wrong = append(wrong, schemas.FieldError{Field: name, Message: "required"})
+		}
+	}
+	if len(wrong) > 0 {
+		return schemas.ErrMalformed.With(wrong...)
+	}
+	return nil
+}
+
+// maxProgress bounds the text of a progress notification in bytes.
+const maxProgress = 300
+
+// progressOf returns a function that sends progress notifications if the client wants them.
+func progressOf(ctx context.Context, r *sdk.CallToolRequest) func(int, string) {
+	token := r.Params.GetProgressToken()
+	if token == nil {
+		return func(int, string) {}
+	}
+	return func(n int, what string) {
+		if len(what) > maxProgress {
+			what = strings.ToValidUTF8(what[:maxProgress], "") + "…"
+		}
+		// The result carries an error of the connection too.
+		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: what})
+	}
+}

@@ -1,0 +1,59 @@
+package edge
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/schemas"
+)
+
+// resourceMetadata is the path of the metadata of this server as a protected resource of
+// OAuth; that of a resource below it follows (RFC 9728, 3.1).
+const resourceMetadata = "/.well-known/oauth-protected-resource"
+
+// protectedResource returns an action that names the OpenID providers whose tokens are
+// accepted at path.
+func protectedResource(path string) action {
+	return action{
+		open: true, reply: reflect.TypeFor[schemas.ProtectedResource](), invalid: schemas.ErrMalformed,
+		summary: "OAuth metadata of this server (RFC 9728); 404 without an OpenID provider",
+		answer: func(x *exchange) error {
+			issuers, base := x.edge.gate.Issuers(), x.baseURL()
+			if len(issuers) == 0 || base == "" {
+				return schemas.ErrUnknownPath.Because("no OpenID provider is configured")
+			}
+			body, err := json.Marshal(schemas.ProtectedResource{
+				Resource: base + path, ResourceName: "Cairn", AuthorizationServers: issuers, BearerMethods: []string{"header"},
+			})
+			if err != nil {
+				return err
+			}
+			x.write(http.StatusOK, mediaJSON, body)
+			return nil
+		},
+	}
+}
+
+// baseURL returns the URL of this server as the client sees it; empty without a Host. A
+// forged X-Forwarded-Proto changes the response to its sender only.
+func (x *exchange) baseURL() string {
+	if x.r.Host == "" {
+		return ""
+	}
+	if x.r.TLS != nil || x.r.Header.Get("X-Forwarded-Proto") == "https" {
+		return "https://" + x.r.Host
+	}
+	return "http://" + x.r.Host
+}
+
+// challenge returns the value of WWW-Authenticate for a request without a valid credential.
+func (x *exchange) challenge() string {
+	const bearer = `Bearer realm="cairn"`
+	base := x.baseURL()
+	if x.route.path != mcpPath || base == "" || len(x.edge.gate.Issuers()) == 0 {
+		return bearer
+	}
+	return bearer + `, resource_metadata="` + base + resourceMetadata + mcpPath + `"`
+}

@@ -1,0 +1,92 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// watch returns an action that responds with the events of s, whose ids are revisions of the
+// catalog. It ends when the edge begins to drain: the client continues at another one.
+func watch(s bus.Stream[schemas.Watch]) action {
+	request := reflect.TypeFor[schemas.Watch]()
+	known := parametersOf(request)
+	return action{
+		needs: s.Permission, summary: s.Summary, subject: s.Subject, request: request, inURL: true, media: mediaEvents, changes: true,
+		invalid: s.Invalid,
+		answer: func(x *exchange) error {
+			body, wrong := known.read(nil, x.r.URL.RawQuery)
+			if len(wrong) > 0 {
+				return s.Invalid.With(wrong...)
+			}
+			body, err := x.continued(body)
+			if err != nil {
+				return err
+			}
+			release, err := x.enterStream()
+			if err != nil {
+				return err
+			}
+			defer release()
+			return follow(x, "", func(ctx context.Context) iter.Seq2[bus.Event, error] {
+				return untilDrained(ctx, x, s, body)
+			})
+		},
+	}
+}
+
+// continued returns the request with the Last-Event-ID, if there is one, as the revision after
+// which the watch begins.
+func (x *exchange) continued(request []byte) ([]byte, error) {
+	given := x.r.Header[headerLastEventID]
+	if len(given) == 0 || given[0] == "" {
+		return request, nil
+	}
+	if _, err := schemas.ParseConsistencyToken(given[0]); err != nil || len(given) > 1 {
+		return nil, x.route.invalid.With(schemas.FieldError{
+			Field: headerLastEventID, Message: fmt.Sprintf("expected the id of one event, such as ID-7, got %.140q", given)})
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(request, &members); err != nil {
+		return nil, err
+	}
+	members["after"], _ = jsontext.AppendQuote(nil, given[0]) // cannot fail: a token is printable
+	return json.Marshal(members)
+}
+
+// untilDrained yields the events with their revisions as ids, and done when the edge begins
+// to drain.
+func untilDrained(ctx context.Context, x *exchange, s bus.Stream[schemas.Watch], body []byte) iter.Seq2[bus.Event, error] {
+	return func(yield func(bus.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(x.edge.serving, cancel)()
+		for event, err := range s.Forward(ctx, x.edge.conn, body) {
+			if err != nil && x.edge.draining() {
+				yield(bus.Event{Type: schemas.EventDone, Data: []byte("{}")}, nil)
+				return
+			}
+			if !yield(named(event), err) {
+				return
+			}
+		}
+	}
+}
+
+// named returns the event with its revision as id. Other events have none, so that a client
+// that reconnects sends the last revision.
+func named(e bus.Event) bus.Event {
+	var of schemas.Watching
+	if json.Unmarshal(e.Data, &of) == nil {
+		e.ID = of.Revision
+	}
+	e.Sequence = 0
+	return e
+}

@@ -1,0 +1,55 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// TestWatchEndsOnShutdown checks the ids of the events, and that a watch ends with done, which
+// has no id, when the edge begins to drain.
+func TestWatchEndsOnShutdown(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	requests := make(chan schemas.Watch, 1)
+	if err := bus.Watch.Serve(f.service, func(ctx context.Context, req schemas.Watch, to bus.Sender) error {
+		requests <- req
+		if err := to.Send(schemas.EventWatching, schemas.Watching{Revision: "ID-7"}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/watch?tenant_id=acme&after=ID-3", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Last-Event-ID", "ID-7")
+	res, err := f.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if got := <-requests; got.After != "ID-7" || *got.TenantID != "acme" {
+		t.Errorf("got %+v, want a watch after the Last-Event-ID", got)
+	}
+	var lines []string
+	scanner := bufio.NewScanner(res.Body)
+	for scanner.Scan() {
+		lines = append(lines, scanner.Text())
+		if len(lines) == 3 {
+			f.stop()
+		}
+	}
+	want := `id: ID-7|event: watching|data: {"revision":"ID-7"}||event: done|data: {}|`
+	if got := strings.Join(lines, "|"); got != want || scanner.Err() != nil {
+		t.Errorf("got %q, %v, want %q", got, scanner.Err(), want)
+	}
+}

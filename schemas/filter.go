@@ -1,0 +1,61 @@
+package schemas
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Filter selects the records that a search considers: those that satisfy all of its fields.
+type Filter struct {
+	Domain       string            `json:"domain,omitzero" doc:"records of this domain"`
+	Status       string            `json:"status,omitzero" doc:"active or deprecated; by default both"`
+	Labels       map[string]string `json:"labels,omitempty" doc:"records with all of these labels"`
+	Capabilities []string          `json:"capabilities,omitempty" doc:"records with all of these capabilities, as registered"`
+}
+
+// UnmarshalJSON rejects unknown members: a misspelt one would not filter.
+func (f *Filter) UnmarshalJSON(data []byte) error {
+	type plain Filter
+	if jsontext.Value(data).Kind() == jsontext.KindNull {
+		return nil
+	}
+	if err := json.Unmarshal(data, (*plain)(f), decodeOptions); err != nil {
+		return inFilter(ErrMalformed.explain(err))
+	}
+	var all map[string]jsontext.Value
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	var c check
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains([]string{"domain", "status", "labels", "capabilities"}, name) {
+			c.fail("filter."+truncateValue(name), "unknown; expected domain, status, labels or capabilities")
+		}
+	}
+	return c.as(ErrMalformed)
+}
+
+// inFilter returns e with the paths of its fields in the request.
+func inFilter(e *Error) *Error {
+	for i, f := range e.Fields {
+		e.Fields[i].Field = strings.TrimSuffix("filter."+f.Field, ".body")
+	}
+	return e
+}
+
+func (c *check) filter(f Filter) {
+	c.length("filter.domain", f.Domain, 0, maxID)
+	if f.Status != "" && f.Status != StatusActive && f.Status != StatusDeprecated {
+		c.fail("filter.status", "expected %s or %s, got %.100q", StatusActive, StatusDeprecated, f.Status)
+	}
+	c.labels("filter.labels", f.Labels)
+	c.atMost("filter.capabilities", len(f.Capabilities), maxLabels)
+	for i, s := range f.Capabilities[:min(len(f.Capabilities), maxLabels)] {
+		c.length(fmt.Sprintf("filter.capabilities[%d]", i), s, 1, maxID)
+	}
+}

@@ -1,0 +1,213 @@
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/schemas/member"
+)
+
+// Values of Metadata.Status. Records with any other status are neither found nor
+// listed, as drafts, but are reached by links.
+const (
+	StatusDraft      = "draft"
+	StatusActive     = "active"
+	StatusDeprecated = "deprecated"
+	StatusRetired    = "retired"
+)
+
+// Metadata contains the fields that records of all kinds share.
+type Metadata struct {
+	Version string            `json:"version,omitzero" doc:"semantic version (semver 2.0.0)"`
+	Labels  map[string]string `json:"labels,omitempty" doc:"names and values to select records by"`
+	Status  string            `json:"status,omitzero" doc:"draft, active (default), deprecated or retired"`
+	// ReplacedBy names a record of the same kind.
+	ReplacedBy string `json:"replaced_by,omitzero" doc:"id of the record to use instead of a deprecated or retired one"`
+}
+
+// Found reports whether search and listings include records with the status. An
+// empty status is active.
+func Found(status string) bool {
+	return status == "" || status == StatusActive || status == StatusDeprecated
+}
+
+// Linked reports whether links reach records with the status.
+func Linked(status string) bool { return status != StatusDraft && status != StatusRetired }
+
+// Resource is a small file that belongs to a skill.
+type Resource struct {
+	Path      string  `json:"path" doc:"relative, with slashes, such as scripts/check.py"`
+	MediaType string  `json:"media_type,omitzero"`
+	Text      *string `json:"text,omitzero" doc:"content of a text file; GET /records/skill/{id} alone returns it"`
+	Data      *string `json:"data,omitzero" doc:"content of any other file in base64; GET /records/skill/{id} alone returns it"`
+	SHA256    string  `json:"sha256,omitzero" doc:"digest of the content in lower-case hexadecimal; computed if absent"`
+	Size      *int    `json:"size,omitzero" doc:"length of the content in bytes; computed if absent"`
+}
+
+// Content returns the decoded content of the resource.
+func (r Resource) Content() ([]byte, error) {
+	switch {
+	case r.Text != nil && r.Data == nil:
+		return []byte(*r.Text), nil
+	case r.Data != nil && r.Text == nil:
+		return base64.StdEncoding.DecodeString(*r.Data)
+	default:
+		return nil, errors.New("expected either text or data")
+	}
+}
+
+// Digest returns the SHA-256 digest of content in lower-case hexadecimal.
+func Digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+const (
+	// maxInstructions is the maximum length of a skill's instructions in characters.
+	maxInstructions = 100_000
+	maxLabels       = 64
+	maxResources    = 100
+	// maxResourceBytes bounds the total content of a skill's resources. The whole
+	// request is at most 1 MiB too, so encoded content is smaller.
+	maxResourceBytes = 1 << 20
+)
+
+// versionPattern is the pattern that semver.org suggests. labelPattern excludes the
+// separators of a label selector.
+const (
+	versionPattern = `^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+		`(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?` +
+		`(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$`
+	labelPattern = `^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$`
+)
+
+var (
+	validVersion = regexp.MustCompile(versionPattern)
+	validLabel   = regexp.MustCompile(labelPattern)
+)
+
+// metadata validates the shared fields of the record of the id.
+func (c *check) metadata(wrapper, kind, id string, m Metadata) {
+	if c.length(wrapper+".version", m.Version, 0, maxID); m.Version != "" && !validVersion.MatchString(m.Version) {
+		c.fail(wrapper+".version", "expected a semantic version such as 1.2.0, got %.100q", m.Version)
+	}
+	c.labels(wrapper+".labels", m.Labels)
+	c.length(wrapper+".status", m.Status, 0, maxID)
+	if m.ReplacedBy == "" {
+		return
+	}
+	c.id(wrapper+".replaced_by", m.ReplacedBy, segments(kind))
+	switch {
+	case m.Status != StatusDeprecated && m.Status != StatusRetired:
+		c.fail(wrapper+".replaced_by", "expected a record with the status %s or %s, got %.100q", StatusDeprecated, StatusRetired, m.Status)
+	case m.ReplacedBy == id:
+		c.fail(wrapper+".replaced_by", "expected another record than %q itself", id)
+	}
+}
+
+// labels validates names and values, which a label selector can express.
+func (c *check) labels(field string, labels map[string]string) {
+	if c.atMost(field, len(labels), maxLabels); len(labels) > maxLabels {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		at, value := field+"."+truncate(name, 100), labels[name]
+		c.length(at, name, 1, maxID)
+		if name != "" && !validLabel.MatchString(name) {
+			c.fail(at, "expected a name of letters, digits, dots, slashes, - and _, that begins and ends with a letter or digit")
+		}
+		c.length(at, value, 0, maxID)
+		if strings.ContainsFunc(value, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
+			c.fail(at, "expected a value without commas and control characters, got %q", value)
+		}
+	}
+}
+
+// resources validates the files of a skill.
+func (c *check) resources(field string, list []Resource) {
+	if c.atMost(field, len(list), maxResources); len(list) > maxResources {
+		return
+	}
+	total, seen := 0, map[string]bool{}
+	for i, r := range list {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.resourcePath(at+".path", r.Path)
+		if seen[r.Path] {
+			c.fail(at+".path", "appears twice: %q", r.Path)
+		}
+		seen[r.Path] = true
+		c.length(at+".media_type", r.MediaType, 0, maxID)
+		content, err := r.Content()
+		if err != nil {
+			c.fail(at, "%v", err)
+			continue
+		}
+		total += len(content)
+		if sum := Digest(content); r.SHA256 != "" && r.SHA256 != sum {
+			c.fail(at+".sha256", "expected the digest of the content, %s, got %.80q", sum, r.SHA256)
+		}
+		if r.Size != nil && *r.Size != len(content) {
+			c.fail(at+".size", "expected the length of the content, %d, got %d", len(content), *r.Size)
+		}
+	}
+	if total > maxResourceBytes {
+		c.fail(field, "expected at most %d bytes of content, got %d", maxResourceBytes, total)
+	}
+}
+
+// resourcePath validates a path that stays in the directory of the skill on every system.
+func (c *check) resourcePath(field, p string) {
+	before := len(*c)
+	if c.length(field, p, 1, maxID); len(*c) > before {
+		return
+	}
+	outside := path.IsAbs(p) || path.Clean(p) != p || p == "." || p == ".." || strings.HasPrefix(p, "../")
+	if outside || strings.ContainsFunc(p, func(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }) {
+		c.fail(field, "expected a relative path with slashes and without . and .. segments, got %q", p)
+	}
+}
+
+// added lists the fields that earlier versions stored without interpretation, so that
+// stored records may contain them with any value.
+var added = map[string][]string{
+	KindSkill:          {"version", "labels", "replaced_by", "instructions", "license", "resources"},
+	KindAgent:          {"version", "labels", "replaced_by"},
+	KindTool:           {"version", "labels", "replaced_by"},
+	KindContextBuilder: {"version", "labels", "replaced_by", "status"},
+	KindGuardrail:      {"version", "labels", "replaced_by", "status"},
+	KindTemplate:       {"version", "labels", "replaced_by", "status"},
+}
+
+// DecodeStored decodes a record of the catalog. Fields of another type that an earlier
+// version did not interpret are ignored.
+func DecodeStored[T any](kind string, record []byte) (fields T, err error) {
+	for range len(added[kind]) + 1 {
+		var next T
+		if err = json.Unmarshal(record, &next); err == nil {
+			return next, nil
+		}
+		var semantic *json.SemanticError
+		if !errors.As(err, &semantic) {
+			return next, err
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/")
+		if !slices.Contains(added[kind], name) {
+			return next, err
+		}
+		if record, err = member.Without(record, name); err != nil {
+			return next, err
+		}
+	}
+	return fields, err
+}

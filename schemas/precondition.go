@@ -1,0 +1,81 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ETag returns the entity tag of a record with the consistency token (RFC 9110, 8.8.3).
+func ETag(t ConsistencyToken) string { return `"` + t.String() + `"` }
+
+// Precondition restricts a write to states of the record (RFC 9110, 13.1). Its fields are
+// the texts of the headers: entity tags, separated by commas, or * for any record. An
+// empty field permits every state.
+type Precondition struct {
+	IfMatch     string
+	IfNoneMatch string
+}
+
+// Validate returns ErrMalformed for a header that is neither * nor entity tags.
+func (p Precondition) Validate() error {
+	for _, header := range []struct{ name, tags string }{{"If-Match", p.IfMatch}, {"If-None-Match", p.IfNoneMatch}} {
+		if header.tags == "" {
+			continue
+		}
+		if err := CheckTags(header.tags); err != nil {
+			return ErrMalformed.With(FieldError{header.name, err.Error()})
+		}
+	}
+	return nil
+}
+
+// Check returns ErrPreconditionFailed unless p permits a write to the record with the
+// token. The zero token means that there is no record.
+func (p Precondition) Check(t ConsistencyToken) error {
+	switch exists := t.Revision > 0; {
+	case p.IfMatch != "" && !exists:
+		return ErrPreconditionFailed.Because("If-Match: there is no record")
+	case p.IfMatch != "" && !TagsMatch(p.IfMatch, ETag(t), false):
+		return ErrPreconditionFailed.Because("If-Match: the entity tag of the record is " + ETag(t))
+	case p.IfNoneMatch != "" && exists && TagsMatch(p.IfNoneMatch, ETag(t), true):
+		return ErrPreconditionFailed.Because("If-None-Match: there is a record, with the entity tag " + ETag(t))
+	}
+	return nil
+}
+
+// TagsMatch reports whether one of the tags, as in a header, is the tag. A weak
+// comparison ignores the prefix W/, which no tag has in a strong one.
+func TagsMatch(tags, tag string, weak bool) bool {
+	if strings.TrimSpace(tags) == "*" {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(tags, ","), func(one string) bool {
+		one = strings.TrimSpace(one)
+		if weak {
+			one = strings.TrimPrefix(one, "W/")
+		}
+		return one == tag
+	})
+}
+
+// CheckTags returns an error for a text that is neither * nor entity tags.
+func CheckTags(tags string) error {
+	if len(tags) > maxTags {
+		return errors.New("too long")
+	}
+	if strings.TrimSpace(tags) == "*" {
+		return nil
+	}
+	for one := range strings.SplitSeq(tags, ",") {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+		if len(one) < 2 || one[0] != '"' || one[len(one)-1] != '"' {
+			return fmt.Errorf("expected * or entity tags such as \"ID-7\", separated by commas, got %.140q", one)
+		}
+	}
+	return nil
+}
+
+// maxTags bounds the text of a precondition, in bytes.
+const maxTags = 4 << 10

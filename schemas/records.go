@@ -1,0 +1,302 @@
+package schemas
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas/member"
+)
+
+// RecordKey names a record. Without a scope, it names the record of the tenant, or else
+// the global one.
+type RecordKey struct {
+	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
+	ID       string  `json:"id"`
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: global"`
+	Scope    string  `json:"scope,omitzero" doc:"tenant or global: only this scope; by default the tenant's record, or else the global one"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (k *RecordKey) Validate() error {
+	var c check
+	c.kind(k.Kind)
+	c.id("id", k.ID, segments(k.Kind))
+	c.tenant("tenant_id", k.TenantID)
+	c.scope(k.Scope)
+	return c.as(ErrMalformed)
+}
+
+// RecordAt names a record, or one of its revisions.
+type RecordAt struct {
+	RecordKey
+	Revision string `json:"revision,omitzero" doc:"a revision of the history of the record; by default the newest one"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (r *RecordAt) Validate() error {
+	if r.Revision != "" {
+		if _, err := ParseConsistencyToken(r.Revision); err != nil {
+			return ErrMalformed.With(FieldError{"revision", err.Error()})
+		}
+	}
+	return r.RecordKey.Validate()
+}
+
+// RecordHistory lists the retained revisions of a record, newest first.
+type RecordHistory struct {
+	Revisions []RecordRevision `json:"revisions" doc:"newest first"`
+}
+
+// RecordRevision is a registration or deletion of a record.
+type RecordRevision struct {
+	Revision string `json:"revision" doc:"consistency token of the write, as in Cairn-Revision"`
+	StoredAt string `json:"stored_at" doc:"time of the write, RFC 3339"`
+	Removed  bool   `json:"removed,omitzero" doc:"the record was deleted; otherwise absent"`
+	Version  string `json:"version,omitzero" doc:"version of the record"`
+	Status   string `json:"status,omitzero" doc:"status of the record"`
+}
+
+// RecordFound is a record as it was registered, with its revision. It is encoded as
+// the record alone.
+type RecordFound struct {
+	Record jsontext.Value
+	Token  ConsistencyToken // of the registration; sent in a header
+}
+
+// MarshalJSON returns the record.
+func (f RecordFound) MarshalJSON() ([]byte, error) { return f.Record, nil }
+
+// UnmarshalJSON stores a copy of data.
+func (f *RecordFound) UnmarshalJSON(data []byte) error {
+	f.Record = jsontext.Value(data).Clone()
+	return nil
+}
+
+// CatalogRevision returns the token of the record's registration.
+func (f RecordFound) CatalogRevision() ConsistencyToken { return f.Token }
+
+// RecordQuery requests a page of the records of a kind, ordered by id.
+type RecordQuery struct {
+	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
+	Scope    string  `json:"scope,omitzero" doc:"tenant or global: only this scope; by default the tenant's records, or the global ones if none of the tenant's matches"`
+	Domain   string  `json:"domain,omitzero" doc:"only records with this value"`
+	Status   string  `json:"status,omitzero" doc:"only records with this value; active includes records without a status"`
+	Labels   string  `json:"labels,omitzero" doc:"only records with all of these labels, such as team=network,tier=gold"`
+	Prefix   string  `json:"prefix,omitzero" doc:"only records whose id begins with this text"`
+	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor   string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (q *RecordQuery) Validate() error {
+	var c check
+	c.kind(q.Kind)
+	c.tenant("tenant_id", q.TenantID)
+	c.scope(q.Scope)
+	c.length("domain", q.Domain, 0, maxID)
+	c.length("status", q.Status, 0, maxID)
+	c.length("prefix", q.Prefix, 0, maxID)
+	c.length("cursor", q.Cursor, 0, maxCursor)
+	c.between("limit", q.Limit, 1, 1000)
+	if labels, err := ParseLabels(q.Labels); err != nil {
+		c.fail("labels", "%v", err)
+	} else {
+		c.labels("labels", labels)
+	}
+	return c.as(ErrMalformed)
+}
+
+// ParseLabels returns the labels of a selector such as team=network,tier=gold.
+func ParseLabels(selector string) (map[string]string, error) {
+	labels := map[string]string{}
+	if selector == "" {
+		return labels, nil
+	}
+	for pair := range strings.SplitSeq(selector, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("expected name=value, separated by commas, got %.100q", pair)
+		}
+		if before, twice := labels[name]; twice && before != value {
+			return nil, fmt.Errorf("label %.100q is given twice with different values", name)
+		}
+		labels[name] = value
+	}
+	return labels, nil
+}
+
+// RecordList is a page of records. The last page has no next_cursor.
+type RecordList struct {
+	Records    []jsontext.Value `json:"records" doc:"without instructions, and without the content of resources"`
+	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`
+}
+
+// PutRecord registers or replaces a record of any kind. Over HTTP the record is the body.
+type PutRecord struct {
+	Kind     string         `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
+	ID       string         `json:"id"`
+	TenantID *string        `json:"tenant_id,omitzero" doc:"absent or null: the tenant_id of the record"`
+	Strict   bool           `json:"strict,omitzero" doc:"reject a record that gives warnings"`
+	Record   jsontext.Value `json:"record" doc:"a record of the kind; its id and tenant_id may be absent"`
+}
+
+// RecordStored is the response to a PutRecord.
+type RecordStored struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Warnings are about a record that is stored.
+	Warnings []FieldError `json:"warnings,omitempty" doc:"fields that resemble those of the kind, and references to absent records"`
+	Registered
+}
+
+// wrappers are the members of the registrations that hold the record, by kind.
+var wrappers = map[string]string{
+	KindSkill: "record", KindAgent: "agent_data", KindTool: "tool_data",
+	KindContextBuilder: "cb_data", KindGuardrail: "guardrail_data", KindTemplate: "template_data",
+}
+
+// Validate completes the record with the id and the tenant. It returns
+// ErrInvalidRegistration with the invalid fields of the request and of the record.
+func (r *PutRecord) Validate() error {
+	var c check
+	c.kind(r.Kind)
+	c.id("id", r.ID, segments(r.Kind))
+	c.tenant("tenant_id", r.TenantID)
+	if r.Record.Kind() != jsontext.KindBeginObject {
+		c.fail("record", "expected an object, got %s", kindName(r.Record.Kind()))
+	}
+	if len(c) > 0 {
+		return c.as(ErrInvalidRegistration)
+	}
+	if err := r.complete(&c); err != nil {
+		return ErrInvalidRegistration.explain(err)
+	}
+	if len(c) > 0 {
+		return c.as(ErrInvalidRegistration)
+	}
+	return r.checkRecord()
+}
+
+// complete removes fields that are null, and adds the id and the tenant to the record, or the tenant of the record to r.
+func (r *PutRecord) complete(c *check) error {
+	var has map[string]jsontext.Value
+	if err := json.Unmarshal(r.Record, &has, decodeOptions); err != nil {
+		return err
+	}
+	if names := nulls(r.Kind, has); len(names) > 0 {
+		var err error
+		if r.Record, err = member.Without(r.Record, names...); err != nil {
+			return err
+		}
+		for _, name := range names {
+			delete(has, name)
+		}
+	}
+	id := r.Kind + "_id"
+	missing := []member.Member{}
+	if given := has[id]; given == nil {
+		missing = append(missing, member.Member{Name: id, Value: r.ID})
+	} else if text, err := jsontext.AppendUnquote(nil, given); err != nil || string(text) != r.ID {
+		c.fail("record."+id, "expected %q, the id of the request, got %.100s", r.ID, given)
+	}
+	given := has["tenant_id"]
+	text, err := jsontext.AppendUnquote(nil, given)
+	switch {
+	case given == nil && r.TenantID != nil:
+		missing = append(missing, member.Member{Name: "tenant_id", Value: *r.TenantID})
+	case given == nil:
+	case given.Kind() == jsontext.KindNull && r.TenantID == nil:
+	case err != nil || r.TenantID != nil && string(text) != *r.TenantID:
+		c.fail("record.tenant_id", "expected the tenant_id of the request, got %.100s", given)
+	default:
+		tenant := string(text)
+		r.TenantID = &tenant
+		c.tenant("record.tenant_id", r.TenantID)
+	}
+	for _, m := range slices.Backward(missing) {
+		if r.Record, err = member.Prepend(r.Record, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRecord validates the record as its registration does.
+func (r *PutRecord) checkRecord() error {
+	body, err := r.Registration()
+	if err != nil {
+		return err
+	}
+	_, err = DecodeRegistration(r.Kind, body)
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	named.Fields = slices.Clone(e.Fields)
+	for i, f := range named.Fields {
+		if rest, ok := strings.CutPrefix(f.Field, wrappers[r.Kind]+"."); ok {
+			named.Fields[i].Field = "record." + rest
+		}
+	}
+	return &named
+}
+
+// Registration returns the body of the registration of the record's kind.
+func (r *PutRecord) Registration() ([]byte, error) {
+	name, ok := wrappers[r.Kind]
+	if !ok {
+		return nil, fmt.Errorf("kind %q: expected one of %s", r.Kind, strings.Join(Kinds(), ", "))
+	}
+	return slices.Concat([]byte(`{"`+name+`":`), bytes.TrimSpace(r.Record), []byte("}")), nil
+}
+
+// DecodeRegistration decodes and validates the body of a registration: it returns a
+// RegisterSkill, RegisterAgent, and so on.
+func DecodeRegistration(kind string, body []byte) (any, error) {
+	switch kind {
+	case KindSkill:
+		return decodeAny[RegisterSkill](body)
+	case KindAgent:
+		return decodeAny[RegisterAgent](body)
+	case KindTool:
+		return decodeAny[RegisterTool](body)
+	case KindContextBuilder:
+		return decodeAny[RegisterContextBuilder](body)
+	case KindGuardrail:
+		return decodeAny[RegisterGuardrail](body)
+	default:
+		return decodeAny[RegisterTemplate](body)
+	}
+}
+
+func decodeAny[T any](body []byte) (any, error) { return Decode[T](body, ErrInvalidRegistration) }
+
+func (c *check) kind(kind string) {
+	if !KnownKind(kind) {
+		c.fail("kind", "expected one of %s, got %.100q", strings.Join(Kinds(), ", "), kind)
+	}
+}
+
+func (c *check) scope(s string) {
+	if s != "" && s != ScopeTenant && s != ScopeGlobal {
+		c.fail("scope", "expected %s or %s, got %.100q", ScopeTenant, ScopeGlobal, s)
+	}
+}
+
+// LabelTerms returns the labels as name=value, sorted. A name has no =.
+func LabelTerms(labels map[string]string) []string {
+	terms := make([]string, 0, len(labels))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		terms = append(terms, name+"="+labels[name])
+	}
+	return terms
+}

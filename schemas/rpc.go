@@ -1,0 +1,24 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// RPCRequest is a message of a client of the Model Context Protocol: a request of JSON-RPC
+// 2.0, or a notification when it has no id.
+type RPCRequest struct {
+	JSONRPC string         `json:"jsonrpc" doc:"2.0"`
+	ID      jsontext.Value `json:"id,omitzero" doc:"a string or an integer; absent in a notification"`
+	Method  string         `json:"method" doc:"such as tools/list or tools/call"`
+	Params  jsontext.Value `json:"params,omitzero" doc:"an object"`
+}
+
+// Validate accepts any message: the protocol's handler checks it.
+func (RPCRequest) Validate() error { return nil }
+
+// RPCResponse is the answer to an RPCRequest. The Model Context Protocol sends it as the
+// data of the last server-sent event of the response, or as JSON.
+type RPCResponse struct {
+	JSONRPC string         `json:"jsonrpc" doc:"2.0"`
+	ID      jsontext.Value `json:"id" doc:"that of the request"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   jsontext.Value `json:"error,omitzero" doc:"code, message, and as data the error body of the HTTP interface"`
+}

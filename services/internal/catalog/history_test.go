@@ -1,0 +1,134 @@
+package catalog_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/services/internal/catalog"
+	"cairn/test/wait"
+)
+
+// revisions describes the history of the key, newest first.
+func revisions(t *testing.T, c *catalog.Catalog, key catalog.Key) (list []string) {
+	t.Helper()
+	all, err := c.History(testContext(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		if r.Stored.IsZero() {
+			t.Errorf("revision %d has no time", r.Revision)
+		}
+		text := fmt.Sprintf("%d %s", r.Revision, r.Record)
+		if r.Removed {
+			text = fmt.Sprintf("%d removed", r.Revision)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	ctx := testContext(t)
+	if got := revisions(t, c, skill(1)); len(got) != 0 {
+		t.Errorf("without a write: got %q", got)
+	}
+	put := func(key catalog.Key, text string) uint64 {
+		t.Helper()
+		revision, err := c.Put(ctx, key, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	put(skill(1), "a")
+	if got, want := revisions(t, c, skill(1)), []string{"1 a"}; !cmp.Equal(got, want) {
+		t.Errorf("without a history: got %q, want %q", got, want)
+	}
+	if err := c.SetupHistory(ctx, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	written := func(revision uint64) { // the mirror is asynchronous
+		t.Helper()
+		wait.Until(t, "the history has the revision", func() bool {
+			s, err := js.Stream(ctx, catalog.HistoryStream)
+			return err == nil && s.CachedInfo().State.LastSeq >= revision
+		})
+	}
+	written(1)
+	put(skill(2), "other")
+	written(put(skill(1), "b"))
+	removed, err := c.Delete(ctx, skill(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written(removed)
+	if got, want := revisions(t, c, skill(1)), []string{"4 removed", "3 b", "1 a"}; !cmp.Equal(got, want) {
+		t.Errorf("after a deletion: got %q, want %q", got, want)
+	}
+	if r, err := c.At(ctx, skill(1), 1); err != nil || string(r.Record) != "a" {
+		t.Errorf("revision 1: got %+v, %v", r, err)
+	}
+	if r, err := c.At(ctx, skill(1), 4); err != nil || !r.Removed {
+		t.Errorf("the deletion: got %+v, %v", r, err)
+	}
+	for _, revision := range []uint64{2, 99} { // of another record, and of none
+		if r, err := c.At(ctx, skill(1), revision); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("revision %d: got %+v, %v, want %v", revision, r, err, catalog.ErrNotFound)
+		}
+	}
+	for i := range catalog.MaxHistory + 3 {
+		written(put(skill(1), fmt.Sprint(i)))
+	}
+	if got := revisions(t, c, skill(1)); len(got) != catalog.MaxHistory || got[0] != "17 12" || got[9] != "8 3" {
+		t.Errorf("got %d revisions, %q", len(got), got)
+	}
+	if err := c.SetupHistory(ctx, bucket.Replication{Storage: bucket.Storage{Bytes: 1 << 30}}); err != nil {
+		t.Errorf("set up an existing history: %v", err)
+	}
+}
+
+// TestHistoryOfAnotherCatalog checks that the history of a catalog that was deleted is not
+// read, and is replaced by the next setup.
+func TestHistoryOfAnotherCatalog(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	ctx := testContext(t)
+	before, err := catalog.Setup(ctx, conn.JetStream(), bucket.Replication{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := before.SetupHistory(ctx, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := before.Put(ctx, skill(1), []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the history has the revision", func() bool { return len(revisions(t, before, skill(1))) == 1 })
+	if err := conn.JetStream().DeleteStream(ctx, catalog.Stream); err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.Setup(ctx, conn.JetStream(), bucket.Replication{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := revisions(t, c, skill(1)); len(got) != 0 {
+		t.Errorf("got %q of the other catalog", got)
+	}
+	if err := c.SetupHistory(ctx, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(ctx, skill(1), []byte("b")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := revisions(t, c, skill(1)), []string{"1 b"}; !cmp.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,110 @@
+package embed
+
+import (
+	"context"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// averaging is the version of averaged. It is part of a space's name, because a change
+// changes vectors.
+const averaging = "sentences-1"
+
+// averaged embeds a document as the mean of the unit vectors of its sentences. A vector
+// of the whole text is not near any query when the text has several subjects: with
+// MiniLM, recall@5 among 199 skills rises from 0.79 to 0.82.
+type averaged struct{ Embedder }
+
+var _ served = averaged{}
+
+func (a averaged) warm(ctx context.Context) error { return Warm(ctx, a.Embedder) }
+
+func (a averaged) watch(ctx context.Context) { Watch(ctx, a.Embedder) }
+
+func (a averaged) Space() Space {
+	space := a.Embedder.Space()
+	if space.Name != "" {
+		space.Name += "+" + averaging
+	}
+	return space
+}
+
+func (a averaged) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+	if purpose == Query {
+		return a.Embedder.Embed(ctx, purpose, texts)
+	}
+	var all []string
+	counts := make([]int, len(texts))
+	for i, text := range texts {
+		found := sentences(text)
+		counts[i] = len(found)
+		all = append(all, found...)
+	}
+	vectors, err := a.Embedder.Embed(ctx, purpose, all)
+	if err != nil {
+		return nil, err
+	}
+	means := make([][]float32, len(texts))
+	for i, n := range counts {
+		means[i] = mean(vectors[:n])
+		vectors = vectors[n:]
+	}
+	return means, nil
+}
+
+// sentences splits text at line ends, and after marks that white space follows. A text
+// has at least one, possibly empty.
+func sentences(text string) (all []string) {
+	start := 0
+	for at, r := range text {
+		if !endsSentence(r, text[at:]) {
+			continue
+		}
+		end := at + utf8.RuneLen(r)
+		if s := strings.TrimSpace(text[start:end]); s != "" {
+			all = append(all, s)
+		}
+		start = end
+	}
+	if s := strings.TrimSpace(text[start:]); s != "" || len(all) == 0 {
+		all = append(all, s)
+	}
+	return all
+}
+
+// endsSentence reports whether a sentence ends after r, the first character of text.
+func endsSentence(r rune, text string) bool {
+	switch r {
+	case '\n', '。', '！', '？', '；', '：':
+		return true
+	case '.', '!', '?', ';', ':':
+		next, _ := utf8.DecodeRuneInString(text[1:])
+		return unicode.IsSpace(next)
+	}
+	return false
+}
+
+// mean returns the sum of the unit vectors, whose direction is that of their mean. A
+// single vector is returned as it is.
+func mean(vectors [][]float32) []float32 {
+	if len(vectors) == 1 {
+		return vectors[0]
+	}
+	sum := make([]float32, len(vectors[0]))
+	for _, v := range vectors {
+		var squares float64
+		for _, x := range v {
+			squares += float64(x) * float64(x)
+		}
+		if squares == 0 {
+			continue
+		}
+		scale := float32(1 / math.Sqrt(squares))
+		for i, x := range v {
+			sum[i] += scale * x
+		}
+	}
+	return sum
+}

@@ -1,0 +1,75 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"cairn/services/internal/embed/static"
+)
+
+const staticFloor = 0.2
+
+// tabled embeds texts with a table of token vectors, without a server.
+type tabled struct {
+	*static.Table
+	name  string
+	floor float64
+}
+
+// openStatic opens the table of the program, or that of a directory.
+func openStatic(rawURL string) (*tabled, error) {
+	directory, settings, _ := strings.Cut(strings.TrimPrefix(rawURL, "static:"), "?")
+	t := &tabled{floor: cautiousFloor}
+	values, err := url.ParseQuery(settings)
+	if err != nil {
+		return nil, err
+	}
+	if directory == "" {
+		t.floor = staticFloor
+		t.Table, err = static.BuiltIn()
+	} else {
+		t.Table, err = static.Open(directory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for key := range values {
+		if key != "floor" {
+			return nil, fmt.Errorf("setting %q: expected floor", key)
+		}
+		if t.floor, err = parseFloor(values.Get(key)); err != nil {
+			return nil, err
+		}
+	}
+	t.name = fmt.Sprintf("static@%.12s", t.Digest())
+	return t, nil
+}
+
+// parseFloor returns the lowest cosine of a relevant best match.
+func parseFloor(value string) (float64, error) {
+	floor, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(floor >= 0 && floor <= 1) {
+		return 0, fmt.Errorf("floor=%s: expected a cosine from 0 to 1", value)
+	}
+	return floor, nil
+}
+
+func (t *tabled) Space() Space {
+	return Space{Name: t.name, Dimensions: t.Dimensions(), Static: true, Floor: t.floor}
+}
+
+func (t *tabled) Check(context.Context) error { return nil }
+
+func (t *tabled) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		vectors[i] = t.Table.Embed(text)
+	}
+	return vectors, nil
+}

@@ -1,0 +1,158 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+
+	"cairn/services/internal/markdown"
+)
+
+const unclearQuestion = "The question was not understood."
+
+// declineReason returns the reason to decline the question (an unmatched word, an ambiguous word, or an unused field), or "".
+func (r reading) declineReason(p *plan) string {
+	var lost []string
+	for _, i := range r.unexplained() {
+		if !r.enclosed(i) && !r.describes(i, p) {
+			lost = append(lost, r.q[i].text)
+		}
+	}
+	if i := r.unusedOperator(); i >= 0 && len(lost) == 0 {
+		return quoted(r.q[i].text) + " is ambiguous."
+	}
+	switch {
+	case len(lost) > 0:
+		return r.unknownTerms(lost)
+	case p.group != nil && p.group.listed() && !p.names:
+		return "Grouping by " + p.group.name() + " is not supported: a record has several values. Ask about one value."
+	}
+	return r.unusedField(p)
+}
+
+// describes reports whether the noun at i only describes the field behind it, for which the question has a condition: "no access logging",
+// where the only logging is of access.
+func (r reading) describes(i int, p *plan) bool {
+	w, k, compound := r.q[i], i+1, i > 0 && r.q[i-1].at == r.q[i].at
+	if k < len(r.q) && r.q[k].at == w.at && r.by[k] == nil {
+		k, compound = k+1, true // "customer-managed"
+	}
+	l := r.at(k, asField)
+	if l == nil || !p.on(l.field) || l.whole < 0.9 || !r.op.conditional() || l.field.numeric() || l.field.isBool() || r.q[k].brk {
+		return false
+	}
+	ends := func(suffix string) bool { return strings.HasSuffix(w.low, suffix) }
+	adjective := narrowing[w.low] || !compound && slices.ContainsFunc(strings.Fields("ed ing able ible less al est er ous ive"), ends)
+	valued := func(o *link) bool { return o.role == asValue && o.field == l.field && !l.field.dates() }
+	return !adjective && w.low == w.text && !w.ident && l.start() == k && !slices.ContainsFunc(r.links, valued)
+}
+
+// unusedOperator returns the word of a comparison that no condition has; -1 if there is none.
+func (r reading) unusedOperator() int {
+	for i, w := range r.q {
+		before := r.at(i-1, asField)
+		named := before != nil && before.field.named(w.low)
+		if !r.used[i] && r.by[i] == nil && !named && r.op != compare && r.is(i, comparatives) {
+			return i
+		}
+	}
+	return -1
+}
+
+const comparatives = "than|more|fewer|less|fewest|least|before|after|since|until|between"
+
+// unusedField declines if the question names a field that the plan does not use, denies the records, or has a word that fits two fields.
+func (r reading) unusedField(p *plan) string {
+	_, many := find(r.q, 0, "how many")
+	for _, l := range r.links {
+		at := l.start()
+		uses := l.field != nil && (p.group == l.field || p.measure == l.field || p.other == l.field || p.on(l.field))
+		switch {
+		case uses && l.rival != nil && l.rival.role == l.role:
+			return quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + l.rival.field.name() + "."
+		case l.role == asArray && r.neg[at] && !r.consumed[at]:
+			return "Questions about values without " + p.array.noun(2) + " are not supported."
+		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil && r.spelled(l) &&
+			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone
+		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
+		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
+			l.whole < 0.5 && r.focus.has(at):
+		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names:
+		case r.hasContent(l.span()) && (r.focus.has(at) || many != at):
+			return "The use of field " + l.field.name() + " was not understood."
+		}
+	}
+	return ""
+}
+
+// quoted returns words of the question in quotation marks, in Markdown.
+func quoted(words ...string) string { return `"` + markdown.Escape(strings.Join(words, " ")) + `"` }
+
+// text returns the words of a span as written.
+func (r reading) text(of span) string {
+	var out []string
+	for _, w := range r.q[of[0]:of[1]] {
+		out = append(out, w.text)
+	}
+	return strings.Join(out, " ")
+}
+
+// unknownTerms declines because of words that match no name or value.
+func (r reading) unknownTerms(words []string) string {
+	what := "no array, field or value"
+	if r.array != nil && len(r.links) > 0 && !strings.ContainsAny(r.array.key, "0123456789") {
+		what = "no field or value of " + r.array.noun(2)
+	}
+	return "Unknown term " + quoted(words...) + ": " + what + " matches it."
+}
+
+// unmatchedPhrase declines because of the first phrase with unexplained words, or else because of all unexplained words.
+func (r reading) unmatchedPhrase(phrases ...span) string {
+	for _, of := range append(phrases, span{0, len(r.q)}) {
+		var words []string
+		for i := of[0]; i < of[1]; i++ {
+			if w := r.q[i]; !w.stop && !fillers[w.low] && !verbs[w.low] && !r.consumed[i] && (r.by == nil || r.by[i] == nil) {
+				words = append(words, w.text)
+			}
+		}
+		if len(words) > 0 {
+			return r.unknownTerms(words)
+		}
+	}
+	return unclearQuestion
+}
+
+const maxSuggestions = 3
+
+// suggest returns questions that the planner answers, about the plan's array or else the first ones. They have no digits: a declined
+// question has no figures.
+func (p plan) suggest(arrays []*array) (out []string) {
+	about := arrays[:min(len(arrays), maxSuggestions)]
+	if p.array != nil {
+		about = []*array{p.array}
+	}
+	for _, a := range about {
+		noun := strings.Join(a.words, " ")
+		var questions []string
+		for _, c := range p.conds() {
+			if len(c.values) == 1 && c.values[0].Type == "string" {
+				questions = append(questions, "How many "+noun+" have "+c.field.path+" "+c.values[0].Text+"?")
+			}
+		}
+		if f := a.categoryField(); f != nil {
+			questions = append(questions, "How many "+noun+" are there per "+f.path+"?")
+		}
+		questions = append(questions, "How many "+noun+" are there?", "Which fields do the "+noun+" have?")
+		for _, question := range questions[:min(len(questions), maxSuggestions)] {
+			if len(out) < maxSuggestions && !strings.ContainsAny(question, "0123456789") && answers(question, a) {
+				out = append(out, question)
+			}
+		}
+	}
+	return out
+}
+
+// answers reports whether the planner answers the question about the array.
+func answers(question string, a *array) bool {
+	q := split(question)
+	return len(q) <= maxWords && makePlan(q, []*array{a}, nil).declined == ""
+}

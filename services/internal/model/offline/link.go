@@ -1,0 +1,442 @@
+package offline
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cairn/services/internal/estate"
+)
+
+// Bounds on planning: its work is at most linear in the words of a question and in the names and values of an estate.
+const (
+	maxWords       = 256 // of a question
+	maxQuestions   = 8   // that a follow-up may refer back to, the question included
+	maxOccurrences = 16  // of one name or value in a question
+	maxNameWords   = 32  // of a name, from its end
+	maxGap         = 5   // words from one word of a name to the next
+	maxRun         = 12  // words of the question per value
+	fewValues      = 400 // distinct values up to which their words are matched
+	maxMeant       = 12  // values per word
+	longText       = 60  // bytes beyond which a value is prose
+	maxText        = 400 // bytes of a value that a question may name
+)
+
+// role is the meaning of the words of a link.
+type role int
+
+const (
+	asArray   role = iota // the array's name
+	asField               // a field's name
+	asValue               // values of a field
+	asGeneric             // "entries": the records of any array
+)
+
+// link is one interpretation of some words of a question.
+type link struct {
+	role   role
+	field  *field
+	values []estate.Value // asValue
+	pos    []int          // the words it explains, ascending
+	score  float64
+	whole  float64 // share of the name that the words cover, 0 to 1
+	plain  bool    // by words of the name, no synonyms
+	denied bool    // by the word for the opposite: "unpatched"
+	rival  *link   // another link for the same words that is about as good
+}
+
+func (l link) start() int { return l.pos[0] }
+func (l link) end() int   { return l.pos[len(l.pos)-1] + 1 }
+func (l link) span() span { return span{l.start(), l.end()} }
+
+// hit is a word of the question that may denote a word of a name.
+type hit struct {
+	at  int
+	fit float64 // 1 if the stems are equal, less for a relative or synonym
+}
+
+// Similar returns a unit vector for each word; nil for an unknown word.
+type Similar func(words []string) [][]float32
+
+// matcher finds words of a question in names, without comparing all pairs of words.
+type matcher map[string][]hit // by the stem of a name's word, or "!" and the stem of its opposite
+
+func newMatcher(q []word) matcher {
+	x := matcher{}
+	for i, w := range q {
+		if w.stop {
+			continue
+		}
+		x.add(w.stem, i, 1)
+		for e := range endings {
+			x.add(w.stem+e, i, 0.6)
+			x.add(strings.TrimSuffix(w.stem, e), i, 0.6)
+		}
+		x.addSynonyms(w.stem, i, 0.7)
+		if i > 0 && q[i-1].low == "who" { // "who hosts": the hoster
+			x.addSynonyms(stem(strings.TrimSuffix(w.low, "s")+"er"), i, 0.6)
+		}
+		if o := opposites[w.low]; o != "" {
+			x.add("!"+stem(o), i, 1)
+		} else if o = strings.TrimPrefix(strings.TrimPrefix(w.low, "non"), "un"); o != w.low && len(o) > 2 {
+			x.add("!"+stem(o), i, 1)
+		}
+	}
+	return x
+}
+
+// addSynonyms records the synonyms of a stem for the word at i.
+func (x matcher) addSynonyms(stem string, i int, fit float64) {
+	for _, s := range synonyms[stem] {
+		x.add(s, i, fit)
+	}
+}
+
+// add records that the word at i may denote a name's word; the best fit counts.
+func (x matcher) add(stem string, i int, fit float64) {
+	hits := x[stem]
+	if k := len(hits) - 1; k >= 0 && hits[k].at == i {
+		hits[k].fit = max(hits[k].fit, fit)
+	} else if len(hits) < maxOccurrences {
+		x[stem] = append(hits, hit{i, fit})
+	}
+}
+
+// Words are related if the cosine of their vectors is at least minSimilar and the next best is less by similarMargin.
+const (
+	minSimilar    = 0.55
+	similarMargin = 0.05
+	maxRelated    = 2000 // names that words are compared with
+)
+
+// relate records, for words without a link, the most similar name of the array or of a field. It
+// reports whether there is one.
+func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found bool) {
+	if len(words) == 0 {
+		return false
+	}
+	names := map[string]bool{}
+	for _, f := range a.fields() {
+		for _, p := range f.parts {
+			if len(p.low) > 2 && len(names) < maxRelated && !vague[p.stem] && units[p.low] == "" {
+				names[p.low] = true
+			}
+		}
+	}
+	texts := slices.Sorted(maps.Keys(names))
+	for _, i := range words {
+		texts = append(texts, q[i].low)
+	}
+	vectors := similar(texts)
+	for k, i := range words {
+		var best, next float32
+		at := 0
+		for n, name := range vectors[:len(names)] {
+			if a.ctx.Err() != nil {
+				return false
+			}
+			if low := q[i].low; strings.HasSuffix(texts[n], low[max(0, len(low)-4):]) {
+				continue // inbound and outbound, employee and employer
+			}
+			if c := cosine(name, vectors[len(names)+k]); c > best {
+				best, next, at = c, best, n
+			} else {
+				next = max(next, c)
+			}
+		}
+		if best >= minSimilar && best-next >= similarMargin {
+			x.add(stem(texts[at]), i, 0.6)
+			found = true
+		}
+	}
+	return found
+}
+
+// cosine returns the cosine of two unit vectors; 0 if one is nil.
+func cosine(a, b []float32) (sum float32) {
+	for i := range min(len(a), len(b)) {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+// mayName reports whether the question has a word of the name, or its opposite.
+func (x matcher) mayName(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return len(x[p.stem])+len(x["!"+p.stem]) > 0 })
+}
+
+// pair is a word of the question for a part of a name.
+type pair struct {
+	hit
+	part int
+}
+
+// names finds a name in the question. Its words may be in any order and, if apart is set, with function words between them.
+func (x matcher) names(q []word, ps []part, apart bool) (out []link) {
+	var pairs []pair
+	for k, p := range ps {
+		for _, h := range x[p.stem] {
+			pairs = append(pairs, pair{h, k})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int {
+		return cmp.Or(a.at-b.at, cmp.Compare(b.fit, a.fit), cmp.Compare(ps[b.part].weight, ps[a.part].weight), a.part-b.part)
+	})
+	from := 0
+	for n, first := range pairs {
+		if first.at < from || len(out) == maxOccurrences {
+			continue
+		}
+		if l, ok := nameAt(q, ps, pairs[n:], apart); ok {
+			out, from = append(out, l), l.end()
+		}
+	}
+	return out
+}
+
+// nameAt matches a name from the first pair on. The score grows with the number of its words and the quality of each.
+func nameAt(q []word, ps []part, pairs []pair, apart bool) (link, bool) {
+	l, used := link{plain: true}, make([]bool, len(ps))
+	var got, leaf, all float64
+	for _, c := range pairs {
+		if len(l.pos) > 0 && c.at < l.end() {
+			continue
+		}
+		if len(l.pos) > 0 && (used[c.part] || !connects(q, l.end()-1, c.at, apart)) {
+			break // a part that is used starts the name again: "amount paid to amount claimed"
+		}
+		p := ps[c.part]
+		used[c.part], l.pos, l.plain = true, append(l.pos, c.at), l.plain && c.fit == 1
+		l.score += c.fit * (0.4 + 0.6*p.weight)
+		if got += p.weight * c.fit; p.leaf {
+			leaf += p.weight
+		}
+	}
+	for k, p := range ps {
+		if all += 0.1 * p.weight; p.leaf || used[k] {
+			all += 0.9 * p.weight
+		}
+	}
+	l.whole = got / all
+	l.score *= 0.6 + 0.4*l.whole
+	return l, leaf >= 0.3 || leaf > 0 && l.whole >= 0.9
+}
+
+// connects reports whether a name that has the word at from may go on at to.
+func connects(q []word, from, to int, apart bool) bool {
+	for j := from + 1; j <= to; j++ {
+		w := q[j]
+		identifier := w.at != q[from].at && strings.Contains(q[from].raw+w.raw, "_")
+		if w.brk || w.stop && !apart || identifier || oneOf(w.low, "has|have|had|with|without|than|and|or|but|no|not|nor") {
+			return false
+		}
+	}
+	return to-from <= maxGap
+}
+
+// arrayLinks finds the name of the array, or a general word for records. Without the noun for its records the score is low.
+func (a *array) arrayLinks(q []word, x matcher) (out []link) {
+	if ps := slices.Clone(a.parts); x.mayName(ps) {
+		n := len(a.words) - 1
+		for n > 0 && ps[n].weight == 0.5 { // "instance types" denotes instances
+			n--
+		}
+		ps[n].weight = 1
+		head := x[ps[n].stem]
+		for _, l := range x.names(q, ps, false) {
+			if l.start() > 0 && q[l.start()-1].low == "who" {
+				continue // a verb
+			}
+			l.role = asArray
+			l.score *= 1.25
+			if !slices.ContainsFunc(head, func(h hit) bool { return slices.Contains(l.pos, h.at) }) {
+				l.score, l.whole = l.score*0.4, l.whole*0.5
+			}
+			out = append(out, l)
+		}
+	}
+	for i, w := range q {
+		if generics[w.stem] && !w.stop {
+			out = append(out, link{role: asGeneric, pos: []int{i}, score: 0.1})
+		}
+	}
+	return out
+}
+
+// fieldLinks finds names of fields of the array.
+func (a *array) fieldLinks(q []word, x matcher) (out []link) {
+	for _, f := range a.fields() {
+		if a.ctx.Err() != nil {
+			return nil
+		}
+		if f.has("object") || !x.mayName(f.parts) {
+			continue
+		}
+		out = append(out, f.opposites(x)...)
+		for _, l := range x.names(q, f.parts, true) {
+			spelled := func(p part) bool { return p.leaf && p.low == q[l.start()].low }
+			if l.role, l.field = asField, f; f.numeric() && slices.ContainsFunc(f.parts, spelled) {
+				l.score += 0.15 // "cpus" is rather cpus than cpu_percent
+			}
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// opposites finds words that deny a yes-or-no field or a value: "unpatched", "untagged".
+func (f *field) opposites(x matcher) (out []link) {
+	for _, p := range f.parts {
+		for _, h := range x["!"+p.stem] {
+			if p.leaf && (f.isBool() || f.has("array") || f.textual() && (f.column().Distinct == 2 || f.dates())) {
+				out = append(out, link{role: asField, field: f, pos: []int{h.at}, score: 1.2, whole: 1, plain: true, denied: true})
+			}
+		}
+	}
+	return out
+}
+
+// index is the set of possible spellings of values: runs of the question's words, reduced to letters and digits.
+type index struct {
+	runs  map[string][]span
+	first map[rune]bool // the first letters of runs, to skip most values
+	head  int           // the noun that the question asks for, or -1
+}
+
+func newIndex(s *shape) *index {
+	q := s.q
+	x := &index{map[string][]span{}, map[rune]bool{}, s.focus[1] - 1}
+	for i := range q {
+		text := ""
+		for j := i; j < len(q) && j < i+maxRun && (j == i || !q[j].brk); j++ {
+			text += q[j].text
+			key := plain(text)
+			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
+			meant := slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop })
+			if key != "" && !cut && meant && len(x.runs[key]) < maxOccurrences {
+				x.runs[key] = append(x.runs[key], span{i, j + 1})
+				first, _ := utf8.DecodeRuneInString(key)
+				x.first[first] = true
+			}
+		}
+	}
+	return x
+}
+
+// find returns the runs that may spell the text.
+func (x *index) find(text string) []span {
+	i := strings.IndexFunc(text, alphanumeric)
+	if i < 0 {
+		return nil
+	}
+	if first, _ := utf8.DecodeRuneInString(text[i:]); !x.first[unicode.ToLower(first)] {
+		return nil
+	}
+	return x.runs[plain(text)]
+}
+
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// plain returns the stem of a text's letters and digits in lower case.
+func plain(text string) string {
+	return stem(strings.Map(func(r rune) rune {
+		if alphanumeric(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text))
+}
+
+// valueLinks finds values of a field that the question names, whole or by a word.
+func (f *field) valueLinks(q []word, x *index) (out []link) {
+	values := f.column().Values
+	if f.listed() {
+		values = f.column().Elements
+	} else if !f.textual() {
+		return nil
+	}
+	partly := map[int]*link{}
+	for _, v := range values {
+		if v.Type != "string" || len(v.Text) > maxText {
+			continue
+		}
+		runs := x.find(v.Text)
+		for _, r := range runs {
+			if written(q, r, v.Text) {
+				out = append(out, f.valueLink(r, v))
+			}
+		}
+		if len(runs) == 0 && len(values) <= fewValues && len(v.Text) <= longText {
+			f.noteParts(q, x, v, partly)
+		}
+	}
+	for _, i := range slices.Sorted(maps.Keys(partly)) {
+		if l := partly[i]; len(l.values) <= maxMeant {
+			out = append(out, *l)
+		}
+	}
+	for i := range out { // prefer frequent values
+		count := 0
+		for _, v := range out[i].values {
+			count += v.Count
+		}
+		out[i].score += 0.04 * min(6, math.Log1p(float64(count)))
+	}
+	return out
+}
+
+func (f *field) valueLink(at span, v estate.Value) link {
+	l := link{role: asValue, field: f, values: []estate.Value{v}, whole: 1, score: 1.1 * float64(at[1]-at[0])}
+	for i := at[0]; i < at[1]; i++ {
+		l.pos = append(l.pos, i)
+	}
+	return l
+}
+
+// letters reports whether the text is one word of letters.
+func letters(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// written reports whether a value is written like the run: "runs" is not "running", 2024 is not 2.0.24. Small numbers require the
+// field's name.
+func written(q []word, r span, text string) bool {
+	if strings.Trim(text, "0123456789.,:-/ ") != "" {
+		return r[1] > r[0]+1 || !letters(text) || singular(q[r[0]].low) == singular(strings.ToLower(text))
+	}
+	return q[r[0]].raw == text && q[r[1]-1].at == q[r[0]].at && (len(text) > 4 || strings.Trim(text, "0123456789") != "")
+}
+
+// noteParts records v for each word of the question that is one of its words; "ubuntu" matches "ubuntu2404" too.
+func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[int]*link) {
+	words := nameWords(v.Text)
+	if len(words) > 3 {
+		return
+	}
+	for k, w := range words {
+		runs := x.find(w)
+		if n := strings.IndexAny(w, "0123456789"); len(runs) == 0 && n >= 3 {
+			runs = x.find(w[:n])
+		}
+		for _, r := range runs {
+			i := r[0]
+			low := q[i].low
+			modifier := i == x.head && letters(w) && k+1 < len(words) && letters(words[k+1]) // "patients", not patient monitors
+			inflected := singular(low) != singular(w) && !strings.ContainsAny(w[len(w)-1:], "0123456789") && short[low] == ""
+			bland := q[i].stop || fillers[low] || q[i].number != "" || len(low) < 2
+			if modifier || inflected || bland || r[1] > i+1 || slices.Contains(f.words, singular(low)) {
+				continue
+			}
+			if partly[i] == nil {
+				partly[i] = &link{role: asValue, field: f, pos: []int{i}, score: 0.5 + 0.3/float64(len(words)), whole: 0.5}
+			}
+			if len(partly[i].values) <= maxMeant { // one more marks it as ambiguous
+				partly[i].values = append(partly[i].values, v)
+			}
+		}
+	}
+}

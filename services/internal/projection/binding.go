@@ -1,0 +1,230 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/index"
+)
+
+const (
+	ackWait = 30 * time.Second
+	// maxCount and maxBytes bound a batch. Bytes are estimated from the size of
+	// earlier records.
+	maxCount = 256
+	maxBytes = 8 << 20
+	// largeRecord is the assumed size of a record before the first one.
+	largeRecord = 1 << 20
+	// maxPending allows a full batch for each of 32 workers.
+	maxPending = 32 * maxCount
+	// inactiveThreshold is the inactivity after which the server deletes a consumer; a
+	// generation used after that is filled from the beginning. Older deletions are no
+	// longer in the log: such a generation retains their documents, which searches drop,
+	// until cairn reindex.
+	inactiveThreshold = 7 * 24 * time.Hour
+	// idlePoll is the maximum poll wait between checks; fillingPoll applies while a
+	// generation is not live.
+	idlePoll    = 5 * time.Second
+	fillingPoll = 100 * time.Millisecond
+	// batchInterval is the interval at which a partial batch is extended.
+	batchInterval = 5 * time.Millisecond
+)
+
+// consumerBinding is the generation that a projector writes to, with its shared consumer.
+type consumerBinding struct {
+	generation string
+	consumer   jetstream.Consumer
+	live       bool      // whether searches read it, when last checked
+	promoted   bool      // by this projector, which promotes once
+	checked    time.Time // when the generation was last checked
+	size       int       // mean size of the last records, in bytes; initially largeRecord
+}
+
+// bind opens the current generation and its consumer.
+func (p *Projector) bind(ctx context.Context) (*consumerBinding, error) {
+	name, err := p.deps.Index.Generation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status, err := p.deps.Index.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := p.consumer(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	t := &consumerBinding{
+		generation: name,
+		consumer:   consumer,
+		live:       status.Live == status.Fingerprint,
+		promoted:   p.promoted == name,
+		checked:    time.Now(),
+		size:       largeRecord,
+	}
+	p.mu.Lock()
+	p.binding = t
+	p.mu.Unlock()
+	// An empty backlog is promoted before the generation is announced as filling.
+	if err := p.promoteIfDrained(ctx, t); err != nil {
+		return nil, err
+	}
+	p.progress.setGeneration(name, t.live)
+	return t, nil
+}
+
+func durable(generation string) string { return "cairn_index_" + generation }
+
+// consumer opens the generation's consumer; a new one starts at the first record.
+func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.Consumer, error) {
+	c, err := p.deps.Conn.JetStream().CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
+		Durable:           durable(generation),
+		Description:       "changes not applied to the index",
+		DeliverPolicy:     jetstream.DeliverAllPolicy, // the stream has one message per record
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           p.deps.AckWait,
+		MaxAckPending:     maxPending,
+		InactiveThreshold: inactiveThreshold,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open consumer %s: %w", durable(generation), err)
+	}
+	return c, nil
+}
+
+// batchSize returns the number of messages to fetch.
+func (t *consumerBinding) batchSize() int { return max(1, min(maxCount, maxBytes/max(t.size, 1))) }
+
+// available returns up to limit messages without waiting.
+func (t *consumerBinding) available(limit int) ([]jetstream.Msg, error) {
+	return collect(t.consumer.FetchNoWait(limit))
+}
+
+// next waits for messages, up to idlePoll.
+func (t *consumerBinding) next(ctx context.Context) ([]jetstream.Msg, error) {
+	timeout := fillingPoll
+	if t.promoted {
+		timeout = idlePoll
+	}
+	polling, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	first, err := collect(t.consumer.Fetch(1, jetstream.FetchContext(polling)))
+	if err != nil && polling.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil || len(first) == 0 {
+		return first, err
+	}
+	more, err := t.available(t.batchSize() - 1)
+	if err != nil {
+		return first, nil // the next call retries
+	}
+	return append(first, more...), nil
+}
+
+// fill extends the batch until it is full or no other batch is in progress: an index
+// applies many changes in little more time than one. It ends before AckWait expires.
+func (t *consumerBinding) fill(ctx context.Context, group []jetstream.Msg, w work, end time.Time) []jetstream.Msg {
+	for w.busy() && len(group) < t.batchSize() && time.Now().Before(end) {
+		select {
+		case <-w.ended:
+		case <-time.After(batchInterval):
+		case <-ctx.Done():
+			return group
+		}
+		more, err := t.available(t.batchSize() - len(group))
+		if err != nil {
+			return group // the next call retries
+		}
+		group = append(group, more...)
+	}
+	return group
+}
+
+func collect(batch jetstream.MessageBatch, err error) ([]jetstream.Msg, error) {
+	if err != nil {
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	var all []jetstream.Msg
+	for m := range batch.Messages() {
+		all = append(all, m)
+	}
+	if err := batch.Error(); err != nil && len(all) == 0 {
+		return nil, fmt.Errorf("read the catalog: %w", err)
+	}
+	return all, nil
+}
+
+// promoteIfDrained promotes the generation when all workers have applied all changes. A
+// projector promotes once: two with different models would alternate.
+func (p *Projector) promoteIfDrained(ctx context.Context, t *consumerBinding) error {
+	info, err := t.consumer.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("query consumer %s: %w", durable(t.generation), err)
+	}
+	p.progress.advance(t.generation, appliedRevision(info))
+	if t.promoted || info.NumPending > 0 || info.NumAckPending > 0 {
+		return nil
+	}
+	err = p.deps.Index.Promote(ctx)
+	if err == nil {
+		t.promoted, t.live, p.promoted = true, true, t.generation
+		p.progress.setGeneration(t.generation, t.live)
+		p.unblock() // otherwise only an applied change does
+	}
+	if errors.Is(err, index.ErrLost) {
+		return err
+	}
+	if err != nil && ctx.Err() == nil && p.progress.setBlocked(err) {
+		p.deps.Log.Warn("the index is not live yet", "generation", t.generation, "err", err)
+	}
+	return nil
+}
+
+// appliedRevision returns the revision up to which the whole log was applied.
+func appliedRevision(info *jetstream.ConsumerInfo) uint64 {
+	if info.NumPending == 0 && info.NumAckPending == 0 {
+		return info.Delivered.Stream
+	}
+	return info.AckFloor.Stream
+}
+
+// Reindex starts a new generation, which all projectors fill together and which then
+// replaces the live one.
+func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
+	t := p.currentBinding()
+	if t == nil {
+		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not responded yet")
+	}
+	name, err := p.deps.Index.NewGeneration(ctx)
+	if errors.Is(err, index.ErrUnavailable) {
+		return schemas.Reindexed{}, schemas.ErrUnavailable.Because(err.Error())
+	}
+	if err != nil {
+		return schemas.Reindexed{}, err
+	}
+	consumer, err := p.consumer(ctx, name)
+	if err != nil {
+		return schemas.Reindexed{}, err
+	}
+	if name != t.generation { // a projector that still reads it rebinds
+		err := p.deps.Conn.JetStream().DeleteConsumer(ctx, catalog.Stream, durable(t.generation))
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return schemas.Reindexed{}, fmt.Errorf("delete consumer %s: %w", durable(t.generation), err)
+		}
+	}
+	info := consumer.CachedInfo() // other projectors may have started
+	return schemas.Reindexed{Generation: name, Records: info.Delivered.Consumer + info.NumPending}, nil
+}
+
+func (p *Projector) currentBinding() *consumerBinding {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.binding
+}

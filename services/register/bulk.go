@@ -1,0 +1,119 @@
+package register
+
+import (
+	"context"
+	"sync"
+
+	"cairn/bus"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+)
+
+// bulk is the registration of several records at once.
+type bulk struct {
+	registry
+	results  []schemas.RecordResult // one per record of the request
+	accepted []candidate
+}
+
+// candidate is a valid record that the caller may register.
+type candidate struct {
+	entry
+	result   *schemas.RecordResult
+	warnings []schemas.FieldError
+	at       schemas.Registered
+}
+
+// putRecords registers each record as putRecord does. The records are stored concurrently
+// and become searchable together.
+func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schemas.RecordResults, error) {
+	b := bulk{registry: r, results: make([]schemas.RecordResult, len(req.Records))}
+	puts := b.read(ctx, req)
+	warnings, err := r.warnings(ctx, puts)
+	if err != nil {
+		return schemas.RecordResults{}, err
+	}
+	b.check(ctx, puts, warnings)
+	b.store(ctx)
+	return schemas.RecordResults{Results: b.results, Newest: b.confirm(ctx)}, nil
+}
+
+// read decodes and authorizes the records, and returns those that are accepted.
+func (b *bulk) read(ctx context.Context, req schemas.PutRecords) (puts []schemas.PutRecord) {
+	by := bus.Identity(ctx)
+	for i := range req.Records {
+		put, err := req.Put(i)
+		b.results[i] = schemas.RecordResult{Kind: put.Kind, ID: put.ID}
+		if err == nil {
+			err = put.Validate()
+		}
+		if err == nil {
+			err = by.AuthorizeTenant(schemas.PermissionRegister, &put)
+		}
+		if err != nil {
+			b.results[i] = b.results[i].Rejected(bus.PartError(ctx, err))
+			continue
+		}
+		puts = append(puts, put)
+		b.accepted = append(b.accepted, candidate{result: &b.results[i]})
+	}
+	return puts
+}
+
+// check keeps the candidates that their warnings permit.
+func (b *bulk) check(ctx context.Context, puts []schemas.PutRecord, warnings [][]schemas.FieldError) {
+	kept := b.accepted[:0]
+	for i, c := range b.accepted {
+		err := strict(puts[i], warnings[i])
+		if err == nil {
+			c.entry, err = putEntry(puts[i])
+		}
+		if err != nil {
+			*c.result = c.result.Rejected(bus.PartError(ctx, err))
+			continue
+		}
+		c.warnings = warnings[i]
+		kept = append(kept, c)
+	}
+	b.accepted = kept
+}
+
+// store stores the candidates, those with the same key in order.
+func (b *bulk) store(ctx context.Context) {
+	byKey := map[catalog.Key][]*candidate{}
+	for i := range b.accepted {
+		c := &b.accepted[i]
+		byKey[c.key] = append(byKey[c.key], c)
+	}
+	var storing sync.WaitGroup
+	for _, same := range byKey {
+		storing.Go(func() {
+			for _, c := range same {
+				revision, err := b.durable(ctx, c.entry)
+				if err != nil {
+					*c.result = c.result.Rejected(bus.PartError(ctx, err))
+				}
+				c.at = schemas.Registered{Catalog: b.catalog.ID(), Revision: revision}
+			}
+		})
+	}
+	storing.Wait()
+}
+
+// confirm waits until the stored records are searchable, and returns the token of the last one.
+func (b *bulk) confirm(ctx context.Context) schemas.ConsistencyToken {
+	var newest schemas.Registered
+	for _, c := range b.accepted {
+		newest.Catalog, newest.Revision = b.catalog.ID(), max(newest.Revision, c.at.Revision)
+	}
+	if newest.Revision > 0 {
+		newest = b.registry.confirm(ctx, newest.Revision)
+	}
+	for _, c := range b.accepted {
+		if c.at.Revision > 0 {
+			c.at.Indexed = newest.Indexed
+			*c.result = c.result.Stored(c.at, c.warnings)
+		}
+	}
+	return newest.CatalogRevision()
+}

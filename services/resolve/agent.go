@@ -1,0 +1,106 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+	"cairn/services/internal/index"
+	"cairn/services/internal/scope"
+)
+
+// agentDepth is the number of agents, and of skills, whose scores are compared. With
+// 20 skills, recall@5 among 70 agents with 527 skills is lower by 0.005.
+const agentDepth = 50
+
+// agent returns the best agent by its own text and by the best of its skills.
+func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
+	s := scope.Scope(q.Tenant())
+	hits, degraded, err := r.searchAgents(ctx, index.Query{
+		Scope: s, Text: q.Query, TopK: agentDepth, By: index.Method(q.Search), Filter: filterOf(q.Filter),
+	})
+	if err != nil {
+		return schemas.AgentAnswer{}, err
+	}
+	if len(hits) == 0 {
+		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, s, degraded)
+	}
+	best := hits[0]
+	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, best.record)
+	if err != nil {
+		return schemas.AgentAnswer{}, fmt.Errorf("read %s: %w", keyOf(best.node), err)
+	}
+	return schemas.AgentAnswer{
+		AgentID:       best.node.ID,
+		Capabilities:  a.Capabilities,
+		OwnedSkillIDs: a.SkillIDs,
+		Score:         best.hit.Score,
+		Degraded:      degraded,
+		Record:        best.record,
+		Explained:     explanations(q.QueryOptions, hits[:1]),
+	}, nil
+}
+
+// searchAgents returns the agents of the first tenant in scope that has relevant
+// ones, best first.
+func (r *Resolver) searchAgents(ctx context.Context, q index.Query) (hits []found, degraded string, err error) {
+	q.Kind = schemas.KindAgent
+	own, degraded, err := r.search(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	q.Kind = schemas.KindSkill
+	wanted := q.Filter
+	q.Filter = index.Filter{} // it selects agents, not their skills
+	skills, _, err := r.search(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	owners := slices.DeleteFunc(r.owners(q.Scope, skills), func(h found) bool { return !h.fits(wanted) })
+	hits = rankAgents(append(own, owners...))
+	tenant, _ := q.Scope.First(func(tenant string) bool {
+		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
+	})
+	return slices.DeleteFunc(hits, func(h found) bool { return h.node.Tenant != tenant }), degraded, nil
+}
+
+// owners returns the found agents that own the skills, each with the hit of a skill.
+func (r *Resolver) owners(s scope.Scope, skills []found) (hits []found) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, skill := range skills {
+		for _, agent := range r.reader.Agents(s, skill.node) {
+			if k, ok := r.view.Get(keyOf(agent.Node)); ok && schemas.Found(k.facts.Value().status) {
+				hits = append(hits, found{agent.Node, skill.hit, k, graph.Skills})
+			}
+		}
+	}
+	return hits
+}
+
+// fits reports whether the agent satisfies the filter.
+func (h found) fits(f index.Filter) bool {
+	of := h.facts.Value()
+	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels}
+	if !want.fits(of) || len(f.Capabilities) == 0 {
+		return want.fits(of)
+	}
+	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, h.record)
+	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool { return !slices.Contains(a.Capabilities, c) })
+}
+
+// rankAgents returns the distinct agents by their highest score.
+func rankAgents(hits []found) (distinct []found) {
+	slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
+	seen := map[graph.Node]bool{}
+	for _, h := range hits {
+		if !seen[h.node] {
+			seen[h.node] = true
+			distinct = append(distinct, h)
+		}
+	}
+	return distinct
+}

@@ -1,0 +1,123 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cairn/bus/bucket"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/scope"
+)
+
+// listRecords lists records of any kind and status.
+func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (schemas.RecordList, error) {
+	labels, err := schemas.ParseLabels(q.Labels)
+	if err != nil {
+		return schemas.RecordList{}, err // excluded by Validate
+	}
+	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
+	page, next, err := r.pages(ctx, listing{
+		kind: q.Kind, scope: s, tenants: only(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
+		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix},
+	})
+	return schemas.RecordList{Records: page, NextCursor: next}, err
+}
+
+// getRecord returns a record as it was registered. It reads the catalog, because the
+// view has no content of resources. Such a read includes every acknowledged write.
+func (r *Resolver) getRecord(ctx context.Context, at schemas.RecordAt) (found schemas.RecordFound, err error) {
+	read := func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
+		e, err := r.deps.Catalog.Get(ctx, key)
+		return catalog.Revision{Record: e.Record, Revision: e.Revision}, err
+	}
+	if at.Revision != "" {
+		token, err := schemas.ParseConsistencyToken(at.Revision)
+		if err != nil {
+			return found, err // excluded by Validate
+		}
+		if token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
+			return found, schemas.ErrRecordNotFound.Because("the revision belongs to another catalog than " + r.deps.Catalog.ID())
+		}
+		read = func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
+			return r.deps.Catalog.At(ctx, key, token.Revision)
+		}
+	}
+	revision, err := inScope(ctx, r, at.RecordKey, read)
+	switch {
+	case errors.Is(err, schemas.ErrRecordNotFound) && at.Revision != "":
+		return found, schemas.ErrRecordNotFound.Because(
+			fmt.Sprintf("the history of %s %q does not have revision %s", at.Kind, at.ID, at.Revision))
+	case err != nil:
+		return found, err
+	case revision.Removed:
+		return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("%s %q was deleted at revision %s", at.Kind, at.ID, at.Revision))
+	}
+	return schemas.RecordFound{Record: revision.Record, Token: r.token(revision.Revision)}, nil
+}
+
+// recordHistory returns the retained revisions of a record.
+func (r *Resolver) recordHistory(ctx context.Context, k schemas.RecordKey) (history schemas.RecordHistory, err error) {
+	list, err := inScope(ctx, r, k, func(ctx context.Context, key catalog.Key) ([]catalog.Revision, error) {
+		list, err := r.deps.Catalog.History(ctx, key)
+		if err == nil && len(list) == 0 {
+			err = catalog.ErrNotFound
+		}
+		return list, err
+	})
+	for _, one := range list {
+		of := schemas.RecordRevision{
+			Revision: r.token(one.Revision).String(), StoredAt: one.Stored.UTC().Format(time.RFC3339Nano), Removed: one.Removed,
+		}
+		if fields, err := schemas.DecodeStored[schemas.Metadata](k.Kind, one.Record); err == nil {
+			of.Version, of.Status = fields.Version, fields.Status
+		}
+		history.Revisions = append(history.Revisions, of)
+	}
+	return history, err
+}
+
+func (r *Resolver) token(revision uint64) schemas.ConsistencyToken {
+	return schemas.ConsistencyToken{Catalog: r.deps.Catalog.ID(), Revision: revision}
+}
+
+// inScope returns the first result of read for a tenant of the record's scope. read reads
+// the catalog, and returns [catalog.ErrNotFound] if the tenant has no such record.
+func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
+	read func(context.Context, catalog.Key) (T, error)) (found T, err error) {
+	if revision := r.minRevision(ctx); revision > r.view.Applied.Revision() {
+		if err := r.checkRevision(ctx, revision); err != nil {
+			return found, err
+		}
+	}
+	s := scope.Scope(schemas.QueryOptions{TenantID: k.TenantID}.Tenant())
+	for _, tenant := range only(s, k.Scope) {
+		err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+			found, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})
+			return err
+		})
+		switch {
+		case errors.Is(err, catalog.ErrNotFound), errors.Is(err, catalog.ErrBadKey): // no record has such a key
+			continue
+		case err != nil:
+			return found, fmt.Errorf("read a record of kind %s: %w", k.Kind, err)
+		}
+		return found, nil
+	}
+	return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s))
+}
+
+// only returns the tenants of the scope that the request restricts to name; all of them
+// if it is empty. In a request without a tenant, the tenant's scope is the global one.
+func only(s scope.Scope, name string) []string {
+	switch name {
+	case schemas.ScopeGlobal:
+		return []string{scope.Global}
+	case schemas.ScopeTenant:
+		return []string{string(s)}
+	default:
+		return s.Tenants()
+	}
+}

@@ -1,0 +1,113 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/overload"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/scope"
+)
+
+// watchTime is the time after which a watch ends and its client continues after the last
+// event, at another worker.
+const watchTime = 55 * time.Minute
+
+// errWatchEnds ends a watch without an error.
+var errWatchEnds = errors.New("the watch ends")
+
+// watch sends an event for each change that the request selects, until ctx ends or the
+// service stops.
+func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) error {
+	labels, err := schemas.ParseLabels(req.Labels)
+	if err != nil {
+		return err // excluded by Validate
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, watchTime, errWatchEnds)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() {
+		select {
+		case <-bus.Draining(ctx):
+			end(errWatchEnds)
+		case <-ctx.Done():
+		}
+	}()
+	after, err := r.watchStart(ctx, req.After)
+	if err != nil {
+		return err
+	}
+	if err := to.Send(schemas.EventWatching, schemas.Watching{Revision: r.token(after).String()}); err != nil {
+		return err
+	}
+	s := scope.Scope(schemas.QueryOptions{TenantID: req.TenantID}.Tenant())
+	want := filter{any: true, labels: schemas.LabelTerms(labels)}
+	err = overload.Idle(ctx, func() error {
+		return r.deps.Catalog.Changes(ctx, req.Kind, only(s, req.Scope), after, func(c catalog.Change) error {
+			if !strings.HasPrefix(c.Key.ID, req.Prefix) {
+				return nil
+			}
+			return r.sendChange(c, want, to)
+		})
+	})
+	if errors.Is(context.Cause(ctx), errWatchEnds) {
+		return nil
+	}
+	return err
+}
+
+// watchStart returns the revision after which a watch begins.
+func (r *Resolver) watchStart(ctx context.Context, after string) (revision uint64, err error) {
+	wrong := func(problem string) error {
+		return schemas.ErrMalformed.With(schemas.FieldError{Field: "after", Message: problem})
+	}
+	token, err := schemas.ParseConsistencyToken(after)
+	if after != "" && err != nil {
+		return 0, wrong(err.Error()) // excluded by Validate
+	}
+	if after != "" && token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
+		return 0, wrong("the revision belongs to another catalog; list the records, and watch without it")
+	}
+	err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+		if revision, err = r.deps.Catalog.Revision(ctx); err == nil && token.Revision > revision {
+			revision, err = r.deps.Catalog.Fence(ctx) // the leader that replied may have been deposed
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case token.Revision > revision:
+		return 0, wrong(fmt.Sprintf("expected at most the newest revision, %d, got %d", revision, token.Revision))
+	case after != "":
+		return token.Revision, nil
+	}
+	return revision, nil
+}
+
+// sendChange sends the event of a change, unless its record lacks a wanted label.
+func (r *Resolver) sendChange(c catalog.Change, want filter, to bus.Sender) error {
+	event := schemas.RecordChange{
+		Revision: r.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
+		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano),
+	}
+	if c.Removed {
+		return to.Send(schemas.EventDeleted, event)
+	}
+	fields, err := schemas.DecodeStored[schemas.Metadata](c.Key.Kind, c.Record)
+	if err != nil || !want.fits(metadata("", fields)) { // an unreadable record is quarantined
+		return nil
+	}
+	event.Version, event.Status, event.Labels = fields.Version, fields.Status, fields.Labels
+	if c.Replaces {
+		return to.Send(schemas.EventReplaced, event)
+	}
+	return to.Send(schemas.EventRegistered, event)
+}

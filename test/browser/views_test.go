@@ -1,0 +1,376 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const volumes = "#/search?q=which+volumes+are+nearly+full%3F&tenant=acme"
+
+func testSearch(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "")
+	p.waitText("h1", "Search")
+	p.wait("document.activeElement.id === 'query'")
+	p.press("which volumes are nearly full?\r")
+	p.waitText(".hit", "storage.volume_capacity", "Relevance", "rank 1", "global")
+	p.waitText("[role=status]", " in ")
+	p.fill("#tenant", "acme")
+	p.eval("document.querySelector('.tenant-picker').requestSubmit()", nil)
+	p.waitText(".hit", "Volume capacity at Acme", "acme")
+	p.wait("location.hash.includes('tenant=acme') && location.hash.includes('q=which')")
+
+	p.click("Filters")
+	p.fill("#domain", "billing")
+	p.fill("#query", "what does the web shop cost per month?")
+	p.click("Search")
+	p.waitText(".hit", "Cost allocation")
+	p.wait("document.querySelectorAll('.hit').length === 1")
+	p.fill("#query", "zzzz qqqq")
+	p.click("Search")
+	p.expect(404)
+	p.waitText(".empty", "matches the query")
+
+	p.eval("history.go(-1)", nil)
+	p.waitText(".hit", "Cost allocation")
+}
+
+func testAgentSearch(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), volumes+"&kind=agent")
+	p.waitText(".hit", "ops.acme_finance_agent", "skill_ids", "billing.cost_allocation")
+	p.fill("#kind", "skill")
+	p.waitText(".hit", "storage.volume_capacity")
+}
+
+func testCatalog(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/catalog/tool?tenant=acme")
+	p.waitText("tbody", "erp.costs.list", "erp.owners.list")
+	p.fill("#scope", "global")
+	p.waitText("tbody", "arraydb.volumes.list")
+	p.fill("#prefix", "wiki.")
+	p.click("Apply")
+	p.wait("document.querySelectorAll('tbody tr').length === 1")
+	p.waitText("tbody", "wiki.pages.search")
+	p.click("Guardrails")
+	p.waitText("tbody", "guard.acme_residency")
+	p.click("guard.acme_residency")
+	p.waitText("h1", "guard.acme_residency")
+
+	admin := openPage(t, s, s.keyed.URL(), "#/catalog/template?tenant=paging")
+	admin.signIn(s.admin)
+	admin.waitText(".table-wrap", "tpl.")
+	for n := range 51 { // a page and one more
+		admin.eval(fmt.Sprintf(`fetch('/records/template/page.%03d?tenant_id=paging', {method: 'PUT', body: '{}',
+			headers: {Authorization: 'Bearer ' + sessionStorage.getItem('cairn.credential')}})`, n), nil)
+	}
+	admin.open("#/catalog/template?tenant=paging&prefix=page.")
+	admin.waitText("tbody", "page.049")
+	admin.click("Next page")
+	admin.waitText("tbody", "page.050")
+	admin.wait("document.querySelectorAll('tbody tr').length === 1")
+	admin.click("First page")
+	admin.waitText("tbody", "page.000")
+}
+
+func testRecord(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/catalog/skill/storage.volume_capacity?tenant=acme")
+	p.waitText("h1", "Volume capacity at Acme")
+	p.waitText(".fields", "example_queries", "which volumes are nearly full?", "ctx.volumes")
+	p.wait("document.title === 'Volume capacity at Acme · Cairn'")
+	p.click("JSON")
+	p.waitText(".json", `"tenant_id": "acme"`)
+	p.click("Fields")
+	p.click("ctx.volumes")
+	p.waitText(".fields", "arraydb.volumes.history")
+	p.wait("document.activeElement.id === 'title'")
+	p.open("#/catalog/skill/no.such?tenant=acme")
+	p.waitText("[role=alert]", "record not found", "CE-081")
+	p.expect(404)
+	p.open("#/nothing")
+	p.waitText("h1", "Not found")
+}
+
+func testForm(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/register/tool?tenant=forms")
+	p.fill("#field-tool_id", "web.console.made")
+	p.fill("#field-description", "made by <b>hand</b>")
+	p.fill("#field-capabilities", "one\ntwo")
+	p.fill("#field-labels", "team=network\ntier=gold")
+	p.fill("#field-other", `{"vendor_field": {"kept": [1, 2]}}`)
+	p.click("Register")
+	p.waitText(".fields", "made by <b>hand</b>", "team=network", "vendor_field")
+	p.waitText(".badge", "forms")
+
+	p.click("Edit")
+	p.waitText("h1", "Edit web.console.made")
+	p.wait(`document.querySelector('#field-capabilities').value === 'one\ntwo' && document.querySelector('#field-other').value.includes('kept')`)
+	p.fill("#field-description", "edited")
+	p.fill("#field-status", "deprecated")
+	p.fill("#field-replaced_by", "web.console.next")
+	p.click("Save")
+	p.waitText("[role=status]", "Stored", "warning")
+	p.waitText("[role=status]", "record.replaced_by")
+	p.click("Show the record")
+	p.waitText(".fields", "edited")
+	p.waitText(".badge", "deprecated")
+
+	p.click("Delete")
+	p.waitText("dialog", "Delete this record?", "forms")
+	p.eval("document.querySelector('dialog .danger').click()", nil)
+	p.waitText("h1", "Catalog")
+	p.open("#/catalog/tool/web.console.made?tenant=forms")
+	p.waitText("[role=alert]", "record not found")
+	p.expect(404)
+}
+
+func testHistory(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/register/template?tenant=history")
+	p.fill("#field-template_id", "tpl.history")
+	p.fill("#field-description", "one\ntwo <b>bold</b>")
+	p.fill("#field-domain", "network")
+	p.click("Register")
+	p.waitText(".fields", "bold")
+	p.click("Edit")
+	p.wait("document.querySelector('#field-domain').value === 'network'")
+	p.fill("#field-description", "one\nthree")
+	p.fill("#field-domain", "")
+	p.click("Save")
+	p.waitText(".fields", "three")
+	p.open("#/catalog/template/tpl.history?tenant=history&tab=history")
+	p.waitText(".diff .old", "two <b>bold</b>", "network")
+	p.waitText(".diff .new", "three")
+	p.waitText(".diff", "description", "changed", "removed")
+	p.wait("document.querySelectorAll('tbody tr').length === 2")
+	p.harmless("the difference")
+
+	p.wait("[...document.querySelectorAll('a')].some(a => a.innerText.startsWith('Edit from revision'))")
+	p.eval("[...document.querySelectorAll('a')].find(a => a.innerText.startsWith('Edit from revision')).click()", nil)
+	p.wait("document.querySelector('#field-domain').value === 'network'")
+	p.click("Save")
+	p.waitText(".fields", "bold")
+
+	p.click("Delete")
+	p.eval("document.querySelector('dialog .danger').click()", nil)
+	p.waitText("h1", "Catalog")
+	p.open("#/catalog/template/tpl.history?tenant=history")
+	p.expect(404)
+	p.click("History of a deleted record")
+	p.waitText("tbody", "deleted")
+	p.waitText(".diff", "removed")
+}
+
+func testFormErrors(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/register/skill?tenant=forms")
+	p.click("Register")
+	p.waitText("#field-skill_id-error", "required")
+	p.fill("#field-skill_id", "single")
+	p.fill("#field-version", "1")
+	p.fill("#field-labels", "no value")
+	p.fill("#field-resources", "{")
+	p.click("Register")
+	p.waitText("#field-skill_id-error", "expected form")
+	p.waitText("#field-version-error", "expected form")
+	p.waitText("#field-labels-error", "name=value")
+	p.wait("document.querySelector('#field-resources-error')")
+	p.wait("document.querySelector('#field-version').getAttribute('aria-invalid') === 'true'")
+	p.wait("document.querySelector('#field-version').getAttribute('aria-describedby').includes('field-version-error')")
+
+	// The rules of the server that are not in its schemas.
+	p.fill("#field-skill_id", "network.find")
+	p.fill("#field-version", "1.0.0")
+	p.fill("#field-labels", "")
+	p.fill("#field-resources", "")
+	p.fill("#field-domain", "storage")
+	p.fill("#field-tool_ids", "no.such.tool")
+	p.eval("document.querySelector('.check input').click()", nil) // strict
+	p.click("Register")
+	p.waitText("#field-domain-error", "network")
+	p.expect(400)
+	p.fill("#field-domain", "")
+	p.click("Register")
+	p.waitText("#field-tool_ids-error", "no.such.tool")
+	p.expect(400)
+}
+
+func testConflict(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/register/guardrail?tenant=conflict")
+	p.fill("#field-guardrail_id", "guard.raced")
+	p.fill("#field-description", "first")
+	p.click("Register")
+	p.waitText(".fields", "first")
+	p.open("#/register/guardrail?tenant=conflict")
+	p.fill("#field-guardrail_id", "guard.raced")
+	p.click("Register")
+	p.waitText("[role=alert]", "exists already")
+	p.expect(412)
+
+	p.open("#/catalog/guardrail/guard.raced/edit?tenant=conflict")
+	p.wait("document.querySelector('#field-description')?.value === 'first'")
+	p.eval(`fetch('/records/guardrail/guard.raced?tenant_id=conflict', {method: 'PUT', body: '{"description": "second"}'})`, nil)
+	p.fill("#field-description", "third")
+	p.click("Save")
+	p.waitText("[role=alert]", "Another writer has changed this record")
+	p.expect(412)
+}
+
+func testPackage(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/package?tenant=acme")
+	p.waitText(".cards", "storage.volume_capacity")
+	p.fill("#skill", "storage.volume_capacity")
+	p.click("Show")
+	p.waitText("h1", "Volume capacity at Acme")
+	p.wait("document.querySelectorAll('.graph .node').length === 12 && document.querySelectorAll('.graph .node.tenant').length === 5")
+	p.wait("document.querySelectorAll('.graph .edge').length === 11 && document.querySelectorAll('.graph .edge.rule').length === 4")
+	p.waitText(".parts", "wiki.pages.search", "builds_domain", "guards_all")
+	p.eval("[...document.querySelectorAll('.graph .node')].find(n => n.textContent.includes('guard.no_secrets')).focus()", nil)
+	p.press("\r")
+	p.waitText("h1", "guard.no_secrets")
+	p.open("#/package/no.such?tenant=acme")
+	p.waitText("[role=alert]", "skill not found")
+	p.expect(404)
+}
+
+func testTags(t *testing.T, s *suite) {
+	p := openPage(t, s, s.keyed.URL(), "#/tags/web%2Fconsole%20%3F1")
+	p.signIn(s.key(t, "registrar", "--tenant", "tags"))
+	p.waitText(".empty", "No tag has the id", "web/console ?1")
+	p.expect(404)
+	p.eval("document.querySelector('details').open = true", nil)
+	p.fill("#write-flow", "triage")
+	p.fill("#write-tags", "{")
+	p.click("Write")
+	p.waitText("#write-tags-error", "not JSON")
+	p.fill("#write-tags", `{"phase": "<b>start</b>"}`)
+	p.click("Write")
+	p.waitText(".fields", "web/console ?1", "triage", `"<b>start</b>"`)
+	p.eval("document.querySelector('details').open = true", nil)
+	p.fill("#write-tags", "{}")
+	p.click("Write")
+	p.waitText("[role=alert]", "CE-021")
+	p.expect(409)
+	other := openPage(t, s, s.keyed.URL(), "#/tags/web%2Fconsole%20%3F1")
+	other.signIn(s.key(t, "reader", "--tenant", "acme"))
+	other.waitText(".empty", "No tag has the id")
+	other.expect(404)
+	p.click("Delete")
+	p.waitText(".empty", "No tag has the id")
+}
+
+func testRuns(t *testing.T, s *suite) {
+	analyst := s.key(t, "analyst", "--tenant", "runs")
+	p := openPage(t, s, s.keyed.URL(), "#/ask")
+	p.signIn(analyst)
+	p.useEstate(estate)
+	p.ask("say: Still working (forever) on it.")
+	p.waitText(".answer", "Still working")
+	p.wait("document.querySelector('.question-foot code')")
+	run := p.text(".question-foot code")
+
+	q := openPage(t, s, s.keyed.URL(), "#/runs")
+	q.signIn(analyst)
+	q.waitText(".empty", "No analysis")
+	q.fill("#run", run)
+	q.click("Follow")
+	q.waitText(".call", "compute_stats")
+	q.waitText(".answer", "Still working")
+	q.waitText("tbody", run, "Running")
+
+	other := openPage(t, s, s.keyed.URL(), "#/runs/"+run)
+	other.signIn(s.key(t, "analyst", "--tenant", "acme"))
+	other.waitText("[role=alert]", "AN-404")
+	other.expect(404)
+
+	q.click("Stop")
+	q.waitText(".question .status", "Stopped")
+	p.wait("['Failed', 'Answered'].includes(document.querySelector('.question .status').innerText)")
+	p.open("#/runs")
+	p.waitText("tbody", "say: Still working")
+}
+
+func testHealth(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/health")
+	p.waitText("table", "resolve", "embed static:")
+	p.waitText(".tiles", "Requests per second", "Memory")
+	p.waitText("table", "GET /metrics")
+	p.wait("document.querySelectorAll('.spark polyline').length >= 5") // a second sample
+
+	reader := openPage(t, s, s.keyed.URL(), "#/health")
+	reader.signIn(s.key(t, "admin", "--tenant", "acme"))
+	reader.waitText("main", "Details are for credentials for all tenants", "Traffic and latency are for the role admin")
+	reader.wait("!document.querySelector('.tiles')")
+}
+
+func testWrongKey(t *testing.T, s *suite) {
+	p := openPage(t, s, s.keyed.URL(), volumes)
+	p.waitText("h1", "Sign in")
+	p.signIn("cairn_wrong")
+	p.waitText("#credential-error", "not valid")
+	p.wait("sessionStorage.length === 0")
+	p.signIn(s.admin)
+	p.waitText(".hit", "storage.volume_capacity") // the deep link is followed
+	p.eval("location.reload()", nil)
+	p.waitText(".hit", "storage.volume_capacity")
+
+	revoked := s.key(t, "reader", "--tenant", "acme")
+	q := openPage(t, s, s.keyed.URL(), "#/catalog/skill")
+	q.waitText("h1", "Sign in")
+	q.signIn(revoked)
+	q.waitText("tbody", "storage.volume_capacity")
+	s.revoke(t, revoked)
+	for q.count("#credential") == 0 { // every edge refuses it within a second
+		q.open(fmt.Sprintf("#/catalog/skill?domain=%d", q.count("*")))
+		q.open("#/catalog/skill")
+	}
+	q.waitText("h1", "Sign in")
+
+	p.click("Sign out")
+	p.waitText("h1", "Sign in")
+	p.wait("sessionStorage.length === 0")
+	p.wait("!document.body.innerText.includes('storage.volume_capacity')")
+}
+
+func testRoles(t *testing.T, s *suite) {
+	reader := openPage(t, s, s.keyed.URL(), "#/catalog/skill/storage.volume_capacity")
+	reader.signIn(s.key(t, "reader", "--tenant", "acme"))
+	reader.waitText(".session", "reader", "acme")
+	reader.waitText(".actions", "Edit")
+	reader.wait("[...document.querySelectorAll('.actions button')].every(b => b.disabled && b.title)")
+	reader.wait("document.querySelector('.actions').innerText.includes('Copy') === false")
+	reader.open("#/register/skill")
+	reader.waitText(".notice", "does not permit")
+	reader.wait("!document.querySelector('form.record')")
+	reader.open("#/ask")
+	reader.waitText(".notice", "does not permit analyses")
+	reader.wait("document.querySelector('#query').disabled && document.querySelector('#estate').disabled")
+
+	registrar := openPage(t, s, s.keyed.URL(), "#/catalog/skill/storage.volume_capacity?scope=global")
+	registrar.signIn(s.key(t, "registrar", "--tenant", "acme"))
+	registrar.waitText(".badge", "global")
+	registrar.wait("document.querySelector('.actions button').disabled") // a global record
+	registrar.click("Copy")
+	registrar.waitText("form.record", "For the tenant acme")
+	registrar.open("#/catalog/skill/storage.volume_capacity")
+	registrar.waitText(".badge", "acme")
+	registrar.click("Edit")
+	registrar.waitText("h1", "Edit storage.volume_capacity")
+}
+
+func testTenants(t *testing.T, s *suite) {
+	p := openPage(t, s, s.keyed.URL(), "#/catalog/skill/storage.volume_capacity")
+	p.signIn(s.key(t, "registrar", "--tenant", "globex"))
+	p.waitText(".session", "globex")
+	p.waitText(".badge", "global")
+	for _, fragment := range []string{
+		"#/catalog/skill/billing.cost_allocation", "#/catalog/skill/billing.cost_allocation?tenant=acme", "#/catalog/skill?tenant=acme",
+		"#/catalog/skill/billing.cost_allocation/edit?tenant=acme", volumes, "#/catalog/skill?prefix=billing.",
+		"#/search?q=what+does+the+web+shop+cost+us+per+month%3F",
+	} {
+		p.open(fragment)
+		p.wait("document.querySelector('[role=alert], .empty, .hit') && !document.querySelector('.loading')")
+		if text := p.text("main"); strings.Contains(text, "Acme") || strings.Contains(text, "Split infrastructure cost") {
+			t.Errorf("%s shows %s", fragment, text)
+		}
+	}
+	p.expect(403)
+	p.expect(404)
+}

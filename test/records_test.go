@@ -1,0 +1,235 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/schemas"
+	"cairn/test/wait"
+)
+
+func TestRecords(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		var rows []row
+		for _, k := range kinds {
+			id := strings.Trim(idOf(k.record), `"`)
+			rows = append(rows,
+				row{"a " + k.kind + " is stored", "PUT /records/" + k.kind + "/" + id, k.record, 200,
+					`{"kind":"` + k.kind + `","id":"` + id + `"}`, ""},
+				row{"and read as it was stored", "GET /records/" + k.kind + "/" + id, "", 200, "", k.record},
+				row{"listed", "GET /records/" + k.kind + "?prefix=" + id, "", 200, "", `{"records":[` + k.record + `],"next_cursor":null}`},
+				row{"and resolved", k.read, k.question, 200, "", strings.ReplaceAll(k.has, "RECORD", k.record)})
+		}
+		for _, k := range kinds {
+			id := strings.Trim(idOf(k.record), `"`)
+			rows = append(rows,
+				row{"the " + k.kind + " is deleted", "DELETE /records/" + k.kind + "/" + id, "", 204, "", ""},
+				row{"no longer read", "GET /records/" + k.kind + "/" + id, "", 404, "CE-081", ""},
+				row{"nor listed", "GET /records/" + k.kind + "?prefix=" + id, "", 200, `{"records":[],"next_cursor":null}`, ""},
+				row{"and deleted again", "DELETE /records/" + k.kind + "/" + id, "", 204, "", ""})
+		}
+		c.rows(t, rows)
+	})
+}
+
+func TestRecordsOfTenants(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.put(t, [][2]string{
+			{"tool", `{"tool_id":"$.s.a","of":"global","labels":{"team":"$","tier":"gold"},"domain":"$x"}`},
+			{"tool", `{"tool_id":"$.s.b","of":"global","labels":{"team":"$"}}`},
+			{"tool", `{"tool_id":"$.s.a","of":"tenant","tenant_id":"$"}`},
+			{"skill", `{"skill_id":"$.s","status":"draft","instructions":"Do it.","resources":[{"path":"a.txt","text":"x"}]}`},
+			{"skill", `{"skill_id":"$.t","status":"retired"}`}, {"skill", `{"skill_id":"$.u"}`},
+		}...)
+		const list = "GET /records/tool?prefix=$."
+		c.rows(t, []row{
+			{"the tenant's record comes first", "GET /records/tool/$.s.a?tenant_id=$", "", 200, "", `{"of":"tenant"}`},
+			{"then the global one", "GET /records/tool/$.s.b?tenant_id=$", "", 200, "", `{"of":"global"}`},
+			{"the scope may be the tenant's only", "GET /records/tool/$.s.b?tenant_id=$&scope=tenant", "", 404, "CE-081", ""},
+			{"or the global one", "GET /records/tool/$.s.a?tenant_id=$&scope=global", "", 200, "", `{"of":"global"}`},
+			{"a tenant's records are listed", list + "&tenant_id=$", "", 200, "",
+				`{"records":[{"tool_id":"$.s.a","of":"tenant"}],"next_cursor":null}`},
+			{"global ones where it has none", list + "s.b&tenant_id=$", "", 200, "", `{"records":[{"tool_id":"$.s.b"}]}`},
+			{"unless the scope excludes them", list + "s.b&tenant_id=$&scope=tenant", "", 200, `{"records":[],"next_cursor":null}`, ""},
+			{"the global scope", list + "&tenant_id=$&scope=global", "", 200, "",
+				`{"records":[{"tool_id":"$.s.a","of":"global"},{"tool_id":"$.s.b"}]}`},
+			{"by label", "GET /records/tool?labels=team%3D$,tier%3Dgold", "", 200, "", `{"records":[{"tool_id":"$.s.a"}],"next_cursor":null}`},
+			{"by another value of the label", "GET /records/tool?labels=team%3D$,tier%3Dgol", "", 200, `{"records":[],"next_cursor":null}`, ""},
+			{"by domain", "GET /records/tool?domain=$x", "", 200, "", `{"records":[{"tool_id":"$.s.a"}],"next_cursor":null}`},
+			{"drafts", "GET /records/skill?domain=$&status=draft", "", 200, "",
+				`{"records":[{"skill_id":"$.s","resources":[{"path":"a.txt","size":1}]}],"next_cursor":null}`},
+			{"active records include those without a status", "GET /records/skill?domain=$&status=active", "", 200, "",
+				`{"records":[{"skill_id":"$.u"}],"next_cursor":null}`},
+			{"any status", "GET /records/skill?domain=$", "", 200, "", `{"records":[{"skill_id":"$.s"},{"skill_id":"$.t"},{"skill_id":"$.u"}]}`},
+			{"a record has the content of its resources", "GET /records/skill/$.s", "", 200, "",
+				`{"instructions":"Do it.","resources":[{"path":"a.txt","text":"x"}]}`},
+			{"an unknown kind", "GET /records/playbook", "", 400, "CE-001 kind", ""},
+			{"an unknown kind of a record", "GET /records/playbook/$", "", 400, "CE-001 kind", ""},
+			{"an id of another shape", "GET /records/skill/$", "", 400, "CE-001 id", ""},
+			{"an unknown scope", "GET /records/skill/$.s?scope=all", "", 400, "CE-001 scope", ""},
+			{"a listing of an unknown scope", "GET /records/skill?scope=all", "", 400, "CE-001 scope", ""},
+			{"a label without a value", "GET /records/skill?labels=team", "", 400, "CE-001 labels", ""},
+			{"with two values", "GET /records/skill?labels=team%3Da,team%3Db", "", 400, "CE-001 labels", ""},
+			{"an unknown cursor", "GET /records/skill?cursor=!", "", 400, "CE-001 cursor", ""},
+			{"a limit of 0", "GET /records/skill?limit=0", "", 400, "CE-001 limit", ""},
+		})
+		if got := c.do(t, "GET /records/skill?domain=$", ""); strings.Contains(got.body, "Do it") || strings.Contains(got.body, `"text"`) {
+			t.Errorf("a listing has instructions or content: %s", truncated(got.body))
+		}
+	})
+}
+
+func TestRecordWarnings(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.put(t, [][2]string{{"tool", `{"tool_id":"$.s.global"}`}, {"tool", `{"tool_id":"$.s.own","tenant_id":"$"}`},
+			{"tool", `{"tool_id":"$.s.foreign","tenant_id":"$2"}`}}...)
+		const a = "PUT /records/skill/$.a?tenant_id=$"
+		const purpos = `{"field":"record.purpos","message":"unknown field; did you mean purpose?"}`
+		c.rows(t, []row{
+			{"a misspelt field gives a warning", a, `{"purpos":"p","owner":"x","purposee":"p"}`, 200,
+				`{"kind":"skill","id":"$.a","warnings":[` + purpos + `,{"field":"record.purposee","message":"unknown field; did you mean purpose?"}]}`, ""},
+			{"and is stored", "GET /records/skill/$.a?tenant_id=$", "", 200, "", `{"purpos":"p"}`},
+			{"not if the record has the field as well", a, `{"purpos":"p","purpose":"p"}`, 200, `{"kind":"skill","id":"$.a"}`, ""},
+			{"a reference to an absent record gives a warning", a, `{"tool_ids":["$.s.own","$.s.no","$.s.global"],"template_id":"$t"}`, 200, "",
+				`{"warnings":[{"field":"record.tool_ids[1]"},{"field":"record.template_id"}]}`},
+			{"also to one of another tenant", a, `{"tool_ids":["$.s.foreign"]}`, 200, "", `{"warnings":[{"field":"record.tool_ids[0]"}]}`},
+			{"and a replacement", a, `{"status":"retired","replaced_by":"$.b"}`, 200, "", `{"warnings":[{"field":"record.replaced_by"}]}`},
+			{"a link of another kind is none", "PUT /records/tool/$.s.own?tenant_id=$", `{"skill_ids":["$.no"]}`, 200,
+				`{"kind":"tool","id":"$.s.own"}`, ""},
+			{"strict rejects a misspelt field", a + "&strict=true", `{"purpos":"p"}`, 400, "CE-061 record.purpos", ""},
+			{"and an absent record", a + "&strict=true", `{"tool_ids":["$.s.no"]}`, 400, "CE-061 record.tool_ids[0]", ""},
+			{"strict is a boolean", a + "&strict=1", `{}`, 400, "CE-061 strict", ""},
+			{"null is no value", a + "&strict=true", `{"purpose":null,"tool_ids":null,"labels":null,"version":null,"extra":null}`, 200,
+				`{"kind":"skill","id":"$.a"}`, ""},
+			{"and not stored", "GET /records/skill/$.a?tenant_id=$", "", 200, `{"tenant_id":"$","skill_id":"$.a","extra":null,"domain":"$"}`, ""},
+			{"registrations of the contract give no warnings", "POST /register/skill",
+				`{"record":{"skill_id":"$.c","purpos":"p","tool_ids":["$.s.no"]}}`, 200,
+				`{"skill_id":"$.c"}`, ""},
+		})
+	})
+}
+
+func TestPutRecord(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const a = "PUT /records/skill/$.a"
+		c.rows(t, []row{
+			{"the id and the tenant may be in the URL alone", a + "?tenant_id=$", `{"purpose":"p"}`, 200, `{"kind":"skill","id":"$.a"}`, ""},
+			{"and are added to the record", "GET /records/skill/$.a?tenant_id=$", "", 200,
+				`{"skill_id":"$.a","tenant_id":"$","purpose":"p","domain":"$"}`, ""},
+			{"the tenant may be in the record", "PUT /records/skill/$.b", `{"tenant_id":"$","skill_id":"$.b"}`, 200,
+				`{"kind":"skill","id":"$.b"}`, ""},
+			{"and is its scope", "GET /records/skill/$.b", "", 404, "CE-081", ""},
+			{"another id is refused", a, `{"skill_id":"$.b"}`, 400, "CE-061 record.skill_id", ""},
+			{"an id of another type too", a, `{"skill_id":{}}`, 400, "CE-061 record.skill_id", ""},
+			{"another tenant", a + "?tenant_id=$", `{"tenant_id":"$2"}`, 400, "CE-061 record.tenant_id", ""},
+			{"no tenant", a + "?tenant_id=$", `{"tenant_id":null}`, 400, "CE-061 record.tenant_id", ""},
+			{"a reserved tenant", a, `{"tenant_id":"_global"}`, 400, "CE-061 record.tenant_id", ""},
+			{"a tenant that is no text", a, `{"tenant_id":7}`, 400, "CE-061 record.tenant_id", ""},
+			{"an invalid field", a, `{"version":"1"}`, 400, "CE-061 record.version", ""},
+			{"an invalid field of another kind", "PUT /records/agent/$", `{"labels":{"a":1}}`, 400, "CE-061 record.labels.a", ""},
+			{"an unknown kind", "PUT /records/playbook/$.a", `{}`, 400, "CE-061 kind", ""},
+			{"an id of another shape", "PUT /records/tool/$.a", `{}`, 400, "CE-061 id", ""},
+			{"a record is an object", a, `[]`, 400, "CE-061 record", ""},
+			{"not a text", a, `"x"`, 400, "CE-061 record", ""},
+			{"a duplicate field", a, `{"purpose":"a","purpose":"b"}`, 400, "CE-061", ""},
+			{"no JSON", a, `{`, 400, "CE-061", ""},
+			{"no body", a, ``, 400, "CE-061", ""},
+			{"members beside the record", a, `{},"tenant_id":"$"`, 400, "CE-061", ""},
+			{"an unknown parameter", a + "?kind=tool", `{}`, 400, "CE-061 kind", ""},
+		})
+	})
+}
+
+// TestBulk registers thousands of records in one request, more than admission control would
+// admit one by one, and finds them.
+func TestBulk(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const n = 2000
+		var body strings.Builder
+		for i := range n {
+			body.WriteString(c.named(fmt.Sprintf(`{"kind":"tool","record":{"tool_id":"$.s.t%d","tool_class":"$"}}`, i)) + "\n")
+		}
+		got := c.do(t, "POST /records", body.String())
+		results := strings.Split(strings.TrimSpace(got.body), "\n")
+		if len(results) != n {
+			t.Fatalf("got %d results, want %d", len(results), n)
+		}
+		for i, r := range results {
+			if want := c.named(fmt.Sprintf(`{"kind":"tool","id":"$.s.t%d","revision":`, i)); !strings.HasPrefix(r, want) {
+				t.Fatalf("result %d: got %s, want %s…", i, r, want)
+			}
+		}
+		c.rows(t, []row{{"every record of the bulk is found at once", "POST /resolve/tools", `{"tool_ids":["$.s.t0","$.s.t1999"]}`, 200, "",
+			`{"tools":[{"tool_id":"$.s.t0"},{"tool_id":"$.s.t1999"}],"missing":[]}`}})
+	})
+}
+
+func TestRecordHistory(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		put := func(record string) string {
+			t.Helper()
+			return c.do(t, "PUT /records/tool/$.s.a", record).header.Get("Cairn-Revision")
+		}
+		history := func() (list []string) {
+			t.Helper()
+			var h struct{ Revisions []struct{ Revision string } }
+			if err := json.Unmarshal([]byte(c.do(t, "GET /records/tool/$.s.a/history", "").body), &h); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range h.Revisions {
+				list = append(list, r.Revision)
+			}
+			return list
+		}
+		first := put(`{"version":"1.0.0"}`)
+		c.retained(t, first)
+		second := put(`{"version":"1.1.0","status":"draft"}`)
+		if got := history(); len(got) != 2 || got[0] != second || got[1] != first {
+			t.Fatalf("got %v, want %s and %s", got, second, first)
+		}
+		c.rows(t, []row{
+			{"the history has version and status", "GET /records/tool/$.s.a/history", "", 200, "",
+				`{"revisions":[{"version":"1.1.0","status":"draft"},{"version":"1.0.0"}]}`},
+			{"an earlier revision", "GET /records/tool/$.s.a?revision=" + first, "", 200, `{"tool_id":"$.s.a","version":"1.0.0"}`, ""},
+			{"the newest one", "GET /records/tool/$.s.a?revision=" + second, "", 200, "", `{"version":"1.1.0"}`},
+			{"of another record", "GET /records/tool/$.s.b?revision=" + first, "", 404, "CE-081", ""},
+			{"of another catalog", "GET /records/tool/$.s.a?revision=other-1", "", 404, "CE-081", ""},
+			{"that is not a revision", "GET /records/tool/$.s.a?revision=x", "", 400, "CE-001 revision", ""},
+			{"the history of no record", "GET /records/tool/$.s.b/history", "", 404, "CE-081", ""},
+			{"of an unknown kind", "GET /records/playbook/$.s.b/history", "", 400, "CE-001 kind", ""},
+			{"of a tenant without the record", "GET /records/tool/$.s.a/history?tenant_id=$&scope=tenant", "", 404, "CE-081", ""},
+			{"of the global record", "GET /records/tool/$.s.a/history?tenant_id=$", "", 200, "",
+				`{"revisions":[{"version":"1.1.0"},{"version":"1.0.0"}]}`},
+			{"an unknown parameter", "GET /records/tool/$.s.a/history?revision=1", "", 400, "CE-001 revision", ""},
+		})
+		c.retained(t, second)
+		c.do(t, "DELETE /records/tool/$.s.a", "")
+		c.rows(t, []row{
+			{"a deleted record has a history", "GET /records/tool/$.s.a/history", "", 200, "",
+				`{"revisions":[{"removed":true},{"version":"1.1.0"},{"version":"1.0.0"}]}`},
+			{"its deletion is no record", "GET /records/tool/$.s.a?revision=" + history()[0], "", 404, "CE-081", ""},
+			{"its last revision is", "GET /records/tool/$.s.a?revision=" + second, "", 200, "", `{"version":"1.1.0"}`},
+		})
+	})
+}
+
+// retained returns when the history has the revision, which NATS copies asynchronously.
+func (c *client) retained(t *testing.T, revision string) {
+	t.Helper()
+	put, err := schemas.ParseConsistencyToken(revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(c.dial(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the history has revision "+revision, func() bool {
+		s, err := js.Stream(t.Context(), "cairn_history")
+		return err == nil && s.CachedInfo().State.LastSeq >= put.Revision
+	})
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Received is one event that a client received, or the end of its attempts.
+type Received struct {
+	Type     string
+	Sequence uint64 // 0: not part of the run, as are errors of an edge
+	Text     string // of a text_delta
+}
+
+// Analysis is an analysis as seen by its client, which resumes it until its end.
+type Analysis struct {
+	Client       int
+	Began, Ended time.Duration // since the start of the workload
+	Resumed      int           // number of resumptions
+	Events       []Received
+	Lost         bool // no node knew the run at last, before its end
+	NoneFollow   bool // a resumption was answered with 204
+}
+
+// Outcomes of an analysis.
+const (
+	Complete = "complete" // with the whole answer
+	Stopped  = "stopped"  // by an error event
+	Lost     = "lost"     // unknown to the cluster before its end
+)
+
+// Check returns the outcome of the run with the given answer, or the violation: an event is
+// missing, was sent twice or has other content, or the run has no end.
+func (r Analysis) Check(answer string) (outcome string, violation error) {
+	var text strings.Builder
+	last, failed, done := uint64(0), false, false
+	for _, e := range r.Events {
+		switch {
+		case done:
+			return "", fmt.Errorf("event %d, %s, after the end", e.Sequence, e.Type)
+		case e.Sequence != 0 && e.Sequence <= last:
+			return "", fmt.Errorf("event %d was sent again after event %d", e.Sequence, last)
+		case e.Sequence > last+1:
+			return "", fmt.Errorf("event %d after event %d", e.Sequence, last)
+		}
+		last = max(last, e.Sequence)
+		text.WriteString(e.Text)
+		failed = failed || e.Type == "error"
+		done = e.Type == "done"
+	}
+	switch {
+	case !strings.HasPrefix(answer, text.String()):
+		return "", fmt.Errorf("the text %q is not the beginning of the answer", text.String())
+	case done && failed:
+		return Stopped, nil
+	case done && text.Len() < len(answer):
+		return "", fmt.Errorf("the answer ends after %d of %d bytes", text.Len(), len(answer))
+	case done:
+		return Complete, nil
+	case r.Lost:
+		return Lost, nil
+	case r.NoneFollow:
+		return "", fmt.Errorf("no event follows event %d, which is not the end", last)
+	default:
+		return "", fmt.Errorf("no end after event %d", last)
+	}
+}

@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+const (
+	// requestTimeout is the timeout of a request.
+	requestTimeout = 6 * time.Second
+	// readTimeout is the timeout of a request of a read-only client.
+	readTimeout = 2 * time.Second
+	// requestInterval is the time between two operations of a client, and readInterval
+	// of a read-only client.
+	requestInterval = 20 * time.Millisecond
+	readInterval    = 40 * time.Millisecond
+	// failureInterval is the time after a failed request: the fewer outcomes are unknown,
+	// the more violations the history can reveal.
+	failureInterval = 300 * time.Millisecond
+	// resolveInterval is the interval at which a client sends resolve requests.
+	resolveInterval = 100 * time.Millisecond
+	// keyLifetime is the time for which clients write a tag key, so that its history stays
+	// short. They read it for as long again, so that they see it expire.
+	keyLifetime = 3 * time.Second
+	// keysAtOnce is the number of tag keys that all clients share at a time.
+	keysAtOnce = 6
+	// recordKeys is the number of records that are registered again and deleted.
+	recordKeys = 4
+	// tagTTL is the time to live of some tags.
+	tagTTL = time.Second
+	// readersPerNode is the number of clients of each node that only read records.
+	readersPerNode = 2
+)
+
+// workload is a set of clients of all nodes, with the outcomes of their requests.
+type workload struct {
+	began   time.Time
+	prefix  string
+	cluster *cluster
+	http    *http.Client
+	tags    History
+	records History
+
+	mu         sync.Mutex
+	registered map[string]bool // acknowledged registrations of records that are written once
+	samples    map[string][]Sample
+	newest     schemas.ConsistencyToken // of all acknowledged writes
+	ofEdge     [nodes]edgeRevision
+	analyses   []Analysis
+}
+
+// edgeRevision is the highest revision acknowledged by the process of an edge.
+type edgeRevision struct {
+	start    int64 // number of the start of the process
+	revision uint64
+}
+
+func newWorkload(c *cluster) *workload {
+	prefix := strconv.FormatUint(rand.Uint64(), 36) // #nosec G404 -- identifies this run, not a secret
+	return &workload{
+		began: time.Now(), prefix: prefix, cluster: c, registered: map[string]bool{}, samples: map[string][]Sample{},
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+}
+
+// start runs the clients until ctx ends: mixed ones that write and read tags, and a fixed
+// number of the others for each node.
+func (w *workload) start(ctx context.Context, mixed int) (wait func()) {
+	var running sync.WaitGroup
+	id := 0
+	add := func(count int, client func(context.Context, int)) {
+		for range count {
+			of := id // its node is of%nodes
+			running.Go(func() { client(ctx, of) })
+			id++
+		}
+	}
+	add(mixed, w.useTags)
+	add((nodes-mixed%nodes)%nodes, func(context.Context, int) {}) // the next ones begin at the first node
+	add(nodes, w.useRecords)
+	add(nodes*readersPerNode, w.readRecords)
+	add(nodes, w.register)
+	add(nodes, w.resolve)
+	add(nodes, w.analyze)
+	add(nodes, w.readTags)
+	return running.Wait
+}
+
+// since returns the time since the start of the workload.
+func (w *workload) since() time.Duration { return time.Since(w.began) }
+
+func base(c *cluster, client int) string { return "http://" + c.httpAddr[client%nodes] }
+
+// tagKey returns a key of the given age in lifetimes.
+func (w *workload) tagKey(age int) string {
+	return fmt.Sprint(w.prefix, "-", int(w.since()/keyLifetime)-age, "-", rand.IntN(keysAtOnce)) // #nosec G404 -- any will do
+}
+
+// useTags creates, reads and deletes tags until ctx ends.
+func (w *workload) useTags(ctx context.Context, client int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		o := Operation{Client: client, Key: w.tagKey(0), Call: w.since(), Action: Read}
+		switch kind := rand.IntN(10); kind { // #nosec G404 -- any will do
+		case 0, 1, 2, 3:
+			o.Action, o.Value = Create, fmt.Sprint(client, "-", n)
+			if kind < 2 {
+				o.TTL = tagTTL
+			}
+		case 4, 5:
+			o.Action = Delete
+		}
+		sent := w.tag(ctx, &o, requestTimeout)
+		if sent {
+			kind := Written
+			if o.Action == Read {
+				kind = Reading
+			}
+			w.note(kind, client, o.Call, o.Unknown)
+		}
+		if !sent || o.Unknown {
+			sleep(ctx, failureInterval)
+		}
+		sleep(ctx, requestInterval)
+	}
+}
+
+// readTags reads tags until ctx ends, at a constant rate, whether earlier reads have
+// completed or not. Clients that also write do not read while a write waits for the
+// election of a leader; a former leader can send stale responses then, and when it
+// resumes, to requests that were sent long after the writes. Half of the keys are
+// no longer written.
+func (w *workload) readTags(ctx context.Context, client int) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for n := 0; ctx.Err() == nil; n++ {
+		lane := n % int(2*readTimeout/readInterval) // the reads of a client of the history do not overlap
+		o := Operation{Client: client + nodes*lane, Key: w.tagKey(n % 2), Call: w.since(), Action: Read}
+		running.Go(func() { w.tag(ctx, &o, readTimeout) })
+		sleep(ctx, readInterval)
+	}
+}
+
+// tag performs the operation on a tag and adds it with its outcome to the history. It
+// reports whether the request was sent: if the connection was refused, the operation was
+// not applied.
+func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration) (sent bool) {
+	at := base(w.cluster, o.Client) + "/tags/"
+	r := request{method: http.MethodGet, url: at + o.Key, timeout: timeout}
+	switch o.Action {
+	case Create:
+		body := map[string]any{"request_id": o.Key, "flow": o.Value}
+		if o.TTL > 0 {
+			body["ttl_seconds"] = o.TTL / time.Second
+		}
+		r.method, r.url = http.MethodPost, at+"write"
+		r.body, _ = json.Marshal(body) // strings and a number
+	case Delete:
+		r.method = http.MethodDelete
+	}
+	res := w.send(ctx, r)
+	o.Returned = w.since()
+	var found struct {
+		Tags struct{ Flow string }
+	}
+	switch {
+	case res.status == http.StatusConflict:
+		o.Refused = true
+	case res.status == http.StatusNotFound && o.Action == Read, res.status == http.StatusCreated, res.status == http.StatusNoContent:
+	case res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Tags.Flow != "":
+		o.Value = found.Tags.Flow
+	default:
+		o.Unknown = true
+	}
+	if res.status == unsent {
+		return false
+	}
+	w.tags.Add(*o)
+	return true
+}
+
+// useRecords registers records again, deletes and reads them until ctx ends.
+func (w *workload) useRecords(ctx context.Context, client int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		o := Operation{Client: client, Action: Read}
+		switch rand.IntN(10) { // #nosec G404 -- any will do
+		case 0, 1, 2, 3:
+			o.Action, o.Value = Put, fmt.Sprint(client, "-", n)
+		case 4, 5:
+			o.Action = Delete
+		}
+		if w.record(ctx, &o, requestTimeout); o.Unknown {
+			sleep(ctx, failureInterval)
+		}
+		sleep(ctx, requestInterval)
+	}
+}
+
+// readRecords reads records until ctx ends.
+func (w *workload) readRecords(ctx context.Context, client int) {
+	for ctx.Err() == nil {
+		w.record(ctx, &Operation{Client: client, Action: Read}, readTimeout)
+		sleep(ctx, readInterval)
+	}
+}
+
+// record performs the operation on a record and adds it with its outcome to the history.
+// Half of the reads require the newest revision of all acknowledged writes, and the others
+// rely on the edge to require that of its own.
+func (w *workload) record(ctx context.Context, o *Operation, timeout time.Duration) {
+	node := o.Client % nodes
+	id := fmt.Sprintf("faults%s.k%d", w.prefix, rand.IntN(recordKeys)) // #nosec G404 -- any will do
+	r := request{timeout: timeout}
+	switch at := base(w.cluster, o.Client); o.Action {
+	case Put:
+		r.method, r.url = http.MethodPost, at+"/register/skill"
+		r.body, _ = json.Marshal(map[string]any{"record": map[string]string{"skill_id": id, "value": o.Value}}) // strings
+	case Delete:
+		r.method, r.url = http.MethodDelete, at+"/register/skill/"+id
+	default:
+		r.method, r.url, r.body = http.MethodPost, at+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`)
+	}
+	start := w.cluster.starts[node].Load()
+	var own uint64
+	if o.Action == Read && rand.IntN(2) == 0 { // #nosec G404 -- any will do
+		r.least = w.newestToken()
+		o.Revision = r.least.Revision
+	} else if o.Action == Read {
+		own = w.edgeRevision(node, start)
+	}
+	o.Key, o.Call = id, w.since()
+	res := w.send(ctx, r)
+	o.Returned = w.since()
+	if own > 0 && w.cluster.starts[node].Load() == start { // the same process of the edge
+		o.Revision = own
+	}
+	if res.status == unsent {
+		return
+	}
+	o.set(res)
+	if o.Action == Put && !o.Unknown {
+		w.acknowledged(node, start, res.token)
+	}
+	w.records.Add(*o)
+}
+
+// set stores the outcome of an operation on a record.
+func (o *Operation) set(res response) {
+	var found struct {
+		Manifest struct{ Value string }
+	}
+	switch {
+	case o.Action != Read && (res.status == http.StatusOK || res.status == http.StatusNoContent) && res.token.Revision > 0:
+		o.Revision = res.token.Revision
+	case o.Action == Read && res.status == http.StatusNotFound:
+	case o.Action == Read && res.status == http.StatusBadRequest:
+		o.Refused = true
+	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Manifest.Value != "":
+		o.Value = found.Manifest.Value
+	default:
+		o.Unknown = true
+	}
+}
+
+// newestToken returns the token of the newest acknowledged write.
+func (w *workload) newestToken() schemas.ConsistencyToken {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.newest
+}
+
+// edgeRevision returns the highest revision acknowledged by a process of the node's edge.
+func (w *workload) edgeRevision(node int, start int64) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ofEdge[node].start != start {
+		return 0
+	}
+	return w.ofEdge[node].revision
+}
+
+// acknowledged records the token of a write by a process of the node's edge.
+func (w *workload) acknowledged(node int, start int64, t schemas.ConsistencyToken) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.Revision > w.newest.Revision {
+		w.newest = t
+	}
+	if start != w.cluster.starts[node].Load() {
+		return // the process has ended
+	}
+	if w.ofEdge[node].start != start {
+		w.ofEdge[node] = edgeRevision{start: start}
+	}
+	w.ofEdge[node].revision = max(w.ofEdge[node].revision, t.Revision)
+}
+
+// request is an HTTP request to a node.
+type request struct {
+	method, url string
+	body        []byte
+	least       schemas.ConsistencyToken // minimum revision of the response; none: revision 0
+	timeout     time.Duration
+}
+
+// unsent is the status of a request that did not reach a server.
+const unsent = -1
+
+// response is the response to a request; status 0 means that there was none.
+type response struct {
+	status int
+	token  schemas.ConsistencyToken // of a write
+	body   []byte
+}
+
+func (w *workload) send(ctx context.Context, r request) response {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
+	if err != nil {
+		return response{status: unsent}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if r.least.Revision > 0 {
+		req.Header.Set(bus.HeaderMinRevision, r.least.String())
+	}
+	res, err := w.http.Do(req)
+	if notConnected(err) {
+		return response{status: unsent}
+	}
+	if err != nil {
+		return response{}
+	}
+	defer func() { _ = res.Body.Close() }()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(res.Body); err != nil {
+		return response{}
+	}
+	t, _ := schemas.ParseConsistencyToken(res.Header.Get(bus.HeaderRevision)) // absent: the zero token
+	return response{res.StatusCode, t, b.Bytes()}
+}
+
+// notConnected reports whether no connection was established.
+func notConnected(err error) bool {
+	var broken *net.OpError
+	return errors.As(err, &broken) && broken.Op == "dial"
+}
+
+// note adds a sample of the kind for a request that was sent at the given time.
+func (w *workload) note(kind string, client int, at time.Duration, failed bool) {
+	took := w.since() - at
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.samples[kind] = append(w.samples[kind], Sample{Node: client % nodes, Call: at, Took: took, Failed: failed})
+}
+
+// register registers records until ctx ends.
+func (w *workload) register(ctx context.Context, client int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		w.registerOne(ctx, client, fmt.Sprintf("faults%s.c%d_%d", w.prefix, client, n))
+		sleep(ctx, requestInterval)
+	}
+}
+
+// registerOne reports whether the registration of the record was acknowledged.
+func (w *workload) registerOne(ctx context.Context, client int, id string) bool {
+	at, start := w.since(), w.cluster.starts[client%nodes].Load()
+	res := w.send(ctx, request{
+		method: http.MethodPost, url: base(w.cluster, client) + "/register/skill",
+		body: []byte(`{"record":{"skill_id":"` + id + `"}}`), timeout: requestTimeout,
+	})
+	if res.status != unsent {
+		w.note(Registered, client, at, res.status != http.StatusOK)
+	}
+	if res.status != http.StatusOK {
+		return false
+	}
+	w.acknowledged(client%nodes, start, res.token)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.registered[id] = true
+	return true
+}
+
+// resolve resolves one record by its id until ctx ends, at a constant rate, whether earlier
+// requests have completed or not.
+func (w *workload) resolve(ctx context.Context, client int) {
+	id := fmt.Sprintf("faults%s.r%d", w.prefix, client)
+	for !w.registerOne(ctx, client, id) && ctx.Err() == nil {
+		sleep(ctx, failureInterval)
+	}
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	for ; ctx.Err() == nil; sleep(ctx, resolveInterval) {
+		asked.Go(func() {
+			at := w.since()
+			if res := w.resolveOne(ctx, client, id, schemas.ConsistencyToken{}); res.status != unsent {
+				w.note(Resolved, client, at, res.status != http.StatusOK)
+			}
+		})
+	}
+}
+
+func (w *workload) resolveOne(ctx context.Context, client int, id string, least schemas.ConsistencyToken) response {
+	return w.send(ctx, request{
+		method: http.MethodPost, url: base(w.cluster, client) + "/resolve/skill",
+		body: []byte(`{"skill_id":"` + id + `"}`), least: least, timeout: requestTimeout,
+	})
+}
+
+// lost returns the acknowledged registrations that an edge does not return for a request with
+// the newest revision as the minimum.
+func (w *workload) lost(ctx context.Context) (lost []string) {
+	for id := range w.registered {
+		for node := range nodes {
+			if res := w.resolveOne(ctx, node, id, w.newest); res.status != http.StatusOK {
+				lost = append(lost, id)
+				break
+			}
+		}
+	}
+	return lost
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/members"
+	"cairn/bus/natsserver"
+	"cairn/schemas"
+)
+
+// nodes is the size of the cluster.
+const nodes = 3
+
+// cluster is a set of "cairn up" processes whose routes go through links.
+type cluster struct {
+	program, dir string
+	flags        []string // further flags of "cairn up"
+	names        [nodes]string
+	httpAddr     [nodes]string
+	natsAddr     [nodes]string
+	routeAddr    [nodes]string
+	links        [nodes][nodes]*link // from, to
+	procs        [nodes]*exec.Cmd
+	logs         [nodes]*os.File
+	starts       [nodes]atomic.Int64 // number of starts of the node's process
+	mounted      []string            // mounted disks of the nodes; none: all use the disk of dir
+}
+
+// newCluster allocates addresses and links for the nodes. It starts none of them.
+func newCluster(program, dir string, flags ...string) (*cluster, error) {
+	c := &cluster{program: program, dir: dir, flags: flags}
+	for i := range nodes {
+		c.names[i] = "node" + strconv.Itoa(i)
+		for _, at := range []*string{&c.httpAddr[i], &c.natsAddr[i], &c.routeAddr[i]} {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return nil, err
+			}
+			*at = l.Addr().String()
+			defer func() { _ = l.Close() }() // keeps the port until all addresses are allocated
+		}
+	}
+	for i := range nodes {
+		for j := range nodes {
+			if i == j {
+				continue
+			}
+			var err error
+			if c.links[i][j], err = newLink(c.routeAddr[j]); err != nil {
+				return nil, errors.Join(err, c.close())
+			}
+		}
+	}
+	return c, nil
+}
+
+// run starts the node.
+func (c *cluster) run(i int) error {
+	var routes []string
+	for _, l := range c.links[i] {
+		if l != nil {
+			routes = append(routes, l.listener.Addr().String())
+		}
+	}
+	log, err := os.OpenFile(filepath.Join(c.dir, c.names[i]+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	// Gossiped routes are unreachable, so that all traffic goes through links.
+	args := append([]string{"up", "--http", c.httpAddr[i], "--nats-listen", c.natsAddr[i], "--data", c.data(i),
+		"--cluster", "faults", "--node", c.names[i], "--cluster-listen", c.routeAddr[i], "--cluster-advertise", "127.0.0.1:1",
+		"--routes", strings.Join(routes, ","), "--log-level", "warn"}, c.flags...)
+	cmd := exec.Command(c.program, args...) // #nosec G204 -- the program is an option
+	cmd.Stdout, cmd.Stderr = log, log
+	c.starts[i].Add(1)
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	c.procs[i], c.logs[i] = cmd, log
+	return nil
+}
+
+// data returns the node's data directory.
+func (c *cluster) data(i int) string { return filepath.Join(c.directory(i), "data") }
+
+// kill sends SIGKILL to the node and waits for its end.
+func (c *cluster) kill(i int) {
+	if c.procs[i] == nil {
+		return
+	}
+	_ = c.procs[i].Process.Kill() // fails if it has already exited
+	_ = c.procs[i].Wait()         // reports the signal
+	_ = c.logs[i].Close()
+	c.procs[i] = nil
+}
+
+// suspend stops the execution of the node until resume.
+func (c *cluster) suspend(i int) error { return c.procs[i].Process.Signal(syscall.SIGSTOP) }
+func (c *cluster) resume(i int) error  { return c.procs[i].Process.Signal(syscall.SIGCONT) }
+
+// cutOutbound stops the traffic from the node to the others until heal.
+func (c *cluster) cutOutbound(i int) { c.cut(i, forward, backward) }
+
+// cutInbound stops the traffic from the others to the node until heal.
+func (c *cluster) cutInbound(i int) { c.cut(i, backward, forward) }
+
+// cut cuts the links from the node in the direction own, and those to it in the
+// direction others.
+func (c *cluster) cut(i int, own, others direction) {
+	for j := range nodes {
+		if i != j {
+			c.links[i][j].cut(own)
+			c.links[j][i].cut(others)
+		}
+	}
+}
+
+// replace removes the killed node from the cluster, and starts a new one with another
+// name and an empty data directory at its address.
+func (c *cluster) replace(ctx context.Context, i int) error {
+	if err := c.remove(ctx, i); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(c.data(i)); err != nil {
+		return err
+	}
+	c.names[i] = fmt.Sprintf("node%d-%d", i, c.starts[i].Load())
+	return c.run(i)
+}
+
+// remove removes the node from the cluster as soon as the others report it offline.
+func (c *cluster) remove(ctx context.Context, i int) error {
+	ctx, cancel := context.WithTimeout(ctx, upTime)
+	defer cancel()
+	urls := "nats://" + c.natsAddr[(i+1)%nodes] + ",nats://" + c.natsAddr[(i+2)%nodes]
+	for {
+		out, err := exec.CommandContext(ctx, c.program, "cluster", "remove", c.names[i], "--nats", urls).CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		sleep(ctx, time.Second)
+		if ctx.Err() != nil {
+			return fmt.Errorf("remove %s from the cluster: %w: %s", c.names[i], err, out)
+		}
+	}
+}
+
+func (c *cluster) heal() {
+	for _, row := range c.links {
+		for _, l := range row {
+			if l != nil {
+				l.heal()
+			}
+		}
+	}
+}
+
+// awaitHealthy waits until all nodes are healthy. It returns the last reason why one was
+// not, or "".
+func (c *cluster) awaitHealthy(ctx context.Context) (reason string, err error) {
+	for {
+		problem := c.problem(ctx)
+		if problem == "" {
+			return reason, nil
+		}
+		if ctx.Err() != nil {
+			return reason, fmt.Errorf("the cluster is not healthy; the logs are in %s: %s", c.dir, reason)
+		}
+		reason = problem
+		sleep(ctx, 100*time.Millisecond)
+	}
+}
+
+// problem returns why the cluster is not healthy, or "".
+func (c *cluster) problem(ctx context.Context) string {
+	for i := range nodes {
+		if status, problem := c.health(ctx, i); status == schemas.StatusDown {
+			return c.names[i] + " is down: " + problem
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	conn, err := c.connect("")
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	streams := conn.JetStream().ListStreams(ctx)
+	for info := range streams.Info() {
+		if info.Cluster == nil || info.Cluster.Leader == "" {
+			return fmt.Sprintf("stream %s has no leader", info.Config.Name)
+		}
+		if problems := bucket.ReplicaProblemsOf(info); len(problems) > 0 {
+			return problems[0]
+		}
+	}
+	if err := streams.Err(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// connect connects to NATS at any node; user is empty or ends with "@".
+func (c *cluster) connect(user string) (*bus.Conn, error) {
+	return bus.Open("nats://"+user+strings.Join(c.natsAddr[:], ",nats://"+user), "cairn-robustness")
+}
+
+// health returns the health status of the node and its problems.
+func (c *cluster) health(ctx context.Context, i int) (status, problem string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.httpAddr[i]+"/health", nil)
+	if err != nil {
+		return schemas.StatusDown, err.Error()
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return schemas.StatusDown, err.Error()
+	}
+	defer func() { _ = res.Body.Close() }()
+	var h schemas.Health
+	if err := json.UnmarshalRead(res.Body, &h); err != nil {
+		return schemas.StatusDown, err.Error()
+	}
+	return h.Status, strings.Join(h.Degraded, "; ")
+}
+
+// lead makes the node that leads the cluster the leader of the tag bucket, too, and returns
+// it, or any node without a leader. Such a node considers itself the leader for longest: one
+// that loses the leader of the cluster refuses requests soon.
+func (c *cluster) lead(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := c.connect(natsserver.SystemUser + "@")
+	if err != nil {
+		return 0
+	}
+	defer conn.Close()
+	status, err := members.Read(ctx, conn)
+	if err != nil {
+		return 0
+	}
+	leads := slices.IndexFunc(status.Nodes, func(n members.Node) bool { return n.Leader })
+	if leads < 0 {
+		return 0
+	}
+	node := max(0, slices.Index(c.names[:], status.Nodes[leads].Name))
+	for c.leader(ctx) != node && ctx.Err() == nil {
+		c.elect(ctx, node)
+		sleep(ctx, time.Second)
+	}
+	return node
+}
+
+// elect asks the leader of the tag bucket to step down in favour of the node.
+func (c *cluster) elect(ctx context.Context, node int) {
+	conn, err := c.connect("")
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	body := `{"placement":{"preferred":"` + c.names[node] + `"}}`
+	// The caller checks the result.
+	_, _ = conn.JetStream().Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+tagStream, []byte(body))
+}
+
+// leader returns the node that leads the tag bucket, or -1 if the leader is unknown.
+func (c *cluster) leader(ctx context.Context) int {
+	conn, err := c.connect("")
+	if err != nil {
+		return -1
+	}
+	defer conn.Close()
+	s, err := conn.JetStream().Stream(ctx, tagStream)
+	if err != nil || s.CachedInfo().Cluster == nil {
+		return -1
+	}
+	return slices.Index(c.names[:], s.CachedInfo().Cluster.Leader)
+}
+
+// tagStream is the stream of the tag bucket.
+const tagStream = bucket.StreamPrefix + bucket.Tags
+
+func (c *cluster) close() error {
+	for i := range nodes {
+		c.kill(i)
+	}
+	var errs []error
+	for _, row := range c.links {
+		for _, l := range row {
+			if l != nil {
+				errs = append(errs, l.close())
+			}
+		}
+	}
+	return errors.Join(append(errs, c.unmountAll())...)
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Fault is an injected fault. Times are since the start of the workload.
+type Fault struct {
+	What     string
+	Nodes    []int // the faulty nodes
+	Majority bool  // a majority of the nodes fails at the same time
+	At       time.Duration
+	Ended    time.Duration     // the fault is over, but the nodes may not have recovered
+	Healthy  time.Duration     // all nodes are healthy
+	Effects  map[string]Effect // by kind of request, at the other nodes, until the next fault
+}
+
+// kind is a kind of fault.
+type kind struct {
+	what     string // description; %[1]s and %[2]s are the names of the first and second node
+	nodes    int    // number of faulty nodes; the first is the leader of the cluster and of the tag bucket
+	follower bool   // the first node is any
+	disk     bool   // requires a disk for each node
+	inject   func(ctx context.Context, c *cluster, nodes []int) error
+}
+
+const (
+	// faultTime is the duration of most faults: longer than the election of a leader.
+	faultTime = 10 * time.Second
+	// faultInterval is the time between the recovery from a fault and the next one.
+	faultInterval = 4 * time.Second
+)
+
+// kinds lists all faults.
+var kinds = []kind{
+	{what: "SIGKILL of %[1]s, the leader, restarted after 8 s", nodes: 1, inject: killed},
+	{what: "network partition of %[1]s, the leader, for 10 s", nodes: 1, inject: partitioned},
+	{what: "%[1]s, the leader, is suspended for 10 s", nodes: 1, inject: suspended},
+	{what: "power failure of %[1]s, the leader, for 5 s", nodes: 1, disk: true, inject: simulatePowerFailure},
+	{what: "one-way partition for 10 s: %[1]s, the leader, sends nothing", nodes: 1, inject: partitionedOutbound},
+	{what: "one-way partition for 10 s: %[1]s, the leader, receives nothing", nodes: 1, inject: partitionedInbound},
+	{what: "%[1]s is lost and replaced by a new node", nodes: 1, follower: true, inject: replaced},
+	{what: "the disk of %[1]s, the leader, is full for 10 s, followed by a restart", nodes: 1, disk: true, inject: diskFull},
+	{what: "network partition of %[1]s for 10 s", nodes: 1, follower: true, inject: partitioned},
+	{what: "SIGKILL of %[2]s during a network partition of %[1]s, the leader", nodes: 2, inject: both(partitioned, killed)},
+	{what: "%[2]s is suspended during a one-way partition: %[1]s, the leader, receives nothing", nodes: 2, inject: both(partitionedInbound, suspended)},
+	{what: "power failure of all nodes for 5 s", nodes: nodes, disk: true, inject: simulatePowerFailure},
+}
+
+// injectFaults injects faults of the kinds that o selects, in turn, and waits after each
+// until all nodes are healthy.
+func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (injected []Fault, err error) {
+	list, err := o.kinds(len(c.mounted) > 0)
+	if err != nil {
+		return nil, err
+	}
+	sleep(ctx, faultInterval)
+	for n := 0; w.since() < o.For && ctx.Err() == nil; n++ {
+		kind := list[n%len(list)]
+		f := Fault{Nodes: kind.choose(ctx, c), Majority: kind.nodes > nodes/2, At: w.since()}
+		f.What = fmt.Sprintf(kind.what+"%.0[2]s", c.names[f.Nodes[0]], c.names[f.Nodes[len(f.Nodes)-1]])
+		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
+		if err := kind.inject(ctx, c, f.Nodes); err != nil {
+			return injected, fmt.Errorf("%s: %w", f.What, err)
+		}
+		f.Ended = w.since()
+		reason, err := ready(ctx, c)
+		if err != nil {
+			return injected, fmt.Errorf("after the fault %q: %w", f.What, err)
+		}
+		f.Healthy = w.since()
+		o.log("%4.0f s  healthy; last problem: %s", f.Healthy.Seconds(), cmp.Or(reason, "none"))
+		injected = append(injected, f)
+		sleep(ctx, faultInterval)
+	}
+	return injected, ctx.Err()
+}
+
+// kinds returns the kinds of faults whose description matches o.Faults; disks reports
+// whether the nodes have disks.
+func (o Options) kinds(disks bool) ([]kind, error) {
+	matches, err := regexp.Compile(o.Faults)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !matches.MatchString(k.what) || k.disk && !disks })
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no fault matches %q", o.Faults)
+	}
+	return list, nil
+}
+
+// choose returns the nodes of a fault.
+func (k kind) choose(ctx context.Context, c *cluster) []int {
+	list := rand.Perm(nodes)
+	if !k.follower {
+		first := c.lead(ctx)
+		at := slices.Index(list, first)
+		list[0], list[at] = list[at], list[0]
+	}
+	return list[:k.nodes]
+}
+
+// both injects a fault into the first node and, 2 s later, another one into the second.
+func both(first, second func(context.Context, *cluster, []int) error) func(context.Context, *cluster, []int) error {
+	return func(ctx context.Context, c *cluster, nodes []int) error {
+		var running sync.WaitGroup
+		var err error
+		running.Go(func() {
+			sleep(ctx, 2*time.Second)
+			err = second(ctx, c, nodes[1:])
+		})
+		failed := first(ctx, c, nodes[:1])
+		running.Wait()
+		return errors.Join(failed, err)
+	}
+}
+
+func killed(ctx context.Context, c *cluster, nodes []int) error {
+	c.kill(nodes[0])
+	sleep(ctx, 8*time.Second)
+	return c.run(nodes[0])
+}
+
+func suspended(ctx context.Context, c *cluster, nodes []int) error {
+	if err := c.suspend(nodes[0]); err != nil {
+		return err
+	}
+	sleep(ctx, faultTime)
+	return c.resume(nodes[0])
+}
+
+func replaced(ctx context.Context, c *cluster, nodes []int) error {
+	c.kill(nodes[0])
+	return c.replace(ctx, nodes[0])
+}
+
+func partitioned(ctx context.Context, c *cluster, nodes []int) error {
+	c.cutOutbound(nodes[0])
+	return partitionedInbound(ctx, c, nodes)
+}
+
+// partitionedOutbound cuts the traffic from the node to the others.
+func partitionedOutbound(ctx context.Context, c *cluster, nodes []int) error {
+	c.cutOutbound(nodes[0])
+	sleep(ctx, faultTime)
+	c.heal()
+	return nil
+}
+
+// partitionedInbound cuts the traffic from the others to the node.
+func partitionedInbound(ctx context.Context, c *cluster, nodes []int) error {
+	c.cutInbound(nodes[0])
+	sleep(ctx, faultTime)
+	c.heal()
+	return nil
+}
+
+// mayLose reports whether the run may be lost: if a majority of the nodes, which store its
+// events in memory, failed during the run.
+func (f Fault) mayLose(r Analysis) bool {
+	return f.Majority && f.At < r.Ended && r.Began < f.Healthy
+}

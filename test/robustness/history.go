@@ -1,0 +1,62 @@
+package main
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Action is an operation of a client on a key.
+type Action string
+
+// The actions of a history.
+const (
+	Create Action = "create" // of a tag: fails if the key exists
+	Put    Action = "put"    // of a record: replaces an earlier value
+	Read   Action = "read"
+	Delete Action = "delete" // succeeds if the key is absent
+)
+
+// Operation is an operation of a client with its outcome. Times are since the start of the
+// workload.
+type Operation struct {
+	Client   int
+	Action   Action
+	Key      string
+	Value    string        // value that was created or read; empty: the key is absent
+	TTL      time.Duration // time to live of a created tag; 0: longer than the workload
+	Revision uint64        // of a record: revision of a write, or minimum revision of a read
+	Refused  bool          // a create failed because the key exists, or a read because its revision does not
+	Unknown  bool          // error or no response: it may have been applied
+	Call     time.Duration
+	Returned time.Duration
+}
+
+// History is a list of operations. It may be used concurrently.
+type History struct {
+	mu   sync.Mutex
+	list []Operation
+}
+
+// Add appends an operation.
+func (h *History) Add(o Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.list = append(h.list, o)
+}
+
+// Operations returns a copy of the list.
+func (h *History) Operations() []Operation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.list)
+}
+
+// byKey returns the operations of each key.
+func byKey(list []Operation) map[string][]Operation {
+	keys := map[string][]Operation{}
+	for _, o := range list {
+		keys[o.Key] = append(keys[o.Key], o)
+	}
+	return keys
+}

@@ -1,0 +1,124 @@
+// Robustness injects faults into a cluster of Cairn and checks the consistency of its
+// responses, as the robustness tests of etcd do. It starts three "cairn up" processes on
+// this machine, with clients of all nodes that
+//
+//   - create, read and delete tags, some of which expire;
+//   - register the same records again, delete them, and read them with and without a
+//     minimum revision;
+//   - register and resolve further records;
+//   - start analyses, disconnect, and resume them at other nodes.
+//
+// Meanwhile it kills, suspends, replaces and partitions nodes, mostly the leader, also in
+// one direction and two at once; as root on Linux it also fills the disk of a node and
+// simulates power failures of one and of all nodes, in which unsynced writes are lost.
+//
+// It does not skew clocks: Linux has no wall clock per process or namespace, and a Go
+// program reads the time without a library call that could be intercepted.
+//
+// Afterwards it checks that the history of the tags is linearizable, that each read of a
+// record includes the writes that it must, that no acknowledged registration is lost, and
+// that each analysis has all its events, once and in order, and ends with done. It prints
+// the error rate and latency at the other nodes during each fault. On a violation the exit
+// code is 1, and the data, the logs, the history and a page that visualizes that of the
+// tags are kept.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	var o Options
+	flag.StringVar(&o.Program, "program", "../../bin/cairn", "`path` of the cairn executable")
+	flag.DurationVar(&o.For, "for", time.Minute, "duration of the fault injection")
+	flag.IntVar(&o.Clients, "clients", 9, "number of clients that write and read tags; the numbers of the others are fixed")
+	flag.StringVar(&o.Dir, "dir", "", "`directory` for data, logs and the page of a violation; empty: a temporary one, removed on success")
+	flag.BoolVar(&o.Without, "without", false, "inject no faults, as a baseline")
+	flag.StringVar(&o.Faults, "faults", "", "inject only faults whose description matches the `regexp`; empty: all")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := inject(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "robustness:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// inject runs the fault injection and prints its result.
+func inject(ctx context.Context, out io.Writer, o Options) (err error) {
+	keep := o.Dir != ""
+	if !keep {
+		o.Dir, err = os.MkdirTemp("", "cairn-robustness-")
+	} else {
+		err = os.MkdirAll(o.Dir, 0o750)
+	}
+	if err != nil {
+		return err
+	}
+	o.Log = func(line string) { _, _ = fmt.Fprintln(out, line) }
+	r, err := Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := printFaults(out, r); err != nil {
+		return err
+	}
+	if !r.OK() {
+		return fmt.Errorf("%d violations, tags linearizable: %s; see %s", len(r.Violations), r.Verdict, o.Dir)
+	}
+	if keep {
+		return nil
+	}
+	return os.RemoveAll(o.Dir)
+}
+
+// printFaults prints the injected faults and the results of the checks.
+func printFaults(out io.Writer, r Result) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(t, strings.Join(cells, "\t")) } // Flush returns the error
+	row("FAULT", "AT", "HEALTHY AFTER", "OTHER NODES", "FAILED", "FAILED OR OVER 1 S", "P99", "LONGEST OUTAGE")
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+	for _, f := range r.Faults {
+		what, at, healthy := f.What, seconds(f.At), seconds(f.Healthy-f.Ended)
+		for _, kind := range Kinds() {
+			e := f.Effects[kind]
+			row(what, at, healthy, kind, fmt.Sprintf("%d of %d", e.Failed, e.Asked),
+				fmt.Sprintf("%d of %d", e.Slow, e.Asked), seconds(e.P99), seconds(e.None))
+			what, at, healthy = "", "", ""
+		}
+	}
+	row()
+	row("", "WRITES", "READS", "REJECTED", "UNKNOWN OUTCOME")
+	for _, line := range []struct {
+		what string
+		Count
+	}{{"tags", r.Tags}, {"records", r.Records}} {
+		row(line.what, strconv.Itoa(line.Writes), strconv.Itoa(line.Reads), strconv.Itoa(line.Refused), strconv.Itoa(line.Unknown))
+	}
+	row()
+	for _, line := range []struct {
+		what  string
+		count int
+	}{
+		{"further registrations", r.Registered}, {"analyses complete", r.Analyses[Complete]},
+		{"analyses stopped with an error", r.Analyses[Stopped]}, {"analyses lost with a majority of the nodes", r.Analyses[Lost]},
+		{"resumptions", r.Resumed}, {"violations", len(r.Violations)},
+	} {
+		row(line.what, strconv.Itoa(line.count))
+	}
+	row("tags linearizable", string(r.Verdict))
+	for _, violation := range r.Violations {
+		row(violation)
+	}
+	return t.Flush()
+}
