@@ -38,11 +38,18 @@ func TestRealClusterFaults(t *testing.T) {
 func TestRealStaleLeaderIsFound(t *testing.T) {
 	programFor(t)
 	planted := plant(t, "bus/bucket/read.go", "\tif r.alone() {\n\t\treturn r.Leader(", "\tif true {\n\t\treturn r.Leader(")
-	r := runReal(t, Options{Program: planted, For: 20 * time.Second, Clients: 9, Faults: "network partition of .*leader, for"})
-	if r.Verdict != porcupine.Illegal {
-		t.Errorf("tags linearizable: %s, want the stale reads to be found", r.Verdict)
+	for range staleRuns {
+		r := runReal(t, Options{Program: planted, For: 20 * time.Second, Clients: 9, Faults: "network partition of .*leader, for"})
+		if r.Verdict == porcupine.Illegal {
+			return
+		}
 	}
+	t.Errorf("%d runs found no stale read", staleRuns)
 }
+
+// staleRuns is the maximum number of runs with the planted bug. Whether a run reads a stale
+// value depends on the timing of its clients and of the elections.
+const staleRuns = 5
 
 func programFor(t *testing.T) string {
 	t.Helper()

@@ -4,15 +4,25 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"runtime/debug"
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
+// gcPercent is the default of GOGC. The heap of most nodes is small, and a collection at
+// every doubling takes 5 % of the CPU time and doubles the 99th percentile of the latency at
+// 3,000 requests/s.
+const gcPercent = 200
+
 // LimitMemory sets the memory limit of the Go runtime to 90 % of the limit of the
-// cgroup, if there is one. GOMEMLIMIT in the environment takes precedence.
+// cgroup, if there is one, and the target of the garbage collector. GOMEMLIMIT and GOGC in
+// the environment take precedence.
 func LimitMemory(errOut io.Writer) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	unlimited := func() (uint64, error) { return 0, memlimit.ErrNoLimit }
 	_, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, unlimited)))
 	if err != nil { // a malformed AUTOMEMLIMIT
