@@ -19,7 +19,7 @@ var (
 	// corsRequestHeaders are the request headers of the API that require a preflight.
 	corsRequestHeaders = []string{strings.Join([]string{
 		"Authorization", "Content-Type", bus.HeaderMinRevision, bus.HeaderRequestID, bus.HeaderIfMatch, bus.HeaderIfNoneMatch,
-		headerLastEventID, "Mcp-Protocol-Version", "traceparent", "tracestate",
+		"Last-Event-ID", "Mcp-Protocol-Version", "traceparent", "tracestate",
 	}, ", ")}
 	// corsResponseHeaders are the response headers of the API that scripts cannot read otherwise.
 	corsResponseHeaders = []string{strings.Join([]string{
