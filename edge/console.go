@@ -28,7 +28,7 @@ func consolePage() action {
 		open: true, media: "text/html", invalid: schemas.ErrMalformed,
 		summary: "The web console as HTML, for requests that accept text/html; 404 for others",
 		answer: func(x *exchange) error {
-			x.w.Header()["Vary"] = []string{"Accept, Accept-Encoding"}
+			x.w.Header().Add("Vary", "Accept, Accept-Encoding")
 			if !strings.Contains(strings.Join(x.r.Header["Accept"], ","), "text/html") {
 				return unknownPath(consolePath)
 			}
@@ -44,7 +44,7 @@ func consoleFile() action {
 		inURL: true, request: reflect.TypeFor[schemas.ConsoleFile](),
 		summary: "A file of the web console",
 		answer: func(x *exchange) error {
-			x.w.Header()["Vary"] = []string{"Accept-Encoding"}
+			x.w.Header().Add("Vary", "Accept-Encoding")
 			c, err := webConsole()
 			if err != nil {
 				return err

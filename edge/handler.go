@@ -36,7 +36,8 @@ type edge struct {
 	mux           *mux.Router
 	table         map[*mux.Route]*route
 	describe      func() (description, error)
-	origins       *http.CrossOriginProtection
+	crossOrigin   *http.CrossOriginProtection
+	origins       Origins      // exempt from crossOrigin
 	gate          *access.Gate // nil: authentication is off
 	overload      *overload.Gate
 	streams       *admission.Pool
@@ -65,7 +66,9 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 		keepAlive: cmp.Or(c.KeepAlive, defaultKeepAlive),
 		mux:       mux.NewRouter(),
 		table:     map[*mux.Route]*route{},
-		origins:   http.NewCrossOriginProtection(),
+		origins:   c.Origins,
+
+		crossOrigin: http.NewCrossOriginProtection(),
 	}
 	telemetry.MemoryBudget("body", bodyMemory, e.bodies.Used)
 	e.gate = access.Open(c.Access, c.Conn, e.log)
@@ -166,8 +169,9 @@ func (x *exchange) dispatch() error {
 	var match mux.RouteMatch
 	if x.edge.mux.Match(request, &match) {
 		x.route, x.vars = x.edge.table[match.Route], match.Vars
-		if err := x.edge.origins.Check(x.r); err != nil {
-			return schemas.ErrForbidden.Because("cross-origin requests of browsers are not allowed")
+		if !x.edge.origins.allow(x.r) && x.edge.crossOrigin.Check(x.r) != nil {
+			return schemas.ErrForbidden.Because(
+				"cross-origin requests of browsers are allowed only from origins given with --cors-origin (CAIRN_CORS_ORIGIN)")
 		}
 		x.trace()
 		return x.admitted()
@@ -178,6 +182,7 @@ func (x *exchange) dispatch() error {
 	allowed := strings.Join(x.edge.allowed(request), ", ")
 	x.w.Header()["Allow"] = []string{allowed}
 	if x.r.Method == http.MethodOptions {
+		x.edge.origins.preflight(x.w.Header(), x.r, allowed)
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
@@ -198,7 +203,8 @@ func (e *edge) allowed(r *http.Request) []string {
 	return append(slices.Compact(methods), http.MethodOptions)
 }
 
-// name sets the request id: that of the client when it is valid, else a new one.
+// name sets the headers of every response, with the request id: that of the client when it
+// is valid, else a new one.
 func (x *exchange) name() {
 	given := x.r.Header[bus.HeaderRequestID]
 	if len(given) != 1 || !bus.ValidRequestID(given[0]) {
@@ -208,6 +214,7 @@ func (x *exchange) name() {
 	h := x.w.Header()
 	h[bus.HeaderRequestID] = given
 	h["X-Content-Type-Options"] = noSniff
+	x.edge.origins.share(h, x.r)
 	if x.edge.draining() {
 		h["Connection"] = closing // the client then connects to another edge
 	}

@@ -55,6 +55,9 @@ type Config struct {
 	// is not one of them, localhost or an IP address is rejected with 421, as protection
 	// against DNS rebinding.
 	Hosts []string
+	// Origins are the origins whose pages may call the API from a browser. Other
+	// cross-origin requests that change state are refused with 403.
+	Origins Origins
 	// Overload admits requests while CPU time is available. The caller runs it; nil: Serve
 	// creates and runs one.
 	Overload *overload.Gate

@@ -92,6 +92,7 @@ type edgeFlags struct {
 	analyzeTimeout time.Duration
 	bodies         int // MiB
 	console        bool
+	origins        words
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
@@ -100,6 +101,7 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
 	f.BoolVar(&e.console, "console", true, "serve the web console at /")
+	f.Var(&e.origins, "cors-origin", "`ORIGIN` whose pages may call the API from a browser (CORS), such as https://app.example.com; * alone: every origin; repeatable, space-separated in the environment")
 	f.DurationVar(&e.analyzeTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
 	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
@@ -121,6 +123,9 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
+	}
+	if c.Origins, err = edge.ParseOrigins(e.origins); err != nil {
+		return c, flags.Usage(fmt.Errorf("--cors-origin: %w", err))
 	}
 	err = cmp.Or(flags.AtLeast("analyze-timeout", e.analyzeTimeout, time.Millisecond),
 		flags.AtMost("analyze-timeout", e.analyzeTimeout, bus.Analyze.Timeout))
