@@ -40,6 +40,7 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		{"a non-loopback address for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"}, "--insecure"},
 		{"an unknown authentication method", append(quiet, "--auth", "stars"), "--auth: expected off, keys or oidc=ISSUER,AUDIENCE"},
 		{"an allowed origin with a path", append(quiet, "--cors-origin", "https://app.example.com/"), "--cors-origin: expected *, or an origin"},
+		{"every origin without authentication", append(quiet, "--cors-origin", "*"), "--cors-origin: * requires --auth"},
 		{"every origin and another", append(quiet, "--cors-origin", "* https://app.example.com"), "--cors-origin: expected \"*\" alone"},
 		{"limits without authentication", append(quiet, "--rate-limit", "3"), "require --auth"},
 		{"a limit that is not a number", append(quiet, "--auth", "keys", "--rate-limit", "NaN"), "expected a number of at least 0"},
