@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cairn/test/wait"
+)
+
+// TestWatchCommand checks that changes are printed as they happen, and that the revision
+// of one continues after it.
+func TestWatchCommand(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	watching := begin(t, program(context.Background(), "watch", "tool", "--prefix", "watched.", "--url", url, "-o", "json"))
+	n := 0
+	wait.Until(t, "the registration is printed", func() bool {
+		n++
+		request(t, "PUT", url+"/records/skill/watched.skill", fmt.Sprintf(`{"purpose":"%d"}`, n))
+		request(t, "PUT", url+"/records/tool/watched.tools.list", fmt.Sprintf(`{"description":"%d"}`, n))
+		return strings.Contains(watching.out.String(), `"id":"watched.tools.list"`)
+	})
+	request(t, "DELETE", url+"/records/tool/watched.tools.list", "")
+	wait.Until(t, "the deletion is printed", func() bool { return strings.Contains(watching.out.String(), `"event":"deleted"`) })
+	if err := watching.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := watching.waitExit(t); code != 0 || strings.Contains(watching.out.String(), "watched.skill") {
+		t.Errorf("exit code %d, want 0:\n%s", code, watching.out)
+	}
+	_, rest, _ := strings.Cut(watching.out.String(), `"revision":"`)
+	revision, _, _ := strings.Cut(rest, `"`)
+	later := begin(t, program(context.Background(), "watch", "--prefix", "watched.", "--url", url, "--since", revision))
+	wait.Until(t, "the later changes are printed", func() bool {
+		return strings.Contains(later.out.String(), "deleted     tool/watched.tools.list  global")
+	})
+}
+
+func TestWatchRefuses(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	for _, row := range []struct {
+		name    string
+		args    []string
+		message string
+	}{
+		{"an unknown kind", []string{"playbook"}, `unknown kind "playbook"`},
+		{"two kinds", []string{"skill,tool"}, "expected at most one KIND"},
+		{"a malformed revision", []string{"--since", "yesterday"}, "after"},
+	} {
+		if got := do(t, "", append([]string{"watch", "--url", url}, row.args...)...); got.code == 0 || !strings.Contains(got.err, row.message) {
+			t.Errorf("%s: %+v; want %q", row.name, got, row.message)
+		}
+	}
+}

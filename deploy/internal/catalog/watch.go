@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// watch prints changes of records as they happen.
+type watch struct {
+	connection
+	filter schemas.Watch
+	output string
+}
+
+func watchCommand() *cobra.Command {
+	w := &watch{}
+	cmd := &cobra.Command{
+		Use:   "watch [KIND]",
+		Short: "Print changes of records as they happen",
+		Long: `Watch prints a line for each record that is registered, replaced or deleted, from now on
+or after the revision --since, until it is interrupted. After a lost connection it
+continues where it was: no change is left out, but of several changes of a record only
+the last one may be printed.
+
+The format json prints an object per line. Its field revision is a value of --since.`,
+		Example: `  cairn watch
+  cairn watch skill --tenant acme --labels team=network
+  cairn watch -o name | xargs -n 1 cairn get`,
+		ValidArgsFunction: w.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				kinds, err := parseKinds(args[0])
+				if err != nil {
+					return err
+				}
+				if len(args) > 1 || len(kinds) > 1 {
+					return flags.Usage(errors.New("expected at most one KIND"))
+				}
+				w.filter.Kind = kinds[0]
+			}
+			if w.tenant != "" {
+				w.filter.TenantID = &w.tenant
+			}
+			c, err := w.Client()
+			if err != nil {
+				return err
+			}
+			for change, err := range c.Watch(cmd.Context(), w.filter) {
+				if err != nil {
+					return err
+				}
+				if err := w.print(cmd.OutOrStdout(), change); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	w.flags(cmd, "`TENANT` whose records are watched besides the global ones; empty: global scope only")
+	f := cmd.Flags()
+	flags.Choice(cmd, &w.filter.Scope, "scope", "", "only records of this `SCOPE`: tenant or global", "",
+		schemas.ScopeTenant, schemas.ScopeGlobal)
+	f.StringVar(&w.filter.Labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold; deletions of any record")
+	f.StringVar(&w.filter.Prefix, "prefix", "", "only records whose id begins with this `TEXT`")
+	f.StringVar(&w.filter.After, "since", "", "print the changes after this `REVISION`")
+	flags.Output(cmd, &w.output, "table", "json", "name")
+	return cmd
+}
+
+func (w *watch) print(out io.Writer, c client.Change) error {
+	switch w.output {
+	case "json":
+		return output.JSONLine(out, struct {
+			Event string `json:"event"`
+			schemas.RecordChange
+		}{c.Type, c.RecordChange})
+	case "name":
+		return output.Line(out, c.Kind+"/"+c.ID)
+	}
+	where := schemas.ScopeGlobal
+	if c.TenantID != "" {
+		where = c.TenantID
+	}
+	return output.Line(out, output.Joined(c.StoredAt, fmt.Sprintf("%-10s", c.Type), c.Kind+"/"+c.ID, where, c.Version, c.Status))
+}
