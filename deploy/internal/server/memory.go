@@ -12,7 +12,7 @@ import (
 )
 
 // gcPercent is the default of GOGC. The heap of most nodes is small, and a collection at
-// every doubling takes 5 % of the CPU time and doubles the 99th percentile of the latency at
+// every doubling takes 5 % of the CPU time and doubles the 90th percentile of the latency at
 // 3,000 requests/s.
 const gcPercent = 200
 
