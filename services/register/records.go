@@ -54,7 +54,7 @@ func strict(req schemas.PutRecord, warnings []schemas.FieldError) error {
 }
 
 const (
-	// maxChecked is the maximum number of references that are looked up per record.
+	// maxChecked is the maximum number of references checked per record.
 	maxChecked = 100
 	// maxLookups bounds the concurrent lookups of a request.
 	maxLookups = 16

@@ -80,6 +80,15 @@ func (c *connection) targets(args []string) (kinds []string, keys []schemas.Reco
 	return nil, keys, nil
 }
 
+// keys returns the records that the arguments name, at least one.
+func (c *connection) keys(cmd *cobra.Command, args []string) ([]schemas.RecordKey, error) {
+	_, keys, err := c.targets(args)
+	if err == nil && len(keys) == 0 {
+		err = flags.UsageError(cmd, errors.New("expected "+targetsUse))
+	}
+	return keys, err
+}
+
 // parseKinds returns the kinds of an argument such as skill,tools or all.
 func parseKinds(arg string) (kinds []string, err error) {
 	if arg == "all" {

@@ -34,10 +34,7 @@ code is 3 if a record does not exist.`,
 		Args:              flags.Args(targetsUse, 1, -1),
 		ValidArgsFunction: d.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, keys, err := d.targets(args)
-			if err == nil && len(keys) == 0 {
-				err = flags.UsageError(cmd, errors.New("expected "+targetsUse))
-			}
+			keys, err := d.keys(cmd, args)
 			if err != nil {
 				return err
 			}

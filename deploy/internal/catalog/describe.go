@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -30,10 +29,7 @@ a skill its package: the records that are linked to it, and why.`,
 		Args:              flags.Args(targetsUse, 1, -1),
 		ValidArgsFunction: d.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, keys, err := d.targets(args)
-			if err == nil && len(keys) == 0 {
-				err = flags.UsageError(cmd, errors.New("expected "+targetsUse))
-			}
+			keys, err := d.keys(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -286,7 +286,7 @@ func TestMarkersExpire(t *testing.T) {
 	}
 	ttl, err := time.ParseDuration(marker.Header.Get(jetstream.MsgTTLHeader))
 	if err != nil || ttl <= 0 || !s.CachedInfo().Config.AllowMsgTTL {
-		t.Errorf("the marker lives for %v, %v", ttl, err)
+		t.Errorf("TTL of the marker: %v, %v", ttl, err)
 	}
 }
 

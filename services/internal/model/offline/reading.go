@@ -30,8 +30,8 @@ const (
 )
 
 // read returns the reading with the highest score and, if another array scores about as
-// high, that array. Values are looked up only in arrays that can still have the highest
-// score, in descending order of score, because reading columns dominates the time.
+// high, that array. It reads values only of arrays that can still have the highest score,
+// in descending order of score, because reading columns dominates the time.
 func read(s *shape, arrays []*array, similar Similar) (best reading, rival *array) {
 	x := newMatcher(s.q)
 	best, rival = x.read(s, arrays)
