@@ -1,6 +1,10 @@
 package schemas
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Event types of an analysis.
 const (
@@ -79,6 +83,16 @@ const (
 type StreamError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// Err returns the error, an *Error with the status of the code if the code is known.
+func (s StreamError) Err() error {
+	if e := Declared(s.Code); e != nil {
+		named := *e
+		named.Title = s.Message
+		return &named
+	}
+	return errors.New(s.Code + " " + s.Message)
 }
 
 // Rendering is the request to the rendering agent: a finished analysis.

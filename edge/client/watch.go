@@ -62,7 +62,11 @@ func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change,
 			return true, nil //nolint:nilerr // the connection was lost or the server drains: resume
 		}
 		if e.Type == schemas.EventError {
-			return false, fmt.Errorf("watch: %s", e.Data)
+			var failed schemas.StreamError
+			if err := json.Unmarshal([]byte(e.Data), &failed); err != nil {
+				return false, fmt.Errorf("decode event %s: %w", e.Type, err)
+			}
+			return false, failed.Err()
 		}
 		change := Change{Type: e.Type}
 		if err := json.Unmarshal([]byte(e.Data), &change.RecordChange); err != nil {

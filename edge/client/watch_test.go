@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -43,5 +44,21 @@ func TestWatchResumes(t *testing.T) {
 	}
 	if first, second := <-after, <-after; first != "" || second != "ID-2" {
 		t.Errorf("after is %q, then %q; want none, then ID-2", first, second)
+	}
+}
+
+// TestWatchError checks that an error event ends the watch with the error of its code.
+func TestWatchError(t *testing.T) {
+	t.Parallel()
+	c := open(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "event: error\ndata: {\"code\":%q,\"message\":\"the worker has stopped\"}\n\n", schemas.ErrUnavailable.Code)
+	}, client.Config{})
+	var got []error
+	for _, err := range c.Watch(t.Context(), schemas.Watch{}) {
+		got = append(got, err)
+	}
+	if len(got) != 1 || !errors.Is(got[0], schemas.ErrUnavailable) {
+		t.Errorf("got %v, want one %v", got, schemas.ErrUnavailable)
 	}
 }

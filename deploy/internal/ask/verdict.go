@@ -24,7 +24,7 @@ func (v *verdict) take(e client.Event) error {
 	switch e.Type {
 	case schemas.EventError:
 		return decoded(e, func(s schemas.StreamError) error {
-			v.failed = failure(s)
+			v.failed = s.Err()
 			return nil
 		})
 	case schemas.EventProvenance:
@@ -56,14 +56,4 @@ func (v *verdict) err() error {
 	default:
 		return nil
 	}
-}
-
-// failure returns the error of an event, with the status of its code.
-func failure(s schemas.StreamError) error {
-	if e := schemas.Declared(s.Code); e != nil {
-		named := *e
-		named.Title = s.Message
-		return &named
-	}
-	return errors.New(s.Code + " " + s.Message)
 }
