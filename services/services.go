@@ -134,21 +134,9 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 	}
 }
 
-// await returns the result of open, which is called again while the NATS cluster is not
-// ready: during the formation of a cluster or an election, a start waits instead of failing.
-func await[T any](ctx context.Context, w *wiring, what string, open func() (T, error)) (opened T, err error) {
-	err = bucket.Await(ctx, w.conn.JetStream(), what, func() error {
-		opened, err = open()
-		return err
-	})
-	return opened, err
-}
-
 func (w *wiring) tags(ctx context.Context) error {
-	store, err := await(ctx, w, "open the tag store", func() (*tags.Store, error) {
-		return tags.Open(ctx, w.conn.JetStream(), tags.Settings{
-			Limit: quota.Limit{Use: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
-		})
+	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{
+		Limit: quota.Limit{Use: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
 	})
 	if err != nil {
 		return err
@@ -162,10 +150,8 @@ func (w *wiring) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	usage, err := await(ctx, w, "count the records", func() (*register.Usage, error) {
-		return register.OpenUsage(ctx, log, quota.Limit{
-			Use: w.TenantRecords, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size",
-		})
+	usage, err := register.OpenUsage(ctx, log, quota.Limit{
+		Use: w.TenantRecords, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size",
 	})
 	if err != nil {
 		return err
@@ -210,10 +196,8 @@ func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projecti
 	if err != nil {
 		return nil, err
 	}
-	p, err := await(ctx, w, "open the projection", func() (*projection.Projector, error) {
-		return projection.Open(ctx, projection.Deps{
-			Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Log: w.Log,
-		})
+	p, err := projection.Open(ctx, projection.Deps{
+		Conn: w.conn, Catalog: log, Index: s.index.(index.Migrator), Log: w.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -231,7 +215,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open := func(ctx context.Context) (*resolve.Resolver, error) {
+	worker, err := resolve.Start(ctx, w.Log, func(ctx context.Context) (*resolve.Resolver, error) {
 		ix := search.index
 		if !shared(w.Index) { // a worker's own index begins empty, and needs no closing
 			own, err := index.Open(w.Index, search.embedder, log.ID())
@@ -244,8 +228,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 			Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
 			Backends: map[string]string{"index": redacted(w.Index), "embed": redacted(w.Embed)},
 		})
-	}
-	worker, err := await(ctx, w, "read the catalog", func() (*resolve.Worker, error) { return resolve.Start(ctx, w.Log, open) })
+	})
 	if err != nil {
 		return err
 	}

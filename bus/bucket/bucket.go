@@ -82,11 +82,12 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	if _, err := Bind(ctx, js, name); err != nil {
 		return nil, err
 	}
-	kv, err := js.KeyValue(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("open bucket %s: %w", name, err)
-	}
-	return kv, nil
+	var kv jetstream.KeyValue
+	err := Await(ctx, js, "open bucket "+name, func() (err error) {
+		kv, err = js.KeyValue(ctx, name)
+		return err
+	})
+	return kv, err
 }
 
 // Await retries do while the cluster is not ready or a stream is missing, until ctx

@@ -32,7 +32,8 @@ type Flusher struct {
 }
 
 // NewFlusher returns a Flusher of the named bucket with the stream s, or nil if the
-// stream is not in async persist mode, in which acknowledged messages may be unwritten.
+// stream is not in async persist mode, in which acknowledged messages may be unwritten. It
+// waits until the cluster of the stream is ready, or ctx ends.
 func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jetstream.Stream) (*Flusher, error) {
 	if s.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
 		return nil, nil
@@ -44,8 +45,9 @@ func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jets
 		return nil, err
 	}
 	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + stream(name), request: request, marker: marker, flush: newRound()}
-	if err := f.Flush(ctx); err != nil {
-		return nil, fmt.Errorf("flush bucket %s (needs the permission to publish to %s): %w", name, f.purges, err)
+	what := fmt.Sprintf("flush bucket %s (needs the permission to publish to %s)", name, f.purges)
+	if err := Await(ctx, js, what, func() error { return f.Flush(ctx) }); err != nil {
+		return nil, err
 	}
 	return f, nil
 }

@@ -39,13 +39,11 @@ type tenantUsage struct {
 // OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
 	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*tenantUsage{}, ahead: map[catalog.Key]uint64{}}
-	newest, err := c.End(ctx)
+	newest, stop, err := c.Sizes(ctx, u.apply)
 	if err != nil {
 		return nil, err
 	}
-	if u.stop, err = c.Sizes(ctx, u.apply); err != nil {
-		return nil, err
-	}
+	u.stop = stop
 	if err := u.applied.Wait(ctx, newest); err != nil {
 		u.stop()
 		return nil, fmt.Errorf("count the records: %w", err)
@@ -78,7 +76,7 @@ func (u *Usage) Rebuild(ctx context.Context) error {
 	clear(u.ahead)
 	u.applied.Advance(0)
 	u.mu.Unlock()
-	stop, err := u.catalog.Sizes(ctx, u.apply)
+	_, stop, err := u.catalog.Sizes(ctx, u.apply)
 	if err != nil {
 		u.stop = func() {}
 		return err

@@ -42,7 +42,11 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	if err != nil {
 		return nil, err
 	}
-	count, err := openUsage(ctx, js, s, settings.Limit)
+	var count *usage
+	err = bucket.Await(ctx, js, "count the tags", func() error {
+		count, err = openUsage(ctx, js, s, settings.Limit)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func openUsage(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, 
 		swept: time.Now().Unix(),
 	}
 	if err := u.scan(ctx, s); err != nil {
-		return nil, fmt.Errorf("count the tags: %w", err)
+		return nil, err
 	}
 	var err error
 	if u.sub, err = u.nc.Subscribe(usageSubject, u.receive); err != nil {

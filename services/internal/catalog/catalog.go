@@ -268,10 +268,6 @@ func (c *Catalog) ID() string { return bucket.ID(c.stream.CachedInfo()) }
 // if nothing was written. It reads no record.
 func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.reader.State(ctx) }
 
-// End returns a revision at or after all existing ones that a follower which starts now
-// will receive: Revision, unless that message has expired; 0 if nothing was written.
-func (c *Catalog) End(ctx context.Context) (uint64, error) { return c.reader.End(ctx) }
-
 // Fence returns a revision at or after every write acknowledged before the call.
 // A view that has applied it includes all of those writes.
 func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.Fence(ctx) }

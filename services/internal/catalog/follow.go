@@ -72,7 +72,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	epoch := c.applied.begin()
-	target, consumer, err := c.begin(ctx)
+	target, consumer, err := c.begin(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{InactiveThreshold: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -91,12 +91,14 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 }
 
 // begin creates a consumer that replays the log, and returns the last revision of the replay.
-func (c *Catalog) begin(ctx context.Context) (target uint64, consumer jetstream.Consumer, err error) {
-	err = bucket.Await(ctx, c.js, "follow the catalog", func() error {
-		if target, err = c.End(ctx); err != nil {
+// what describes the purpose in errors. While the cluster is not ready, begin retries.
+func (c *Catalog) begin(ctx context.Context, what string, config jetstream.OrderedConsumerConfig) (
+	target uint64, consumer jetstream.Consumer, err error) {
+	err = bucket.Await(ctx, c.js, what, func() error {
+		if target, err = c.reader.End(ctx); err != nil {
 			return err
 		}
-		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{InactiveThreshold: time.Minute})
+		consumer, err = c.stream.OrderedConsumer(ctx, config)
 		return err
 	})
 	return target, consumer, err

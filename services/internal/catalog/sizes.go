@@ -23,15 +23,12 @@ type Size struct {
 // Sizes calls apply for each record of the log, from its beginning and then as it
 // grows. Messages that are not records have a zero Key. Calls do not overlap;
 // revisions ascend. The returned function stops the calls and waits for the last
-// one.
-func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (stop func(), err error) {
-	var consumer jetstream.Consumer
-	err = bucket.Await(ctx, c.js, "read the sizes of the catalog", func() error {
-		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true, InactiveThreshold: time.Minute})
-		return err
-	})
+// one. newest is the last revision of the log at the call.
+func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
+	newest, consumer, err := c.begin(ctx, "read the sizes of the catalog",
+		jetstream.OrderedConsumerConfig{HeadersOnly: true, InactiveThreshold: time.Minute})
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	consuming, err := consumer.Consume(func(msg jetstream.Msg) {
 		if size, err := sizeOf(msg); err == nil {
@@ -39,9 +36,9 @@ func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (stop func(), err
 		}
 	}, jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
-		return nil, fmt.Errorf("read the sizes of the catalog: %w", err)
+		return 0, nil, fmt.Errorf("read the sizes of the catalog: %w", err)
 	}
-	return func() {
+	return newest, func() {
 		consuming.Stop()
 		<-consuming.Closed()
 	}, nil

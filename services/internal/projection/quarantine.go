@@ -53,8 +53,12 @@ func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, e
 	}
 	q := &quarantine{kv: kv, end: make(chan struct{}), known: map[string]schemas.QuarantinedRecord{}}
 	// The watch outlives ctx; close ends it.
-	if q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx)); err != nil {
-		return nil, fmt.Errorf("watch bucket %s: %w", Bucket, err)
+	err = bucket.Await(ctx, js, "watch bucket "+Bucket, func() error {
+		q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx))
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	telemetry.RecordsQuarantined("index", 0)
 	loaded := make(chan struct{})
