@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/deploy/internal/flags"
+	"cairn/test/wait"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of README and manual")
@@ -168,6 +169,11 @@ func checkOutputs(t *testing.T) {
 						continue
 					}
 					ran++
+					if strings.HasSuffix(command, "cairn status") { // the health is cached: an apply before may be missing in it
+						wait.Until(t, "the health has the revision", func() bool {
+							return strings.Contains(shell(t, dir, s, command), "revision")
+						})
+					}
 					text += line + "\n" + shell(t, dir, s, command)
 				}
 				return text + "```"
