@@ -115,12 +115,13 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 		return nil, err
 	}
 	defer received()
-	if err := c.nc.PublishMsg(request); err != nil {
+	a := attempts{conn: c, request: request, read: read}
+	if err := a.send(); err != nil {
 		return nil, err
 	}
 	timeout := time.NewTimer(heartbeatInterval)
 	defer timeout.Stop()
-	for retries, pending, refused, missed := 0, 1, 0, 0; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -128,40 +129,69 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 			return nil, errConnectionLost
 		case <-timeout.C:
 			timeout.Reset(heartbeatInterval)
-			if missed++; missed == maxMissed {
-				return nil, schemas.ErrUnavailable.Because("no heartbeat from a worker of " + request.Subject + "; a write may have been applied")
+			if err := a.missHeartbeat(); err != nil {
+				return nil, err
 			}
-			if !read || missed < retryMissed || retries == maxRetries || !c.inbox.spend() {
-				continue
-			}
-			retries++
 		case msg := <-msgs:
-			switch {
-			case isHeartbeat(msg):
+			if isHeartbeat(msg) {
 				received()
-				missed = 0
+				a.missed = 0
 				timeout.Reset(heartbeatInterval)
 				continue
-			case isBusy(msg) && refused < maxBusyRetries:
-				refused++
-				pending--
-			case (isBusy(msg) || noResponders(msg)) && pending > 1:
-				pending--
-				continue
-			case noResponders(msg):
-				return nil, nats.ErrNoResponders
-			default:
-				if retries+refused == 0 {
-					c.inbox.earn()
-				}
-				return msg, nil
+			}
+			if final, err := a.receive(msg); final || err != nil {
+				return msg, err
 			}
 		}
-		pending++
-		if err := c.nc.PublishMsg(request); err != nil {
-			return nil, err
-		}
 	}
+}
+
+// attempts are the copies of one request that were sent to workers.
+type attempts struct {
+	conn    *Conn
+	request *nats.Msg
+	read    bool // may be retried
+	pending int  // copies without a reply
+	retries int  // copies sent because heartbeats were missed
+	busy    int  // copies sent because a worker was busy
+	missed  int  // consecutive heartbeat intervals without a heartbeat
+}
+
+func (a *attempts) send() error {
+	a.pending++
+	return a.conn.nc.PublishMsg(a.request)
+}
+
+// missHeartbeat counts a heartbeat interval without a heartbeat and, if the request
+// may be retried, sends it again.
+func (a *attempts) missHeartbeat() error {
+	if a.missed++; a.missed == maxMissed {
+		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
+	}
+	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.conn.inbox.spend() {
+		return nil
+	}
+	a.retries++
+	return a.send()
+}
+
+// receive reports whether msg, the reply to a copy, is the reply to the request. A busy
+// worker's copy is sent again, at most maxBusyRetries times.
+func (a *attempts) receive(msg *nats.Msg) (final bool, err error) {
+	a.pending--
+	switch {
+	case isBusy(msg) && a.busy < maxBusyRetries:
+		a.busy++
+		return false, a.send()
+	case (isBusy(msg) || noResponders(msg)) && a.pending > 0:
+		return false, nil
+	case noResponders(msg):
+		return false, nats.ErrNoResponders
+	}
+	if a.retries+a.busy == 0 {
+		a.conn.inbox.earn()
+	}
+	return true, nil
 }
 
 // heartbeats sends heartbeats to a client that requested them, until stop. A client
