@@ -36,6 +36,9 @@ var (
 	// Projected announces catalog changes that were applied to a shared index.
 	Projected = Topic[schemas.Projected]{"cairn.projected"}
 
+	// TagUsage announces changes of the tag usage of tenants to the tag workers.
+	TagUsage = Topic[schemas.TagUsage]{"cairn.usage.tags"}
+
 	ResolveSkill = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill",
 		"The package of a skill, or a search for skills", malformed, schemas.PermissionRead}
 	ResolvePackage = Endpoint[schemas.SkillRef, schemas.EncodedPackage]{"cairn.resolve.package",

@@ -56,3 +56,17 @@ func (k *TagKey) Validate() error {
 type TagFound struct {
 	Tags Tag `json:"tags"`
 }
+
+// TagUsage reports changes of the tag usage of tenants that a worker has made.
+type TagUsage struct {
+	Worker  string           `json:"worker"`
+	Changes []TagUsageChange `json:"changes"`
+}
+
+// TagUsageChange is the difference of a tenant's usage by tags that expire in the same second.
+type TagUsageChange struct {
+	Tenant string `json:"tenant" doc:"empty: global scope"`
+	Ends   int64  `json:"ends" doc:"Unix second after which the tags have expired"`
+	Count  int64  `json:"count"`
+	Bytes  int64  `json:"bytes"`
+}

@@ -135,7 +135,7 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 }
 
 func (w *wiring) tags(ctx context.Context) error {
-	store, err := tags.Open(ctx, w.conn.JetStream(), tags.Settings{
+	store, err := tags.Open(ctx, w.conn, tags.Settings{
 		Limit: quota.Limit{Use: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
 	})
 	if err != nil {

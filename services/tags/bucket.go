@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/services/internal/quota"
 )
@@ -33,7 +34,8 @@ type Settings struct {
 
 // Open opens the bucket. It waits for the bucket to exist until ctx ends. It uses
 // only the limit of settings; Setup applies the others. The caller closes the store.
-func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
+func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error) {
+	js := conn.JetStream()
 	s, err := bucket.Bind(ctx, js, Bucket)
 	if err != nil {
 		return nil, err
@@ -44,7 +46,7 @@ func Open(ctx context.Context, js jetstream.JetStream, settings Settings) (*Stor
 	}
 	var count *usage
 	err = bucket.Await(ctx, js, "count the tags", func() error {
-		count, err = openUsage(ctx, js, s, settings.Limit)
+		count, err = openUsage(ctx, conn, s, settings.Limit)
 		return err
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func setUp(t *testing.T, conn *bus.Conn, replicas int) {
 	t.Helper()
 	wait.Success(t, func() error {
-		store, err := tags.Create(t.Context(), conn.JetStream(), tags.Settings{Replication: bucket.Replication{Replicas: replicas}})
+		store, err := tags.Create(t.Context(), conn, tags.Settings{Replication: bucket.Replication{Replicas: replicas}})
 		if err == nil {
 			store.Close()
 		}

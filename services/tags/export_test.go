@@ -3,13 +3,13 @@ package tags
 import (
 	"context"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"cairn/bus"
 )
 
 // Create sets up the bucket and opens it.
-func Create(ctx context.Context, js jetstream.JetStream, settings Settings) (*Store, error) {
-	if err := Setup(ctx, js, settings); err != nil {
+func Create(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error) {
+	if err := Setup(ctx, conn.JetStream(), settings); err != nil {
 		return nil, err
 	}
-	return Open(ctx, js, settings)
+	return Open(ctx, conn, settings)
 }

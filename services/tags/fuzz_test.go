@@ -30,7 +30,7 @@ func FuzzTag(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	conn := bustest.Open(f)
-	store, err := tags.Create(f.Context(), conn.JetStream(), tags.Settings{})
+	store, err := tags.Create(f.Context(), conn, tags.Settings{})
 	if err != nil {
 		f.Fatal(err)
 	}

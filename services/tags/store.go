@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -66,6 +67,23 @@ func (k key) subject() string {
 		return subjects + id
 	}
 	return subjects + base64.RawURLEncoding.EncodeToString([]byte(k.tenant)) + "." + id
+}
+
+// parseKey is the inverse of key.subject; ok is false for subjects of other messages.
+func parseKey(subject string) (k key, ok bool) {
+	tenant, id, scoped := strings.Cut(strings.TrimPrefix(subject, subjects), ".")
+	if !scoped {
+		tenant, id = "", tenant
+	}
+	decodedTenant, err := base64.RawURLEncoding.DecodeString(tenant)
+	if err != nil {
+		return key{}, false
+	}
+	decodedID, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil {
+		return key{}, false
+	}
+	return key{tenant: string(decodedTenant), id: string(decodedID)}, true
 }
 
 // create stores tag for ttl. It returns ErrTagExists if there is one, or

@@ -28,7 +28,7 @@ func serve(t testing.TB, conn *bus.Conn) {
 
 func serveWith(t testing.TB, conn *bus.Conn, settings tags.Settings, ttl time.Duration) {
 	t.Helper()
-	store, err := tags.Create(t.Context(), conn.JetStream(), settings)
+	store, err := tags.Create(t.Context(), conn, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +131,13 @@ func TestPersistMode(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			js := bustest.Open(t).JetStream()
-			made, err := tags.Create(t.Context(), js, row.made)
+			conn := bustest.Open(t)
+			made, err := tags.Create(t.Context(), conn, row.made)
 			if err != nil {
 				t.Fatal(err)
 			}
 			made.Close()
-			asked, err := tags.Create(t.Context(), js, row.asked)
+			asked, err := tags.Create(t.Context(), conn, row.asked)
 			if err == nil {
 				asked.Close()
 			}
@@ -147,7 +147,7 @@ func TestPersistMode(t *testing.T) {
 				}
 				return
 			}
-			s, looked := js.Stream(t.Context(), "KV_cairn_tags")
+			s, looked := conn.JetStream().Stream(t.Context(), "KV_cairn_tags")
 			if err != nil || looked != nil || s.CachedInfo().Config.PersistMode != row.mode {
 				t.Errorf("%v, %v, %+v; want mode %v", err, looked, s.CachedInfo().Config, row.mode)
 			}

@@ -2,26 +2,22 @@ package tags
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/schemas"
 	"cairn/services/internal/quota"
 )
 
 const (
-	// usageSubject carries the changes that tag workers announce to each other.
-	usageSubject = "cairn.usage.tags"
 	// announceInterval is the interval of announcements that are not urgent.
 	announceInterval = 100 * time.Millisecond
 	// scanTimeout bounds the wait for the next message of a scan.
@@ -37,9 +33,9 @@ const (
 // bucket. A lost announcement is corrected when its tags expire.
 type usage struct {
 	limit   quota.Limit
-	nc      *nats.Conn
+	conn    *bus.Conn
 	worker  string
-	sub     *nats.Subscription
+	stop    func() // ends the subscription
 	end     chan struct{}
 	running sync.WaitGroup
 
@@ -50,22 +46,10 @@ type usage struct {
 	unannounced map[int64]map[string]quota.Use // not announced
 }
 
-// change is the usage delta of a tenant's tags that expire in the same second.
-type change struct {
-	Tenant string    `json:"tenant"`
-	Ends   int64     `json:"ends"`
-	Use    quota.Use `json:"use"`
-}
-
-type announcement struct {
-	Worker  string   `json:"worker"`
-	Changes []change `json:"changes"`
-}
-
 // openUsage counts the bucket and follows the other workers until close.
-func openUsage(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, limit quota.Limit) (*usage, error) {
+func openUsage(ctx context.Context, conn *bus.Conn, s jetstream.Stream, limit quota.Limit) (*usage, error) {
 	u := &usage{
-		limit: limit, nc: js.Conn(), worker: nuid.Next(), end: make(chan struct{}),
+		limit: limit, conn: conn, worker: nuid.Next(), end: make(chan struct{}),
 		used: map[string]quota.Use{}, expirations: map[int64]map[string]quota.Use{}, unannounced: map[int64]map[string]quota.Use{},
 		swept: time.Now().Unix(),
 	}
@@ -73,15 +57,15 @@ func openUsage(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, 
 		return nil, err
 	}
 	var err error
-	if u.sub, err = u.nc.Subscribe(usageSubject, u.receive); err != nil {
-		return nil, fmt.Errorf("subscribe to %s: %w", usageSubject, err)
+	if u.stop, err = bus.TagUsage.Subscribe(conn, u.receive); err != nil {
+		return nil, err
 	}
 	u.running.Go(u.run)
 	return u, nil
 }
 
 func (u *usage) close() {
-	_ = u.sub.Unsubscribe() // fails only on a closed connection, where it has ended already
+	u.stop()
 	close(u.end)
 	u.running.Wait()
 }
@@ -141,23 +125,16 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 
 // parseStored returns the tenant, usage and expiry of a stored message; ends is 0 if it is not a tag.
 func parseStored(subject string, header nats.Header, stored time.Time) (tenant string, use quota.Use, ends int64) {
-	key := strings.TrimPrefix(subject, subjects)
+	k, ok := parseKey(subject)
 	ttl, err := time.ParseDuration(header.Get(jetstream.MsgTTLHeader))
-	if err != nil || strings.HasPrefix(key, "=") || bucket.Removes(header) {
+	if !ok || err != nil || bucket.Removes(header) {
 		return "", use, 0
-	}
-	if first, _, two := strings.Cut(key, "."); two {
-		text, err := base64.RawURLEncoding.DecodeString(first)
-		if err != nil {
-			return "", use, 0
-		}
-		tenant = string(text)
 	}
 	size, err := strconv.ParseInt(header.Get("Nats-Msg-Size"), 10, 64)
 	if err != nil {
 		return "", use, 0
 	}
-	return tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, expirySecond(stored.Add(ttl))
+	return k.tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, expirySecond(stored.Add(ttl))
 }
 
 // expirySecond returns the second in which a tag with the deadline t has expired.
@@ -244,33 +221,29 @@ func (u *usage) announce() {
 	u.unannounced = map[int64]map[string]quota.Use{}
 	u.sweep(time.Now().Unix())
 	u.mu.Unlock()
-	a := announcement{Worker: u.worker}
+	a := schemas.TagUsage{Worker: u.worker}
 	for ends, tenants := range news {
 		for tenant, use := range tenants {
 			if use != (quota.Use{}) {
-				a.Changes = append(a.Changes, change{tenant, ends, use})
+				a.Changes = append(a.Changes, schemas.TagUsageChange{Tenant: tenant, Ends: ends, Count: use.Count, Bytes: use.Bytes})
 			}
 		}
 	}
 	if len(a.Changes) == 0 {
 		return
 	}
-	body, err := json.Marshal(a)
-	if err == nil {
-		_ = u.nc.Publish(usageSubject, body) // if it fails, expiry corrects the others
-	}
+	_ = bus.TagUsage.Publish(u.conn, a) // if it fails, expiry corrects the others
 }
 
 // receive applies the changes of another worker.
-func (u *usage) receive(msg *nats.Msg) {
-	var a announcement
-	if json.Unmarshal(msg.Data, &a) != nil || a.Worker == u.worker {
+func (u *usage) receive(a schemas.TagUsage) {
+	if a.Worker == u.worker {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sweep(time.Now().Unix())
 	for _, c := range a.Changes {
-		u.add(c.Tenant, c.Ends, c.Use)
+		u.add(c.Tenant, c.Ends, quota.Use{Count: c.Count, Bytes: c.Bytes})
 	}
 }

@@ -98,7 +98,7 @@ func TestTenantByteLimit(t *testing.T) {
 func TestExpiredTagsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	store, err := tags.Create(t.Context(), conn.JetStream(), limited(2, 0))
+	store, err := tags.Create(t.Context(), conn, limited(2, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
