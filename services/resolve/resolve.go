@@ -46,7 +46,7 @@ type Resolver struct {
 	view          *view
 	graph         *graph.Graph
 	reader        graph.Reader          // of the graph; requires mu
-	quarantined   map[graph.Node]uint64 // unreadable records and their revisions
+	quarantined   map[graph.Node]uint64 // records that cannot be decoded, with their revisions; served as absent
 	packages      packages
 	revisionReads singleflight.Group // shared reads of the log's revision
 
