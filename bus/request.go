@@ -139,8 +139,8 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 				timeout.Reset(heartbeatInterval)
 				continue
 			}
-			if final, err := a.receive(msg); final || err != nil {
-				return msg, err
+			if final, err := a.receive(msg); final != nil || err != nil {
+				return final, err
 			}
 		}
 	}
@@ -175,23 +175,23 @@ func (a *attempts) missHeartbeat() error {
 	return a.send()
 }
 
-// receive reports whether msg, the reply to a copy, is the reply to the request. A busy
-// worker's copy is sent again, at most maxBusyRetries times.
-func (a *attempts) receive(msg *nats.Msg) (final bool, err error) {
+// receive takes the reply to a copy. It returns nil if the reply of another copy is
+// expected. A copy that a worker refused as busy is sent again, at most maxBusyRetries times.
+func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	a.pending--
 	switch {
 	case isBusy(msg) && a.busy < maxBusyRetries:
 		a.busy++
-		return false, a.send()
+		return nil, a.send()
 	case (isBusy(msg) || noResponders(msg)) && a.pending > 0:
-		return false, nil
+		return nil, nil
 	case noResponders(msg):
-		return false, nats.ErrNoResponders
+		return nil, nats.ErrNoResponders
 	}
 	if a.retries+a.busy == 0 {
 		a.conn.inbox.earn()
 	}
-	return true, nil
+	return msg, nil
 }
 
 // heartbeats sends heartbeats to a client that requested them, until stop. A client
