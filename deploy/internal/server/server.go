@@ -45,7 +45,7 @@ func (p *process) flags(f *pflag.FlagSet) {
 }
 
 // exitTimeout bounds the time after the drain to cancel requests in flight and close. The
-// process exits within 2 s of the drain; the remaining 250 ms are for the exit itself.
+// process exits at most 2 s after the drain deadline; 250 ms of that remain for the exit itself.
 const exitTimeout = 1750 * time.Millisecond
 
 // limitDrain exits the process with ExitCutOff when it still runs exitTimeout
