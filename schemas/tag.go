@@ -67,6 +67,11 @@ type TagUsage struct {
 type TagUsageChange struct {
 	Tenant string `json:"tenant" doc:"empty: global scope"`
 	Ends   int64  `json:"ends" doc:"Unix second after which the tags have expired"`
-	Count  int64  `json:"count"`
-	Bytes  int64  `json:"bytes"`
+	Use    TagUse `json:"use"`
+}
+
+// TagUse is the number and size of tags; negative if tags were deleted.
+type TagUse struct {
+	Count int64 `json:"Count"`
+	Bytes int64 `json:"Bytes"`
 }

@@ -225,7 +225,7 @@ func (u *usage) announce() {
 	for ends, tenants := range news {
 		for tenant, use := range tenants {
 			if use != (quota.Use{}) {
-				a.Changes = append(a.Changes, schemas.TagUsageChange{Tenant: tenant, Ends: ends, Count: use.Count, Bytes: use.Bytes})
+				a.Changes = append(a.Changes, schemas.TagUsageChange{Tenant: tenant, Ends: ends, Use: schemas.TagUse(use)})
 			}
 		}
 	}
@@ -244,6 +244,6 @@ func (u *usage) receive(a schemas.TagUsage) {
 	defer u.mu.Unlock()
 	u.sweep(time.Now().Unix())
 	for _, c := range a.Changes {
-		u.add(c.Tenant, c.Ends, quota.Use{Count: c.Count, Bytes: c.Bytes})
+		u.add(c.Tenant, c.Ends, quota.Use(c.Use))
 	}
 }
