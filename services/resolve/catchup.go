@@ -16,11 +16,18 @@ import (
 // catchUpTimeout bounds the wait of a request for this worker to catch up.
 const catchUpTimeout = 2 * time.Second
 
+// usualLag is the time within which a worker with CPU has applied a new revision. A
+// revision that takes longer is compared with the end of the log, by a request to NATS.
+const usualLag = 20 * time.Millisecond
+
 // waitMinRevision waits until the view has applied the minimum revision of the request.
 func (r *Resolver) waitMinRevision(ctx context.Context) error {
 	revision := r.minRevision(ctx)
 	if r.view.Applied.Revision() >= revision {
 		return nil // the common case needs neither a request nor a timer
+	}
+	if err := waitWithoutSlot(ctx, &r.view.Applied, revision, usualLag); !isTimeout(err) {
+		return err
 	}
 	if err := r.checkRevision(ctx, revision); err != nil {
 		return err
@@ -65,20 +72,20 @@ func (r *Resolver) latestRevision(ctx context.Context) (uint64, error) {
 
 // waitApplied waits until the view has applied the revision.
 func (r *Resolver) waitApplied(ctx context.Context, revision uint64) error {
-	err := waitWithoutSlot(ctx, &r.view.Applied, revision)
+	err := waitWithoutSlot(ctx, &r.view.Applied, revision, catchUpTimeout)
 	if isTimeout(err) {
 		return behind("records", revision, r.view.Applied.Revision())
 	}
 	return err
 }
 
-// waitWithoutSlot waits for the revision up to catchUpTimeout. It releases the slot of
+// waitWithoutSlot waits for the revision up to the timeout. It releases the slot of
 // the request meanwhile, so that other requests can use it.
-func waitWithoutSlot(ctx context.Context, w *watermark.Watermark, revision uint64) error {
+func waitWithoutSlot(ctx context.Context, w *watermark.Watermark, revision uint64, timeout time.Duration) error {
 	if w.Revision() >= revision {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return bus.WaitWithoutSlot(waiting, func(ctx context.Context) error { return w.Wait(ctx, revision) })
 }
@@ -99,7 +106,7 @@ func (r *Resolver) waitSearchable(ctx context.Context) (stuck bool, err error) {
 }
 
 func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, err error) {
-	err = waitWithoutSlot(ctx, &f.applied, revision)
+	err = waitWithoutSlot(ctx, &f.applied, revision, catchUpTimeout)
 	applied, stall := f.applied.State()
 	switch {
 	case isTimeout(err):

@@ -112,7 +112,7 @@ func (f *fallback) search(ctx context.Context, q index.Query, cause error) (inde
 	queued := f.queued
 	f.mu.Unlock()
 	signal(f.searched)
-	err := waitWithoutSlot(ctx, &f.feed.applied, queued)
+	err := waitWithoutSlot(ctx, &f.feed.applied, queued, catchUpTimeout)
 	if errors.Is(err, bus.ErrNoSlot) {
 		return index.Result{}, err
 	}
