@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/fnv"
 	"math"
+	"unicode/utf8"
 )
 
 const (
@@ -39,34 +40,33 @@ func (lexical) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float3
 	return vectors, nil
 }
 
-// Hashed returns the lexical vector of text: the number of its words and n-grams per
-// dimension. The square root dampens repeated words.
+// Hashed returns the lexical vector of text: the number of its words and of their n-grams,
+// with beginning and end marked, per dimension. The square root dampens repeated words.
 func Hashed(text string) []float32 {
 	vector := make([]float32, dimensions)
+	var feature []byte
 	for _, word := range Words(text) {
-		vector[dimension(word)]++
-		for _, gram := range grams(word) {
-			vector[dimension(gram)]++
+		feature = append(feature[:0], word...)
+		vector[dimension(feature)]++
+		letters := []rune("^" + word + "$")
+		for i := range len(letters) - gramLength + 1 {
+			feature = feature[:0]
+			for _, letter := range letters[i : i+gramLength] {
+				feature = utf8.AppendRune(feature, letter)
+			}
+			vector[dimension(feature)]++
 		}
 	}
 	for i, n := range vector {
-		vector[i] = float32(math.Sqrt(float64(n)))
+		if n > 1 {
+			vector[i] = float32(math.Sqrt(float64(n)))
+		}
 	}
 	return vector
 }
 
-// grams returns the n-grams of word, with its beginning and end marked.
-func grams(word string) []string {
-	letters := []rune("^" + word + "$")
-	var all []string
-	for i := range len(letters) - gramLength + 1 {
-		all = append(all, string(letters[i:i+gramLength]))
-	}
-	return all
-}
-
-func dimension(feature string) uint32 {
+func dimension(feature []byte) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(feature)) // never fails
+	_, _ = h.Write(feature) // never fails
 	return h.Sum32() % dimensions
 }
