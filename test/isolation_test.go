@@ -63,6 +63,7 @@ var probes = map[string][]probe{
 		{request: "DELETE /register/skill/$.s.r?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403}},
 
 	"POST /resolve/skill": {{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r","explain":true}`, status: 404, shown: true},
+		{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r@1.0.0"}`, status: 404, shown: true},
 		{request: "POST /resolve/skill", body: `{"query":"#","explain":true}`, status: 404, shown: true},
 		{request: "POST /resolve/skill", body: `{"query":"#","filter":{"labels":{"of":"$"}}}`, status: 404, shown: true},
 		{request: "POST /resolve/skill", body: `{"query":"#","tenant_id":"$"}`, status: 403, shown: true}},
@@ -154,7 +155,7 @@ func reads(kinds ...string) (list []probe) {
 			probe{request: "GET /records/" + kind + "/$.s.r?tenant_id=$", onNATS: `{"kind":"` + kind + `","id":"$.s.r","tenant_id":"$"}`,
 				status: 403, shown: true})
 	}
-	return append(list, probe{request: "GET /records/skill/$.s.r?revision=@", onNATS: `{"kind":"skill","id":"$.s.r","revision":"@"}`,
+	return append(list, probe{request: "GET /records/skill/$.s.r?revision=^", onNATS: `{"kind":"skill","id":"$.s.r","revision":"^"}`,
 		status: 404, shown: true})
 }
 
@@ -211,7 +212,7 @@ func newOwner(t *testing.T, c *client) *owner {
 	o.mine = mine
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
-		{"skill", `{"skill_id":"$.s.r","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
+		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
 		{"skill", `{"skill_id":"$.s.r2","purpose":"# #"}`},
 		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
@@ -251,7 +252,7 @@ func (o *owner) fill(text string) string {
 			text = strings.ReplaceAll(text, "~", cursor)
 		}
 	}
-	text = strings.ReplaceAll(text, "@", o.written)
+	text = strings.ReplaceAll(text, "^", o.written)
 	text = strings.ReplaceAll(text, "~", o.run.res.Header.Get("Cairn-Run"))
 	return o.named(strings.ReplaceAll(text, "#", o.secret))
 }
@@ -358,7 +359,7 @@ func (o *owner) answers(t *testing.T, caller *client, p probe) (there, absent st
 	t.Helper()
 	id, secret := word(), word()
 	absentTenant := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#",
-		secret, "@", o.written, "~", id+"-"+o.word)
+		secret, "^", o.written, "~", id+"-"+o.word)
 	plain := func(a answer, words ...string) string {
 		for i := 0; i < len(words); i += 2 {
 			a.body = strings.ReplaceAll(a.body, words[i], words[i+1])

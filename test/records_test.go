@@ -217,6 +217,53 @@ func TestRecordHistory(t *testing.T) {
 	})
 }
 
+func TestSkillVersions(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		put := func(tenant, record string) {
+			t.Helper()
+			c.retained(t, c.do(t, "PUT /records/skill/$.s.v"+tenant, record).header.Get("Cairn-Revision"))
+		}
+		c.do(t, "PUT /records/tool/$.s.old", `{}`)
+		c.do(t, "PUT /records/tool/$.s.new", `{}`)
+		put("", `{"name":"V","purpose":"first","version":"1.0.0","tool_ids":["$.s.old"]}`)
+		put("", `{"name":"V","purpose":"corrected","version":"1.0.0","tool_ids":["$.s.old"]}`)
+		put("", `{"name":"V","purpose":"second","version":"2.0.0-rc.1+5","tool_ids":["$.s.new"]}`)
+		c.do(t, "PUT /records/guardrail/$.s.g", `{"skill_ids":["$.s.v"]}`)
+		c.rows(t, []row{
+			{"the newest version by id", "POST /resolve/skill", `{"skill_id":"$.s.v"}`, 200, "",
+				`{"manifest":{"purpose":"second"},"tools":[{"tool_id":"$.s.new"}]}`},
+			{"the newest version by its name", "POST /resolve/skill", `{"skill_id":"$.s.v@2.0.0-rc.1+5"}`, 200, "",
+				`{"skill_id":"$.s.v","manifest":{"purpose":"second"},"tools":[{"tool_id":"$.s.new"}]}`},
+			{"the newest revision with a version, with the links of that revision and those to the skill",
+				"POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0"}`, 200, "",
+				`{"skill_id":"$.s.v","manifest":{"purpose":"corrected"},"tools":[{"tool_id":"$.s.old"}],"guardrails":[{"guardrail_id":"$.s.g"}]}`},
+			{"the guardrails of a version", "POST /resolve/guardrail", `{"skill_id":"$.s.v@1.0.0"}`, 200, "",
+				`{"guardrails":[{"guardrail_id":"$.s.g"}]}`},
+			{"a tenant has the global versions", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 200, "",
+				`{"manifest":{"purpose":"corrected"}}`},
+			{"an unknown version", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0"}`, 404, "CE-031", ""},
+			{"a version of no skill", "POST /resolve/skill", `{"skill_id":"$.s.none@1.0.0"}`, 404, "CE-031", ""},
+			{"no version", "POST /resolve/skill", `{"skill_id":"$.s.v@"}`, 404, "CE-031", ""},
+		})
+		put("?tenant_id=$", `{"name":"V","purpose":"own","version":"3.0.0"}`)
+		c.rows(t, []row{
+			{"the version of the tenant", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0","tenant_id":"$"}`, 200, "",
+				`{"manifest":{"purpose":"own"}}`},
+			{"which hides the global versions", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 404, "CE-031", ""},
+			{"and is not global", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0"}`, 404, "CE-031", ""},
+		})
+		c.retained(t, c.do(t, "DELETE /records/skill/$.s.v?tenant_id=$", "").header.Get("Cairn-Revision"))
+		put("", `{"name":"V","purpose":"named","version":"1.0.0"}`)
+		c.do(t, "PUT /records/skill/$.s.v@1.0.0", `{"name":"V","purpose":"exact"}`)
+		c.rows(t, []row{
+			{"a deleted skill of the tenant hides nothing", "POST /resolve/skill", `{"skill_id":"$.s.v@2.0.0-rc.1+5","tenant_id":"$"}`, 200, "",
+				`{"manifest":{"purpose":"second"}}`},
+			{"a skill with that id comes first", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0"}`, 200, "",
+				`{"skill_id":"$.s.v@1.0.0","manifest":{"purpose":"exact"}}`},
+		})
+	})
+}
+
 // retained returns when the history has the revision, which NATS copies asynchronously.
 func (c *client) retained(t *testing.T, revision string) {
 	t.Helper()

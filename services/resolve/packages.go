@@ -54,7 +54,7 @@ func (p *packages) reset() {
 
 // enriched returns the skill with its context builders, guardrails, tools and template.
 func (s resolvedSkill) enriched() *schemas.SkillPackage {
-	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.record(s.skill), Template: jsontext.Value(`{}`)}
+	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.manifest, Template: jsontext.Value(`{}`)}
 	s.why.add(s.skill, "skill_id")
 	builders := s.builders()
 	p.ContextBuilders = s.records(builders)

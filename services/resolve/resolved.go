@@ -8,20 +8,23 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// resolvedSkill is a skill in a scope. The caller holds mu while using it.
+// resolvedSkill is a revision of a skill in a scope. The caller holds mu while using it.
 type resolvedSkill struct {
 	*Resolver
-	scope scope.Scope
-	skill graph.Node
-	why   *reasons
+	reader   graph.Reader // of the links of the revision
+	scope    scope.Scope
+	skill    graph.Node
+	manifest []byte // the record, as in responses
+	domain   string
+	why      *reasons
 }
 
 func (s resolvedSkill) builders() []graph.LinkedRecord {
-	return s.reader.ContextBuilders(s.scope, s.skill, s.factsOf(s.skill).domain)
+	return s.reader.ContextBuilders(s.scope, s.skill, s.domain)
 }
 
 func (s resolvedSkill) guardrails() []graph.LinkedRecord {
-	return s.reader.Guardrails(s.scope, s.skill, s.factsOf(s.skill).domain)
+	return s.reader.Guardrails(s.scope, s.skill, s.domain)
 }
 
 // tools returns the tools of the context builders and of the skill, without duplicates.

@@ -2,13 +2,16 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
 )
@@ -38,7 +41,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 		return body, nil
 	}
 	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil {
+		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
 			r.packages.put(key, body)
 		}
 		return err
@@ -91,7 +94,8 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 }
 
 // withSkill calls answer with the skill of the id in the request's scope, regardless
-// of its status, while holding mu for reading.
+// of its status, while holding mu for reading. If no skill has the id, and it has the form
+// id@version, answer gets that version of the skill.
 func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) error {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return err
@@ -100,11 +104,84 @@ func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, 
 	if err := r.awaitAbsent(ctx, schemas.KindSkill, s, id); err != nil {
 		return err
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	node, ok := r.named(schemas.KindSkill, s, id)
+	why := &reasons{wanted: options.Explain}
+	if found, err := r.withNewest(s, id, why, answer); found || err != nil {
+		return err
+	}
+	base, version, ok := cutVersion(id)
 	if !ok {
 		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, s))
 	}
-	return answer(resolvedSkill{r, s, node, &reasons{wanted: options.Explain}})
+	key, of, err := r.readVersion(ctx, options, base, version)
+	if err != nil {
+		return err
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	reader, node := r.reader, nodeOf(key)
+	reader.Earlier = &graph.Revision{Node: node, Edges: of.edges}
+	return answer(resolvedSkill{r, reader, s, node, of.record, of.facts.domain, why})
+}
+
+// withNewest calls answer with the newest revision of the skill, and reports whether there
+// is one.
+func (r *Resolver) withNewest(s scope.Scope, id string, why *reasons, answer func(resolvedSkill) error) (found bool, err error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	node, found := r.named(schemas.KindSkill, s, id)
+	if !found {
+		return false, nil
+	}
+	return true, answer(resolvedSkill{r, r.reader, s, node, r.record(node), r.factsOf(node).domain, why})
+}
+
+// cutVersion splits an id of the form id@version.
+func cutVersion(id string) (base, version string, ok bool) {
+	at := strings.LastIndexByte(id, '@')
+	if at <= 0 || at == len(id)-1 {
+		return "", "", false
+	}
+	return id[:at], id[at+1:], true
+}
+
+// readVersion returns the newest revision with the version that the history of the skill
+// retains. A tenant's skill hides all versions of the global one.
+func (r *Resolver) readVersion(ctx context.Context, options schemas.QueryOptions, id, version string) (catalog.Key, decoded, error) {
+	var of decoded
+	var at catalog.Key
+	_, err := inScope(ctx, r, schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID},
+		func(ctx context.Context, key catalog.Key) (found catalog.Revision, err error) {
+			list, err := r.deps.Catalog.History(ctx, key)
+			if err != nil {
+				return found, err
+			}
+			if len(list) == 0 || list[0].Removed {
+				return found, catalog.ErrNotFound
+			}
+			at = key
+			of, err = newestWith(version, key, list)
+			return found, err
+		})
+	if errors.Is(err, schemas.ErrRecordNotFound) {
+		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, scope.Scope(options.Tenant())))
+	}
+	return at, of, err
+}
+
+// newestWith returns the first of the revisions that has the version. Unreadable ones are
+// treated as absent, as in the view.
+func newestWith(version string, key catalog.Key, list []catalog.Revision) (decoded, error) {
+	for _, one := range list {
+		if one.Removed {
+			continue
+		}
+		fields, err := schemas.DecodeStored[schemas.Metadata](key.Kind, one.Record)
+		if err != nil || fields.Version != version {
+			continue
+		}
+		if of, err := decode(catalog.Change{Key: key, Record: one.Record, Revision: one.Revision}); err == nil {
+			return of, nil
+		}
+	}
+	return decoded{}, schemas.ErrSkillNotFound.Because(fmt.Sprintf("the history of the skill %q has no version %q", key.ID, version))
 }

@@ -54,8 +54,12 @@ func New() *Graph {
 func (g *Graph) Links(from Node, predicate string) []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	var ids []string
-	for _, e := range g.edges[from] {
+	return linksOf(g.edges[from], predicate)
+}
+
+// linksOf returns the targets of the edges with the predicate, in order.
+func linksOf(edges []Edge, predicate string) (ids []string) {
+	for _, e := range edges {
 		if e.Predicate == predicate {
 			ids = append(ids, e.To)
 		}

@@ -12,6 +12,15 @@ import (
 type Reader struct {
 	Graph *Graph
 	Has   func(Node) bool // whether the record exists
+	// Earlier are the links of another revision of one record, which replace those of the
+	// graph; nil: none.
+	Earlier *Revision
+}
+
+// Revision is a revision of a record with its links.
+type Revision struct {
+	Node  Node
+	Edges []Edge
 }
 
 // LinkedRecord is a record with the predicate of the link to or from it.
@@ -30,12 +39,20 @@ func (r Reader) Find(kind string, s scope.Scope, id string) (Node, bool) {
 // the scope, in the record's order.
 func (r Reader) Linked(s scope.Scope, from Node, predicate string) []LinkedRecord {
 	var linked []LinkedRecord
-	for _, id := range r.Graph.Links(from, predicate) {
+	for _, id := range r.links(from, predicate) {
 		if n, ok := r.Find(kindOf(predicate), s, id); ok {
 			linked = append(linked, LinkedRecord{n, predicate})
 		}
 	}
 	return linked
+}
+
+// links returns the ids that the record links to by the predicate.
+func (r Reader) links(from Node, predicate string) []string {
+	if r.Earlier != nil && r.Earlier.Node == from {
+		return linksOf(r.Earlier.Edges, predicate)
+	}
+	return r.Graph.Links(from, predicate)
 }
 
 // ContextBuilders returns the distinct context builders of the skill in the scope:
@@ -58,7 +75,7 @@ func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []LinkedRec
 	const kind = schemas.KindGuardrail
 	globalFirst := slices.Backward(s.Tenants())
 	var linked []LinkedRecord
-	for _, id := range r.Graph.Links(skill, Guardrails) {
+	for _, id := range r.links(skill, Guardrails) {
 		for _, tenant := range globalFirst {
 			linked = append(linked, LinkedRecord{Node{kind, tenant, id}, Guardrails})
 		}
