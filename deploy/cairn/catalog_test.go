@@ -56,6 +56,14 @@ func TestRecordCommands(t *testing.T) {
 		{"an editor that fails", []string{"edit", "tool/a.b.c", "--editor", "false"}, exitFailed, "editor false: exit status 1"},
 		{"an edit", []string{"edit", "tool", "a.b.c", "--editor", "sed -i s/a.tool/edited/"}, 0, "edited tool/a.b.c, revision "},
 		{"is registered", []string{"get", "tool", "a.b.c"}, 0, "edited\n"},
+		{"its history", []string{"get", "tool", "a.b.c", "--history"}, 0, "STATUS  VERSION\n"},
+		{"its history has the newest revision", []string{"get", "tool", "a.b.c", "--history"}, 0, "  active\n"},
+		{"its history as JSON", []string{"get", "tool", "a.b.c", "--history", "-o", "json"}, 0, `"stored_at": "`},
+		{"the history of an absent record", []string{"get", "tool", "a.b.x", "--history"}, exitNotFound, "CE-081"},
+		{"the history of a kind", []string{"get", "tool", "--history"}, exitUsage, "expect one KIND ID"},
+		{"a malformed revision", []string{"get", "tool", "a.b.c", "--revision", "x"}, exitUsage, "revision"},
+		{"an unknown revision", []string{"get", "tool", "a.b.c", "--revision", "x-1"}, exitNotFound, "CE-081"},
+		{"history and revision", []string{"get", "tool", "a.b.c", "--history", "--revision", "x-1"}, exitUsage, "history revision"},
 		{"an edit of an absent record", []string{"edit", "tool", "a.b.x"}, exitNotFound, "CE-081"},
 		{"delete", []string{"delete", "tool/a.b.c", "skill/net.none"}, exitNotFound, "deleted tool/a.b.c\n"},
 		{"delete an absent record", []string{"delete", "tool", "a.b.c"}, exitNotFound, `no tool "a.b.c" of tenant commands`},
@@ -68,6 +76,19 @@ func TestRecordCommands(t *testing.T) {
 		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) || row.message == "" && got.out+got.err != "" {
 			t.Errorf("%s: %+v; want exit %d and %q", row.name, got, row.code, row.message)
 		}
+	}
+}
+
+// TestRevisionOfARecord prints the revision that the history lists.
+func TestRevisionOfARecord(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	request(t, "PUT", url+"/records/agent/revised", `{"purpose":"first"}`)
+	names := do(t, "", "get", "agent", "revised", "--history", "-o", "name", "--url", url)
+	revision, _, _ := strings.Cut(names.out, "\n")
+	got := do(t, "", "get", "agent", "revised", "--revision", revision, "-o", "yaml", "--url", url)
+	if want := "agent_id: revised\npurpose: first\n"; got.code != 0 || got.out != want {
+		t.Errorf("revision %q: %+v, want %q", revision, got, want)
 	}
 }
 

@@ -281,6 +281,19 @@ func TestRequests(t *testing.T) {
 	if err != nil || got.ID != key.ID || got.Tenant != tenant || got.ETag != stored.ETag || got.Token != stored.Token {
 		t.Errorf("%+v, %v; want %+v", got, err, stored)
 	}
+	list, err := c.History(ctx, key)
+	if err != nil || len(list) == 0 || list[0].Revision != stored.Token.String() {
+		t.Fatalf("%+v, %v; want revision %s", list, err, stored.Token)
+	}
+	if at, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: list[0].Revision}); err != nil || at.Token != stored.Token {
+		t.Errorf("%+v, %v; want %+v", at, err, stored)
+	}
+	if _, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: "x"}); !errors.Is(err, schemas.ErrMalformed) {
+		t.Errorf("a malformed revision: %v", err)
+	}
+	if _, err := c.History(ctx, schemas.RecordKey{Kind: key.Kind, ID: "a.none"}); !errors.Is(err, schemas.ErrRecordNotFound) {
+		t.Errorf("the history of no record: %v", err)
+	}
 	o := schemas.QueryOptions{TenantID: &tenant}
 	if p, err := c.Package(ctx, key.ID, o); err != nil || p.SkillID != key.ID {
 		t.Errorf("%+v, %v", p, err)

@@ -81,13 +81,20 @@ func query(v any, path ...string) (url.Values, error) {
 
 // Get returns a record, or schemas.ErrRecordNotFound.
 func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error) {
-	if err := key.Validate(); err != nil {
+	return c.GetRevision(ctx, schemas.RecordAt{RecordKey: key})
+}
+
+// GetRevision returns the revision of a record, the newest one if at.Revision is empty, or
+// schemas.ErrRecordNotFound if it is not retained or is a deletion.
+func (c *Client) GetRevision(ctx context.Context, at schemas.RecordAt) (Record, error) {
+	if err := at.Validate(); err != nil {
 		return Record{}, err
 	}
-	values, err := query(key, "kind", "id")
+	values, err := query(at, "kind", "id")
 	if err != nil {
 		return Record{}, err
 	}
+	key := at.RecordKey
 	var text jsontext.Value
 	read := request{method: http.MethodGet, path: recordPath(key.Kind, key.ID, values), read: true, idempotent: true}
 	header, err := c.call(ctx, read, nil, &text)
@@ -98,6 +105,25 @@ func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error)
 	r.ETag = header.Get("ETag")
 	r.Token, _ = schemas.ParseConsistencyToken(header.Get(headerRevision)) // zero if absent
 	return r, err
+}
+
+// History returns the retained revisions of a record, newest first, or
+// schemas.ErrRecordNotFound if it has none.
+func (c *Client) History(ctx context.Context, key schemas.RecordKey) ([]schemas.RecordRevision, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	values, err := query(key, "kind", "id")
+	if err != nil {
+		return nil, err
+	}
+	path := recordPath(key.Kind, key.ID, nil) + "/history"
+	if len(values) > 0 {
+		path += "?" + values.Encode()
+	}
+	var h schemas.RecordHistory
+	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, &h)
+	return h.Revisions, err
 }
 
 // List returns the records of a kind, ordered by id, of all pages from q.Cursor on.

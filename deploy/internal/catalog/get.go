@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,11 @@ import (
 // get prints records.
 type get struct {
 	connection
-	filter schemas.RecordQuery
-	limit  int
-	output string
+	filter   schemas.RecordQuery
+	limit    int
+	output   string
+	history  bool
+	revision string
 }
 
 func getCommand() *cobra.Command {
@@ -37,11 +40,15 @@ ordered by id; or it prints the records with the ids. KIND/ID names a record too
 With --tenant, a record of the tenant takes precedence over the global one with the same
 id, and a list has the global records only if no record of the tenant matches; --scope
 selects one of both. The formats json and yaml contain the records as they were
-registered, which "cairn apply" accepts. The exit code is 3 if a record does not exist.`,
+registered, which "cairn apply" accepts. The exit code is 3 if a record does not exist.
+
+--history lists the retained revisions of one record, newest first, deletions included;
+--revision prints one of them.`,
 		Example: `  cairn get skills
   cairn get tool netbox.vlans.list -o yaml
   cairn get all --tenant acme --scope tenant --labels team=network -o wide
-  cairn get tool --status deprecated -o name | xargs cairn delete`,
+  cairn get tool --status deprecated -o name | xargs cairn delete
+  cairn get skill netbox.list_vlans --history`,
 		ValidArgsFunction: g.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -54,6 +61,12 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
 			c, err := g.Client()
 			if err != nil {
 				return err
+			}
+			if (g.history || g.revision != "") && len(keys) != 1 {
+				return flags.UsageError(cmd, errors.New("--history and --revision expect one KIND ID"))
+			}
+			if g.history {
+				return g.printHistory(cmd.Context(), c, keys[0], cmd.OutOrStdout())
 			}
 			if len(keys) > 0 {
 				return g.byID(cmd.Context(), c, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -70,8 +83,41 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
 	f.StringVar(&g.filter.Labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
 	f.StringVar(&g.filter.Prefix, "prefix", "", "only records whose id begins with this `TEXT`")
 	f.IntVar(&g.limit, "limit", 1000, "maximum number of records of each kind")
+	f.BoolVar(&g.history, "history", false, "list the revisions of one record")
+	f.StringVar(&g.revision, "revision", "", "print this `REVISION` of one record, as --history lists it")
+	cmd.MarkFlagsMutuallyExclusive("history", "revision")
 	flags.Output(cmd, &g.output, records.Formats()...)
 	return cmd
+}
+
+// printHistory prints the revisions of a record.
+func (g *get) printHistory(ctx context.Context, c *client.Client, key schemas.RecordKey, out io.Writer) error {
+	key.Scope = g.filter.Scope
+	list, err := c.History(ctx, key)
+	if err != nil {
+		return err
+	}
+	switch g.output {
+	case "json", "yaml":
+		return records.PrintValue(out, g.output, schemas.RecordHistory{Revisions: list})
+	case "name":
+		for _, r := range list {
+			if err := output.Line(out, r.Revision); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := output.NewTable(out)
+	t.Row("REVISION", "STORED", "STATUS", "VERSION")
+	for _, r := range list {
+		status := cmp.Or(r.Status, schemas.StatusActive)
+		if r.Removed {
+			status = "deleted"
+		}
+		t.Row(r.Revision, r.StoredAt, status, r.Version)
+	}
+	return t.Write()
 }
 
 // list prints the records of the kinds.
@@ -170,7 +216,7 @@ func (g *get) byID(ctx context.Context, c *client.Client, keys []schemas.RecordK
 	for i, key := range keys {
 		key.Scope = g.filter.Scope
 		reading.Go(func() error {
-			found[i], errs[i] = c.Get(ctx, key)
+			found[i], errs[i] = c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: g.revision})
 			return nil
 		})
 	}
