@@ -69,6 +69,8 @@ var (
 		malformed, schemas.PermissionRead}
 	RecordHistory = Endpoint[schemas.RecordKey, schemas.RecordHistory]{"cairn.records.history",
 		"The retained revisions of a record, newest first", malformed, schemas.PermissionRead}
+	RecordUsage = Endpoint[schemas.RecordKey, schemas.RecordUsage]{"cairn.records.usage",
+		"How often the tenant has used a record", malformed, schemas.PermissionRead}
 	PutRecord = Endpoint[schemas.PutRecord, schemas.RecordStored]{"cairn.records.put", "Register or replace a record of any kind",
 		unregistrable, schemas.PermissionRegister}
 	PutRecords = Endpoint[schemas.PutRecords, schemas.RecordResults]{"cairn.records.bulk",

@@ -54,6 +54,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/records/{kind}", fresh(fromURL(bus.ListRecords))),
 		get("/records/{kind}/{id}", tagged(fresh(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/history", fresh(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),
+		get("/records/{kind}/{id}/usage", fresh(fromURL(bus.RecordUsage)), schemas.ErrRecordNotFound),
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
 		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
 

@@ -63,6 +63,19 @@ type RecordRevision struct {
 	Status   string `json:"status,omitzero" doc:"status of the record"`
 }
 
+// RecordUsage is how often a tenant has used a record, or requests without a tenant. The
+// counts lag by seconds, and exclude uses that were counted while NATS was unavailable.
+type RecordUsage struct {
+	Resolved Uses `json:"resolved" doc:"responses with the record by its id or by a link"`
+	Found    Uses `json:"found" doc:"responses with the record as a hit of a search or one of a class of tools"`
+}
+
+// Uses is the number of uses.
+type Uses struct {
+	Count  uint64 `json:"count"`
+	LastAt string `json:"last_at,omitzero" doc:"time of the last use, RFC 3339; absent: none in the last 90 days"`
+}
+
 // RecordFound is a record as it was registered, with its revision. It is encoded as
 // the record alone.
 type RecordFound struct {

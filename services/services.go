@@ -19,6 +19,7 @@ import (
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
 	"cairn/services/internal/quota"
+	"cairn/services/internal/usage"
 	"cairn/services/register"
 	"cairn/services/render"
 	"cairn/services/resolve"
@@ -186,7 +187,7 @@ func (w *wiring) pressure(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	missing, err := bucket.ReplicaProblems(ctx, w.conn.JetStream(), bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream,
-		bus.Analyze.ReplayStream())
+		usage.Stream, bus.Analyze.ReplayStream())
 	return append(full, missing...), err
 }
 
@@ -215,6 +216,8 @@ func (w *wiring) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	uses := usage.Start(w.conn.JetStream())
+	w.atEnd(uses.Close)
 	worker, err := resolve.Start(ctx, w.Log, func(ctx context.Context) (*resolve.Resolver, error) {
 		ix := search.index
 		if !shared(w.Index) { // a worker's own index begins empty, and needs no closing
@@ -225,7 +228,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 			ix = own
 		}
 		return resolve.Open(ctx, resolve.Deps{
-			Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
+			Usage: uses, Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
 			Backends: map[string]string{"index": redacted(w.Index), "embed": redacted(w.Embed)},
 		})
 	})

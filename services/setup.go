@@ -12,6 +12,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/projection"
+	"cairn/services/internal/usage"
 	"cairn/services/tags"
 )
 
@@ -54,6 +55,12 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		}},
 		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Replication) }},
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},
+		{usage.Stream, func() error {
+			if err := usage.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
+				c.Log.Warn("uses of records are not counted", "err", err) // they are optional
+			}
+			return ctx.Err()
+		}},
 		{embed.Bucket, func() error {
 			if err := embed.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
 				c.Log.Warn("vectors are not cached", "err", err) // it reserves 1 GiB and is optional

@@ -105,6 +105,10 @@ var probes = map[string][]probe{
 		{request: "GET /records/tool?tenant_id=$", onNATS: `{"kind":"tool","tenant_id":"$"}`, status: 403, shown: true},
 	},
 	"GET /records/{kind}/{id}": reads("skill", "agent", "tool", "context_builder", "guardrail", "template"),
+	"GET /records/{kind}/{id}/usage": {
+		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
+		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
+	},
 	"GET /records/{kind}/{id}/history": {
 		{request: "GET /records/skill/$.s.r/history", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/history?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},

@@ -264,6 +264,35 @@ func TestSkillVersions(t *testing.T) {
 	})
 }
 
+func TestRecordUsage(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		c.do(t, "PUT /records/skill/$.s.u", `{"name":"U","purpose":"$word","tool_ids":["$.s.ut"]}`)
+		c.do(t, "PUT /records/tool/$.s.ut", `{}`)
+		c.rows(t, []row{
+			{"an unused record", "GET /records/skill/$.s.u/usage", "", 200, `{"resolved":{"count":0},"found":{"count":0}}`, ""},
+			{"no record", "GET /records/skill/$.s.none/usage", "", 404, "CE-081", ""},
+			{"an unknown kind", "GET /records/playbook/$.s.u/usage", "", 400, "CE-001 kind", ""},
+			{"no global record of a tenant", "GET /records/skill/$.s.u/usage?tenant_id=$&scope=tenant", "", 404, "CE-081", ""},
+		})
+		for range 2 { // the second package is cached
+			c.do(t, "POST /resolve/skill", `{"skill_id":"$.s.u"}`)
+		}
+		c.do(t, "POST /resolve/skill", `{"query":"$word"}`)
+		c.do(t, "POST /resolve/tools", `{"tool_ids":["$.s.ut"],"tenant_id":"$"}`)
+		for path, want := range map[string]string{
+			"GET /records/skill/$.s.u/usage":              `{"resolved":{"count":2,"last_at":"`,
+			"GET /records/skill/$.s.u/usage?scope=global": `"found":{"count":1,"last_at":"`,
+			"GET /records/tool/$.s.ut/usage":              `{"resolved":{"count":2,`,
+			"GET /records/tool/$.s.ut/usage?tenant_id=$":  `{"resolved":{"count":1,`,
+			"GET /records/skill/$.s.u/usage?tenant_id=$":  `{"resolved":{"count":0},"found":{"count":0}}`,
+		} {
+			wait.Until(t, path+" returns "+want, func() bool {
+				return strings.Contains(c.do(t, path, "").body, want)
+			})
+		}
+	})
+}
+
 // retained returns when the history has the revision, which NATS copies asynchronously.
 func (c *client) retained(t *testing.T, revision string) {
 	t.Helper()

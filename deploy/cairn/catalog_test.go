@@ -47,6 +47,7 @@ func TestRecordCommands(t *testing.T) {
 		{"a limit of 0", []string{"get", "skill", "--limit", "0"}, exitUsage, "--limit: expected at least 1"},
 		{"a limit", []string{"get", "all", "--scope", "tenant", "--limit", "1"}, 0, "net.trace"},
 		{"describe", []string{"describe", "skill", "net.trace"}, 0, "Scope:     commands\nStatus:    draft\n"},
+		{"describe has the usage", []string{"describe", "skill", "net.trace"}, 0, "Found:     never\n"},
 		{"describe has the package", []string{"describe", "skill/net.trace"}, 0, "  └─ a.b.c"},
 		{"describe an absent record", []string{"describe", "skill", "net.none"}, exitNotFound, "CE-081"},
 		{"describe a kind", []string{"describe", "skill"}, exitUsage, "expected KIND ID"},

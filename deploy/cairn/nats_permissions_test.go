@@ -34,6 +34,7 @@ var mayPublish = []permission{
 	{"cairn.render", "worker", "requests to the rendering agent"},
 	{"cairn.projected", "worker", "progress of the shared index"},
 	{"cairn.usage.tags", "worker", "number and size of the tags of each tenant"},
+	{"cairn.usage.records.KEY", "worker", "counts of the uses of records"},
 	{"cairn.analyze.RUN", "edge", "flow control and cancellation of a run"},
 	{"cairn.analyze.RUN.event", "worker", "events of a run"},
 	{"cairn.analyze.RUN.replay", "worker", "the same, retained for replay"},
@@ -100,6 +101,9 @@ var streamAPI = map[string]map[string]string{
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.DELETE.S": "operator",
 		"DIRECT.GET.S": "worker",
 	},
+	"cairn_usage": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "worker",
+	},
 	"KV_cairn_tags": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"STREAM.PURGE.S": "worker", "STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker",
@@ -133,7 +137,8 @@ var streamRequests = []string{
 
 // streams lists the streams in the order of the table.
 var streams = []string{
-	"KV_cairn_catalog", "cairn_history", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine", "cairn_analyze", "KV_cairn_keys",
+	"KV_cairn_catalog", "cairn_history", "cairn_usage", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine", "cairn_analyze",
+	"KV_cairn_keys",
 }
 
 // publications returns mayPublish and a row for each JetStream API request.

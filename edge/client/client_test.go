@@ -294,6 +294,9 @@ func TestRequests(t *testing.T) {
 	if _, err := c.History(ctx, schemas.RecordKey{Kind: key.Kind, ID: "a.none"}); !errors.Is(err, schemas.ErrRecordNotFound) {
 		t.Errorf("the history of no record: %v", err)
 	}
+	if u, err := c.Usage(ctx, key); err != nil || u.Resolved.Count != 0 {
+		t.Errorf("the usage of an unused record: %+v, %v", u, err)
+	}
 	o := schemas.QueryOptions{TenantID: &tenant}
 	if p, err := c.Package(ctx, key.ID, o); err != nil || p.SkillID != key.ID {
 		t.Errorf("%+v, %v", p, err)

@@ -110,20 +110,33 @@ func (c *Client) GetRevision(ctx context.Context, at schemas.RecordAt) (Record, 
 // History returns the retained revisions of a record, newest first, or
 // schemas.ErrRecordNotFound if it has none.
 func (c *Client) History(ctx context.Context, key schemas.RecordKey) ([]schemas.RecordRevision, error) {
+	var h schemas.RecordHistory
+	err := c.about(ctx, key, "history", &h)
+	return h.Revisions, err
+}
+
+// Usage returns how often the tenant of the key has used a record, or
+// schemas.ErrRecordNotFound.
+func (c *Client) Usage(ctx context.Context, key schemas.RecordKey) (u schemas.RecordUsage, err error) {
+	err = c.about(ctx, key, "usage", &u)
+	return u, err
+}
+
+// about reads what the path below the record returns.
+func (c *Client) about(ctx context.Context, key schemas.RecordKey, below string, into any) error {
 	if err := key.Validate(); err != nil {
-		return nil, err
+		return err
 	}
 	values, err := query(key, "kind", "id")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	path := recordPath(key.Kind, key.ID, nil) + "/history"
+	path := recordPath(key.Kind, key.ID, nil) + "/" + below
 	if len(values) > 0 {
 		path += "?" + values.Encode()
 	}
-	var h schemas.RecordHistory
-	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, &h)
-	return h.Revisions, err
+	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, into)
+	return err
 }
 
 // List returns the records of a kind, ordered by id, of all pages from q.Cursor on.

@@ -18,6 +18,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
+	"cairn/services/internal/usage"
 	"cairn/services/register"
 	"cairn/services/resolve"
 	"cairn/test/wait"
@@ -55,8 +56,10 @@ func serveResolve(t testing.TB, server *natsserver.Server) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
+	uses := usage.Start(conn.JetStream())
+	t.Cleanup(uses.Close)
 	r, err := resolve.Start(t.Context(), log, func(ctx context.Context) (*resolve.Resolver, error) {
-		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Feed: true, Log: log})
+		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
 	})
 	if err != nil {
 		t.Fatal(err)

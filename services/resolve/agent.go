@@ -33,6 +33,7 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 	if err != nil {
 		return schemas.AgentAnswer{}, fmt.Errorf("read %s: %w", keyOf(best.node), err)
 	}
+	r.countFound(q.Tenant(), hits[:1])
 	return schemas.AgentAnswer{
 		AgentID:       best.node.ID,
 		Capabilities:  a.Capabilities,

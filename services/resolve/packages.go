@@ -8,6 +8,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
+	"cairn/services/internal/usage"
 )
 
 // maxPackageBytes bounds the total size of cached packages, in bytes.
@@ -20,28 +21,34 @@ type packageKey struct {
 	explain bool
 }
 
+// encodedPackage is a skill package and the uses of the records in it.
+type encodedPackage struct {
+	body jsontext.Value
+	uses *usage.Set
+}
+
 // packages caches encoded skill packages until the catalog changes.
 type packages struct {
 	mu      sync.Mutex
 	size    int
-	entries map[packageKey]jsontext.Value
+	entries map[packageKey]encodedPackage
 }
 
-func (p *packages) get(key packageKey) (jsontext.Value, bool) {
+func (p *packages) get(key packageKey) (encodedPackage, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	body, ok := p.entries[key]
-	return body, ok
+	of, ok := p.entries[key]
+	return of, ok
 }
 
-// put caches body. When the cache is full, it removes all other packages.
-func (p *packages) put(key packageKey, body jsontext.Value) {
+// put caches a package. When the cache is full, it removes all others.
+func (p *packages) put(key packageKey, of encodedPackage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.size += len(body); p.entries == nil || p.size > maxPackageBytes {
-		p.entries, p.size = map[packageKey]jsontext.Value{}, len(body)
+	if p.size += len(of.body); p.entries == nil || p.size > maxPackageBytes {
+		p.entries, p.size = map[packageKey]encodedPackage{}, len(of.body)
 	}
-	p.entries[key] = body
+	p.entries[key] = of
 }
 
 // reset empties the cache. The caller holds the resolver's mu for writing, so

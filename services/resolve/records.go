@@ -79,6 +79,18 @@ func (r *Resolver) recordHistory(ctx context.Context, k schemas.RecordKey) (hist
 	return history, err
 }
 
+// recordUsage returns how often the tenant has used a record.
+func (r *Resolver) recordUsage(ctx context.Context, k schemas.RecordKey) (schemas.RecordUsage, error) {
+	record, err := inScope(ctx, r, k, func(ctx context.Context, key catalog.Key) (catalog.Key, error) {
+		_, err := r.deps.Catalog.Get(ctx, key)
+		return key, err
+	})
+	if err != nil {
+		return schemas.RecordUsage{}, err
+	}
+	return r.deps.Usage.Read(ctx, schemas.QueryOptions{TenantID: k.TenantID}.Tenant(), record)
+}
+
 func (r *Resolver) token(revision uint64) schemas.ConsistencyToken {
 	return schemas.ConsistencyToken{Catalog: r.deps.Catalog.ID(), Revision: revision}
 }

@@ -18,6 +18,7 @@ import (
 	"cairn/services/internal/embed"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
+	"cairn/services/internal/usage"
 )
 
 // Deps are the dependencies of a resolver.
@@ -28,6 +29,7 @@ type Deps struct {
 	// resolver fills it from the log. A shared index may become unavailable, so the
 	// resolver keeps a fallback index of words.
 	Feed     bool
+	Usage    *usage.Recorder   // counts the records of responses
 	Backends map[string]string // URLs for the health
 	// Embedder is checked by the health; nil if there is none.
 	Embedder embed.Embedder

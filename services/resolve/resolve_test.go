@@ -14,6 +14,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
+	"cairn/services/internal/usage"
 	"cairn/services/resolve"
 	"cairn/test/wait"
 )
@@ -70,10 +71,13 @@ func (w *world) start(ix index.Index, feed bool) {
 	w.t.Helper()
 	conn := bustest.Dial(w.t, w.server)
 	log := slog.New(slog.DiscardHandler)
+	uses := usage.Start(conn.JetStream())
+	w.t.Cleanup(uses.Close)
 	r, err := resolve.Start(w.testContext(), log, func(ctx context.Context) (*resolve.Resolver, error) {
 		return resolve.Open(ctx, resolve.Deps{
 			Catalog:  openCatalog(w.t, conn),
 			Index:    ix,
+			Usage:    uses,
 			Feed:     feed,
 			Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
 			Log:      log,

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
 )
@@ -56,13 +57,15 @@ func (s resolvedSkill) records(reached []graph.LinkedRecord) []jsontext.Value {
 	return records
 }
 
-// reasons collects the explanations of a response if they were requested.
+// reasons collects the records of a response, and their explanations if they were requested.
 type reasons struct {
-	wanted bool
-	list   []schemas.Explanation
+	wanted  bool
+	list    []schemas.Explanation
+	records []catalog.Key
 }
 
 func (w *reasons) add(n graph.Node, via string) {
+	w.records = append(w.records, keyOf(n))
 	if w.wanted {
 		w.list = append(w.list, explain(n, via))
 	}

@@ -10,9 +10,11 @@ import (
 
 	"cairn/schemas"
 	"cairn/schemas/member"
+	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
 	"cairn/services/internal/scope"
+	"cairn/services/internal/usage"
 )
 
 // extraHits is the number of additional hits that a search requests, because an outdated
@@ -53,7 +55,17 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 		}
 		answer.Skills = append(answer.Skills, record)
 	}
+	r.countFound(q.Tenant(), hits)
 	return answer, nil
+}
+
+// countFound counts the hits of a response.
+func (r *Resolver) countFound(tenant string, hits []found) {
+	keys := make([]catalog.Key, len(hits))
+	for i, h := range hits {
+		keys[i] = keyOf(h.node)
+	}
+	r.deps.Usage.AddOnce(usage.NewSet(tenant, usage.Found, keys...))
 }
 
 func filterOf(f schemas.Filter) index.Filter {

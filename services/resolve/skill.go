@@ -14,6 +14,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
+	"cairn/services/internal/usage"
 )
 
 // skill answers both forms of the request.
@@ -37,12 +38,13 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 		return nil, err
 	}
 	key := packageKey{scope.Scope(q.Tenant()), q.SkillID, q.Explain}
-	if body, ok := r.packages.get(key); ok {
-		return body, nil
+	if of, ok := r.packages.get(key); ok {
+		r.deps.Usage.Add(of.uses)
+		return of.body, nil
 	}
 	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
-			r.packages.put(key, body)
+			r.packages.put(key, encodedPackage{body, usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)})
 		}
 		return err
 	})
@@ -96,7 +98,7 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 // withSkill calls answer with the skill of the id in the request's scope, regardless
 // of its status, while holding mu for reading. If no skill has the id, and it has the form
 // id@version, answer gets that version of the skill.
-func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) error {
+func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) (err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return err
 	}
@@ -105,6 +107,11 @@ func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, 
 		return err
 	}
 	why := &reasons{wanted: options.Explain}
+	defer func() {
+		if err == nil {
+			r.deps.Usage.AddOnce(usage.NewSet(options.Tenant(), usage.Resolved, why.records...))
+		}
+	}()
 	if found, err := r.withNewest(s, id, why, answer); found || err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
+	"cairn/services/internal/usage"
 )
 
 // tools answers in the order of the ids, ignoring duplicates.
@@ -40,6 +41,7 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 			a.Missing[:min(len(a.Missing), 5)]))
 	}
 	a.Explain = why.list
+	r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Resolved, why.records...))
 	return a, nil
 }
 
@@ -63,6 +65,7 @@ func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a s
 		}
 		if len(a.Tools) > 0 {
 			a.Explain = why.list
+			r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Found, why.records...))
 			return a, nil
 		}
 	}

@@ -111,6 +111,7 @@ func (w *Worker) Serve(s *bus.Service) error {
 		bus.ListRecords.Serve(s, withResolver(w, (*Resolver).listRecords)),
 		bus.GetRecord.Serve(s, withResolver(w, (*Resolver).getRecord)),
 		bus.RecordHistory.Serve(s, withResolver(w, (*Resolver).recordHistory)),
+		bus.RecordUsage.Serve(s, withResolver(w, (*Resolver).recordUsage)),
 		bus.ServeHealth(s, "resolve", w.health),
 	)
 }

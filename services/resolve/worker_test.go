@@ -20,6 +20,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
+	"cairn/services/internal/usage"
 	"cairn/services/resolve"
 	"cairn/test/wait"
 )
@@ -106,6 +107,8 @@ func goesBack(t *testing.T, later int) {
 	}
 	degraded := ""
 	log := slog.New(slog.NewTextHandler(&lines, nil)) // written by Rebuild only
+	uses := usage.Start(conn.JetStream())
+	t.Cleanup(uses.Close)
 	worker, err = resolve.Start(t.Context(), log, func(ctx context.Context) (*resolve.Resolver, error) {
 		if worker != nil {
 			opened.Lock()
@@ -121,7 +124,7 @@ func goesBack(t *testing.T, later int) {
 		if err != nil {
 			return nil, err
 		}
-		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Feed: true, Log: slog.New(slog.DiscardHandler)})
+		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: slog.New(slog.DiscardHandler)})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -77,6 +77,7 @@ func testRecord(t *testing.T, s *suite) {
 	p.waitText("h1", "Volume capacity at Acme")
 	p.waitText(".fields", "example_queries", "which volumes are nearly full?", "ctx.volumes")
 	p.wait("document.title === 'Volume capacity at Acme · Cairn'")
+	p.waitText(".usage", "Resolved", "found")
 	p.click("JSON")
 	p.waitText(".json", `"tenant_id": "acme"`)
 	p.click("Fields")

@@ -67,6 +67,12 @@ func (d *describe) one(ctx context.Context, c *client.Client, key schemas.Record
 	t.Row("Status:", s.StatusOr())
 	t.Row("Revision:", fmt.Sprint(r.Token.Revision))
 	t.Row("ETag:", r.ETag)
+	u, err := c.Usage(ctx, key)
+	if err != nil {
+		return err
+	}
+	t.Row("Resolved:", times(u.Resolved))
+	t.Row("Found:", times(u.Found))
 	t.Row("Record:")
 	if err := t.Write(); err != nil {
 		return err
@@ -87,4 +93,16 @@ func (d *describe) one(ctx context.Context, c *client.Client, key schemas.Record
 		return err
 	}
 	return records.WriteParts(out, p)
+}
+
+// times returns the number of uses as text.
+func times(u schemas.Uses) string {
+	switch u.Count {
+	case 0:
+		return "never"
+	case 1:
+		return "once, at " + u.LastAt
+	default:
+		return fmt.Sprintf("%d times, last at %s", u.Count, u.LastAt)
+	}
 }

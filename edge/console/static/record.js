@@ -32,11 +32,18 @@ export function RecordView({ kind, id, params }) {
       ${error?.status === 404 && (tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} />` : html`<p><a href=${link(['catalog', kind, id], { scope, tab: 'history' })}>History of a deleted record</a></p>`)}</${Page}>`;
   }
   return html`<${Page} title=${record.display_name || id} subtitle=${html`${KINDS[kind].name} <code>${id}</code>`} actions=${html`<${Actions} kind=${kind} id=${id} record=${record} etag=${data.etag} />`}>
-    <p class="badges"><${Scope} tenant=${record.tenant_id} /><${Status} record=${record} />${record.version && html`<span class="badge">${record.version}</span>`}<span class="small muted">Revision <code>${data.revision}</code></span></p>
+    <p class="badges"><${Scope} tenant=${record.tenant_id} /><${Status} record=${record} />${record.version && html`<span class="badge">${record.version}</span>`}<span class="small muted">Revision <code>${data.revision}</code></span><${Usage} kind=${kind} id=${id} scope=${scope} /></p>
     <nav class="tabs" aria-label="Parts of the record"><ul>${Object.entries(tabs).map(([name, title]) => html`<li><a href=${link(['catalog', kind, id], { scope, tab: name === 'fields' ? '' : name })}
       aria-current=${name === tab ? 'page' : undefined}>${title}</a></li>`)}</ul></nav>
     ${tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} />` : tab === 'json' ? html`<${Json} value=${record} />` : html`<${Fields} kind=${kind} record=${record} />`}
   </${Page}>`;
+}
+
+// Usage is how often the tenant has used the record. It is absent while it is unknown.
+function Usage({ kind, id, scope }) {
+  const { data } = useRequest(async (signal) => (await call('GET', `${recordPath(kind, id)}/usage`, { query: { tenant_id: tenant(), scope }, signal })).data, [kind, id, tenant(), scope]);
+  const last = [data?.resolved.last_at, data?.found.last_at].filter(Boolean).sort().pop();
+  return data && html`<span class="small muted usage">Resolved ${plural(data.resolved.count, 'time')}, found ${plural(data.found.count, 'time')}${last && html`, last ${new Date(last).toLocaleString()}`}</span>`;
 }
 
 function Actions({ kind, id, record, etag }) {

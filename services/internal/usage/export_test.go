@@ -1,0 +1,9 @@
+package usage
+
+const MaxPending = maxPending
+
+func (r *Recorder) Pending() (counters, sets int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pending), len(r.sets)
+}

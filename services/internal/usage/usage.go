@@ -1,0 +1,228 @@
+// Package usage counts how often records are used.
+//
+// Each tenant has counts of its own, also for global records. The counts are approximate:
+// workers add up uses in memory and publish the sums every 10 s, without
+// acknowledgement, to a stream of counters (ADR-49 of NATS). Uses that a killed worker has
+// not published, or that are published while the stream has no leader, are not counted.
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"cairn/bus/bucket"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+)
+
+const (
+	// Stream is the JetStream stream of the counters.
+	Stream = "cairn_usage"
+
+	subjects = "cairn.usage.records." // followed by the key of the user's tenant, the scope of the record, and the action
+	// share is the percentage of the storage that the counters may use.
+	share = 1
+	// expiry is the time after the last use of a record for which its counter is retained.
+	expiry = 90 * 24 * time.Hour
+	// interval is the time between publications. A count takes the server some 200 µs: at
+	// 3,000 requests/s for 240 records, all take 5 % of the CPU time with 2 s, 1 % with 10 s.
+	interval = 10 * time.Second
+	// maxPending is the maximum number of counters between two publications, which take
+	// some 300 bytes each. Uses beyond it are not counted.
+	maxPending = 20_000
+)
+
+// Setup creates or upgrades the stream.
+func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) error {
+	config := jetstream.StreamConfig{
+		Name:              Stream,
+		Description:       "how often records are used",
+		Subjects:          []string{subjects + ">"},
+		AllowMsgCounter:   true,
+		AllowDirect:       true,
+		MaxMsgsPerSubject: 1,
+		MaxBytes:          -1,
+		MaxAge:            expiry,
+		Discard:           jetstream.DiscardOld,
+		Storage:           jetstream.FileStorage,
+		Replicas:          max(1, replication.Replicas),
+	}
+	if replication.Storage.Bytes > 0 {
+		config.MaxBytes = replication.Storage.Bytes * share / 100
+	}
+	_, err := js.CreateOrUpdateStream(ctx, config)
+	return err
+}
+
+// Action is a way to use a record.
+type Action string
+
+// The actions.
+const (
+	Resolved Action = "resolved" // returned by its id or by a link
+	Found    Action = "found"    // returned by a search or a class
+)
+
+// counter identifies a counter. A tenant uses its own records and global ones, so that the
+// key of the counter is that of the record with the tenant that uses it.
+type counter struct {
+	key    catalog.Key
+	global bool // the record
+	action Action
+}
+
+func (c counter) subject() string {
+	of := schemas.ScopeTenant
+	if c.global {
+		of = schemas.ScopeGlobal
+	}
+	return subjects + c.key.String() + "." + of + "." + string(c.action)
+}
+
+// Set is a set of uses that recur, such as those of a cached response. Counting it costs as
+// much as counting one use.
+type Set struct{ counters []counter }
+
+// NewSet returns a use of each of the records by the tenant; empty: by a request without one.
+func NewSet(tenant string, action Action, records ...catalog.Key) *Set {
+	s := &Set{make([]counter, len(records))}
+	for i, key := range records {
+		s.counters[i] = counter{key, key.Tenant == "", action}
+		s.counters[i].key.Tenant = tenant
+	}
+	return s
+}
+
+// Recorder counts uses. It may be used concurrently.
+type Recorder struct {
+	js   jetstream.JetStream
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu      sync.Mutex
+	pending map[counter]uint64
+	sets    map[*Set]uint64
+}
+
+// Start returns a Recorder, which the caller closes.
+func Start(js jetstream.JetStream) *Recorder {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Recorder{js: js, stop: stop, done: make(chan struct{}), pending: map[counter]uint64{}, sets: map[*Set]uint64{}}
+	go r.run(ctx)
+	return r
+}
+
+// Close publishes the pending counts.
+func (r *Recorder) Close() {
+	r.stop()
+	<-r.done
+}
+
+func (r *Recorder) run(ctx context.Context) {
+	defer close(r.done)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.publish()
+		case <-ctx.Done():
+			r.publish()
+			return
+		}
+	}
+}
+
+// Add counts each use of the set, which may be added again.
+func (r *Recorder) Add(s *Set) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.sets[s]; known || len(r.sets) < maxPending {
+		r.sets[s]++
+	}
+}
+
+// AddOnce is Add for a set that is not added again.
+func (r *Recorder) AddOnce(s *Set) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(s, 1)
+}
+
+func (r *Recorder) add(s *Set, n uint64) {
+	for _, c := range s.counters {
+		if _, known := r.pending[c]; known || len(r.pending) < maxPending {
+			r.pending[c] += n
+		}
+	}
+}
+
+// take returns the pending counts, and resets them.
+func (r *Recorder) take() map[counter]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s, n := range r.sets {
+		r.add(s, n)
+	}
+	pending := r.pending
+	r.pending, r.sets = map[counter]uint64{}, map[*Set]uint64{}
+	return pending
+}
+
+// publish publishes the pending counts. A failure is that of the connection, which reports it.
+func (r *Recorder) publish() {
+	for c, n := range r.take() {
+		msg := nats.NewMsg(c.subject())
+		msg.Header.Set("Nats-Incr", "+"+strconv.FormatUint(n, 10))
+		_ = r.js.Conn().PublishMsg(msg)
+	}
+}
+
+// Read returns how often the tenant has used the record.
+func (r *Recorder) Read(ctx context.Context, tenant string, record catalog.Key) (u schemas.RecordUsage, err error) {
+	resolved, found := NewSet(tenant, Resolved, record).counters[0].subject(), NewSet(tenant, Found, record).counters[0].subject()
+	uses := map[string]*schemas.Uses{resolved: &u.Resolved, found: &u.Found}
+	list, err := jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, found})
+	if err != nil {
+		return u, fmt.Errorf("read stream %s: %w", Stream, err)
+	}
+	for msg, err := range list {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return u, nil
+		case errors.Is(err, nats.ErrNoResponders):
+			return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream + "; cairn setup creates it")
+		case err != nil:
+			return u, fmt.Errorf("read stream %s: %w", Stream, err)
+		}
+		if err := decode(msg, uses[msg.Subject]); err != nil {
+			return u, fmt.Errorf("read counter %s: %w", msg.Subject, err)
+		}
+	}
+	return u, nil
+}
+
+// decode reads the message of a counter.
+func decode(msg *jetstream.RawStreamMsg, into *schemas.Uses) error {
+	var total struct {
+		Value string `json:"val"`
+	}
+	if err := json.Unmarshal(msg.Data, &total); err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(total.Value, 10, 64)
+	if err != nil {
+		return err
+	}
+	*into = schemas.Uses{Count: n, LastAt: msg.Time.UTC().Format(time.RFC3339)}
+	return nil
+}

@@ -1,0 +1,101 @@
+package usage_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/usage"
+	"cairn/test/wait"
+)
+
+var (
+	own    = catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: "a.b c"}
+	global = catalog.Key{Kind: schemas.KindSkill, ID: "a.b c"}
+)
+
+// TestCounts checks that the counts of all workers are added up, for each tenant alone.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	if err := usage.Setup(t.Context(), js, bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}}); err != nil {
+		t.Fatal(err)
+	}
+	const workers, each = 3, 500
+	for range workers {
+		r := usage.Start(js)
+		cached := usage.NewSet("acme", usage.Resolved, own, global)
+		var adding sync.WaitGroup
+		for range each {
+			adding.Go(func() {
+				r.Add(cached)
+				r.AddOnce(usage.NewSet("acme", usage.Found, own))
+				r.AddOnce(usage.NewSet("", usage.Found, global))
+			})
+		}
+		adding.Wait()
+		r.Close()
+	}
+	const n = workers * each
+	r := usage.Start(js)
+	t.Cleanup(r.Close)
+	for _, row := range []struct {
+		tenant          string
+		key             catalog.Key
+		resolved, found uint64
+	}{
+		{"acme", own, n, n},
+		{"acme", global, n, 0},
+		{"", global, 0, n},
+		{"other", global, 0, 0},
+		{"acme", catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "a.b c"}, 0, 0},
+	} {
+		var got schemas.RecordUsage
+		wait.Until(t, fmt.Sprintf("%q has used %v %d and %d times", row.tenant, row.key, row.resolved, row.found), func() bool {
+			var err error
+			if got, err = r.Read(t.Context(), row.tenant, row.key); err != nil {
+				t.Fatal(err)
+			}
+			return got.Resolved.Count == row.resolved && got.Found.Count == row.found
+		})
+		for _, u := range []schemas.Uses{got.Resolved, got.Found} {
+			if (u.LastAt == "") != (u.Count == 0) {
+				t.Errorf("%q, %v: %+v", row.tenant, row.key, u)
+			}
+		}
+	}
+}
+
+// TestManyRecords checks that the memory of a recorder is bounded.
+func TestManyRecords(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	if err := usage.Setup(t.Context(), js, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	r := usage.Start(js)
+	for i := range usage.MaxPending + 100 {
+		s := usage.NewSet("", usage.Found, catalog.Key{Kind: schemas.KindTool, ID: fmt.Sprintf("a.b.t%d", i)})
+		r.Add(s)
+		r.AddOnce(s)
+	}
+	if counters, sets := r.Pending(); counters > usage.MaxPending || sets > usage.MaxPending {
+		t.Errorf("%d counters and %d sets are pending, want at most %d", counters, sets, usage.MaxPending)
+	}
+	r.Close()
+}
+
+func TestWithoutStream(t *testing.T) {
+	t.Parallel()
+	r := usage.Start(bustest.Open(t).JetStream())
+	r.AddOnce(usage.NewSet("acme", usage.Resolved, own))
+	if _, err := r.Read(t.Context(), "acme", own); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	r.Close()
+}
