@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,12 +102,9 @@ func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.W
 	}
 	bar := output.NewProgress(errOut, "applying", len(list))
 	defer bar.Close()
-	stored := newComparer(c)
-	records.Concurrently(list, func(i int) {
-		action, outcome := a.one(ctx, stored, list[i])
-		s.add(i, action, outcome)
-		bar.Add(1)
-	})
+	for _, wave := range records.Waves(list) {
+		a.wave(ctx, c, s, wave, bar)
+	}
 	if a.prune && !s.failed() {
 		err = a.pruneScopes(ctx, c, s)
 	}
@@ -115,16 +113,22 @@ func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.W
 	return errors.Join(err, a.finish(ctx, s, out))
 }
 
-// one applies a record, unless it is registered already.
-func (a *apply) one(ctx context.Context, stored comparer, r records.Record) (action string, o records.Outcome) {
-	if err := r.Validate(); err != nil {
-		return "", records.Outcome{Err: err}
-	}
-	d, err := stored.compare(ctx, r)
-	if err != nil || d.action == unchanged || a.dry == dryServer {
-		return d.action, records.Outcome{Err: err}
-	}
-	return d.action, records.Send(ctx, stored.c, r)
+// wave applies the records with the indexes that are not registered already. No two of them
+// have the same ID.
+func (a *apply) wave(ctx context.Context, c *client.Client, s *summary, wave []int, bar *output.Progress) {
+	actions := make([]string, len(s.list))
+	compareAll(ctx, c, s.list, wave, func(i int, d difference, err error) {
+		actions[i] = d.action
+		s.add(i, d.action, records.Outcome{Err: err})
+	})
+	changed := slices.DeleteFunc(slices.Clone(wave), func(i int) bool {
+		return a.dry == dryServer || actions[i] == unchanged || s.outcomes[i].Err != nil
+	})
+	bar.Add(len(wave) - len(changed))
+	records.SendAll(ctx, c, s.list, changed, func(i int, o records.Outcome) {
+		s.add(i, actions[i], o)
+		bar.Add(1)
+	})
 }
 
 // pruneScopes deletes the records that are not in the files.
