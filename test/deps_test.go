@@ -19,6 +19,7 @@ const module = "cairn/"
 // first rule whose directory contains the package applies. Test files are exempt.
 var packageRules = []binding{
 	{"schemas/member imports no package of this module", "schemas/member", nil},
+	{"schemas/skillfile imports schemas only", "schemas/skillfile", []string{"schemas"}},
 	{"schemas imports schemas/member only", "schemas", []string{"schemas/member"}},
 	{"bus/bustest imports bus only", "bus/bustest", []string{"bus"}},
 	{"bus/backup imports schemas and bus only", "bus/backup", []string{"schemas", "bus"}},
