@@ -2,7 +2,7 @@
 // servers and registries, OpenAPI documents, A2A agent cards, and other Cairns. It reads
 // sources and writes nothing.
 //
-// A source is read within limits: a document or response has at most 10 MiB, a source at most
+// A source is read within limits: a document or response has at most 32 MiB, a source at most
 // 10,000 records. Parts that are invalid are records whose Validate returns the error.
 package importer
 
@@ -24,7 +24,7 @@ import (
 
 const (
 	// maxDocument bounds a document, or the responses of a server to one request, in bytes.
-	maxDocument = 10 << 20
+	maxDocument = 32 << 20
 	// maxRecords bounds the records of a source.
 	maxRecords = 10_000
 	// maxTotal bounds the records of a source together, in bytes.
