@@ -70,7 +70,7 @@ tenant that the source no longer has; it deletes nothing if a part of the source
 	f.StringVar(&m.options.SourceTenant, "source-tenant", "", "`TENANT` whose records are read from another Cairn; empty: global scope")
 	f.StringVar(&m.options.Domain, "domain", "skills", "`DOMAIN` of imported skills, the first segment of their ids")
 	f.BoolVar(&m.options.Agents, "agents", false, "register each MCP server as an agent too")
-	f.BoolVar(&m.options.Lenient, "lenient", false, "accept skills that break rules of the format but have a name and a description")
+	f.BoolVar(&m.options.Lenient, "lenient", false, "accept skills that break rules of the format but have a name and a description; omit files beyond the limits")
 	f.DurationVar(&m.options.Timeout, "timeout", importer.DefaultTimeout, "maximum `DURATION` of reading the source")
 	f.BoolVar(&m.prune, "prune", false, "delete records of this source that it no longer has")
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records that have another source, or none")

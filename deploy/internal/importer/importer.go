@@ -52,7 +52,7 @@ type Options struct {
 	// Agents adds an agent for each MCP server.
 	Agents bool
 	// Lenient accepts skills that the reference validator rejects, if they have a name and
-	// a description.
+	// a description, and omits files that exceed the limits of a record.
 	Lenient bool
 	// Timeout bounds the time to read the source; 0: DefaultTimeout.
 	Timeout time.Duration

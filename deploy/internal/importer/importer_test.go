@@ -136,7 +136,9 @@ components:
 		{"paths that are none", pets + "  - a\n", "error: |expected an OpenAPI document"},
 		{"an unknown document", `{"a":1}`, "error: |unknown format"},
 		{"an empty file", "", "error: |got an empty text"},
-		{"a list", `[1]`, "error: |expected one JSON or YAML object"},
+		{"a list of other things", `[1]`, "error: |expected a list of servers"},
+		{"a server.json of an early registry", strings.Replace(server, `"version":"1.0.0"`, `"version_detail":{"version":"1.0.0"}`, 1), `"version":"1.0.0"`},
+		{"a list of server.json documents", "[" + server + "]", "mcp-registry|tool/io.example.weather.@server"},
 		{"malformed JSON", `{"a"`, "error: |expected one JSON or YAML object"},
 		{"several YAML documents", "a: 1\n---\nb: 1\n", "error: |got 2 documents"},
 		{"aliases that expand", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
@@ -267,6 +269,11 @@ func TestSkillFolders(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, "a/SKILL.md", text)
+	write(t, dir, "a/large", strings.Repeat("x", maxResourceBytes))
+	check(t, read(t, Options{Source: dir, Lenient: true}), `skill/skills.a |"omitted_resources":["large"]`)
+	if err := os.Remove(dir + "/a/large"); err != nil {
+		t.Fatal(err)
+	}
 	check(t, read(t, Options{Source: dir + "/a/SKILL.md"}), "skill/skills.a")
 	t.Run("no skills", func(t *testing.T) {
 		check(t, read(t, Options{Source: t.TempDir()}), "error: |no records in the format skills")

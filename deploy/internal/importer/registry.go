@@ -30,6 +30,10 @@ type serverFile struct {
 	Status      string   `json:"status"`
 	Packages    []object `json:"packages"`
 	Remotes     []object `json:"remotes"`
+	// Detail has the version in the format of registries before September 2025.
+	Detail struct {
+		Version string `json:"version"`
+	} `json:"version_detail"`
 }
 
 // serverName is the pattern of names in the schema of server.json.
@@ -78,6 +82,7 @@ func serverEntries(place string, text jsontext.Value, status string, agents bool
 	if err := json.Unmarshal(text, &f); err != nil {
 		return "", []entry{invalid(place, "expected a server.json: %w", err)}
 	}
+	f.Version = cmp.Or(f.Version, f.Detail.Version)
 	if place = place + ": " + f.Name; f.Name == "" {
 		place = strings.TrimSuffix(place, ": ")
 	}

@@ -32,7 +32,10 @@ const (
 	// Limits of the resources of a record.
 	maxResources     = 100
 	maxResourceBytes = 1 << 20
-	defaultDomain    = "skills"
+	// maxLenient bounds the encoded resources of a skill with Lenient, in bytes: a record is at most
+	// 1 MiB.
+	maxLenient    = 800 << 10
+	defaultDomain = "skills"
 )
 
 // readSkills returns the skills of a directory: each directory at or below it that has a
@@ -132,7 +135,7 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 	if err != nil {
 		return nil, false, err
 	}
-	files, err := f.resources(d)
+	files, omitted, err := f.resources(d)
 	if err != nil {
 		return nil, false, err
 	}
@@ -162,12 +165,16 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 		return text, true, err
 	}
 	text, err = head.record(cmp.Or(f.source.Domain, defaultDomain), body, files)
+	if err == nil && len(omitted) > 0 {
+		text, err = member.Append(text, member.Member{Name: "omitted_resources", Value: omitted})
+	}
 	return text, false, err
 }
 
-// resources returns the files of a skill other than its SKILL.md, in lexical order.
-func (f *folder) resources(d skillDir) (list []schemas.Resource, err error) {
-	count, total := 0, 0
+// resources returns the files of a skill other than its SKILL.md, in lexical order. With Lenient, it
+// omits those that a record has no space for, and returns their paths.
+func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []string, err error) {
+	count, total, encoded := 0, 0, 0
 	err = fs.WalkDir(f.root.FS(), d.path, func(at string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = f.count(context.Background())
@@ -185,16 +192,30 @@ func (f *folder) resources(d skillDir) (list []schemas.Resource, err error) {
 		if err != nil {
 			return err
 		}
-		if name != skillfile.PackageFile {
-			count, total = count+1, total+len(content)
+		if name == skillfile.PackageFile {
+			list = append(list, resource(name, content))
+			return nil
 		}
+		r := resource(name, content)
+		size := encodedSize(r)
+		if f.source.Lenient && (count == maxResources || encoded+size > maxLenient) {
+			omitted = append(omitted, name)
+			return nil
+		}
+		count, total, encoded = count+1, total+len(content), encoded+size
 		if count > maxResources || total > maxResourceBytes {
 			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", maxResources, maxResourceBytes, d.file)
 		}
-		list = append(list, resource(name, content))
+		list = append(list, r)
 		return nil
 	})
-	return list, err
+	return list, omitted, err
+}
+
+// encodedSize returns the size of a resource in a record.
+func encodedSize(r schemas.Resource) int {
+	text, _ := json.Marshal(r) // cannot fail: the content is valid UTF-8 or base64
+	return len(text)
 }
 
 func resource(name string, content []byte) schemas.Resource {

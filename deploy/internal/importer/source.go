@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -166,7 +167,7 @@ func (s *source) text(ctx context.Context) ([]byte, error) {
 // errNoDocument is the error of a text that is not a document.
 var errNoDocument = errors.New("expected one JSON or YAML object")
 
-// parse reads a JSON or YAML object. The error is an errNoDocument.
+// parse reads a JSON or YAML object, or a list of servers as one. The error is an errNoDocument.
 func parse(text []byte) (doc object, err error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
 	if len(text) == 0 {
@@ -178,6 +179,9 @@ func parse(text []byte) (doc object, err error) {
 			return nil, fmt.Errorf("%w: %w", errNoDocument, firstError(list))
 		}
 		text = list[0].Text
+	}
+	if text[0] == '[' { // of servers, as a registry has them
+		text = slices.Concat([]byte(`{"servers":`), text, []byte("}"))
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocument, err)
