@@ -69,7 +69,8 @@ func TestImport(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || result.Actions["unchanged"] != 2 {
 		t.Errorf("%v, %+v", err, got)
 	}
-	for _, args := range [][]string{{"import"}, {"import", "a", "b"}, {"import", dir, "--format", "x"}, {"import", dir, "--timeout", "0s"}} {
+	for _, args := range [][]string{{"import"}, {"import", "a", "b"}, {"import", dir, "--format", "x"}, {"import", dir, "--timeout", "0s"},
+		{"import", dir, "--prune"}} {
 		if got := run("", args...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
 		}

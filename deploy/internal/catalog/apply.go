@@ -129,7 +129,9 @@ func (a *apply) wave(ctx context.Context, c *client.Client, s *summary, wave []i
 		}
 		actions[i] = d.action
 		s.add(i, d.action, records.Outcome{Err: err})
-		s.differences[i] = d
+		if a.unified {
+			s.differences[i] = d
+		}
 	})
 	changed := slices.DeleteFunc(slices.Clone(wave), func(i int) bool {
 		return a.dry == dryServer || actions[i] == unchanged || s.outcomes[i].Err != nil

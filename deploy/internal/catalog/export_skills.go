@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
+	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
 	"cairn/schemas/member"
@@ -84,9 +85,12 @@ func readPackage(ctx context.Context, c *client.Client, r client.Record) (p skil
 	if err != nil && !errors.Is(err, schemas.ErrSkillNotFound) {
 		return p, err
 	}
-	p = skillPackage{ContextBuilders: found.ContextBuilders, Tools: found.Tools, Guardrails: found.Guardrails}
-	if len(found.Template) > len("{}") {
-		p.Template = found.Template
+	// A draft of a tenant may have the id of a global skill.
+	if err == nil && records.Summaries(found.Manifest)[0].TenantID == r.Tenant {
+		p = skillPackage{ContextBuilders: found.ContextBuilders, Tools: found.Tools, Guardrails: found.Guardrails}
+		if len(found.Template) > len("{}") {
+			p.Template = found.Template
+		}
 	}
 	p.Skill, err = withoutContent(r.JSON)
 	return p, err

@@ -47,6 +47,7 @@ The format is detected, or given by --format. Each record has the source in its 
 which is the argument unless --source names it. A record that has another source, or none,
 is not replaced without --overwrite. --prune deletes the records of the same source and
 tenant that the source no longer has; it deletes nothing if a part of the source is invalid.
+For files and commands it requires --source.
 
 --dry-run prints what would change, as a unified diff.`,
 		Example: `  cairn import deploy/examples/skills --domain docs --dry-run
@@ -94,8 +95,12 @@ func (m *importing) args(cmd *cobra.Command, args []string) error {
 
 // read reads the source and applies its records.
 func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
-	if m.options.Timeout <= 0 {
+	isURL := strings.HasPrefix(m.options.Source, "http://") || strings.HasPrefix(m.options.Source, "https://")
+	switch {
+	case m.options.Timeout <= 0:
 		return flags.Usage(errors.New("--timeout: expected more than 0"))
+	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
+		return flags.Usage(errors.New("--prune: expected --source, a name of the source that no other source has"))
 	}
 	found, err := importer.Read(ctx, m.options, m.tenant)
 	if err != nil {

@@ -55,7 +55,7 @@ type summary struct {
 	mu       sync.Mutex
 	actions  []string
 	outcomes []records.Outcome
-	// differences are those of the records that were compared; each is written once.
+	// differences are those that printDifferences prints.
 	differences []difference
 }
 

@@ -137,7 +137,8 @@ components:
 		{"an unknown document", `{"a":1}`, "error: |unknown format"},
 		{"an empty file", "", "error: |got an empty text"},
 		{"a list of other things", `[1]`, "error: |expected a list of servers"},
-		{"a server.json of an early registry", strings.Replace(server, `"version":"1.0.0"`, `"version_detail":{"version":"1.0.0"}`, 1), `"version":"1.0.0"`},
+		{"a server.json of an early registry", strings.Replace(server, `"version":"1.0.0"`, `"version_detail":{"version":"1.0.0"}`, 1),
+			`"version":"1.0.0"`},
 		{"a list of server.json documents", "[" + server + "]", "mcp-registry|tool/io.example.weather.@server"},
 		{"malformed JSON", `{"a"`, "error: |expected one JSON or YAML object"},
 		{"several YAML documents", "a: 1\n---\nb: 1\n", "error: |got 2 documents"},
@@ -301,6 +302,17 @@ func mcpHandler() http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 }
 
+// withoutDelete is a handler that never answers the end of a session.
+func withoutDelete(h http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			<-r.Context().Done()
+			return
+		}
+		h.ServeHTTP(w, r)
+	}
+}
+
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	const server = `{"name":"io.example/%s","description":"d","version":"1.0.0"}`
@@ -331,6 +343,7 @@ func TestURLs(t *testing.T) {
 		{"an MCP server", "/mcp", Options{Agents: true}, tools.ServeHTTP,
 			`mcp|tool/io.example.weather.get%2Eforecast |"input_schema":{|"output_schema":{|"mcp":{"server":"io.example/weather","tool":"get.forecast","url":"http://` +
 				`|agent/io.example.weather |"description":"Ask for rain."|"capabilities":["get.forecast"]`},
+		{"an MCP server whose session does not end", "/mcp", Options{Timeout: 3 * time.Second}, withoutDelete(tools), "mcp|io.example.weather."},
 		{"an MCP registry with two pages", "", Options{Key: "k"}, registry, "mcp-registry|io.example.a.@server|io.example.b.@server"},
 		{"no credential", "", Options{}, registry, "error: |401 Unauthorized"},
 		{"a registry without an end", "/v0/servers", Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -367,6 +380,11 @@ func TestURLs(t *testing.T) {
 			t.Cleanup(other.Close)
 			http.Redirect(w, r, other.URL, http.StatusFound)
 		}, "tool/openapi.P."},
+		{"an MCP server that does not answer", "/mcp", Options{Format: formatMCP, Timeout: 100 * time.Millisecond},
+			func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			}, "error: |deadline exceeded"},
 		{"no MCP server", "", Options{Format: formatMCP}, http.NotFound, "error: |connect to the MCP server"},
 		{"no Cairn", "", Options{Format: formatCairn}, http.NotFound, "error: |404"},
 	} {
@@ -391,6 +409,7 @@ func TestCommands(t *testing.T) {
 		{"a server that exits", "exit 1", "error: |connect to the MCP server"},
 		{"a server that writes no messages", "echo hello; cat", "error: |connect to the MCP server"},
 		{"a server that hangs", "exec sleep 60", "error: |connect to the MCP server"},
+		{"a child process that hangs", "sleep 60; true", "error: |connect to the MCP server"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,6 +21,10 @@ const (
 	classTool   = "mcp"
 	classServer = "mcp_server"
 )
+
+// killDelay bounds how long the output of a command that was killed is awaited, which a child process
+// of it may have open.
+const killDelay = time.Second
 
 // readMCP returns the tools of an MCP server as tools, and with Agents the server as an agent.
 func readMCP(ctx context.Context, s *source) ([]entry, error) {
@@ -62,7 +67,7 @@ func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- of the user
 	// The server must not learn keys of Cairn.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })
-	cmd.Stderr = s.Stderr
+	cmd.Stderr, cmd.WaitDelay = s.Stderr, killDelay
 	return &sdk.CommandTransport{Command: cmd}
 }
 
