@@ -65,8 +65,11 @@ func TestExportSkills(t *testing.T) {
 	edit("pdf-fill-forms/SKILL.md", "1. Open.", "1. Close.")
 	edit("pdf-fill-forms/scripts/run.py", "print()", "exit()")
 	write(t, dir, "pdf-plain/added.md", "more")
-	imported("+  1. Close.\n", "--dry-run")
-	imported(": 2 configured, 1 unchanged\n")
+	if got := run("", "import", dir); got.code != exitRefused || !strings.Contains(got.out, `registered with the source "elsewhere"`) {
+		t.Errorf("edited skills replaced records without --overwrite: %+v", got)
+	}
+	imported("+  1. Close.\n", "--dry-run", "--overwrite")
+	imported(": 2 configured, 1 unchanged\n", "--overwrite")
 	got := run("", "get", "skill", "Pdf.fill_forms", "-o", "json").out
 	for _, want := range []string{
 		`1. Close.`, `"text": "exit()\r\n"`, `"media_type": "text/x-python"`, `"big": 12345678901234567890123`, `"source": "elsewhere"`,
@@ -93,6 +96,20 @@ func TestExportSkills(t *testing.T) {
 		if got := run("", append([]string{"export"}, args...)...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
 		}
+	}
+}
+
+// TestExportSameNames checks that skills with one name do not overwrite each other.
+func TestExportSameNames(t *testing.T) {
+	t.Parallel()
+	at := []string{"--url", shared(t), "--tenant", "samenames"}
+	skills := `{"skill_id":"a.b_c"} {"skill_id":"a.b-c"} {"skill_id":"a.d"}`
+	if got := do(t, skills, append([]string{"apply", "-"}, at...)...); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	got := do(t, "", append([]string{"export", "--format", "skills", "--dir", t.TempDir()}, at...)...)
+	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 skills") || !strings.Contains(got.err, "have the same name, a-b-c") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -22,7 +22,8 @@ import (
 	"cairn/schemas/skillfile"
 )
 
-// skills writes the skills to their directories, and returns how many it has written.
+// skills writes the skills to their directories, and returns how many it has written. A skill
+// that cannot be written does not affect the others.
 func (e *export) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
 	if err := os.MkdirAll(e.dir, 0o755); err != nil { // #nosec G301 -- files for everyone, as those of a repository
 		return 0, err
@@ -45,21 +46,24 @@ func (e *export) skills(ctx context.Context, c *client.Client, list []client.Rec
 		return 0, err
 	}
 	seen := map[string]string{}
+	var errs []error
 	for i, r := range list {
 		if r.JSON == nil {
 			continue // deleted since
 		}
 		dir := skillfile.Name(r.ID)
 		if other := seen[dir]; other != "" {
-			return written, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir)
+			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir))
+			continue
 		}
 		seen[dir] = r.ID
 		if err := writeSkill(root, dir, r, packages[i]); err != nil {
-			return written, fmt.Errorf("skill %s: %w", r.ID, err)
+			errs = append(errs, fmt.Errorf("skill %s: %w", r.ID, err))
+			continue
 		}
 		written++
 	}
-	return written, nil
+	return written, errors.Join(errs...)
 }
 
 // skillPackage is the content of skillfile.PackageFile. The skill has no content of resources,
@@ -101,8 +105,8 @@ func withoutContent(record jsontext.Value) (jsontext.Value, error) {
 	var skill struct {
 		Resources []jsontext.Value `json:"resources"`
 	}
-	if err := json.Unmarshal(record, &skill); err != nil || len(skill.Resources) == 0 {
-		return record, err
+	if json.Unmarshal(record, &skill) != nil || len(skill.Resources) == 0 {
+		return record, nil // resources of another type were stored without interpretation
 	}
 	for i, text := range skill.Resources {
 		var r schemas.Resource

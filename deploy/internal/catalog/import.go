@@ -115,9 +115,11 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	return m.run(ctx, found.Records, out, errOut)
 }
 
-// checkSource returns an error for a record that would replace one of another source.
+// checkSource returns an error for a record that would replace one of another source. It
+// compares with the name of the source: the files of an exported skill have a source of their
+// own, which they could invent.
 func (m *importing) checkSource(d difference) error {
-	if before := sourceOf(d.stored); d.action == configured && before != sourceOf(d.wanted) && !m.overwrite {
+	if before := sourceOf(d.stored); d.action == configured && before != m.options.Name && !m.overwrite {
 		text := fmt.Sprintf("registered with the source %q; --overwrite replaces it", cmp.Or(before, "none"))
 		return schemas.ErrPreconditionFailed.Because(text)
 	}

@@ -99,8 +99,8 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 	return "", errUnknown
 }
 
-// getBelow reads a document below the URL, which becomes the URL and document of the source if its format is
-// known.
+// getBelow reads a document below the URL. If its format is known, it becomes the document of
+// the source, with its URL.
 func (s *source) getBelow(ctx context.Context, path string) (object, error) {
 	at, err := s.url.Parse(strings.TrimRight(s.url.Path, "/") + "/" + path)
 	if err != nil {

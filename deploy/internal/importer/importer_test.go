@@ -340,8 +340,8 @@ func TestURLs(t *testing.T) {
 		serve      http.HandlerFunc
 		want       string
 	}{
-		{"an MCP server", "/mcp", Options{Agents: true}, tools.ServeHTTP,
-			`mcp|tool/io.example.weather.get%2Eforecast |"input_schema":{|"output_schema":{|"mcp":{"server":"io.example/weather","tool":"get.forecast","url":"http://` +
+		{"an MCP server", "/mcp", Options{Agents: true, Name: "weather"}, tools.ServeHTTP,
+			`mcp|tool/io.example.weather.get%2Eforecast |"input_schema":{|"output_schema":{|"mcp":{"server":"io.example/weather","tool":"get.forecast","url":"http://|"source":"weather"` +
 				`|agent/io.example.weather |"description":"Ask for rain."|"capabilities":["get.forecast"]`},
 		{"an MCP server whose session does not end", "/mcp", Options{Timeout: 3 * time.Second}, withoutDelete(tools), "mcp|io.example.weather."},
 		{"an MCP registry with two pages", "", Options{Key: "k"}, registry, "mcp-registry|io.example.a.@server|io.example.b.@server"},

@@ -40,7 +40,7 @@ func readMCP(ctx context.Context, s *source) ([]entry, error) {
 	}
 	server := mcpServer{about: about, where: map[string]any{"server": about.ServerInfo.Name}}
 	if s.url != nil {
-		server.where["url"] = s.name()
+		server.where["url"] = s.address()
 	} else {
 		server.where["command"] = s.Command
 	}

@@ -171,8 +171,8 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 	return text, false, err
 }
 
-// resources returns the files of a skill other than its SKILL.md, in lexical order. With Lenient, it
-// omits those that a record has no space for, and returns their paths.
+// resources returns the files of a skill other than its SKILL.md, in lexical order. With
+// Lenient, it omits those that a record has no space for, and returns their paths.
 func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []string, err error) {
 	count, total, encoded := 0, 0, 0
 	err = fs.WalkDir(f.root.FS(), d.path, func(at string, entry fs.DirEntry, err error) error {
@@ -312,9 +312,7 @@ func withFiles(record jsontext.Value, files []schemas.Resource) (jsontext.Value,
 	var before struct {
 		Resources []jsontext.Value `json:"resources"`
 	}
-	if err := json.Unmarshal(record, &before); err != nil {
-		return nil, err
-	}
+	_ = json.Unmarshal(record, &before) // resources of another type were stored without interpretation
 	if len(files) == 0 && len(before.Resources) == 0 {
 		return record, nil
 	}

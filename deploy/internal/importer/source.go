@@ -56,11 +56,16 @@ func (s *source) name() string {
 	case len(s.Command) > 0:
 		return strings.Join(s.Command, " ")
 	case s.url != nil:
-		shown := *s.url
-		shown.User = nil
-		return shown.String()
+		return s.address()
 	}
 	return filepath.ToSlash(filepath.Clean(s.Source))
+}
+
+// address returns the URL without a password.
+func (s *source) address() string {
+	shown := *s.url
+	shown.User = nil
+	return shown.String()
 }
 
 // transport sends the key to the host of the source, and bounds responses.
