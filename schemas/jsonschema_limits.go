@@ -110,6 +110,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Metadata.labels":      labels,
 	"Metadata.status":      length(0, maxID),
 	"Metadata.replaced_by": orEmptyID,
+	"Metadata.source":      length(0, maxSource),
 	"Skill.instructions":   length(0, maxInstructions),
 	"Skill.license":        length(0, maxID),
 	"Skill.resources":      items(0, maxResources),

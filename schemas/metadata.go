@@ -34,6 +34,8 @@ type Metadata struct {
 	Status  string            `json:"status,omitzero" doc:"draft, active (default), deprecated or retired"`
 	// ReplacedBy names a record of the same kind.
 	ReplacedBy string `json:"replaced_by,omitzero" doc:"id of the record to use instead of a deprecated or retired one"`
+	// Source is the provenance of an imported record.
+	Source string `json:"source,omitzero" doc:"where the record was imported from, such as a URL"`
 }
 
 // Found reports whether search and listings include records with the status. An
@@ -77,6 +79,7 @@ const (
 	// maxInstructions is the maximum length of a skill's instructions in characters.
 	maxInstructions = 100_000
 	maxLabels       = 64
+	maxSource       = 2048
 	maxResources    = 100
 	// maxResourceBytes bounds the total content of a skill's resources. The whole
 	// request is at most 1 MiB too, so encoded content is smaller.
@@ -97,6 +100,9 @@ var (
 	validLabel   = regexp.MustCompile(labelPattern)
 )
 
+// ValidVersion reports whether text is a semantic version, as Metadata.Version requires.
+func ValidVersion(text string) bool { return len(text) <= maxID && validVersion.MatchString(text) }
+
 // metadata validates the shared fields of the record of the id.
 func (c *check) metadata(wrapper, kind, id string, m Metadata) {
 	if c.length(wrapper+".version", m.Version, 0, maxID); m.Version != "" && !validVersion.MatchString(m.Version) {
@@ -104,6 +110,7 @@ func (c *check) metadata(wrapper, kind, id string, m Metadata) {
 	}
 	c.labels(wrapper+".labels", m.Labels)
 	c.length(wrapper+".status", m.Status, 0, maxID)
+	c.length(wrapper+".source", m.Source, 0, maxSource)
 	if m.ReplacedBy == "" {
 		return
 	}
@@ -181,12 +188,12 @@ func (c *check) resourcePath(field, p string) {
 // added lists the fields that earlier versions stored without interpretation, so that
 // stored records may contain them with any value.
 var added = map[string][]string{
-	KindSkill:          {"version", "labels", "replaced_by", "instructions", "license", "resources"},
-	KindAgent:          {"version", "labels", "replaced_by"},
-	KindTool:           {"version", "labels", "replaced_by"},
-	KindContextBuilder: {"version", "labels", "replaced_by", "status"},
-	KindGuardrail:      {"version", "labels", "replaced_by", "status"},
-	KindTemplate:       {"version", "labels", "replaced_by", "status"},
+	KindSkill:          {"version", "labels", "replaced_by", "source", "instructions", "license", "resources"},
+	KindAgent:          {"version", "labels", "replaced_by", "source"},
+	KindTool:           {"version", "labels", "replaced_by", "source"},
+	KindContextBuilder: {"version", "labels", "replaced_by", "source", "status"},
+	KindGuardrail:      {"version", "labels", "replaced_by", "source", "status"},
+	KindTemplate:       {"version", "labels", "replaced_by", "source", "status"},
 }
 
 // DecodeStored decodes a record of the catalog. Fields of another type that an earlier

@@ -77,7 +77,8 @@ func hint(err error) string {
 var synonyms = map[string][]string{
 	"cairn get": {"show", "view", "cat", "skills", "tools"}, "cairn describe": {"inspect", "info"},
 	"cairn delete": {"rm", "remove", "unregister"},
-	"cairn apply":  {"register", "create", "put", "add", "import", "load"}, "cairn diff": {"compare"}, "cairn search": {"find", "query"},
+	"cairn apply":  {"register", "create", "put", "add", "load"}, "cairn import": {"ingest", "sync"},
+	"cairn diff": {"compare"}, "cairn search": {"find", "query"},
 	"cairn ask": {"chat", "analyze", "question"}, "cairn runs": {"run", "ps", "jobs"}, "cairn context": {"config", "login", "ctx"},
 	"cairn doctor": {"check", "diagnose"}, "cairn status": {"health"}, "cairn up": {"start", "serve", "server"}, "cairn export": {"dump"},
 	"cairn runs follow": {"get", "logs", "attach", "inspect"}, "cairn runs cancel": {"stop", "kill", "delete"},

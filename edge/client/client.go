@@ -183,12 +183,19 @@ func (e *StatusError) Error() string {
 
 // saw stores the token of a response. A token of another catalog replaces the last one.
 func (c *Client) saw(h http.Header) {
-	t, err := schemas.ParseConsistencyToken(h.Get(headerRevision))
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if ignored := h.Get(headerIgnoredRevision); ignored != "" && ignored == c.token.String() {
 		c.token = schemas.ConsistencyToken{}
 	}
+	c.mu.Unlock()
+	c.sawToken(h.Get(headerRevision))
+}
+
+// sawToken stores the token of a read or of a write, if the text is one.
+func (c *Client) sawToken(text string) {
+	t, err := schemas.ParseConsistencyToken(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err == nil && (t.Catalog != c.token.Catalog || t.Revision > c.token.Revision) {
 		c.token = t
 	}

@@ -73,10 +73,7 @@ func (c *Client) Read(ctx context.Context, path string, in, out any) error {
 
 // do returns the first successful response. The caller closes its body.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
-	delays := &backoff.ExponentialBackOff{
-		InitialInterval: 100 * time.Millisecond, MaxInterval: 3 * time.Second,
-		Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
-	}
+	delays := newDelays()
 	deadline := time.Now().Add(c.retryTimeout)
 	for {
 		res, err := c.attempt(ctx, r)
@@ -88,6 +85,14 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 			return nil, err
 		}
 		c.retries.Add(1)
+	}
+}
+
+// newDelays returns the delays before retries.
+func newDelays() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: 100 * time.Millisecond, MaxInterval: 3 * time.Second,
+		Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
 	}
 }
 
@@ -203,7 +208,7 @@ func (c *Client) Open(ctx context.Context, method, path string, body []byte, hea
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	if body != nil {
+	if body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return c.RoundTrip(req)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/schemas/skillfile"
 )
 
 // hits renders the skills of a search as Markdown.
@@ -20,7 +21,7 @@ func hits(found schemas.SkillHits) string {
 			continue // Cairn registers no such record
 		}
 		fmt.Fprintf(&b, "%d. %s (score %.2f)", i+1, code(hit.SkillID), hit.Score)
-		if text := oneLine(cmp.Or(hit.Purpose, hit.Description, hit.DisplayName)); text != "" {
+		if text := skillfile.OneLine(cmp.Or(hit.Purpose, hit.Description, hit.DisplayName)); text != "" {
 			b.WriteString(": " + text)
 		}
 		b.WriteByte('\n')
@@ -126,7 +127,7 @@ func bullets(b *strings.Builder, title string, items []string) {
 	}
 	b.WriteString("\n## " + title + "\n\n")
 	for _, item := range items {
-		b.WriteString("- " + oneLine(item) + "\n")
+		b.WriteString("- " + skillfile.OneLine(item) + "\n")
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/schemas/skillfile"
 )
 
 // stub is a caller of stub endpoints.
@@ -520,20 +521,20 @@ func TestSkillFrontmatter(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(head), &parsed); err != nil {
 			t.Fatalf("%s: %v in %s", row.id, err, head)
 		}
-		if diff := cmp.Diff(entry.Frontmatter, frontmatter(parsed)); diff != "" {
+		if diff := cmp.Diff(entry.Frontmatter, skillfile.Frontmatter(parsed)); diff != "" {
 			t.Errorf("%s: the entry differs from the file: %s", row.id, diff)
 		}
 		if parsed.Description != row.description || row.name != "" && parsed.Name != row.name {
 			t.Errorf("%s: got %q, %q, want %q, %q", row.id, parsed.Name, parsed.Description, row.name, row.description)
 		}
-		if !names.MatchString(parsed.Name) || len(parsed.Name) > maxSkillName || parsed.Metadata["skill_id"] != row.id {
+		if !names.MatchString(parsed.Name) || len(parsed.Name) > skillfile.MaxName || parsed.Metadata["skill_id"] != row.id {
 			t.Errorf("%s: invalid name %q or metadata %v", row.id, parsed.Name, parsed.Metadata)
 		}
 		if !strings.HasSuffix(entry.URI, "/"+parsed.Name+"/SKILL.md") {
 			t.Errorf("%s: the URI %s does not end in the name", row.id, entry.URI)
 		}
 	}
-	if skillName("网络.显示") == skillName("网络.其他") {
+	if skillfile.Name("网络.显示") == skillfile.Name("网络.其他") {
 		t.Error("ids without Latin letters have the same name")
 	}
 }
@@ -565,22 +566,6 @@ metadata:
 	_, text, err = describeSkill(jsontext.Value(`{"skill_id":"a.b","purpose":"Old","instructions":7,"license":[],"resources":{}}`))
 	if err != nil || !strings.Contains(string(text), "\n# a.b\n\nOld\n") {
 		t.Errorf("%s, %v", text, err)
-	}
-}
-
-func TestSkillDescription(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct{ purpose, description, display, want string }{
-		{"Find VLANs", "Lists them.", "", "Find VLANs. Lists them."},
-		{"Find VLANs!", "Lists them.", "", "Find VLANs! Lists them."},
-		{"", "Lists them.", "x", "Lists them."},
-		{"", " \n", "VLANs", "VLANs"},
-		{"", "", "", "a.b"},
-	} {
-		got := skillDescription(schemas.Skill{SkillID: "a.b", Purpose: row.purpose, Description: row.description, DisplayName: row.display})
-		if got != row.want {
-			t.Errorf("got %q, want %q", got, row.want)
-		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/schemas/skillfile"
 )
 
 const (
@@ -117,7 +118,7 @@ func complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult,
 	case ofSkill(p.Ref.URI) && p.Argument.Name == "id":
 		kind = schemas.KindSkill
 	case ofSkill(p.Ref.URI) && p.Argument.Name == "name" && p.Context != nil:
-		name := skillName(p.Context.Arguments["id"])
+		name := skillfile.Name(p.Context.Arguments["id"])
 		return completed(matching([]string{name}, p.Argument.Value), false), nil
 	}
 	if !schemas.KnownKind(kind) {

@@ -3,22 +3,18 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/schemas/skillfile"
 )
 
 // The Skills extension (SEP-2640) serves each skill as a directory of files whose last
@@ -30,16 +26,12 @@ import (
 const (
 	skillsExtension = "io.modelcontextprotocol/skills"
 	skillRoot       = "skill://cairn/"
-	skillFile       = "SKILL.md"
+	skillFile       = skillfile.FileName
 	skillTemplate   = skillRoot + "{id}/{name}/" + skillFile
 	fileTemplate    = skillRoot + "{id}/{name}/{+path}"
 	mediaMarkdown   = "text/markdown"
 	mediaText       = "text/plain"
 	mediaBinary     = "application/octet-stream"
-
-	// Limits of the Agent Skills specification, in characters.
-	maxSkillName        = 64
-	maxSkillDescription = 1024
 
 	// skillsPage is the number of skills of a page of skills/list, each of which is resolved.
 	skillsPage = 25
@@ -49,9 +41,9 @@ const (
 
 // skillEntry is a Skill of the extension.
 type skillEntry struct {
-	URI         string          `json:"uri"`
-	Frontmatter frontmatter     `json:"frontmatter"`
-	Resources   []skillResource `json:"resources"`
+	URI         string                `json:"uri"`
+	Frontmatter skillfile.Frontmatter `json:"frontmatter"`
+	Resources   []skillResource       `json:"resources"`
 }
 
 // skillResource is a file of a skill.
@@ -59,14 +51,6 @@ type skillResource struct {
 	URI    string `json:"uri"`
 	Digest string `json:"digest"`
 	Size   int    `json:"size"`
-}
-
-// frontmatter is the head of a SKILL.md.
-type frontmatter struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	License     string            `json:"license,omitzero"`
-	Metadata    map[string]string `json:"metadata"`
 }
 
 type listSkillsParams struct {
@@ -265,36 +249,11 @@ func findSkill(c Caller, uri string) (record jsontext.Value, file string, err er
 
 // fileURI returns the URI of a file of a skill.
 func fileURI(id, file string) string {
-	segments := append([]string{id, skillName(id)}, strings.Split(file, "/")...)
+	segments := append([]string{id, skillfile.Name(id)}, strings.Split(file, "/")...)
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)
 	}
 	return skillRoot + strings.Join(segments, "/")
-}
-
-// skillName returns the name of a skill in the Agent Skills specification: its id with
-// hyphens between the letters and digits. It ends in a hash where that loses more than
-// punctuation and case, so that few names are the same.
-func skillName(id string) string {
-	var b strings.Builder
-	lossy := false
-	for _, r := range strings.ToLower(id) {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-		lossy = lossy || r > unicode.MaxASCII
-	}
-	name := strings.Trim(b.String(), "-")
-	if name != "" && len(name) <= maxSkillName && !lossy {
-		return name
-	}
-	sum := sha256.Sum256([]byte(id))
-	suffix := hex.EncodeToString(sum[:4])
-	name = strings.Trim(name[:min(len(name), maxSkillName-len(suffix)-1)], "-")
-	return strings.TrimPrefix(name+"-"+suffix, "-")
 }
 
 // describeSkill returns the entry of a skill record and its SKILL.md.
@@ -303,7 +262,7 @@ func describeSkill(record jsontext.Value) (skillEntry, []byte, error) {
 	if err != nil {
 		return skillEntry{}, nil, err
 	}
-	head := frontmatter{skillName(skill.SkillID), skillDescription(skill), oneLine(skill.License), skillMetadata(skill)}
+	head := skillfile.FrontmatterOf(skill)
 	text, err := skillMarkdown(skill, head)
 	if err != nil {
 		return skillEntry{}, nil, err
@@ -320,70 +279,18 @@ func describeSkill(record jsontext.Value) (skillEntry, []byte, error) {
 
 const digestPrefix = "sha256:"
 
-// skillMetadata returns the metadata of the frontmatter. The labels are a selector.
-func skillMetadata(s schemas.Skill) map[string]string {
-	m := map[string]string{"skill_id": s.SkillID}
-	if s.Version != "" {
-		m["version"] = s.Version
-	}
-	if len(s.Labels) > 0 {
-		m["labels"] = oneLine(strings.Join(schemas.LabelTerms(s.Labels), ","))
-	}
-	return m
-}
-
-// skillDescription returns the description of the frontmatter, on one line.
-func skillDescription(s schemas.Skill) string {
-	var parts []string
-	for _, part := range []string{s.Purpose, s.Description} {
-		if part = oneLine(part); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	if len(parts) == 2 && !strings.ContainsAny(parts[0][len(parts[0])-1:], ".!?:;,") {
-		parts[0] += "."
-	}
-	text := cmp.Or(strings.Join(parts, " "), oneLine(s.DisplayName), s.SkillID)
-	if utf8.RuneCountInString(text) > maxSkillDescription {
-		text = string([]rune(text)[:maxSkillDescription-1]) + "…"
-	}
-	return text
-}
-
-// oneLine replaces white space and characters that YAML forbids by single spaces.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")
-}
-
-// skillMarkdown renders a skill record as SKILL.md. Values of the frontmatter are JSON
-// strings, which all YAML parsers read alike.
-func skillMarkdown(s schemas.Skill, head frontmatter) ([]byte, error) {
-	lines := [][2]string{{"name", head.Name}, {"description", head.Description}}
-	if head.License != "" {
-		lines = append(lines, [2]string{"license", head.License})
-	}
-	lines = append(lines, [2]string{"metadata", ""})
-	for _, name := range slices.Sorted(maps.Keys(head.Metadata)) {
-		lines = append(lines, [2]string{"  " + name, head.Metadata[name]})
+// skillMarkdown renders a skill record as SKILL.md.
+func skillMarkdown(s schemas.Skill, head skillfile.Frontmatter) ([]byte, error) {
+	top, err := head.YAML()
+	if err != nil {
+		return nil, err
 	}
 	var b strings.Builder
-	b.WriteString("---\n")
-	for _, line := range lines {
-		if line[1] == "" {
-			b.WriteString(line[0] + ":\n")
-			continue
-		}
-		quoted, err := jsontext.AppendQuote(nil, line[1])
-		if err != nil {
-			return nil, err
-		}
-		b.WriteString(line[0] + ": " + string(quoted) + "\n")
-	}
-	b.WriteString("---\n")
+	b.Write(top)
 	if strings.TrimSpace(s.Instructions) != "" {
 		b.WriteString("\n" + strings.Trim(s.Instructions, "\r\n") + "\n")
 	} else {
-		b.WriteString("\n# " + oneLine(cmp.Or(s.DisplayName, s.SkillID)) + "\n")
+		b.WriteString("\n# " + skillfile.OneLine(cmp.Or(s.DisplayName, s.SkillID)) + "\n")
 		paragraphs(&b, s.Purpose, s.Description)
 		bullets(&b, "Capabilities", s.Capabilities)
 		bullets(&b, "Example queries", s.ExampleQueries)

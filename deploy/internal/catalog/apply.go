@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,11 +31,17 @@ type apply struct {
 	dry    string
 	json   bool
 
-	began time.Time
+	began   time.Time
+	unified bool // print the differences
+	// check returns an error for a difference that must not be applied; nil: none.
+	check func(difference) error
+	// stale returns the registered records that --prune deletes.
+	stale func(context.Context, *client.Client, *summary) ([]client.Record, error)
 }
 
 func applyCommand() *cobra.Command {
 	a := &apply{}
+	a.stale = a.outsideFiles
 	cmd := &cobra.Command{
 		Use:   "apply FILE|DIRECTORY|-…",
 		Short: "Register records from files and directories",
@@ -101,34 +108,62 @@ func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.W
 	}
 	bar := output.NewProgress(errOut, "applying", len(list))
 	defer bar.Close()
-	stored := newComparer(c)
-	records.Concurrently(list, func(i int) {
-		action, outcome := a.one(ctx, stored, list[i])
-		s.add(i, action, outcome)
-		bar.Add(1)
-	})
+	for _, wave := range records.Waves(list) {
+		a.wave(ctx, c, s, wave, bar)
+	}
 	if a.prune && !s.failed() {
-		err = a.pruneScopes(ctx, c, s)
+		err = a.pruneStale(ctx, c, s)
 	}
 	bar.Close()
 	s.Retries = c.Retries()
 	return errors.Join(err, a.finish(ctx, s, out))
 }
 
-// one applies a record, unless it is registered already.
-func (a *apply) one(ctx context.Context, stored comparer, r records.Record) (action string, o records.Outcome) {
-	if err := r.Validate(); err != nil {
-		return "", records.Outcome{Err: err}
-	}
-	d, err := stored.compare(ctx, r)
-	if err != nil || d.action == unchanged || a.dry == dryServer {
-		return d.action, records.Outcome{Err: err}
-	}
-	return d.action, records.Send(ctx, stored.c, r)
+// wave applies the records with the indexes that are not registered already. No two of them
+// have the same ID.
+func (a *apply) wave(ctx context.Context, c *client.Client, s *summary, wave []int, bar *output.Progress) {
+	actions := make([]string, len(s.list))
+	compareAll(ctx, c, s.list, wave, func(i int, d difference, err error) {
+		if err == nil && a.check != nil {
+			err = a.check(d)
+		}
+		actions[i] = d.action
+		s.add(i, d.action, records.Outcome{Err: err})
+		if a.unified {
+			s.differences[i] = d
+		}
+	})
+	changed := slices.DeleteFunc(slices.Clone(wave), func(i int) bool {
+		return a.dry == dryServer || actions[i] == unchanged || s.outcomes[i].Err != nil
+	})
+	bar.Add(len(wave) - len(changed))
+	records.SendAll(ctx, c, s.list, changed, func(i int, o records.Outcome) {
+		s.add(i, actions[i], o)
+		bar.Add(1)
+	})
 }
 
-// pruneScopes deletes the records that are not in the files.
-func (a *apply) pruneScopes(ctx context.Context, c *client.Client, s *summary) error {
+// pruneStale deletes the records that are not in the source.
+func (a *apply) pruneStale(ctx context.Context, c *client.Client, s *summary) error {
+	stale, err := a.stale(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	for _, r := range stale {
+		if a.dry == dryNone {
+			of := connection{tenant: r.Tenant}
+			if err := remove(ctx, c, of.exact(r.Kind, r.ID)); err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
+				return err
+			}
+		}
+		s.prune(r)
+	}
+	return nil
+}
+
+// outsideFiles returns the records of the kinds and tenants in the files that are not in the
+// files.
+func (a *apply) outsideFiles(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
 	type scope struct{ tenant, kind string }
 	done := map[scope]bool{}
 	for _, r := range s.list {
@@ -140,30 +175,27 @@ func (a *apply) pruneScopes(ctx context.Context, c *client.Client, s *summary) e
 		of := connection{tenant: r.Tenant}
 		stored, err := of.scope(ctx, c, []string{r.Kind}, a.labels)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, found := range stored {
-			if s.has(found.Kind, found.ID, found.Tenant) {
-				continue
+			if !s.has(found.Kind, found.ID, found.Tenant) {
+				stale = append(stale, found)
 			}
-			if a.dry == dryNone {
-				if err := remove(ctx, c, of.exact(found.Kind, found.ID)); err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
-					return err
-				}
-			}
-			s.prune(found)
 		}
 	}
-	return nil
+	return stale, nil
 }
 
 // finish prints the summary and returns the error that determines the exit code.
 func (a *apply) finish(ctx context.Context, s *summary, out io.Writer) error {
 	s.finish(a.began)
 	var err error
-	if a.json {
+	switch {
+	case a.json:
 		err = output.JSON(out, s)
-	} else {
+	case a.unified:
+		err = errors.Join(s.printDifferences(out), s.print(out))
+	default:
 		err = s.print(out)
 	}
 	switch {

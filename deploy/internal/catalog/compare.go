@@ -7,6 +7,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
@@ -28,17 +29,30 @@ type difference struct {
 	wanted jsontext.Value // as the registration stores it
 }
 
-// comparer reads stored records, maxReads at a time: more would overload a server, whose
-// retries take longer. It may be used concurrently.
-type comparer struct {
-	c     *client.Client
-	slots chan struct{}
+// maxReads is the maximum number of concurrent reads: more would overload a server, whose
+// retries take longer.
+const maxReads = 32
+
+// compareAll compares the records with the indexes with the stored ones, and calls done with
+// each difference, concurrently.
+func compareAll(ctx context.Context, c *client.Client, list []records.Record, indexes []int, done func(i int, d difference, err error)) {
+	var comparing errgroup.Group
+	comparing.SetLimit(maxReads)
+	for _, i := range indexes {
+		comparing.Go(func() error {
+			d, err := compare(ctx, c, list[i])
+			done(i, d, err)
+			return nil
+		})
+	}
+	_ = comparing.Wait() // the errors were passed to done
 }
 
-func newComparer(c *client.Client) comparer { return comparer{c, make(chan struct{}, maxReads)} }
-
-// compare compares a valid record with the stored one in the scope of its tenant.
-func (c comparer) compare(ctx context.Context, r records.Record) (difference, error) {
+// compare compares a record with the stored one in the scope of its tenant.
+func compare(ctx context.Context, c *client.Client, r records.Record) (difference, error) {
+	if err := r.Validate(); err != nil {
+		return difference{}, err
+	}
 	put := r.Put()
 	if err := put.Validate(); err != nil {
 		return difference{}, err
@@ -48,9 +62,7 @@ func (c comparer) compare(ctx context.Context, r records.Record) (difference, er
 		return difference{}, err
 	}
 	d := difference{action: created, wanted: wanted}
-	c.slots <- struct{}{}
-	found, err := c.c.Get(ctx, r.Key())
-	<-c.slots
+	found, err := c.Get(ctx, r.Key())
 	switch {
 	case errors.Is(err, schemas.ErrRecordNotFound):
 		return d, nil

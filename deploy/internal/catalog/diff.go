@@ -58,15 +58,20 @@ func readRecords(paths []string, stdin io.Reader, tenant string) ([]records.Reco
 	return list, nil
 }
 
+func indexes(list []records.Record) []int {
+	all := make([]int, len(list))
+	for i := range list {
+		all[i] = i
+	}
+	return all
+}
+
 func (d *diff) run(ctx context.Context, c *client.Client, list []records.Record, out, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "comparing", len(list))
-	stored := newComparer(c)
 	differences := make([]difference, len(list))
 	errs := make([]error, len(list))
-	records.Concurrently(list, func(i int) {
-		if errs[i] = list[i].Validate(); errs[i] == nil {
-			differences[i], errs[i] = stored.compare(ctx, list[i])
-		}
+	compareAll(ctx, c, list, indexes(list), func(i int, d difference, err error) {
+		differences[i], errs[i] = d, err
 		bar.Add(1)
 	})
 	bar.Close()

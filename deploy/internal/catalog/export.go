@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,30 +16,47 @@ import (
 	"cairn/schemas"
 )
 
-// export prints all records of a scope.
+// Values of --format.
+const (
+	formatRecords = "records"
+	formatSkills  = "skills"
+)
+
+// export writes all records of a scope.
 type export struct {
 	connection
 	labels string
 	output string
+	format string
+	dir    string
 }
 
 func exportCommand() *cobra.Command {
 	e := &export{}
 	cmd := &cobra.Command{
 		Use:   "export [KIND…]",
-		Short: "Print all records of a scope as files for apply",
+		Short: "Print all records of a scope as files for apply, or write skills as SKILL.md",
 		Long: `Export prints the records of the tenant, or the global ones without --tenant, with their
 instructions and resources, ordered by kind and id. "cairn apply" of the output changes
 nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 		Example: `  cairn export > global.yaml
   cairn export skill,tool --tenant acme -o json > acme.json
-  cairn export | cairn apply - --url other.example.com:443`,
+  cairn export | cairn apply - --url other.example.com:443
+  cairn export --format skills --dir skills --tenant acme`,
 		Args: flags.Args("at most one list of kinds", 0, 1),
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, begin string) ([]string, cobra.ShellCompDirective) {
 			return records.CompleteKinds(begin)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kinds := schemas.Kinds()
+			switch {
+			case (e.format == formatSkills) != (e.dir != ""):
+				return flags.UsageError(cmd, errors.New("--format skills requires --dir, and no other format has it"))
+			case e.format == formatSkills && len(args) > 0:
+				return flags.UsageError(cmd, errors.New("--format skills exports skills only; expected no kinds"))
+			case e.format == formatSkills:
+				kinds = []string{schemas.KindSkill}
+			}
 			if len(args) > 0 {
 				var err error
 				if kinds, err = parseKinds(args[0]); err != nil {
@@ -53,6 +72,8 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 	}
 	e.flags(cmd, "`TENANT` whose records are printed; empty: global scope")
 	cmd.Flags().StringVar(&e.labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
+	flags.Choice(cmd, &e.format, "format", "", "`FORMAT` of the export: records or skills", formatRecords, formatSkills)
+	cmd.Flags().StringVar(&e.dir, "dir", "", "with --format skills: `DIRECTORY` to which the skills are written")
 	flags.Output(cmd, &e.output, "yaml", "json")
 	return cmd
 }
@@ -66,6 +87,11 @@ func (e *export) run(ctx context.Context, c *client.Client, kinds []string, out,
 	}
 	if err := readAll(ctx, c, list, bar); err != nil {
 		return err
+	}
+	if e.format == formatSkills {
+		written, err := e.skills(ctx, c, list)
+		bar.Close()
+		return errors.Join(err, output.Line(out, fmt.Sprintf("exported %d skills to %s", written, e.dir)))
 	}
 	bar.Close()
 	var texts []jsontext.Value

@@ -173,9 +173,6 @@ func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit in
 	return false, nil
 }
 
-// maxReads is the maximum number of concurrent reads.
-const maxReads = 32
-
 // complement reads the records of a list in full for the formats that print them. A record
 // that was deleted since is left out.
 func (g *get) complement(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {

@@ -55,12 +55,15 @@ type summary struct {
 	mu       sync.Mutex
 	actions  []string
 	outcomes []records.Outcome
+	// differences are those that printDifferences prints.
+	differences []difference
 }
 
 func newSummary(list []records.Record, dry string) *summary {
 	s := &summary{
 		Accepted: map[string]int{}, Actions: map[string]int{}, Refused: []records.Rejection{}, list: list, known: map[change]bool{},
 		actions: make([]string, len(list)), outcomes: make([]records.Outcome, len(list)),
+		differences: make([]difference, len(list)),
 	}
 	if dry != dryNone {
 		s.DryRun = dry
@@ -146,6 +149,25 @@ func (s *summary) warn(r records.Record, list []schemas.FieldError) {
 			s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w})
 		}
 	}
+}
+
+// printDifferences writes the accepted records that differ from the registered ones as a
+// unified diff.
+func (s *summary) printDifferences(out io.Writer) error {
+	for i, d := range s.differences {
+		if d.wanted == nil || s.outcomes[i].Err != nil {
+			continue
+		}
+		at := name(s.list[i].Kind, s.list[i].ID)
+		text, err := unified("registered "+at, s.list[i].Source+" "+at, d.stored, d.wanted)
+		if err == nil {
+			_, err = io.WriteString(out, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // print writes the summary as text.

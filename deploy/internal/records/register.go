@@ -115,6 +115,20 @@ func Concurrently(list []Record, do func(int)) {
 	sending.Wait()
 }
 
+// Waves returns the indexes of the records, such that a wave has no two records with the same
+// ID, and earlier ones are in earlier waves.
+func Waves(list []Record) (waves [][]int) {
+	for _, same := range byID(list) {
+		for n, i := range same {
+			if n == len(waves) {
+				waves = append(waves, nil)
+			}
+			waves[n] = append(waves[n], i)
+		}
+	}
+	return waves
+}
+
 // byID groups the indexes of records with the same ID, in order.
 func byID(list []Record) [][]int {
 	var all [][]int
@@ -130,6 +144,31 @@ func byID(list []Record) [][]int {
 		all[at] = append(all[at], i)
 	}
 	return all
+}
+
+// SendAll registers the records with the indexes, of which no two have the same ID, and calls
+// done with the outcome of each.
+func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, done func(i int, o Outcome)) {
+	bulk := make([]schemas.BulkRecord, len(indexes))
+	left := map[int]bool{}
+	for n, i := range indexes {
+		bulk[n] = schemas.BulkRecord{Kind: list[i].Kind, ID: list[i].ID, Record: list[i].JSON}
+		left[i] = true
+	}
+	err := c.PutAll(ctx, bulk, func(n int, r schemas.RecordResult) {
+		delete(left, indexes[n])
+		o := Outcome{Warnings: r.Warnings, Later: r.Indexed != nil && !*r.Indexed}
+		if r.Error != nil {
+			o.Err = r.Error
+		}
+		if token, err := schemas.ParseConsistencyToken(r.Revision); err == nil {
+			o.Revision = token.Revision
+		}
+		done(indexes[n], o)
+	})
+	for i := range left {
+		done(i, Outcome{Err: err})
+	}
 }
 
 // Send registers one record.

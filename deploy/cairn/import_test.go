@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestImport runs imports of one source in order against one tenant.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	at := []string{"--url", shared(t), "--tenant", "import"}
+	dir := t.TempDir()
+	skill := func(name, text string) {
+		write(t, dir, name+"/SKILL.md", "---\nname: "+name+"\ndescription: "+text+"\n---\n\n# Steps\n")
+	}
+	skill("a", "first")
+	skill("b", "second")
+	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, at...)...) }
+	step := func(name string, code int, want string, args ...string) {
+		t.Helper()
+		got := run("", append([]string{"import", dir, "--source", "folder"}, args...)...)
+		for part := range strings.SplitSeq(want, "|") {
+			if got.code != code || !strings.Contains(got.out+got.err, part) {
+				t.Errorf("%s: %+v; want exit %d and %q", name, got, code, part)
+			}
+		}
+	}
+	step("a preview", 0, "--- registered skill/skills.a|+description: first|+source: folder|compared 2 of 2 records|created  skill/skills.b  import", "--dry-run")
+	step("an import", 0, ": 2 created")
+	step("the same again", 0, ": 2 unchanged")
+	step("a preview of nothing", 0, "compared 2 of 2 records", "--dry-run")
+	skill("a", "changed")
+	step("a preview of a change", 0, "-description: first\n+description: changed", "--dry-run")
+	step("a change", 0, ": 1 configured, 1 unchanged")
+
+	if got := run(`{"skill_id":"skills.c","source":"other"} {"skill_id":"skills.d"}`, "apply", "-"); got.code != 0 {
+		t.Fatal(got)
+	}
+	skill("c", "third")
+	skill("d", "fourth")
+	step("records of another source", exitRefused, `registered with the source "other"|registered with the source "none"|--overwrite`)
+	step("are replaced if asked", 0, ": 2 configured, 2 unchanged", "--overwrite")
+
+	for _, name := range []string{"b", "c"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := run(`{"skill_id":"skills.e","source":"elsewhere"} {"skill_id":"skills.f"}`, "apply", "-"); got.code != 0 {
+		t.Fatal(got)
+	}
+	step("without prune", 0, ": 2 unchanged")
+	step("a preview of prune", 0, "pruned  skill/skills.b", "--prune", "--dry-run")
+	write(t, dir, "g/SKILL.md", "no frontmatter")
+	step("an invalid skill prevents prune", exitFailed, "rejected 1:|g/SKILL.md  expected YAML frontmatter", "--prune")
+	if err := os.RemoveAll(filepath.Join(dir, "g")); err != nil {
+		t.Fatal(err)
+	}
+	step("prune", 0, "2 unchanged, 2 pruned", "--prune")
+	left := strings.Fields(run("", "get", "skills", "--scope", "tenant", "-o", "name").out)
+	if strings.Join(left, " ") != "skill/skills.a skill/skills.d skill/skills.e skill/skills.f" {
+		t.Errorf("left %v", left)
+	}
+	got := run("", "import", dir, "--source", "folder", "-o", "json")
+	var result struct{ Actions map[string]int }
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || result.Actions["unchanged"] != 2 {
+		t.Errorf("%v, %+v", err, got)
+	}
+	for _, args := range [][]string{{"import"}, {"import", "a", "b"}, {"import", dir, "--format", "x"}, {"import", dir, "--timeout", "0s"},
+		{"import", dir, "--prune"}} {
+		if got := run("", args...); got.code != exitUsage {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+// TestImportFromCairn imports the tools of a Cairn, as an MCP server, and its records.
+func TestImportFromCairn(t *testing.T) {
+	t.Parallel()
+	from, to := startIsolated(t), shared(t)
+	if got := do(t, `{"tool_id":"a.b.c","x":[1,null]} {"skill_id":"x.y","resources":[{"path":"a","text":"t"}],"instructions":"# Steps"}
+{"agent_id":"other","tenant_id":"acme"}`, "apply", "-", "--url", from.http); got.code != 0 {
+		t.Fatal(got)
+	}
+	bin := filepath.Join(clone(t), "bin", "cairn")
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"MCP over HTTP", []string{from.http + "/mcp", "--agents", "--tenant", "http"}, "agent  1"},
+		{"MCP over stdio", []string{"--source", "cairn", "--tenant", "stdio", "--", bin, "mcp", "--url", from.http}, "created"},
+		{"the global records", []string{from.http, "--tenant", "copy"}, ": 2 created"},
+		{"again", []string{from.http, "--tenant", "copy", "--prune"}, ": 2 unchanged"},
+		{"the records of a tenant", []string{from.http, "--tenant", "copy2", "--source-tenant", "acme"}, "agent  1"},
+	} {
+		if got := do(t, "", append([]string{"import", "--url", to}, row.args...)...); got.code != 0 || !strings.Contains(got.out, row.want) {
+			t.Errorf("%s: %+v, want %s", row.name, got, row.want)
+		}
+	}
+	if got := do(t, "", "get", "skill", "x.y", "--url", to, "--tenant", "copy", "-o", "json"); !strings.Contains(got.out, `"text": "t"`) ||
+		!strings.Contains(got.out, `"source": "`+from.http+`"`) || !strings.Contains(got.out, `"tenant_id": "copy"`) {
+		t.Errorf("%+v", got)
+	}
+	got := do(t, "", "get", "tools", "--url", to, "--tenant", "stdio", "-o", "name")
+	if !strings.Contains(got.out, "tool/mcp.cairn.search_skills\n") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,190 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/sync/errgroup"
+
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+	"cairn/schemas/member"
+	"cairn/schemas/skillfile"
+)
+
+// skills writes the skills to their directories, and returns how many it has written. A skill
+// that cannot be written does not affect the others.
+func (e *export) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
+	if err := os.MkdirAll(e.dir, 0o755); err != nil { // #nosec G301 -- files for everyone, as those of a repository
+		return 0, err
+	}
+	root, err := os.OpenRoot(e.dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = root.Close() }() // the files are closed
+	packages := make([]skillPackage, len(list))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i, r := range list {
+		group.Go(func() (err error) {
+			packages[i], err = readPackage(groupCtx, c, r)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	seen := map[string]string{}
+	var errs []error
+	for i, r := range list {
+		if r.JSON == nil {
+			continue // deleted since
+		}
+		dir := skillfile.Name(r.ID)
+		if other := seen[dir]; other != "" {
+			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir))
+			continue
+		}
+		seen[dir] = r.ID
+		if err := writeSkill(root, dir, r, packages[i]); err != nil {
+			errs = append(errs, fmt.Errorf("skill %s: %w", r.ID, err))
+			continue
+		}
+		written++
+	}
+	return written, errors.Join(errs...)
+}
+
+// skillPackage is the content of skillfile.PackageFile. The skill has no content of resources,
+// which are files.
+type skillPackage struct {
+	Skill           jsontext.Value   `json:"skill"`
+	ContextBuilders []jsontext.Value `json:"context_builders,omitempty"`
+	Tools           []jsontext.Value `json:"tools,omitempty"`
+	Guardrails      []jsontext.Value `json:"guardrails,omitempty"`
+	Template        jsontext.Value   `json:"template,omitzero"`
+}
+
+// readPackage returns the package of a skill; a draft or retired one has no linked records.
+func readPackage(ctx context.Context, c *client.Client, r client.Record) (p skillPackage, err error) {
+	if r.JSON == nil {
+		return p, nil
+	}
+	o := schemas.QueryOptions{}
+	if r.Tenant != "" {
+		o.TenantID = &r.Tenant
+	}
+	found, err := c.Package(ctx, r.ID, o)
+	if err != nil && !errors.Is(err, schemas.ErrSkillNotFound) {
+		return p, err
+	}
+	// A draft of a tenant may have the id of a global skill.
+	if err == nil && records.Summaries(found.Manifest)[0].TenantID == r.Tenant {
+		p = skillPackage{ContextBuilders: found.ContextBuilders, Tools: found.Tools, Guardrails: found.Guardrails}
+		if len(found.Template) > len("{}") {
+			p.Template = found.Template
+		}
+	}
+	p.Skill, err = withoutContent(r.JSON)
+	return p, err
+}
+
+// withoutContent returns a skill whose resources have an empty text or data.
+func withoutContent(record jsontext.Value) (jsontext.Value, error) {
+	var skill struct {
+		Resources []jsontext.Value `json:"resources"`
+	}
+	if json.Unmarshal(record, &skill) != nil || len(skill.Resources) == 0 {
+		return record, nil // resources of another type were stored without interpretation
+	}
+	for i, text := range skill.Resources {
+		var r schemas.Resource
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, err
+		}
+		name := "text"
+		if r.Data != nil {
+			name = "data"
+		}
+		empty, err := member.Append(text, member.Member{Name: name, Value: ""})
+		if err != nil {
+			return nil, err
+		}
+		skill.Resources[i] = empty
+	}
+	return member.Append(record, member.Member{Name: "resources", Value: skill.Resources})
+}
+
+// writeSkill writes the directory of a skill, after removing that of an earlier export.
+func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) error {
+	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, r.JSON)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, resource := range skill.Resources {
+		if files[resource.Path], err = resource.Content(); err != nil {
+			return fmt.Errorf("resource %s: %w", resource.Path, err)
+		}
+		if reserved(resource.Path) {
+			return fmt.Errorf("resource %s: expected another name, which import reads", resource.Path)
+		}
+	}
+	if files[skillfile.FileName], err = skillfile.Export(skill); err != nil {
+		return err
+	}
+	text, err := json.Marshal(p, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	files[skillfile.PackageFile] = append(text, '\n')
+	if err := removeExported(root, dir); err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range slices.Concat([]string{skillfile.PackageFile}, names) { // first: it marks an incomplete directory as exported
+		at := path.Join(dir, name)
+		if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(at, files[name], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reserved reports whether a resource with the path cannot be a file of an exported skill:
+// import skips hidden files, and the other names have a meaning.
+func reserved(name string) bool {
+	hidden := strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
+	return hidden || name == skillfile.PackageFile || strings.EqualFold(name, skillfile.FileName)
+}
+
+// removeExported removes the directory of a skill that an earlier export has written. It returns
+// an error for any other directory that is not empty.
+func removeExported(root *os.Root, dir string) error {
+	_, err := root.Stat(path.Join(dir, skillfile.PackageFile))
+	if err == nil {
+		return root.RemoveAll(dir)
+	}
+	entries, readErr := fs.ReadDir(root.FS(), dir)
+	if errors.Is(readErr, fs.ErrNotExist) {
+		return nil
+	}
+	if readErr == nil && len(entries) > 0 {
+		return fmt.Errorf("%s is not empty, and was not written by an export", dir)
+	}
+	return readErr
+}

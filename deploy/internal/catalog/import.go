@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/importer"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// importing brings the catalog to the state of a source of another format.
+type importing struct {
+	apply
+	options   importer.Options
+	overwrite bool
+	preview   bool
+}
+
+func importCommand() *cobra.Command {
+	m := &importing{}
+	m.check, m.stale = m.checkSource, m.ofSource
+	cmd := &cobra.Command{
+		Use:   "import SOURCE|-- COMMAND…",
+		Short: "Register records from skills, MCP servers, OpenAPI documents, agent cards and other Cairns",
+		Long: `Import registers records for what a source describes, unless they are registered already:
+
+  skills         a directory with SKILL.md files (agentskills.io), one skill each
+  mcp            an MCP server by URL or, after --, by command: its tools
+  server-json    a server.json, as a tool that stands for the MCP server
+  mcp-registry   the same for each server of an MCP registry
+  openapi        an OpenAPI document: its operations as tools
+  agent-card     an A2A agent card: an agent
+  cairn          the records of another Cairn
+
+The format is detected, or given by --format. Each record has the source in its field source,
+which is the argument unless --source names it. A record that has another source, or none,
+is not replaced without --overwrite. --prune deletes the records of the same source and
+tenant that the source no longer has; it deletes nothing if a part of the source is invalid.
+For files and commands it requires --source.
+
+--dry-run prints what would change, as a unified diff.`,
+		Example: `  cairn import deploy/examples/skills --domain docs --dry-run
+  cairn import https://mcp.example.com/mcp --source-key-file key --tenant acme
+  cairn import --agents -- npx -y @modelcontextprotocol/server-everything
+  cairn import https://registry.modelcontextprotocol.io --prune
+  cairn import openapi.yaml --source petstore`,
+		Args: m.args,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m.began = time.Now()
+			m.options.Stderr = cmd.ErrOrStderr()
+			return m.read(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	m.flags(cmd, "`TENANT` of the records; empty: global scope")
+	f := cmd.Flags()
+	flags.Choice(cmd, &m.options.Format, "format", "", "`FORMAT` of the source: "+strings.Join(importer.Formats(), ", ")+"; empty: detected",
+		append([]string{""}, importer.Formats()...)...)
+	f.StringVar(&m.options.Name, "source", "", "`NAME` of the source in its records; empty: the argument")
+	flags.Secret(f, &m.options.Key, "source-key", "", "bearer `TOKEN` for the source, sent to the host of its URL only")
+	f.StringVar(&m.options.SourceTenant, "source-tenant", "", "`TENANT` whose records are read from another Cairn; empty: global scope")
+	f.StringVar(&m.options.Domain, "domain", "skills", "`DOMAIN` of imported skills, the first segment of their ids")
+	f.BoolVar(&m.options.Agents, "agents", false, "register each MCP server as an agent too")
+	f.BoolVar(&m.options.Lenient, "lenient", false, "accept skills that break rules of the format but have a name and a description; omit files beyond the limits")
+	f.DurationVar(&m.options.Timeout, "timeout", importer.DefaultTimeout, "maximum `DURATION` of reading the source")
+	f.BoolVar(&m.prune, "prune", false, "delete records of this source that it no longer has")
+	f.BoolVar(&m.overwrite, "overwrite", false, "replace records that have another source, or none")
+	f.BoolVar(&m.preview, "dry-run", false, "print what would change")
+	flags.JSON(cmd, &m.json)
+	return cmd
+}
+
+// args accepts a source, or a command after --.
+func (m *importing) args(cmd *cobra.Command, args []string) error {
+	if at := cmd.ArgsLenAtDash(); at == 0 && len(args) > 0 {
+		m.options.Command = args
+		return nil
+	}
+	if len(args) != 1 {
+		return flags.UsageError(cmd, errors.New("expected one file, directory or URL, or a command after --"))
+	}
+	m.options.Source = args[0]
+	return nil
+}
+
+// read reads the source and applies its records.
+func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
+	isURL := strings.HasPrefix(m.options.Source, "http://") || strings.HasPrefix(m.options.Source, "https://")
+	switch {
+	case m.options.Timeout <= 0:
+		return flags.Usage(errors.New("--timeout: expected more than 0"))
+	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
+		return flags.Usage(errors.New("--prune: expected --source, a name of the source that no other source has"))
+	}
+	found, err := importer.Read(ctx, m.options, m.tenant)
+	if err != nil {
+		return err
+	}
+	m.options.Name = found.Name
+	m.dry = dryNone
+	if m.preview {
+		m.dry = dryServer
+		m.unified = !m.json
+	}
+	return m.run(ctx, found.Records, out, errOut)
+}
+
+// checkSource returns an error for a record that would replace one of another source. It
+// compares with the name of the source: the files of an exported skill have a source of their
+// own, which they could invent.
+func (m *importing) checkSource(d difference) error {
+	if before := sourceOf(d.stored); d.action == configured && before != m.options.Name && !m.overwrite {
+		text := fmt.Sprintf("registered with the source %q; --overwrite replaces it", cmp.Or(before, "none"))
+		return schemas.ErrPreconditionFailed.Because(text)
+	}
+	return nil
+}
+
+func sourceOf(record jsontext.Value) string {
+	var r struct {
+		Source jsontext.Value `json:"source"`
+	}
+	var text string
+	if json.Unmarshal(record, &r) == nil {
+		_ = json.Unmarshal(r.Source, &text) // no source is of another type
+	}
+	return text
+}
+
+// ofSource returns the records of the source and the tenant that the source no longer has.
+func (m *importing) ofSource(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
+	stored, err := m.scope(ctx, c, schemas.Kinds(), "")
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range stored {
+		if sourceOf(r.JSON) == m.options.Name && !s.has(r.Kind, r.ID, r.Tenant) {
+			stale = append(stale, r)
+		}
+	}
+	return stale, nil
+}

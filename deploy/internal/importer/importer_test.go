@@ -1,0 +1,421 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// write writes a file below dir.
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// read returns the records of a source as lines: the id and the record, or the error.
+func read(t *testing.T, o Options) string {
+	t.Helper()
+	result, err := Read(t.Context(), o, "")
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	lines := result.Format + "\n"
+	for _, r := range result.Records {
+		if err := r.Validate(); err != nil {
+			lines += "invalid: " + err.Error() + "\n"
+			continue
+		}
+		lines += r.Kind + "/" + r.ID + " " + string(r.JSON) + "\n"
+	}
+	return lines
+}
+
+// check checks that got contains the parts of want, separated by |.
+func check(t *testing.T, got, want string) {
+	t.Helper()
+	for part := range strings.SplitSeq(want, "|") {
+		if !strings.Contains(got, part) {
+			t.Errorf("got  %s\nwant %s", got, part)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"io.github.user/weather": "io.github.user.weather", "com.x/a.b": "com.x.a%2Eb", "Weather Server": "mcp.Weather%20Server",
+		"a..b/c": "a..b.c", "x/@server%": "x.%40server%25", "wetter_ä-1": "mcp.wetter_ä-1",
+	} {
+		if got := serverID(name); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"get.forecast", "a/b c", "100%", "網", "%2E", ".", "\x00\n"} {
+		if back, err := url.PathUnescape(segment(name)); err != nil || back != name || strings.ContainsAny(segment(name), ". \n") {
+			t.Errorf("%q: %q, back %q, %v", name, segment(name), back, err)
+		}
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	const card = `{"name":"Weather Agent","description":"Forecasts","version":"1.2.0","skills":[{"id":"f","name":"Forecast","examples":["rain?"]}],`
+	const pets = "openapi: 3.1.0\ninfo: {title: Pet Store, version: '1'}\nservers: [{url: 'https://pets.example.com'}]\npaths:\n"
+	const server = `{"name":"io.example/weather","description":"Forecasts","version":"1.0.0","remotes":[{"type":"sse","url":"https://x"}]}`
+	for _, row := range []struct{ name, text, want string }{
+		{"server.json", server,
+			`server-json|tool/io.example.weather.@server |"tool_class":"mcp_server"|"provider":"io.example/weather"|"version":"1.0.0"|"remotes"|,"source":"`},
+		{"a server without a namespace", `{"name":"weather","description":"d","version":"1","packages":[]}`,
+			"invalid: name: expected NAMESPACE/NAME"},
+		{"a server with a range", strings.Replace(server, "1.0.0", "^1.0.0", 1),
+			`invalid: version: expected a version and no range, got "^1.0.0"`},
+		{"a server without a description", strings.Replace(server, "Forecasts", "", 1), "invalid: description: required"},
+		{"a remote without a URL", strings.Replace(server, `"url"`, `"uri"`, 1), "invalid: remotes[0].url: required"},
+		{"a package without an identifier", strings.Replace(server, "{", `{"packages":[{}],`, 1), "invalid: packages[0].identifier: required"},
+		{"members of other types", strings.Replace(server, `"Forecasts"`, `["x"]`, 1), "invalid: expected a server.json"},
+		{"a list of servers", `{"servers":[{"server":` + server + `},{"server":{"name":"x"}},{"server":` + strings.Replace(server, "1.0.0",
+			"0.9.0", 1) +
+			`,"_meta":{"io.modelcontextprotocol.registry/official":{"isLatest":false}}},7]}`, "error: |expected a list of servers"},
+		{"a list with an invalid server", `{"servers":[{"server":` + server + `},{"server":{"name":"x"}}]}`,
+			`mcp-registry|tool/io.example.weather.@server|invalid: name`},
+		{"older versions are skipped", `{"servers":[{"server":` + server + `},{"server":` + strings.Replace(server, "1.0.0", "0.9.0", 1) +
+			`,"_meta":{"io.modelcontextprotocol.registry/official":{"isLatest":false}}}]}`, `"version":"1.0.0"`},
+		{"a deprecated server",
+			`{"servers":[{"server":` + server + `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated"}}}]}`,
+			`"status":"deprecated"`},
+		{"an empty registry", `{"servers":[]}`, "error: |no records in the format mcp-registry"},
+		{"an agent card", card + `"supportedInterfaces":[{"url":"https://a"}]}`,
+			`agent-card|agent/a2a.Weather%20Agent |"capabilities":["Forecast"]|"example_queries":["rain?"]|"version":"1.2.0"|"agent_card":{`},
+		{"a card of version 0.3", card + `"url":"https://a"}`, "agent/a2a.Weather%20Agent"},
+		{"a card without an interface", card + `"supportedInterfaces":[]}`, "invalid: supportedInterfaces: required"},
+		{"a card whose interface has no URL", card + `"supportedInterfaces":[{}]}`, "invalid: supportedInterfaces[0].url: required"},
+		{"a card whose skill has no id", strings.Replace(card, `"id":"f",`, "", 1) + `"url":"https://a"}`,
+			"invalid: skills[0]: expected an id and a name"},
+		{"a card without a version", strings.Replace(card, "1.2.0", "", 1) + `"url":"https://a"}`, "invalid: version: required"},
+		{"an OpenAPI document", pets + `  /pets/{id}:
+    parameters: [{$ref: '#/components/parameters/id'}]
+    get:
+      operationId: pets.get
+      summary: Get a pet
+      deprecated: true
+      responses: {200: {description: ok}}
+    put:
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+components:
+  parameters: {id: {name: id, in: path, schema: {type: string}}}
+  schemas: {Pet: {properties: {parent: {$ref: '#/components/schemas/Pet'}, other: {$ref: 'x.json'}, none: {$ref: '#/none'}}}}
+`, `openapi|tool/openapi.Pet%20Store.pets%2Eget |tool/openapi.Pet%20Store.PUT%20%2Fpets%2F%7Bid%7D |"status":"deprecated"` +
+			`|"parameters":[{"in":"path","name":"id","schema":{"type":"string"}}]|"server":"https://pets.example.com"|"source_version":"1"` +
+			`|{"schema":{"properties":{"none":{"$ref":"#/none"},"other":{"$ref":"x.json"},"parent":{"$ref":"#/components/schemas/Pet"}}}}`},
+		{"Swagger 2", `{"swagger":"2.0","info":{"title":"P","version":"1.0.0"},"host":"h","basePath":"/v","paths":{"/a":{"get":{}}}}`,
+			`tool/openapi.P.GET%20%2Fa |"server":"https://h/v"`},
+		{"two operations with one id", pets + "  /a: {get: {operationId: x}, put: {operationId: x}}\n",
+			"invalid: |have the same id, openapi.Pet%20Store.x"},
+		{"an unknown version", strings.Replace(pets, "3.1.0", "4.0.0", 1), "error: |openapi: expected version 3 or 2, got \"4.0.0\""},
+		{"no title", `{"openapi":"3.1.0","paths":{}}`, "error: |info.title: required"},
+		{"no operations", `{"openapi":"3.1.0","info":{"title":"x"},"paths":{}}`, "error: |no records in the format openapi"},
+		{"an operation that is none", pets + "  /a: {get: 7}\n", "invalid: expected an operation"},
+		{"parameters that are none", pets + "  /a: {parameters: 7, get: {}}\n", "invalid: parameters: expected a list"},
+		{"paths that are none", pets + "  - a\n", "error: |expected an OpenAPI document"},
+		{"an unknown document", `{"a":1}`, "error: |unknown format"},
+		{"an empty file", "", "error: |got an empty text"},
+		{"a list of other things", `[1]`, "error: |expected a list of servers"},
+		{"a server.json of an early registry", strings.Replace(server, `"version":"1.0.0"`, `"version_detail":{"version":"1.0.0"}`, 1),
+			`"version":"1.0.0"`},
+		{"a list of server.json documents", "[" + server + "]", "mcp-registry|tool/io.example.weather.@server"},
+		{"malformed JSON", `{"a"`, "error: |expected one JSON or YAML object"},
+		{"several YAML documents", "a: 1\n---\nb: 1\n", "error: |got 2 documents"},
+		{"aliases that expand", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f]\n", "error: |excessive aliasing"},
+		{"a document that is too large", strings.Repeat(" ", maxDocument+1), "error: |expected a document of at most"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			check(t, read(t, Options{Source: write(t, t.TempDir(), "document", row.text)}), row.want)
+		})
+	}
+	if got := read(t, Options{Source: t.TempDir() + "/none"}); !strings.Contains(got, "no such file") {
+		t.Error(got)
+	}
+	if got := read(t, Options{Source: "/dev/null"}); !strings.Contains(got, "expected a regular file") {
+		t.Error(got)
+	}
+}
+
+func TestSkills(t *testing.T) {
+	t.Parallel()
+	const head = "---\nname: pdf-forms\ndescription: Fill PDF forms.\n"
+	for _, row := range []struct {
+		name, text string
+		lenient    bool
+		want       string
+	}{
+		{"a skill", head + "license: MIT\ncompatibility: Python\nallowed-tools: Read Bash\nmetadata:\n  version: 1.0.0\n  author: me\n---\n\n# Steps\n", false,
+			`skill/docs.pdf-forms |"instructions":"# Steps"|"license":"MIT"|"version":"1.0.0"|"metadata":{"author":"me"}|"allowed_tools":"Read Bash"` +
+				`|"resources":[{"path":"data.bin","data":"AP8="},{"path":"scripts/run.py","text":"print()"}],"source":`},
+		{"Windows line breaks", strings.ReplaceAll(head+"---\nBody", "\n", "\r\n"), false, `"instructions":"Body"`},
+		{"no body", head + "---", false, "skill/docs.pdf-forms"},
+		{"numbers are texts", head + "metadata:\n  version: 1.0\n---\n", false, `"source_version":"1.0"`},
+		{"a description with ---", "---\nname: pdf-forms\ndescription: a --- b\n---\n", false, `"description":"a --- b"`},
+		{"a skill that a Cairn has rendered", strings.Replace(head, "pdf-forms",
+			"pdf-forms", 1) + "metadata:\n  skill_id: pdf.forms\n  labels: team=a\n---\n", false,
+			`skill/pdf.forms |"labels":{"team":"a"}`},
+		{"the id of another skill", head + "metadata:\n  skill_id: net.other\n---\n", false,
+			`skill/docs.pdf-forms |"metadata":{"skill_id":"net.other"}`},
+		{"no frontmatter", "# Steps", false, "invalid: expected YAML frontmatter"},
+		{"an open frontmatter", head, false, "invalid: expected YAML frontmatter"},
+		{"invalid YAML", "---\na: [\n---\n", false, "invalid: frontmatter: "},
+		{"a list", "---\n- a\n---\n", false, "invalid: frontmatter: expected a YAML mapping"},
+		{"an empty frontmatter", "---\n\n---\n", false, "invalid: frontmatter: expected a YAML mapping"},
+		{"no name", "---\ndescription: x\n---\n", true, "invalid: name: required"},
+		{"no description", "---\nname: pdf-forms\n---\n", true, "invalid: description: required"},
+		{"a name that is a list", "---\nname: [a]\ndescription: x\n---\n", true, "invalid: name: expected a string"},
+		{"a field twice", head + "name: b\n---\n", true, "invalid: frontmatter: name appears twice"},
+		{"another name than the directory", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", false,
+			`invalid: name: expected the name of the directory, "pdf-forms"`},
+		{"lenient, another name", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", true, "skill/docs.pdf "},
+		{"upper case", strings.Replace(head, "pdf-forms", "PDF-Forms", 1) + "---\n", false, "invalid: name: expected lower case"},
+		{"two hyphens", strings.Replace(head, "pdf-forms", "pdf--forms", 1) + "---\n", false, "invalid: name: expected single hyphens"},
+		{"other characters", strings.Replace(head, "pdf-forms", "pdf.forms", 1) + "---\n", false, "invalid: name: expected letters"},
+		{"a long name", strings.Replace(head, "pdf-forms", strings.Repeat("a", 65), 1) + "---\n", false, "invalid: name: expected at most 64"},
+		{"a long description", head + "# " + "\n---\n", false, "skill/docs.pdf-forms"},
+		{"a description of 1025 characters", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n", false,
+			"invalid: description: expected at most 1024"},
+		{"an unknown field", head + "model: x\n---\n", false, "invalid: model: unexpected field"},
+		{"lenient, an unknown field", head + "model: x\n---\n", true, "skill/docs.pdf-forms"},
+		{"flow style", head + "allowed-tools: [Read]\n---\n", false, "invalid: line 4: flow style"},
+		{"a long compatibility", head + "compatibility: " + strings.Repeat("x", 501) + "\n---\n", false,
+			"invalid: compatibility: expected at most 500"},
+		{"metadata that is a text", head + "metadata: x\n---\n", true, "invalid: metadata: expected a mapping"},
+		{"invalid UTF-8", head + "---\n\xff", false, "invalid: expected UTF-8"},
+		{"a large file", head + "---\n" + strings.Repeat("x", maxSkillFile), false, "expected at most 524288 bytes"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "set/pdf-forms/SKILL.md", row.text)
+			write(t, dir, "set/pdf-forms/scripts/run.py", "print()")
+			write(t, dir, "set/pdf-forms/data.bin", "\x00\xff")
+			write(t, dir, "set/pdf-forms/.env", "SECRET")
+			write(t, dir, "set/pdf-forms/.git/config", "x")
+			write(t, dir, ".hidden/x/SKILL.md", "x")
+			got := read(t, Options{Source: dir, Domain: "docs", Lenient: row.lenient})
+			check(t, got, row.want)
+			if strings.Contains(got, "SECRET") {
+				t.Errorf("a hidden file was read: %s", got)
+			}
+		})
+	}
+}
+
+// TestSkillFolders checks what is read besides the SKILL.md of a skill.
+func TestSkillFolders(t *testing.T) {
+	t.Parallel()
+	const text = "---\nname: a\ndescription: d\n---\n"
+	for _, row := range []struct {
+		name string
+		make func(t *testing.T, dir string)
+		want string
+	}{
+		{"a symbolic link inside", func(t *testing.T, dir string) { link(t, "SKILL.md", dir+"/a/copy.md") }, `skill/skills.a |"path":"copy.md"`},
+		{"a symbolic link outside", func(t *testing.T, dir string) { link(t, "../../secret", dir+"/a/x") }, "invalid: |escapes"},
+		{"an absolute symbolic link", func(t *testing.T, dir string) { link(t, "/etc/hostname", dir+"/a/x") }, "invalid: |escapes"},
+		{"a symbolic link to a directory outside", func(t *testing.T, dir string) { link(t, "/etc", dir+"/a/x") }, "invalid: |escapes"},
+		{"a symbolic link to a directory", func(t *testing.T, dir string) { link(t, ".", dir+"/a/x") }, "invalid: |expected a regular file"},
+		{"a SKILL.md outside", func(t *testing.T, dir string) {
+			write(t, dir, "b/x", "")
+			link(t, "../../secret", dir+"/b/SKILL.md")
+		}, "error: |escapes"},
+		{"a broken symbolic link", func(t *testing.T, dir string) { link(t, "none", dir+"/a/x") }, "invalid: |no such file"},
+		{"files that are too large", func(t *testing.T, dir string) { write(t, dir, "a/x", strings.Repeat("x", maxResourceBytes+1)) },
+			"invalid: expected at most 100 files"},
+		{"too many files", func(t *testing.T, dir string) {
+			for i := range maxResources + 1 {
+				write(t, dir, fmt.Sprint("a/", i), "x")
+			}
+		}, "invalid: expected at most 100 files"},
+		{"a package that is none", func(t *testing.T, dir string) { write(t, dir, "a/references/cairn-package.json", `{"skill":7}`) },
+			"invalid: references/cairn-package.json: skill: expected a skill"},
+		{"two skills with one id", func(t *testing.T, dir string) { write(t, dir, "b/a/SKILL.md", text) },
+			"skill/skills.a|invalid: |have the same id"},
+		{"a file in lower case", func(t *testing.T, dir string) {
+			write(t, dir, "b/skill.md", strings.Replace(text, "name: a", "name: b", 1))
+		}, "skill/skills.a|skill/skills.b"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			top := t.TempDir()
+			write(t, top, "secret", "secret")
+			write(t, top, "dir/a/SKILL.md", text)
+			row.make(t, top+"/dir")
+			check(t, read(t, Options{Source: top + "/dir"}), row.want)
+		})
+	}
+	dir := t.TempDir()
+	write(t, dir, "a/SKILL.md", text)
+	write(t, dir, "a/large", strings.Repeat("x", maxResourceBytes))
+	check(t, read(t, Options{Source: dir, Lenient: true}), `skill/skills.a |"omitted_resources":["large"]`)
+	if err := os.Remove(dir + "/a/large"); err != nil {
+		t.Fatal(err)
+	}
+	check(t, read(t, Options{Source: dir + "/a/SKILL.md"}), "skill/skills.a")
+	t.Run("no skills", func(t *testing.T) {
+		check(t, read(t, Options{Source: t.TempDir()}), "error: |no records in the format skills")
+	})
+	t.Run("a file as skills", func(t *testing.T) {
+		check(t, read(t, Options{Command: []string{"x"}, Format: formatSkills}), "error: |expected a directory")
+	})
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mcpHandler returns an MCP server with a tool.
+func mcpHandler() http.Handler {
+	server := sdk.NewServer(&sdk.Implementation{Name: "io.example/weather", Title: "Weather", Version: "1.0.0"},
+		&sdk.ServerOptions{Instructions: "Ask for rain."})
+	sdk.AddTool(server, &sdk.Tool{Name: "get.forecast", Description: "Forecast of a city"},
+		func(context.Context, *sdk.CallToolRequest, struct{ City string }) (*sdk.CallToolResult, struct{ Rain bool }, error) {
+			return nil, struct{ Rain bool }{}, nil
+		})
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+}
+
+// withoutDelete is a handler that never answers the end of a session.
+func withoutDelete(h http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			<-r.Context().Done()
+			return
+		}
+		h.ServeHTTP(w, r)
+	}
+}
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	const server = `{"name":"io.example/%s","description":"d","version":"1.0.0"}`
+	page := func(name, cursor string) string {
+		return fmt.Sprintf(`{"servers":[{"server":`+server+`}],"metadata":{"nextCursor":"%s"}}`, name, cursor)
+	}
+	tools := mcpHandler()
+	registry := func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer k":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path != "/v0.1/servers":
+			http.NotFound(w, r)
+		case r.URL.Query().Get("version") != "latest":
+			w.WriteHeader(http.StatusBadRequest)
+		case r.URL.Query().Get("cursor") == "":
+			_, _ = io.WriteString(w, page("a", "two"))
+		default:
+			_, _ = io.WriteString(w, page("b", ""))
+		}
+	}
+	for _, row := range []struct {
+		name, path string
+		options    Options
+		serve      http.HandlerFunc
+		want       string
+	}{
+		{"an MCP server", "/mcp", Options{Agents: true, Name: "weather"}, tools.ServeHTTP,
+			`mcp|tool/io.example.weather.get%2Eforecast |"input_schema":{|"output_schema":{|"mcp":{"server":"io.example/weather","tool":"get.forecast","url":"http://|"source":"weather"` +
+				`|agent/io.example.weather |"description":"Ask for rain."|"capabilities":["get.forecast"]`},
+		{"an MCP server whose session does not end", "/mcp", Options{Timeout: 3 * time.Second}, withoutDelete(tools), "mcp|io.example.weather."},
+		{"an MCP registry with two pages", "", Options{Key: "k"}, registry, "mcp-registry|io.example.a.@server|io.example.b.@server"},
+		{"no credential", "", Options{}, registry, "error: |401 Unauthorized"},
+		{"a registry without an end", "/v0/servers", Options{}, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, page("x"+r.URL.Query().Get("cursor"), r.URL.Query().Get("cursor")+"x"))
+		}, "error: |expected at most"},
+		{"a page that fails", "/v0/servers", Options{}, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("cursor") != "" {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			_, _ = io.WriteString(w, page("a", "two"))
+		}, "error: |page 2: responded with 500"},
+		{"an agent card below the URL", "/base", Options{}, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/base/.well-known/agent-card.json" {
+				http.NotFound(w, r)
+				return
+			}
+			_, _ = io.WriteString(w, `{"name":"A","description":"d","version":"1","url":"https://a","skills":[]}`)
+		}, "agent-card|agent/a2a.A "},
+		{"a document", "/openapi.json?x=1", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"P"},"paths":{"/a":{"get":{}}}}`)
+		}, "openapi|tool/openapi.P."},
+		{"a page", "", Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "error: |unknown format"},
+		{"nothing", "", Options{}, http.NotFound, "error: |unknown format"},
+		{"a large response", "", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat(" ", maxDocument+1))
+		}, "error: |expected a document of at most"},
+		{"a server that does not answer", "", Options{Timeout: 100 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		}, "error: |deadline exceeded"},
+		{"a redirect to another host does not get the key", "", Options{Key: "k"}, func(w http.ResponseWriter, r *http.Request) {
+			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"`+r.Header.Get("Authorization")+`P"},"paths":{"/a":{"get":{}}}}`)
+			}))
+			t.Cleanup(other.Close)
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		}, "tool/openapi.P."},
+		{"an MCP server that does not answer", "/mcp", Options{Format: formatMCP, Timeout: 100 * time.Millisecond},
+			func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			}, "error: |deadline exceeded"},
+		{"no MCP server", "", Options{Format: formatMCP}, http.NotFound, "error: |connect to the MCP server"},
+		{"no Cairn", "", Options{Format: formatCairn}, http.NotFound, "error: |404"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(row.serve)
+			t.Cleanup(server.Close)
+			row.options.Source = server.URL + row.path
+			check(t, read(t, row.options), row.want)
+		})
+	}
+	for _, source := range []string{"http://", "http://user:secret@127.0.0.1:1/", "https://a b:secret@/"} {
+		if got := read(t, Options{Source: source}); !strings.HasPrefix(got, "error: ") || strings.Contains(got, "secret") {
+			t.Error(got)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, script, want string }{
+		{"a server that exits", "exit 1", "error: |connect to the MCP server"},
+		{"a server that writes no messages", "echo hello; cat", "error: |connect to the MCP server"},
+		{"a server that hangs", "exec sleep 60", "error: |connect to the MCP server"},
+		{"a child process that hangs", "sleep 60; true", "error: |connect to the MCP server"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			check(t, read(t, Options{Command: []string{"sh", "-c", row.script}, Timeout: 2 * time.Second}), row.want)
+		})
+	}
+	check(t, read(t, Options{Command: []string{"/none"}}), "error: /none: |no such file")
+	check(t, read(t, Options{Command: []string{"x"}, Format: formatOpenAPI}), "error: |a command is a source of the format mcp")
+}

@@ -1,0 +1,127 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// classServer is the class of the tools that are MCP servers without their tools, as registries
+// describe them.
+const (
+	classTool   = "mcp"
+	classServer = "mcp_server"
+)
+
+// killDelay bounds how long the output of a command that was killed is awaited, which a child process
+// of it may have open.
+const killDelay = time.Second
+
+// readMCP returns the tools of an MCP server as tools, and with Agents the server as an agent.
+func readMCP(ctx context.Context, s *source) ([]entry, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "cairn", Version: "1.0.0"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+	session, err := client.Connect(ctx, s.mcpTransport(ctx), nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the MCP server: %w", withoutURL(err))
+	}
+	defer func() { _ = session.Close() }() // everything was read
+	about := session.InitializeResult()
+	if about == nil || about.ServerInfo == nil || about.ServerInfo.Name == "" {
+		return nil, errors.New("expected an MCP server with a name in serverInfo")
+	}
+	server := mcpServer{about: about, where: map[string]any{"server": about.ServerInfo.Name}}
+	if s.url != nil {
+		server.where["url"] = s.address()
+	} else {
+		server.where["command"] = s.Command
+	}
+	if about.Capabilities == nil || about.Capabilities.Tools == nil {
+		return server.entries(s.Agents), nil
+	}
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, fmt.Errorf("list the tools: %w", withoutURL(err))
+		}
+		server.add(t)
+		if err := tooMany(server.tools); err != nil {
+			return nil, err
+		}
+	}
+	return server.entries(s.Agents), nil
+}
+
+func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
+	if s.url != nil {
+		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument, MaxRetries: -1,
+			DisableStandaloneSSE: true}
+	}
+	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- of the user
+	// The server must not learn keys of Cairn.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })
+	cmd.Stderr, cmd.WaitDelay = s.Stderr, killDelay
+	return &sdk.CommandTransport{Command: cmd}
+}
+
+// withoutURL returns the cause of a failed request without its URL, which may have a password.
+func withoutURL(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// mcpServer is a server whose tools are read.
+type mcpServer struct {
+	about *sdk.InitializeResult
+	where map[string]any
+	tools []entry
+	names []string
+}
+
+func (m *mcpServer) name() string { return m.about.ServerInfo.Name }
+
+// add adds a tool of the server.
+func (m *mcpServer) add(t *sdk.Tool) {
+	place := m.name() + ": tool " + t.Name
+	if t.Name == "" {
+		m.tools = append(m.tools, invalid(place, "expected a name"))
+		return
+	}
+	title := t.Title
+	var notes any
+	if t.Annotations != nil {
+		title, notes = cmp.Or(title, t.Annotations.Title), t.Annotations
+	}
+	where := map[string]any{"tool": t.Name}
+	for name, value := range m.where {
+		where[name] = value
+	}
+	m.names = append(m.names, cmp.Or(title, t.Name))
+	m.tools = append(m.tools, entryOf(place, tool{
+		ToolID: serverID(m.name()) + "." + segment(t.Name), ToolClass: classTool, Provider: m.name(), DisplayName: title,
+		Description: t.Description, versioned: versionOf(m.about.ServerInfo.Version), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		Annotations: notes, MCP: where,
+	}))
+}
+
+// entries returns the tools and, if asked, the agent.
+func (m *mcpServer) entries(agents bool) []entry {
+	if !agents {
+		return m.tools
+	}
+	i := m.about.ServerInfo
+	return append(m.tools, entryOf(m.name(), agent{
+		AgentID: serverID(i.Name), DisplayName: cmp.Or(i.Title, i.Name), Description: cmp.Or(i.Description, m.about.Instructions),
+		versioned: versionOf(i.Version), Capabilities: bounded(m.names), MCP: m.where,
+	}))
+}

@@ -1,0 +1,102 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// segment returns a name as one segment of an id: letters, digits, - and _ as they are, other
+// characters percent-encoded. url.PathUnescape returns the name.
+func segment(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, c := range []byte(string(r)) {
+			_, _ = fmt.Fprintf(&b, "%%%02X", c) // a builder write cannot fail
+		}
+	}
+	return b.String()
+}
+
+// serverID returns the id of an MCP server: its namespace with its dots and its name, each with
+// their segments, such as io.github.user.weather for io.github.user/weather. A name without a
+// namespace is below mcp.
+func serverID(name string) string {
+	namespace, short, ok := strings.Cut(name, "/")
+	if !ok {
+		return "mcp." + segment(name)
+	}
+	parts := strings.Split(namespace, ".")
+	for i, p := range parts {
+		parts[i] = segment(p)
+	}
+	return strings.Join(parts, ".") + "." + segment(short)
+}
+
+// versioned has the version of a record, and that of its source if it is not a semantic
+// version.
+type versioned struct {
+	Version       string `json:"version,omitzero"`
+	SourceVersion string `json:"source_version,omitzero"`
+}
+
+func versionOf(text string) versioned {
+	if schemas.ValidVersion(text) {
+		return versioned{Version: text}
+	}
+	return versioned{SourceVersion: text}
+}
+
+// tool is a record of a tool.
+type tool struct {
+	ToolID      string `json:"tool_id"`
+	ToolClass   string `json:"tool_class,omitzero"`
+	Provider    string `json:"provider,omitzero"`
+	DisplayName string `json:"display_name,omitzero"`
+	Description string `json:"description,omitzero"`
+	Status      string `json:"status,omitzero"`
+	versioned
+	Capabilities []string       `json:"capabilities,omitempty"`
+	InputSchema  any            `json:"input_schema,omitempty"`
+	OutputSchema any            `json:"output_schema,omitempty"`
+	Annotations  any            `json:"annotations,omitempty"`
+	MCP          any            `json:"mcp,omitempty"`
+	OpenAPI      any            `json:"openapi,omitempty"`
+	Server       jsontext.Value `json:"server_json,omitzero"`
+}
+
+// agent is a record of an agent.
+type agent struct {
+	AgentID     string `json:"agent_id"`
+	DisplayName string `json:"display_name,omitzero"`
+	Description string `json:"description,omitzero"`
+	Status      string `json:"status,omitzero"`
+	versioned
+	Capabilities   []string       `json:"capabilities,omitempty"`
+	ExampleQueries []string       `json:"example_queries,omitempty"`
+	MCP            any            `json:"mcp,omitempty"`
+	Server         jsontext.Value `json:"server_json,omitzero"`
+	Card           jsontext.Value `json:"agent_card,omitzero"`
+}
+
+// maxItems is the maximum number of items of a list in a record.
+const maxItems = 1000
+
+// bounded returns at most maxItems of the texts that are not empty.
+func bounded(list []string) []string {
+	var kept []string
+	for _, text := range list {
+		if text != "" && len(kept) < maxItems {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}

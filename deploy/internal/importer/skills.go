@@ -1,0 +1,357 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+	"cairn/schemas/member"
+	"cairn/schemas/skillfile"
+)
+
+const (
+	// maxFiles bounds the files and directories of a folder of skills.
+	maxFiles = 100_000
+	// maxSkillFile bounds a SKILL.md in bytes: the longest instructions of a record fit.
+	maxSkillFile = 512 << 10
+	// Limits of the resources of a record.
+	maxResources     = 100
+	maxResourceBytes = 1 << 20
+	// maxLenient bounds the encoded resources of a skill with Lenient, in bytes: a record is at most
+	// 1 MiB.
+	maxLenient    = 800 << 10
+	defaultDomain = "skills"
+)
+
+// readSkills returns the skills of a directory: each directory at or below it that has a
+// SKILL.md, with its other files as resources. Hidden files are skipped.
+func readSkills(ctx context.Context, s *source) ([]entry, error) {
+	if s.url != nil || len(s.Command) > 0 {
+		return nil, errors.New("expected a directory")
+	}
+	dir := s.Source
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // opened for reading only
+	top, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := folder{source: s, root: root, dir: dir, base: filepath.Base(top)}
+	skills, err := f.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]entry, 0, len(skills))
+	for _, at := range skills {
+		text, exported, err := f.skill(at)
+		list = append(list, entry{place: f.place(at), text: text, err: err, exported: exported})
+		if err := cmp.Or(ctx.Err(), tooMany(list)); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// folder is a directory of skills. Its root opens no file outside of it, symbolic links
+// included.
+type folder struct {
+	source    *source
+	root      *os.Root
+	dir, base string // as given, and its name
+	files     int
+}
+
+// place returns the path of the SKILL.md in messages.
+func (f *folder) place(skill skillDir) string {
+	return filepath.ToSlash(filepath.Join(f.dir, skill.path, skill.file))
+}
+
+// skillDir is a directory with a SKILL.md.
+type skillDir struct{ path, file string }
+
+func (f *folder) name(d skillDir) string {
+	if d.path == "." {
+		return f.base
+	}
+	return path.Base(d.path)
+}
+
+// find returns the directories of skills, in lexical order.
+func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
+	err = fs.WalkDir(f.root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return cmp.Or(err, f.count(ctx))
+		}
+		if hidden(at) {
+			return fs.SkipDir
+		}
+		for _, name := range []string{skillfile.FileName, "skill.md"} {
+			if info, err := f.root.Stat(path.Join(at, name)); err == nil && info.Mode().IsRegular() {
+				list = append(list, skillDir{at, name})
+				return fs.SkipDir
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return f.count(ctx)
+	})
+	return list, err
+}
+
+// count counts a file.
+func (f *folder) count(ctx context.Context) error {
+	if f.files++; f.files > maxFiles {
+		return fmt.Errorf("expected at most %d files", maxFiles)
+	}
+	return ctx.Err()
+}
+
+func hidden(at string) bool { return at != "." && strings.HasPrefix(path.Base(at), ".") }
+
+// skill returns the record of a skill.
+func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err error) {
+	file, err := f.read(path.Join(d.path, d.file), maxSkillFile)
+	if err != nil {
+		return nil, false, err
+	}
+	files, omitted, err := f.resources(d)
+	if err != nil {
+		return nil, false, err
+	}
+	manifest := slices.IndexFunc(files, func(r schemas.Resource) bool { return r.Path == skillfile.PackageFile })
+	var original jsontext.Value
+	if manifest >= 0 {
+		content, _ := files[manifest].Content() // of this program
+		if original, err = packagedSkill(content); err != nil {
+			return nil, false, fmt.Errorf("%s: %w", skillfile.PackageFile, err)
+		}
+		files = slices.Delete(files, manifest, manifest+1)
+	}
+	if original != nil {
+		if text, err = unchangedSkill(original, file, files); text != nil || err != nil {
+			return text, true, err
+		}
+	}
+	head, body, err := parseSkillFile(file)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := head.validate(f.name(d), f.source.Lenient); err != nil {
+		return nil, false, err
+	}
+	if original != nil {
+		text, err = editedSkill(original, head, body, files)
+		return text, true, err
+	}
+	text, err = head.record(cmp.Or(f.source.Domain, defaultDomain), body, files)
+	if err == nil && len(omitted) > 0 {
+		text, err = member.Append(text, member.Member{Name: "omitted_resources", Value: omitted})
+	}
+	return text, false, err
+}
+
+// resources returns the files of a skill other than its SKILL.md, in lexical order. With
+// Lenient, it omits those that a record has no space for, and returns their paths.
+func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []string, err error) {
+	count, total, encoded := 0, 0, 0
+	err = fs.WalkDir(f.root.FS(), d.path, func(at string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = f.count(context.Background())
+		}
+		name := strings.TrimPrefix(at, d.path+"/")
+		switch {
+		case err != nil:
+			return err
+		case at != d.path && hidden(at) && entry.IsDir():
+			return fs.SkipDir
+		case hidden(at) || entry.IsDir() || name == d.file:
+			return nil
+		}
+		content, err := f.read(at, maxDocument)
+		if err != nil {
+			return err
+		}
+		if name == skillfile.PackageFile {
+			list = append(list, resource(name, content))
+			return nil
+		}
+		r := resource(name, content)
+		size := encodedSize(r)
+		if f.source.Lenient && (count == maxResources || encoded+size > maxLenient) {
+			omitted = append(omitted, name)
+			return nil
+		}
+		count, total, encoded = count+1, total+len(content), encoded+size
+		if count > maxResources || total > maxResourceBytes {
+			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", maxResources, maxResourceBytes, d.file)
+		}
+		list = append(list, r)
+		return nil
+	})
+	return list, omitted, err
+}
+
+// encodedSize returns the size of a resource in a record.
+func encodedSize(r schemas.Resource) int {
+	text, _ := json.Marshal(r) // cannot fail: the content is valid UTF-8 or base64
+	return len(text)
+}
+
+func resource(name string, content []byte) schemas.Resource {
+	r := schemas.Resource{Path: name}
+	if utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 {
+		text := string(content)
+		r.Text = &text
+	} else {
+		data := base64.StdEncoding.EncodeToString(content)
+		r.Data = &data
+	}
+	return r
+}
+
+// read returns the content of a regular file.
+func (f *folder) read(at string, maximum int) ([]byte, error) {
+	info, err := f.root.Stat(at)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: expected a regular file, or a symbolic link to one", at)
+	}
+	file, err := f.root.Open(at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // opened for reading only
+	content, err := io.ReadAll(io.LimitReader(file, int64(maximum)+1))
+	if err == nil && len(content) > maximum {
+		err = fmt.Errorf("%s: expected at most %d bytes", at, maximum)
+	}
+	return content, err
+}
+
+// packagedSkill returns the skill of the package that export has written.
+func packagedSkill(content []byte) (jsontext.Value, error) {
+	var p struct {
+		Skill jsontext.Value `json:"skill"`
+	}
+	if err := json.Unmarshal(content, &p); err != nil {
+		return nil, err
+	}
+	var s schemas.Skill
+	if err := json.Unmarshal(p.Skill, &s); err != nil || s.SkillID == "" {
+		return nil, fmt.Errorf("skill: expected a skill with a skill_id, got %.40s (%w)", p.Skill, err)
+	}
+	return member.Without(p.Skill, "tenant_id")
+}
+
+// unchangedSkill returns the exported record with its files, or nil if its SKILL.md was edited.
+func unchangedSkill(original jsontext.Value, file []byte, files []schemas.Resource) (jsontext.Value, error) {
+	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := skillfile.Export(skill)
+	if err != nil || !bytes.Equal(rendered, file) {
+		return nil, err
+	}
+	return withFiles(original, files)
+}
+
+// editedSkill returns the exported record with the changes to its SKILL.md and files.
+func editedSkill(original jsontext.Value, head frontmatter, body string, files []schemas.Resource) (jsontext.Value, error) {
+	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
+	if err != nil {
+		return nil, err
+	}
+	before := skillfile.FrontmatterOf(skill)
+	changes := map[string]string{}
+	if head.Description != before.Description {
+		changes["description"] = head.Description
+	}
+	if head.License != before.License {
+		changes["license"] = head.License
+	}
+	if body != strings.TrimSpace(skillfile.Body(skill)) {
+		changes["instructions"] = body
+	}
+	for _, name := range []string{"description", "license", "instructions"} {
+		if value, ok := changes[name]; ok {
+			if original, err = member.Append(original, member.Member{Name: name, Value: value}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return withFiles(original, files)
+}
+
+// withFiles returns the record with the files as its resources: those that it has keep their
+// fields, and their kind of content.
+func withFiles(record jsontext.Value, files []schemas.Resource) (jsontext.Value, error) {
+	var before struct {
+		Resources []jsontext.Value `json:"resources"`
+	}
+	_ = json.Unmarshal(record, &before) // resources of another type were stored without interpretation
+	if len(files) == 0 && len(before.Resources) == 0 {
+		return record, nil
+	}
+	list := []any{}
+	for _, text := range before.Resources {
+		var r schemas.Resource
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(files, func(f schemas.Resource) bool { return f.Path == r.Path })
+		if at < 0 {
+			continue // deleted
+		}
+		same, err := withContent(text, r, files[at])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, same)
+		files = slices.Delete(files, at, at+1)
+	}
+	for _, added := range files {
+		list = append(list, added)
+	}
+	return member.Append(record, member.Member{Name: "resources", Value: list})
+}
+
+// withContent returns the resource r, whose text is given, with the content of a file.
+func withContent(text jsontext.Value, r, file schemas.Resource) (jsontext.Value, error) {
+	if r.Data != nil && file.Data == nil {
+		data := base64.StdEncoding.EncodeToString([]byte(*file.Text))
+		file.Data, file.Text = &data, nil
+	}
+	content := member.Member{Name: "text", Value: file.Text}
+	if file.Data != nil {
+		content = member.Member{Name: "data", Value: file.Data}
+	}
+	text, err := member.Without(text, "text", "data", "sha256", "size")
+	if err != nil {
+		return nil, err
+	}
+	return member.Append(text, content)
+}

@@ -1,0 +1,219 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/deploy/internal/records"
+)
+
+// requestTimeout bounds a request for a document.
+const requestTimeout = 30 * time.Second
+
+// source is a source that is read.
+type source struct {
+	Options
+	url      *url.URL // nil: a file, a directory or a command
+	document object   // what detection has read
+	http     *http.Client
+}
+
+// object is a JSON object with unparsed members.
+type object map[string]jsontext.Value
+
+func newSource(o Options) (*source, error) {
+	s := &source{Options: o, http: http.DefaultClient}
+	if !strings.HasPrefix(o.Source, "http://") && !strings.HasPrefix(o.Source, "https://") {
+		return s, nil
+	}
+	u, err := url.Parse(o.Source)
+	if err != nil || u.Hostname() == "" {
+		return nil, errors.New("invalid URL: expected http://HOST/PATH or https://HOST/PATH") // without the URL, which may have a password
+	}
+	s.url = u
+	s.http = &http.Client{Transport: transport{host: u.Host, key: o.Key}}
+	return s, nil
+}
+
+// name returns the provenance of the records, without a password.
+func (s *source) name() string {
+	switch {
+	case s.Name != "":
+		return s.Name
+	case len(s.Command) > 0:
+		return strings.Join(s.Command, " ")
+	case s.url != nil:
+		return s.address()
+	}
+	return filepath.ToSlash(filepath.Clean(s.Source))
+}
+
+// address returns the URL without a password.
+func (s *source) address() string {
+	shown := *s.url
+	shown.User = nil
+	return shown.String()
+}
+
+// transport sends the key to the host of the source, and bounds responses.
+type transport struct{ host, key string }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.key != "" && r.URL.Host == t.host { // no other server may learn the key
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.key)
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		res.Body = &limitedBody{res.Body, maxDocument}
+	}
+	return res, err
+}
+
+// limitedBody is a body of at most left bytes.
+type limitedBody struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+var errTooLarge = fmt.Errorf("expected a document of at most %d bytes", maxDocument)
+
+// statusError is the error of a response other than 200.
+type statusError struct {
+	code int
+	text string
+}
+
+// Error implements error.
+func (e statusError) Error() string { return "responded with " + e.text + "; expected 200" }
+
+// get returns the body of a response.
+func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
+	res, err := s.http.Do(req)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return nil, failed.Err // without the URL, which may have a password
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, statusError{res.StatusCode, res.Status}
+	}
+	return io.ReadAll(res.Body)
+}
+
+// read returns the document of the source, an object.
+func (s *source) read(ctx context.Context) (object, error) {
+	if s.document != nil {
+		return s.document, nil
+	}
+	text, err := s.text(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.document, err = parse(text)
+	return s.document, err
+}
+
+func (s *source) text(ctx context.Context) ([]byte, error) {
+	if s.url != nil {
+		return s.get(ctx, s.url)
+	}
+	if len(s.Command) > 0 {
+		return nil, errors.New("a command is a source of the format mcp")
+	}
+	info, err := os.Stat(s.Source)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("expected a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(s.Source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // opened for reading only
+	return io.ReadAll(&limitedBody{file, maxDocument})
+}
+
+// errNoDocument is the error of a text that is not a document.
+var errNoDocument = errors.New("expected one JSON or YAML object")
+
+// parse reads a JSON or YAML object, or a list of servers as one. The error is an errNoDocument.
+func parse(text []byte) (doc object, err error) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
+	if len(text) == 0 {
+		return nil, fmt.Errorf("%w, got an empty text", errNoDocument)
+	}
+	if text[0] != '{' && text[0] != '[' {
+		list := records.ReadYAML(text)
+		if len(list) != 1 || list[0].Err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoDocument, firstError(list))
+		}
+		text = list[0].Text
+	}
+	if text[0] == '[' { // of servers, as a registry has them
+		text = slices.Concat([]byte(`{"servers":`), text, []byte("}"))
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoDocument, err)
+	}
+	return doc, nil
+}
+
+func firstError(list []records.ParsedRecord) error {
+	for _, r := range list {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return fmt.Errorf("got %d documents", len(list))
+}
+
+// text returns a member that is a string, or an empty string.
+func (o object) text(name string) (text string) {
+	_ = json.Unmarshal(o[name], &text) // another type is absent
+	return text
+}
+
+// decode decodes a document into its interpreted members.
+func decode(doc object, into any) error {
+	text, err := json.Marshal(doc, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}

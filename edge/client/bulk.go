@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+const (
+	mediaLines = "application/x-ndjson"
+	// Limits of one bulk request: its number of records, and its size in bytes unless one record is larger.
+	maxBulkRecords = 1000
+	maxBulkBytes   = 4 << 20
+	// bulkTimeout bounds one bulk request: an edge may retry each part of it for a minute.
+	bulkTimeout = 10 * time.Minute
+)
+
+// PutAll registers or replaces records in bulk requests, and calls done with the index and the
+// result of each record, once. Records with the same id and tenant belong in separate calls:
+// of those in one call any may be the one that is stored.
+//
+// Records that an overloaded server refuses, or whose results are lost with the connection,
+// are sent again until Config.RetryTimeout has passed without a result. Their results have
+// the error if it is Cairn's; otherwise PutAll returns it, and it is unknown whether the
+// records without a result are registered.
+func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, done func(i int, r schemas.RecordResult)) error {
+	lines := make([][]byte, len(records))
+	var pending []int
+	for i, r := range records {
+		line, err := json.Marshal(r, json.Deterministic(true))
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.ID, err)
+		}
+		lines[i], pending = line, append(pending, i)
+	}
+	b := &bulk{c: c, lines: lines, done: done}
+	b.succeeded()
+	for len(pending) > 0 {
+		n := b.size(pending)
+		left, retry, err := b.send(ctx, pending[:n])
+		if pending = slices.Concat(left, pending[n:]); len(left) == 0 {
+			continue
+		}
+		delay := max(b.delays.NextBackOff(), retryAfter(err))
+		if !retry || c.retryTimeout < 0 || time.Now().Add(delay).After(b.deadline) || !c.wait(ctx, delay) {
+			return b.fail(ctx, pending, err)
+		}
+		c.retries.Add(1)
+	}
+	return nil
+}
+
+// bulk is a PutAll in progress.
+type bulk struct {
+	c        *Client
+	lines    [][]byte
+	done     func(int, schemas.RecordResult)
+	delays   *backoff.ExponentialBackOff
+	deadline time.Time // of the retries
+}
+
+// succeeded restarts the delays and the deadline of retries.
+func (b *bulk) succeeded() {
+	b.delays = newDelays()
+	b.deadline = time.Now().Add(b.c.retryTimeout)
+}
+
+// size returns the number of the records that one request can hold, at least one.
+func (b *bulk) size(pending []int) int {
+	total := 0
+	for n, i := range pending {
+		if total += len(b.lines[i]) + 1; n > 0 && (total > maxBulkBytes || n == maxBulkRecords) {
+			return n
+		}
+	}
+	return len(pending)
+}
+
+// send sends one request. It returns the records without a final result, whether they may be
+// sent again, and why.
+func (b *bulk) send(ctx context.Context, batch []int) (left []int, retry bool, err error) {
+	var body []byte
+	for _, i := range batch {
+		body = append(append(body, b.lines[i]...), '\n')
+	}
+	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
+	defer cancel()
+	r := request{method: http.MethodPost, path: "/records", body: body, idempotent: true, stream: true,
+		header: http.Header{"Content-Type": {mediaLines}}}
+	res, err := b.c.attempt(ctx, r)
+	if err != nil {
+		return batch, b.c.retryable(r, err), err
+	}
+	defer func() { _ = res.Body.Close() }()
+	results, err := readResults(res.Body, len(batch))
+	if err != nil {
+		err = b.c.transportError(err)
+	}
+	if n := len(results); n < len(batch) && n > 0 && results[n-1].Kind == "" && results[n-1].Error != nil {
+		results, err = results[:n-1], results[n-1].Error // of the whole bulk
+	}
+	for n, result := range results {
+		if result.Error != nil && b.c.retryable(r, result.Error) {
+			left, err = append(left, batch[n]), result.Error
+			continue
+		}
+		b.result(batch[n], result)
+	}
+	return append(left, batch[len(results):]...), b.c.retryable(r, err), err
+}
+
+// readResults reads n results. It returns those before an error.
+func readResults(body io.Reader, n int) (results []schemas.RecordResult, err error) {
+	d := jsontext.NewDecoder(io.LimitReader(body, maxResponse))
+	for range n {
+		var r schemas.RecordResult
+		err := json.UnmarshalDecode(d, &r)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return results, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// result reports the result of a record.
+func (b *bulk) result(i int, r schemas.RecordResult) {
+	b.c.sawToken(r.Revision)
+	b.succeeded()
+	b.done(i, r)
+}
+
+// fail reports the error of Cairn as the result of the records, or returns another one.
+func (b *bulk) fail(ctx context.Context, pending []int, err error) error {
+	var known *schemas.Error
+	if ctx.Err() != nil || !errors.As(err, &known) {
+		return errors.Join(ctx.Err(), err)
+	}
+	for _, i := range pending {
+		b.done(i, schemas.RecordResult{Error: known})
+	}
+	return nil
+}
