@@ -4,6 +4,7 @@ package edge
 
 import (
 	"cairn/bus"
+	"cairn/edge/registry"
 	"cairn/schemas"
 )
 
@@ -57,6 +58,13 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/records/{kind}/{id}/usage", fresh(fromURL(bus.RecordUsage)), schemas.ErrRecordNotFound),
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
 		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
+
+		get(registryPath, fresh(ofTools("MCP servers, as registries list them, in pages", registry.List, registry.Page))),
+		get(registryPath+"/{server}/versions", fresh(ofTools("The versions of an MCP server", registry.Find, registry.Versions)),
+			schemas.ErrToolNotFound),
+		get(registryPath+"/{server}/versions/{version}", fresh(ofTools("A version of an MCP server",
+			func(v schemas.ServerVersion) schemas.ListQuery { return registry.Find(v.ServerRef) }, registry.Version)),
+			schemas.ErrToolNotFound),
 
 		get("/watch", watch(bus.Watch)),
 

@@ -34,6 +34,7 @@ var packageRules = []binding{
 	{"bus imports schemas and its subpackages only", "bus", []string{"schemas", "bus/telemetry", "bus/bucket", "bus/overload",
 		"bus/admission"}},
 	{"the Model Context Protocol is translated to the bus and nothing more", "edge/mcp", []string{"schemas", "bus"}},
+	{"the API of MCP registries is translated to the bus and nothing more", "edge/registry", []string{"schemas"}},
 	{"the web console is files and nothing more", "edge/console", nil},
 	{"the Go client imports schemas only", "edge/client", []string{"schemas"}},
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},

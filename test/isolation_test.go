@@ -105,6 +105,17 @@ var probes = map[string][]probe{
 		{request: "GET /records/tool?tenant_id=$", onNATS: `{"kind":"tool","tenant_id":"$"}`, status: 403, shown: true},
 	},
 	"GET /records/{kind}/{id}": reads("skill", "agent", "tool", "context_builder", "guardrail", "template"),
+	"GET /v0.1/servers": {
+		{request: "GET /v0.1/servers", status: 200, shown: true},
+		{request: "GET /v0.1/servers?tenant_id=$", status: 403, shown: true},
+	},
+	"GET /v0.1/servers/{server}/versions": {
+		{request: "GET /v0.1/servers/$%2Fs/versions", status: 404, shown: true},
+		{request: "GET /v0.1/servers/$%2Fs/versions?tenant_id=$", status: 403, shown: true},
+	},
+	"GET /v0.1/servers/{server}/versions/{version}": {
+		{request: "GET /v0.1/servers/$%2Fs/versions/latest", status: 404, shown: true},
+	},
 	"GET /records/{kind}/{id}/usage": {
 		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
@@ -221,6 +232,8 @@ func newOwner(t *testing.T, c *client) *owner {
 		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},
+		{"tool", `{"tool_id":"$.s.server","tool_class":"mcp_server","provider":"$/s",` +
+			`"server_json":{"name":"$/s","version":"1.0.0","description":"#"}}`},
 		{"context_builder", `{"context_builder_id":"$.s.r","instructions":"#"}`},
 		{"guardrail", `{"guardrail_id":"$.s.r","description":"#"}`},
 		{"template", `{"template_id":"$.s.r","description":"#"}`},

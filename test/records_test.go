@@ -264,6 +264,28 @@ func TestSkillVersions(t *testing.T) {
 	})
 }
 
+func TestServers(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const server = `{"name":"$/weather","description":"d","version":"1.0.2"}`
+		c.do(t, "PUT /records/tool/$.weather.@server?tenant_id=$", `{"tool_class":"mcp_server","provider":"$/weather","server_json":`+server+`}`)
+		const entry = `{"server":` + server + `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"active","isLatest":true}}}`
+		c.rows(t, []row{
+			{"a page of servers", "GET /v0.1/servers?tenant_id=$&version=latest&limit=10", "", 200,
+				`{"servers":[` + entry + `],"metadata":{"count":1}}`, ""},
+			{"the versions of one", "GET /v0.1/servers/$%2Fweather/versions?tenant_id=$", "", 200,
+				`{"servers":[` + entry + `],"metadata":{"count":1}}`, ""},
+			{"the latest version", "GET /v0.1/servers/$%2Fweather/versions/latest?tenant_id=$", "", 200, entry, ""},
+			{"a version", "GET /v0.1/servers/$%2Fweather/versions/1.0.2?tenant_id=$", "", 200, entry, ""},
+			{"another version", "GET /v0.1/servers/$%2Fweather/versions/1.0.3?tenant_id=$", "", 404, "CE-071", ""},
+			{"no server", "GET /v0.1/servers/$%2Fnone/versions?tenant_id=$", "", 404, "CE-071", ""},
+			{"another version of all", "GET /v0.1/servers?version=1.0.2", "", 400, "CE-001 version", ""},
+			{"a limit of 0", "GET /v0.1/servers?limit=0", "", 400, "CE-001 limit", ""},
+			{"a malformed cursor", "GET /v0.1/servers?cursor=x", "", 400, "CE-001 cursor", ""},
+			{"an unknown parameter", "GET /v0.1/servers?updated_since=x", "", 400, "CE-001 updated_since", ""},
+		})
+	})
+}
+
 func TestRecordUsage(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.do(t, "PUT /records/skill/$.s.u", `{"name":"U","purpose":"$word","tool_ids":["$.s.ut"]}`)

@@ -1,0 +1,79 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The types of the API of MCP registries, v0.1, with its names of members.
+
+// ServerQuery requests a page of MCP servers.
+type ServerQuery struct {
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
+	Version  string  `json:"version,omitzero" doc:"latest, or absent: there is one version of a server"`
+	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor   string  `json:"cursor,omitzero" doc:"nextCursor of the previous page"`
+}
+
+// Validate returns ErrMalformed with the invalid fields. The listing of tools validates the
+// others.
+func (q *ServerQuery) Validate() error {
+	var c check
+	if q.Version != "" && q.Version != "latest" {
+		c.fail("version", "expected latest, got %q", q.Version)
+	}
+	return c.as(ErrMalformed)
+}
+
+// ServerRef names an MCP server.
+type ServerRef struct {
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
+	Server   string  `json:"server" doc:"name of the server, such as io.github.user/weather, escaped in the path"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (r *ServerRef) Validate() error {
+	var c check
+	c.length("server", r.Server, 1, maxID)
+	return c.as(ErrMalformed)
+}
+
+// ServerVersion names a version of an MCP server.
+type ServerVersion struct {
+	ServerRef
+	Version string `json:"version" doc:"version of the server, or latest"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (v *ServerVersion) Validate() error {
+	var c check
+	c.length("server", v.Server, 1, maxID)
+	c.length("version", v.Version, 1, maxID)
+	return c.as(ErrMalformed)
+}
+
+// ServerList is a page of MCP servers, or the versions of one.
+type ServerList struct {
+	Servers  []ServerEntry `json:"servers"`
+	Metadata ServerPage    `json:"metadata"`
+}
+
+// ServerPage describes a page.
+type ServerPage struct {
+	Count      int     `json:"count" doc:"number of servers of the page"`
+	NextCursor *string `json:"nextCursor,omitzero" doc:"absent on the last page"`
+}
+
+// ServerEntry is an MCP server.
+type ServerEntry struct {
+	Server jsontext.Value `json:"server" doc:"its server.json as it was registered"`
+	Meta   ServerMeta     `json:"_meta"`
+}
+
+// ServerMeta is what the registry says about a server.
+type ServerMeta struct {
+	Official ServerStatus `json:"io.modelcontextprotocol.registry/official"`
+}
+
+// ServerStatus is the state of a server.
+type ServerStatus struct {
+	Status   string `json:"status" doc:"active or deprecated"`
+	IsLatest bool   `json:"isLatest" doc:"always true: there is one version of a server"`
+}
