@@ -81,6 +81,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get(resourceMetadata, protectedResource(""), schemas.ErrUnknownPath),
 		get(resourceMetadata+mcpPath, protectedResource(mcpPath), schemas.ErrUnknownPath),
 
+		get("/asyncapi.json", asyncAPI().summarized("The AsyncAPI 3.0 description of the NATS subjects")),
 		get("/openapi.json", openAPI().summarized("The OpenAPI 3.1 description of this interface")),
 		get("/docs", manualPage(func(d description) []byte { return d.index }).summarized(
 			"Table of contents of the manual and error codes, as HTML")),

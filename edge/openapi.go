@@ -16,6 +16,7 @@ import (
 // description holds the OpenAPI document and the manual, generated once from the route table.
 type description struct {
 	openAPI   []byte
+	asyncAPI  []byte
 	manual    *docs.Manual
 	index     []byte // /docs
 	reference []byte // /docs/reference
@@ -27,7 +28,11 @@ func describe(rows []route) (description, error) {
 	if err != nil {
 		return description{}, err
 	}
-	d := description{openAPI: doc}
+	async, err := asyncDocument(rows)
+	if err != nil {
+		return description{}, err
+	}
+	d := description{openAPI: doc, asyncAPI: async}
 	if d.manual, err = docs.New(bus.Version, docs.Entry{Name: "reference", Title: "HTTP reference"}); err != nil {
 		return d, err
 	}

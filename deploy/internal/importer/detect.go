@@ -64,8 +64,9 @@ func formatOf(doc object) string {
 // wellKnown are the paths that are requested below a URL whose own response has no known
 // format, with the formats of their responses.
 var wellKnown = []struct{ path, format string }{
+	{"records/skill?limit=1", formatCairn}, // which is a registry too
 	{"v0.1/servers?limit=100&version=latest", formatRegistry}, {"v0/servers?limit=100", formatRegistry},
-	{".well-known/agent-card.json", formatCard}, {"records/skill?limit=1", formatCairn},
+	{".well-known/agent-card.json", formatCard},
 }
 
 // detectURL returns the format of the response, or else of those of well-known paths. A server

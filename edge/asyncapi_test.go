@@ -1,0 +1,91 @@
+package edge
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+)
+
+// asyncDescribed returns the decoded AsyncAPI document.
+func asyncDescribed(t *testing.T) map[string]any {
+	t.Helper()
+	d, _ := described(t)
+	var doc map[string]any
+	if err := json.Unmarshal(d.asyncAPI, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// TestAsyncReferencesResolve also checks that operations use messages of their channels, as
+// AsyncAPI requires.
+func TestAsyncReferencesResolve(t *testing.T) {
+	t.Parallel()
+	doc := asyncDescribed(t)
+	references := 0
+	var follow func(v any)
+	follow = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				follow(e)
+			}
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok {
+				references++
+				if at(doc, ref) == nil {
+					t.Errorf("%s does not resolve", ref)
+				}
+			}
+			for _, e := range v {
+				follow(e)
+			}
+		}
+	}
+	follow(doc)
+	if references == 0 {
+		t.Error("the document has no references")
+	}
+}
+
+// TestAsyncMessagesMatchTypes checks a subject of each form.
+func TestAsyncMessagesMatchTypes(t *testing.T) {
+	t.Parallel()
+	doc := asyncDescribed(t)
+	messages := func(channel string) (names []string) {
+		of := doc["channels"].(map[string]any)[channel].(map[string]any)["messages"].(map[string]any)
+		for name := range of {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	var events []string
+	for _, e := range eventTypes {
+		events = append(events, "event_"+e.Name)
+	}
+	events = append(events, "Error")
+	slices.Sort(events)
+	for channel, want := range map[string][]string{
+		bus.ResolveSkill.Subject:              {"SkillQuery"},
+		bus.ResolveSkill.Subject + ".reply":   {"Error", "SkillAnswer"},
+		bus.DeleteTag.Subject + ".reply":      {"Empty", "Error"},
+		bus.Analyze.Subject:                   {"Analysis"},
+		bus.Analyze.Subject + ".reply":        events,
+		bus.Health("tags").Subject:            {"Empty"},
+		bus.Health("tags").Subject + ".reply": {"Error", "Health"},
+	} {
+		if diff := cmp.Diff(want, messages(channel)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", channel, diff)
+		}
+	}
+	operation := doc["operations"].(map[string]any)[bus.RegisterSkill.Subject].(map[string]any)
+	if got := operation["x-permission"]; !reflect.DeepEqual(got, "register") {
+		t.Errorf("the permission is %v", got)
+	}
+}
