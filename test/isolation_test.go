@@ -31,6 +31,7 @@ var probes = map[string][]probe{
 	"GET /health":              {{request: "GET /health", status: 200}},
 	"GET /":                    {{request: "GET /", status: 404}},
 	"GET /identity":            {{request: "GET /identity", status: 200}},
+	"GET /asyncapi.json":       {{request: "GET /asyncapi.json", status: 200}},
 	"GET /openapi.json":        {{request: "GET /openapi.json", status: 200}},
 	"GET /docs":                {{request: "GET /docs", status: 200}},
 	"GET /docs/reference":      {{request: "GET /docs/reference", status: 200}},
