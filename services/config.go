@@ -18,6 +18,7 @@ type Config struct {
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
 	Embed  string        // static: (no server) | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
+	Expand bool          // generate example queries for skills with Model
 	Render string        // subject of the rendering agent, cairn.render for the built-in one; empty: none
 	TagTTL time.Duration // TTL of a tag
 

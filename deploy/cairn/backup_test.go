@@ -60,7 +60,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	saved := do(t, "", "backup", file, "--nats", fromNATS)
-	if saved.code != 0 || !regexp.MustCompile(`(?m)^  cairn_catalog +45$`).MatchString(saved.out) ||
+	if saved.code != 0 || !regexp.MustCompile(`(?m)^  cairn_catalog +46$`).MatchString(saved.out) ||
 		!regexp.MustCompile(`(?m)^  cairn_keys +1$`).MatchString(saved.out) {
 		t.Fatalf("%+v", saved)
 	}

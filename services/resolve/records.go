@@ -70,6 +70,7 @@ func (r *Resolver) recordHistory(ctx context.Context, k schemas.RecordKey) (hist
 	for _, one := range list {
 		of := schemas.RecordRevision{
 			Revision: r.token(one.Revision).String(), StoredAt: one.Stored.UTC().Format(time.RFC3339Nano), Removed: one.Removed,
+			Generated: one.Generated,
 		}
 		if fields, err := schemas.DecodeStored[schemas.Metadata](k.Kind, one.Record); err == nil {
 			of.Version, of.Status = fields.Version, fields.Status

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ type eval struct {
 	json         bool
 	least        map[string]string // lowest accepted metrics of hybrid search, as given
 	minimum      map[string]float64
+	compare      string // file with an earlier result
 }
 
 // maxAtOnce is the maximum number of concurrent searches.
@@ -65,6 +67,8 @@ recall@k is the fraction of a query's relevant skills among the first k results,
 the fraction of queries with all relevant skills among the first 5, and nDCG@10 the
 normalized discounted cumulative gain of the first 10. Each is printed with its 95 %
 confidence interval. With --min the exit code is 1 if hybrid search is worse.
+--compare prints the differences from an earlier result of the same queries, for
+example without --expand or with another embedding model.
 
 Each query runs four times: a first hybrid search, which includes its embedding and is
 reported separately, and then one search by each method, with comparable latencies.
@@ -72,7 +76,8 @@ Degraded answers, for example while the embedding model is overloaded, are retri
 at a time.`,
 		Example: `  cairn eval skills.jsonl queries.jsonl --register
   cairn eval skills.jsonl queries.jsonl --tenant acme -o json | jq .hybrid.all
-  cairn eval skills.jsonl queries.jsonl --register --min recall@5=0.75,ndcg@10=0.65`,
+  cairn eval skills.jsonl queries.jsonl --register --min recall@5=0.75,ndcg@10=0.65
+  cairn eval skills.jsonl queries.jsonl --tenant acme --compare before.json`,
 		Args: flags.Args("CORPUS and QUERIES", 2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -88,6 +93,7 @@ at a time.`,
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
 	f.StringToStringVar(&e.least, "min", nil,
 		"lowest accepted `METRIC=VALUE` of hybrid search, comma-separated list for several; the exit code is 1 below it")
+	f.StringVar(&e.compare, "compare", "", "`FILE` with the result of an earlier run in JSON")
 	flags.JSON(cmd, &e.json)
 	return cmd
 }
@@ -101,6 +107,10 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 		return err
 	}
 	queries, err := readJudged(files[1], corpus)
+	if err != nil {
+		return err
+	}
+	before, err := e.earlier(len(queries))
 	if err != nil {
 		return err
 	}
@@ -137,7 +147,29 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 		r.Backends = connect.Backends(h, "resolve")
 	}
 	r.Seconds = time.Since(began).Seconds()
+	if before != nil {
+		r.Difference = before.differences(r)
+	}
 	return e.report(r, out)
+}
+
+// earlier reads the result of --compare, nil without one. It must be of as many queries.
+func (e *eval) earlier(queries int) (*evaluation, error) {
+	if e.compare == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(e.compare)
+	if err != nil {
+		return nil, err
+	}
+	var before evaluation
+	if err := json.Unmarshal(data, &before); err != nil || before.Queries == 0 {
+		return nil, fmt.Errorf("--compare %s: expected the JSON of an earlier cairn eval -o json", e.compare)
+	}
+	if before.Queries != queries {
+		return nil, fmt.Errorf("--compare %s: expected a result of the same %d queries, got one of %d", e.compare, queries, before.Queries)
+	}
+	return &before, nil
 }
 
 // prepare validates the settings and chooses the tenant.

@@ -24,6 +24,8 @@ type evaluation struct {
 	Vector   measured          `json:"vector"`
 	Hybrid   measured          `json:"hybrid"`
 	Seconds  float64           `json:"seconds"`
+	// Difference has the changes of the metrics since the result of --compare, by method.
+	Difference map[string]figures `json:"difference,omitempty"`
 }
 
 // coldLatencies describes the first hybrid search for each query. Its latencies include
@@ -99,6 +101,16 @@ func (r evaluation) rows() []row {
 	return []row{{"text", r.Text}, {"vector", r.Vector}, {"hybrid", r.Hybrid}}
 }
 
+// differences returns the changes of the metrics from r to now, by method.
+func (r evaluation) differences(now evaluation) map[string]figures {
+	all := map[string]figures{}
+	later := now.rows()
+	for i, row := range r.rows() {
+		all[row.name] = row.All.difference(later[i].All)
+	}
+	return all
+}
+
 // print writes r as text.
 func (r evaluation) print(out io.Writer) error {
 	t := output.NewTable(out)
@@ -116,6 +128,15 @@ func (r evaluation) print(out io.Writer) error {
 	if h := r.Hybrid; h.One.Queries > 0 && h.Several.Queries > 0 {
 		t.Row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries))...)
 		t.Row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries))...)
+	}
+	if r.Difference != nil {
+		t.Row()
+		t.Row("difference")
+		for _, row := range r.rows() {
+			d := r.Difference[row.name]
+			t.Row(d.signedCells(row.name)...)
+			t.Row(d.Margin.cells("  ±")...)
+		}
 	}
 	t.Row()
 	t.Row("± is half the width of the 95 % confidence interval.")

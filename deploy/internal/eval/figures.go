@@ -55,11 +55,30 @@ func newFigures(queries []metrics) figures {
 	return f
 }
 
+// difference returns the change from f to now. Its confidence interval treats both as
+// independent samples, so it is too wide rather than too narrow for the same queries.
+func (f figures) difference(now figures) figures {
+	d := figures{Queries: now.Queries}
+	change, margin := d.each(), d.Margin.each()
+	before, beforeMargin := f.each(), f.Margin.each()
+	nowMargin := now.Margin.each()
+	for i, later := range now.each() {
+		*change[i] = *later - *before[i]
+		*margin[i] = math.Hypot(*beforeMargin[i], *nowMargin[i])
+	}
+	return d
+}
+
 // cells returns a row of a table: the name and the metrics.
-func (m metrics) cells(name string) []string {
+func (m metrics) cells(name string) []string { return m.formatted(name, "%.4f") }
+
+// signedCells is cells for differences.
+func (m metrics) signedCells(name string) []string { return m.formatted(name, "%+.4f") }
+
+func (m metrics) formatted(name, format string) []string {
 	cells := []string{name}
 	for _, metric := range m.each() {
-		cells = append(cells, fmt.Sprintf("%.4f", *metric))
+		cells = append(cells, fmt.Sprintf(format, *metric))
 	}
 	return cells
 }

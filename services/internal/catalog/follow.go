@@ -44,7 +44,10 @@ type Change struct {
 	Stored   time.Time
 	Removed  bool
 	Replaces bool // there was a record, as far as its writer knew
-	First    bool // of a consumer
+	// Generated are example queries that a language model wrote for the record, see
+	// [Catalog.AddGenerated].
+	Generated []string
+	First     bool // of a consumer
 
 	pending uint64 // number of messages that its consumer had after it
 	behind  uint64 // number of revisions by which the watermark is lower than Revision
@@ -344,7 +347,7 @@ func changeOf(subject string, header nats.Header, data []byte, revision uint64, 
 	}
 	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
-		change.Record = data
+		change.Record, change.Generated = data, generated(header)
 	}
 	return change, nil
 }

@@ -33,10 +33,11 @@ const (
 
 // Revision is a revision of a record.
 type Revision struct {
-	Record   []byte // nil if Removed
-	Revision uint64
-	Stored   time.Time
-	Removed  bool
+	Record    []byte // nil if Removed
+	Revision  uint64
+	Stored    time.Time
+	Removed   bool
+	Generated []string // see Change
 }
 
 // SetupHistory creates or upgrades the stream of the history. A history of another log is
@@ -179,7 +180,7 @@ func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision,
 func revisionOf(msg *jetstream.RawStreamMsg) Revision {
 	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header)}
 	if !r.Removed {
-		r.Record = msg.Data
+		r.Record, r.Generated = msg.Data, generated(msg.Header)
 	}
 	return r
 }

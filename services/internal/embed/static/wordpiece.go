@@ -12,7 +12,9 @@ import (
 )
 
 // wordPiece splits texts into tokens as BERT does. Special tokens, such as [MASK], are
-// ordinary text, and unknown words have no token.
+// ordinary text, and unknown words have no token. The WordPiece of Ollama's package
+// tokenizer is not used: it neither removes accents nor splits at symbols, and differs from
+// the reference for 7,531 of the 10,005 texts of the test.
 type wordPiece struct {
 	normalizer bertNormalizer
 	whole      map[string]int32 // tokens at the beginning of a word

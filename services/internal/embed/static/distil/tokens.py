@@ -1,6 +1,6 @@
 """Writes texts with their tokens by the Python package tokenizers, for the test.
 
-    tokens.py FOLDER COUNT > ../testdata/tokens.jsonl
+    tokens.py FOLDER COUNT | gzip -9n > ../testdata/tokens.jsonl.gz
 
 FOLDER has the tokenizer.json. The texts are random characters of many scripts, with words between them.
 """
