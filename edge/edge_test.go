@@ -429,7 +429,7 @@ func TestLargeReplies(t *testing.T) {
 	}
 }
 
-// TestReplacedCatalog checks that the edge forgets the revision it has seen when the
+// TestReplacedCatalog checks that the edge discards its last revision when the
 // catalog is replaced, and does not return 400 to the caller.
 func TestReplacedCatalog(t *testing.T) {
 	t.Parallel()

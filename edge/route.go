@@ -219,7 +219,7 @@ func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
 	return x.sendIn(slot, forward, body)
 }
 
-// sendIn is send in a slot, which it closes.
+// sendIn sends the request in the slot and closes the slot.
 func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte) (bus.Reply, error) {
 	defer slot.Close()
 	var reply bus.Reply

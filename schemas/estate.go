@@ -27,7 +27,7 @@ type EstateTool struct {
 func EstateTools() []EstateTool {
 	return []EstateTool{{
 		Name: ToolInspectSchema,
-		Description: "What one data array of the estate looks like: its fields, how many records it has, one sample record. " +
+		Description: "Describes one array of the estate: its fields, how many records it has, one sample record. " +
 			"Use it before computing on an array whose fields you do not know.",
 		Parameters: jsontext.Value(`{"type":"object","required":["data_key"],"properties":{
 		"data_key":{"type":"string","description":"name of the data array, as listed"}}}`),

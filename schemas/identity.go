@@ -81,7 +81,7 @@ type Caller struct {
 	ID          string       `json:"id,omitzero" doc:"of the credential; absent on a server without authentication"`
 	Role        Role         `json:"role,omitzero" doc:"of the credential; absent on a server without authentication"`
 	Tenants     []string     `json:"tenants,omitempty" doc:"the tenants of the credential; absent: all tenants and the global scope"`
-	Permissions []Permission `json:"permissions" doc:"read, tag, register, analyze, operate: what the caller may do"`
+	Permissions []Permission `json:"permissions" doc:"read, tag, register, analyze, operate: permissions of the caller"`
 }
 
 // Caller returns the description of i.

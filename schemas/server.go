@@ -67,7 +67,7 @@ type ServerEntry struct {
 	Meta   ServerMeta     `json:"_meta"`
 }
 
-// ServerMeta is what the registry says about a server.
+// ServerMeta is the metadata that a registry adds to a server.
 type ServerMeta struct {
 	Official ServerStatus `json:"io.modelcontextprotocol.registry/official"`
 }

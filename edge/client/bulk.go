@@ -138,7 +138,7 @@ func readResults(body io.Reader, n int) (results []schemas.RecordResult, err err
 
 // result reports the result of a record.
 func (b *bulk) result(i int, r schemas.RecordResult) {
-	b.c.sawToken(r.Revision)
+	b.c.storeToken(r.Revision)
 	b.succeeded()
 	b.done(i, r)
 }

@@ -181,18 +181,18 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s responded with %s, not a Cairn error: %s", e.Host, e.Status, e.Text)
 }
 
-// saw stores the token of a response. A token of another catalog replaces the last one.
-func (c *Client) saw(h http.Header) {
+// storeTokens stores the consistency token of a response. A token of another catalog replaces the last one.
+func (c *Client) storeTokens(h http.Header) {
 	c.mu.Lock()
 	if ignored := h.Get(headerIgnoredRevision); ignored != "" && ignored == c.token.String() {
 		c.token = schemas.ConsistencyToken{}
 	}
 	c.mu.Unlock()
-	c.sawToken(h.Get(headerRevision))
+	c.storeToken(h.Get(headerRevision))
 }
 
-// sawToken stores the token of a read or of a write, if the text is one.
-func (c *Client) sawToken(text string) {
+// storeToken stores the token of a read or of a write, if the text is one.
+func (c *Client) storeToken(text string) {
 	t, err := schemas.ParseConsistencyToken(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -161,7 +161,7 @@ func (c *Client) attempt(ctx context.Context, r request) (*http.Response, error)
 		return nil, err
 	}
 	res.Body = &cancelBody{res.Body, cancel}
-	c.saw(res.Header)
+	c.storeTokens(res.Header)
 	if res.StatusCode < http.StatusMultipleChoices {
 		return res, nil
 	}

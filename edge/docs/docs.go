@@ -121,10 +121,48 @@ func (m *Manual) Page(name string) ([]byte, bool) {
 	return page, ok
 }
 
-// Image returns an image of the manual as PNG; false when there is none.
-func (m *Manual) Image(name string) ([]byte, bool) {
+// Image returns an image of the manual with its media type, PNG or SVG; false when there
+// is none.
+func (m *Manual) Image(name string) (image []byte, media string, ok bool) {
 	image, err := images.ReadFile("images/" + name)
-	return image, err == nil
+	media = "image/png"
+	if strings.HasSuffix(name, ".svg") {
+		media = "image/svg+xml"
+	}
+	return image, media, err == nil
+}
+
+// diagramFile returns the name of the image of a Mermaid diagram, which depends on its source.
+func diagramFile(source []byte) string {
+	return fmt.Sprintf("diagram-%.12x.svg", sha256.Sum256(source))
+}
+
+// isDiagram reports whether n is a block of code in the language of Mermaid.
+func isDiagram(n ast.Node, source []byte) bool {
+	code, ok := n.(*ast.FencedCodeBlock)
+	return ok && string(code.Language(source)) == "mermaid"
+}
+
+// showDiagrams replaces the source of Mermaid diagrams by their images, because the pages have no
+// script. The alternative text is the heading of the section.
+func showDiagrams(doc ast.Node, source []byte) {
+	heading := ""
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == ast.KindHeading {
+			heading = plainText(n, source)
+		}
+		if !isDiagram(n, source) {
+			continue
+		}
+		link := ast.NewLink()
+		link.Destination = []byte("/docs/images/" + diagramFile(n.Lines().Value(source)))
+		image := ast.NewImage(link)
+		image.AppendChild(image, ast.NewString([]byte("Diagram: "+heading)))
+		paragraph := ast.NewParagraph()
+		paragraph.AppendChild(paragraph, image)
+		doc.ReplaceChild(doc, n, paragraph)
+		n = paragraph
+	}
 }
 
 // Contents returns the table of contents.
@@ -175,6 +213,7 @@ func (m *Manual) render(page string, source []byte) (string, template.HTML, erro
 	if err != nil {
 		return "", "", err
 	}
+	showDiagrams(doc, source)
 	var b bytes.Buffer
 	if err := markdown.Renderer().Render(&b, source, doc); err != nil {
 		return "", "", err

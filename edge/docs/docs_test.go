@@ -50,11 +50,11 @@ func TestImages(t *testing.T) {
 		t.Error("found no image with a description")
 	}
 	for _, match := range list {
-		if image, ok := m.Image(match[1]); !ok || len(image) > 100_000 {
+		if image, _, ok := m.Image(match[1]); !ok || len(image) > 100_000 {
 			t.Errorf("%s: %v, %d bytes, want at most 100,000", match[1], ok, len(image))
 		}
 	}
-	if _, ok := m.Image("../docs.go"); ok {
+	if _, _, ok := m.Image("../docs.go"); ok {
 		t.Error("a file outside of the images is served")
 	}
 }
@@ -100,8 +100,13 @@ func TestEveryErrorIsExplained(t *testing.T) {
 		t.Fatal("the errors page does not exist")
 	}
 	for _, e := range schemas.Table() {
-		if !strings.Contains(string(page), ` id="`+e.Code+`"`) {
+		_, section, ok := strings.Cut(string(page), ` id="`+e.Code+`"`)
+		section, _, _ = strings.Cut(section, "<h")
+		switch {
+		case !ok:
 			t.Errorf("errors.md has no heading for %s", e.Code)
+		case !strings.Contains(section, "<em>Remedy:</em>") && !strings.Contains(section, "As <a"):
+			t.Errorf("errors.md has no remedy for %s", e.Code)
 		}
 	}
 }

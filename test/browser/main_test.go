@@ -56,7 +56,7 @@ func startBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// suite is what the tests share: the browser, a server without authentication and one with
+// suite is the shared fixture: the browser, a server without authentication and one with
 // API keys. Both have the example records.
 type suite struct {
 	browser context.Context

@@ -125,7 +125,7 @@ func testKeyboard(t *testing.T, s *suite) {
 	p.waitText(".answer", "3 hosts")
 }
 
-// markup is what must be shown as text. A script that runs sets window.injected.
+// markup must be rendered as text. A script that runs sets window.injected.
 const markup = `"><img src=x onerror="window.injected=1"><script>window.injected=1</script><svg onload="window.injected=1"> ` +
 	`[link](javascript:window.injected=1) [data](data:text/html,<script>window.injected=1</script>) ![image](https://example.com/x.png) ` +
 	`<a href="javascript:window.injected=1">x</a> {{1+1}} ${1+1}`

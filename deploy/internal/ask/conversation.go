@@ -26,7 +26,7 @@ const (
 // conversation is the history of questions and answers.
 type conversation struct{ messages []schemas.Utterance }
 
-// add adds a question with its answer, and forgets the oldest ones beyond the limits.
+// add adds a question with its answer, and evicts the oldest ones beyond the limits.
 func (c *conversation) add(question, answer string) {
 	c.messages = append(c.messages, schemas.Utterance{R: 0, C: question}, schemas.Utterance{R: 1, C: answer})
 	size := 0

@@ -217,7 +217,7 @@ func (g *get) byID(ctx context.Context, c *client.Client, keys []schemas.RecordK
 			return nil
 		})
 	}
-	_ = reading.Wait() // errs has the errors
+	_ = reading.Wait() // errs collects the errors by index
 	if len(keys) == 1 && errs[0] != nil {
 		return errs[0]
 	}

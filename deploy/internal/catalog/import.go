@@ -98,7 +98,7 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	isURL := strings.HasPrefix(m.options.Source, "http://") || strings.HasPrefix(m.options.Source, "https://")
 	switch {
 	case m.options.Timeout <= 0:
-		return flags.Usage(errors.New("--timeout: expected more than 0"))
+		return flags.Usage(errors.New("--timeout must be positive"))
 	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
 		return flags.Usage(errors.New("--prune: expected --source, a name of the source that no other source has"))
 	}

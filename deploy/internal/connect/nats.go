@@ -18,7 +18,7 @@ import (
 // start later.
 const ServerTimeout = 30 * time.Second
 
-// connectTimeout bounds the connection of a command for people.
+// connectTimeout bounds the connection of an interactive command.
 const connectTimeout = 3 * time.Second
 
 // NATS holds the flags of a connection to the NATS server at URL.

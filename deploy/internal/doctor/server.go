@@ -99,7 +99,7 @@ func fixFor(detail string) string {
 // backends checks what a role uses.
 func backends(s schemas.Health) (list []finding) {
 	if model := s.Backends["model"]; strings.HasPrefix(model, "offline:") {
-		list = append(list, warn("model", "answers are made by the built-in offline model",
+		list = append(list, warn("model", "analyses use the built-in offline model",
 			"set --model of the analyze workers to a language model"))
 	}
 	if i := s.Index; i != nil {

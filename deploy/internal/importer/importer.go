@@ -114,7 +114,7 @@ const (
 // Formats returns the names of the formats, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// Result is what was read from a source.
+// Result is the outcome of reading a source.
 type Result struct {
 	Name    string // provenance of the records
 	Format  string

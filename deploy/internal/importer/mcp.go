@@ -114,7 +114,7 @@ func (m *mcpServer) add(t *sdk.Tool) {
 	}))
 }
 
-// entries returns the tools and, if asked, the agent.
+// entries returns the tools and, if agents is true, the agent.
 func (m *mcpServer) entries(agents bool) []entry {
 	if !agents {
 		return m.tools

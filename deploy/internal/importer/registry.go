@@ -76,7 +76,7 @@ func readServerFile(ctx context.Context, s *source) ([]entry, error) {
 }
 
 // serverEntries returns the records of a server.json: a tool that stands for the server, and
-// if asked an agent.
+// an agent if agents is true.
 func serverEntries(place string, text jsontext.Value, status string, agents bool) (name string, list []entry) {
 	var f serverFile
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -105,7 +105,7 @@ func serverEntries(place string, text jsontext.Value, status string, agents bool
 	return f.Name, list
 }
 
-// registryMeta is what a registry adds to a server.json.
+// registryMeta is the metadata that a registry adds to a server.json.
 type registryMeta struct {
 	Status   string `json:"status"`
 	IsLatest *bool  `json:"isLatest"`

@@ -119,7 +119,7 @@ func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
 	return list, err
 }
 
-// count counts a file.
+// count adds a file, and returns an error beyond the limit.
 func (f *folder) count(ctx context.Context) error {
 	if f.files++; f.files > maxFiles {
 		return fmt.Errorf("expected at most %d files", maxFiles)

@@ -212,7 +212,7 @@ func removeOnce(ctx context.Context, c *client.Client, list []Record, tenant str
 			return nil
 		})
 	}
-	_ = removing.Wait() // errs has the errors
+	_ = removing.Wait() // errs collects the errors by index
 	for i, err := range errs {
 		if err != nil {
 			left, first = append(left, list[i]), cmp.Or(first, err)

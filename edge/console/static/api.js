@@ -92,7 +92,7 @@ export async function signIn(credential) {
   }
 }
 
-// signOut forgets everything that this tab keeps.
+// signOut clears the session storage of this tab.
 export function signOut() {
   sessionStorage.clear();
   session.set({ state: 'signed-out' });

@@ -114,7 +114,7 @@ function Compose({ disabled, conversation, running }) {
   </form>`;
 }
 
-// progressText is what a screen reader says while an answer arrives.
+// progressText is announced to screen readers while an answer arrives.
 function progressText({ state, progress }) {
   if (state !== 'running') return STATES[state];
   const waiting = progress.calls.find((c) => c.result === undefined);

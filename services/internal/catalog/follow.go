@@ -193,7 +193,7 @@ func (f *follower) readDirectly(ctx context.Context) (stalled bool, err error) {
 	if err := f.deliver(batch, f.fromReplica); err != nil || !whole || f.newest < fence {
 		return stalled, err
 	}
-	return stalled, f.settle() // the replica has the fence, and no other change after the newest one
+	return stalled, f.markCaughtUp() // the replica has the fence, and no other change after the newest one
 }
 
 // gather adds the changes that are available without waiting.
@@ -287,7 +287,7 @@ func (f *follower) resolve(ctx context.Context) error {
 	if f.fence = fence; !f.passed(f.newest) { // the fence is still to be received
 		return nil
 	}
-	return f.settle()
+	return f.markCaughtUp()
 }
 
 // writeFence writes a fence; false if that has failed.
@@ -299,8 +299,8 @@ func (f *follower) writeFence(ctx context.Context) (fence uint64, ok bool) {
 	return fence, err == nil
 }
 
-// settle notes that all changes up to the newest one were received.
-func (f *follower) settle() error {
+// markCaughtUp records that all changes up to the newest one were received.
+func (f *follower) markCaughtUp() error {
 	f.skipped = skipped{consumed: f.consumed, fenced: f.fenced}
 	f.complete = f.newest
 	return f.apply([]Change{{Revision: f.newest}})

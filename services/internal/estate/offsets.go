@@ -76,12 +76,12 @@ func (e *Estate) column(ctx context.Context, a *array, path string) (*column, er
 	if err != nil {
 		return nil, err
 	}
-	e.keep(a, path, c)
+	e.cacheColumn(a, path, c)
 	return c, nil
 }
 
-// keep caches the column in place of its offsets.
-func (e *Estate) keep(a *array, path string, c *column) {
+// cacheColumn replaces the offsets of a path by its parsed column.
+func (e *Estate) cacheColumn(a *array, path string, c *column) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size := c.size() + len(path)

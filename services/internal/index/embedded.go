@@ -13,8 +13,8 @@ import (
 // 16 KB each.
 const batch = 64
 
-// embedded is an exact index in memory. It is empty at every start. It remembers the
-// last removed documents, so that changes may arrive in any order within that window.
+// embedded is an exact index in memory. It is empty at every start. It retains the
+// last removed documents (tombstones), so that changes may arrive in any order within that window.
 type embedded struct {
 	embedder embed.Embedder
 
@@ -24,7 +24,7 @@ type embedded struct {
 	oldest  []removedKey // the keys of removed, and those stored again since, in the order of removal
 }
 
-// maxRemoved is the number of removed documents that are remembered.
+// maxRemoved is the number of removed documents that are retained.
 const maxRemoved = 128
 
 // removedKey identifies a removed document.

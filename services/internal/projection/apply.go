@@ -161,7 +161,7 @@ func (p *Projector) updateQuarantine(ctx context.Context, c catalog.Change, reas
 	if !bad {
 		return p.quarantine.release(ctx, c.Key.String(), c.Revision)
 	}
-	p.deps.Log.Warn("the index rejected a record, which is quarantined", "key", c.Key, "revision", c.Revision, "reason", reason)
+	p.deps.Log.Warn("record quarantined: the index rejected it; correct it and register it again", "key", c.Key, "revision", c.Revision, "reason", reason)
 	err := p.quarantine.put(ctx, schemas.QuarantinedRecord{
 		Key: c.Key.String(), Reason: reason, Revision: c.Revision, At: time.Now().UTC().Format(time.RFC3339),
 	})
