@@ -20,7 +20,7 @@ import (
 func Serve(s *bus.Service) error {
 	return errors.Join(
 		bus.Render.Serve(s, render),
-		bus.ServeHealth(s, "render", health),
+		bus.ServeHealth(s, "render", health, nil),
 	)
 }
 
