@@ -64,8 +64,11 @@ func (c *Check[T]) recent() (T, bool) {
 }
 
 // ServeHealth answers health requests for the named service, regardless of the load of s.
-// Requests share results (see Check), except those with a minimum revision.
-func ServeHealth(s *Service, name string, health func(context.Context) (schemas.Health, error)) error {
+// Requests share results (see Check). await waits for the minimum revision of a request that
+// has one, and returns the revision that the service has applied; nil if the service has none.
+func ServeHealth(
+	s *Service, name string, health func(context.Context) (schemas.Health, error), await func(context.Context) (uint64, error),
+) error {
 	type result struct {
 		schemas.Health
 		err error
@@ -75,10 +78,15 @@ func ServeHealth(s *Service, name string, health func(context.Context) (schemas.
 		return result{h, err}
 	})
 	return Health(name).ServeHealthCheck(s, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
-		if MinRevision(ctx) > 0 {
-			return health(ctx)
+		var applied uint64
+		if await != nil && MinRevision(ctx) > 0 {
+			var err error
+			if applied, err = await(ctx); err != nil {
+				return schemas.Health{}, err
+			}
 		}
 		r := check.Result(ctx)
+		r.Revision = max(r.Revision, applied) // the result may be older
 		return r.Health, r.err
 	})
 }

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -50,13 +51,15 @@ func TestServeHealthSharesResults(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	var evaluations, requiring atomic.Int32
-	err := bus.ServeHealth(bustest.Service(t, conn, "tags"), "tags", func(ctx context.Context) (schemas.Health, error) {
-		if bus.MinRevision(ctx) > 0 {
-			requiring.Add(1)
-		} else {
-			evaluations.Add(1)
+	err := bus.ServeHealth(bustest.Service(t, conn, "tags"), "tags", func(context.Context) (schemas.Health, error) {
+		evaluations.Add(1)
+		return schemas.Health{Service: "tags", Revision: 3}, nil
+	}, func(ctx context.Context) (uint64, error) {
+		requiring.Add(1)
+		if bus.MinRevision(ctx) > 7 {
+			return 0, schemas.ErrMalformed
 		}
-		return schemas.Health{Service: "tags"}, nil
+		return 7, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,20 +68,23 @@ func TestServeHealthSharesResults(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			ctx := t.Context()
-			if i < 10 {
-				ctx = bus.WithMinRevision(ctx, 1)
+			ctx, want := t.Context(), uint64(3)
+			if i < 50 {
+				ctx, want = bus.WithMinRevision(ctx, 1), 7
 			}
-			if h, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); err != nil || h.Service != "tags" {
-				t.Errorf("got %+v, %v", h, err)
+			if h, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); err != nil || h.Service != "tags" || h.Revision != want {
+				t.Errorf("got %+v, %v, want revision %d", h, err, want)
 			}
 		})
 	}
 	all.Wait()
 	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
-		t.Errorf("%d evaluations for 90 requests, want at most %d", evaluations.Load(), most)
+		t.Errorf("%d evaluations for 100 requests, want at most %d", evaluations.Load(), most)
 	}
-	if requiring.Load() < 10 { // a read may be hedged
-		t.Errorf("%d evaluations for 10 requests that require a revision", requiring.Load())
+	if requiring.Load() < 50 { // a read may be hedged
+		t.Errorf("%d of 50 requests waited for their revision", requiring.Load())
+	}
+	if _, err := bus.Health("tags").Call(bus.WithMinRevision(t.Context(), 8), conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrMalformed) {
+		t.Errorf("a revision that does not exist: got %v, want %v", err, schemas.ErrMalformed)
 	}
 }

@@ -58,9 +58,12 @@ func identity() action {
 // recheckInterval is the interval at which the credential of an open stream is verified again.
 const recheckInterval = 500 * time.Millisecond
 
-// retryAfter sets Retry-After, rounded up to seconds.
-func (x *exchange) retryAfter(wait time.Duration) {
-	x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+// retryAfter sets Retry-After.
+func (x *exchange) retryAfter(wait time.Duration) { setRetryAfter(x.w, wait) }
+
+// setRetryAfter sets Retry-After, rounded up to seconds.
+func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
 }
 
 // watch verifies the caller's credential periodically and calls cancel with the

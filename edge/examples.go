@@ -41,7 +41,7 @@ data: {"tool_call_id":"1","result":{"groups":{"Oslo":1},"total":1}}
 
 id: 3
 event: text_delta
-data: {"text":"Oslo has 1 device."}
+data: {"text":"Oslo has 1 device.","format":"markdown"}
 
 id: 4
 event: done

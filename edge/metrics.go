@@ -60,10 +60,10 @@ func (m Monitor) Serve(ctx context.Context) error {
 
 func (m Monitor) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, metricsHandler)
-	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { respondProbe(w, nil) })
+	mux.Handle("GET "+metricsPath, limited(metricsHandler.ServeHTTP))
+	mux.Handle("GET /health/live", limited(func(w http.ResponseWriter, _ *http.Request) { respondProbe(w, nil) }))
 	ready := bus.NewCheck(healthTimeout, m.Ready)
-	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) { respondProbe(w, ready.Result(r.Context())) })
+	mux.Handle("GET /health/ready", limited(func(w http.ResponseWriter, r *http.Request) { respondProbe(w, ready.Result(r.Context())) }))
 	if m.Pprof {
 		mux.Handle("GET /debug/pprof/", profiles())
 	}
@@ -74,6 +74,21 @@ func (m Monitor) handler() http.Handler {
 			return
 		}
 		mux.ServeHTTP(w, r)
+	})
+}
+
+// limited limits the requests of each client address to the handler, like those to a
+// route that needs no credential.
+func limited(handle http.HandlerFunc) http.Handler {
+	p := newPublic()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release, err := p.enter(w, r)
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		defer release()
+		handle(w, r)
 	})
 }
 

@@ -32,9 +32,9 @@ var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slo
 // the body is read.
 func (x *exchange) admitted() error {
 	if x.route.public != nil {
-		release, err := x.enterPublic(x.route.public)
-		if err != nil {
-			return err
+		release, refused := x.route.public.enter(x.w, x.r)
+		if refused != nil {
+			return refused
 		}
 		defer release()
 	}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"net/http"
 	"net/netip"
 
 	"cairn/bus/admission"
@@ -27,11 +28,12 @@ func newPublic() *public {
 	return &public{access.NewRates(publicRate, publicBurst, publicAddresses), admission.NewPool(publicRequests)}
 }
 
-// enterPublic admits the request and counts it as in flight until release is called.
-func (x *exchange) enterPublic(p *public) (release func(), err error) {
-	address := clientAddress(x.r.RemoteAddr)
+// enter admits the request and counts it as in flight until release is called. It sets
+// Retry-After for a refused one.
+func (p *public) enter(w http.ResponseWriter, r *http.Request) (release func(), err *schemas.Error) {
+	address := clientAddress(r.RemoteAddr)
 	if wait := p.rates.Admit(address); wait > 0 {
-		x.retryAfter(wait)
+		setRetryAfter(w, wait)
 		return nil, schemas.ErrTooManyRequests.Because("the client address exceeds the rate limit for requests without a credential")
 	}
 	if !p.requests.Acquire(address, 1) {

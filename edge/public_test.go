@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"cairn/bus"
+	"cairn/edge"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -54,16 +57,33 @@ func TestProbesShareOneCheck(t *testing.T) {
 func TestPublicRoutesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	f := open(t)
+	flooder := f.at(t, "127.0.0.2")
+	f.checkRateLimits(t, "/openapi.json", "/docs", "/health", "/health/ready", "/health/live")
+	if a := flooder.request(t, "GET", "/tags/r", nil); a.status == http.StatusTooManyRequests {
+		t.Errorf("a route with a credential: %d", a.status)
+	}
+}
+
+// TestMonitorIsRateLimited floods the listener for probes and metrics.
+func TestMonitorIsRateLimited(t *testing.T) {
+	t.Parallel()
+	monitored(t, func(*edge.Monitor) {}).checkRateLimits(t, "/health/ready", "/health/live", "/metrics")
+}
+
+// checkRateLimits floods each path from one address until it is refused, and sends a request from another one.
+func (f *front) checkRateLimits(t *testing.T, paths ...string) {
+	t.Helper()
 	flooder, kubelet := f.at(t, "127.0.0.2"), f.at(t, "127.0.0.3")
-	for _, path := range []string{"/openapi.json", "/docs", "/health", "/health/ready", "/health/live"} {
+	for _, path := range paths {
 		var refused answer
 		wait.Until(t, path+" refuses a flood", func() bool {
-			var flood sync.WaitGroup
+			var flood errgroup.Group
+			flood.SetLimit(16) // connections
 			answers := make([]answer, 300)
 			for i := range answers {
-				flood.Go(func() { answers[i] = flooder.request(t, "GET", path, nil) })
+				flood.Go(func() error { answers[i] = flooder.request(t, "GET", path, nil); return nil })
 			}
-			flood.Wait()
+			_ = flood.Wait() // never fails
 			for _, a := range answers {
 				if a.status == http.StatusTooManyRequests {
 					refused = a
@@ -77,8 +97,5 @@ func TestPublicRoutesAreRateLimited(t *testing.T) {
 		if a := kubelet.request(t, "GET", path, nil); a.status == http.StatusTooManyRequests {
 			t.Errorf("%s of another address: %d", path, a.status)
 		}
-	}
-	if a := flooder.request(t, "GET", "/tags/r", nil); a.status == http.StatusTooManyRequests {
-		t.Errorf("a route with a credential: %d", a.status)
 	}
 }

@@ -65,6 +65,9 @@ type FieldError struct {
 	Message string `json:"message" doc:"problem and expected value"`
 }
 
+// String returns the field and the message.
+func (f FieldError) String() string { return f.Field + ": " + f.Message }
+
 var (
 	declared = map[string]*Error{}
 	table    []*Error
@@ -87,14 +90,14 @@ func Declared(code string) *Error { return declared[code] }
 func (e *Error) Error() string { return e.Code + " " + e.Message() }
 
 // Message returns the title, the detail and the fields on one line. It omits a
-// detail that only counts the fields.
+// detail that summarizes the fields.
 func (e *Error) Message() string {
 	parts := []string{e.Title}
-	if e.Detail != "" && (len(e.Fields) == 0 || e.Detail != summary(e.Status, len(e.Fields))) {
+	if e.Detail != "" && e.Detail != summary(e.Fields) {
 		parts = append(parts, e.Detail)
 	}
 	for _, f := range e.Fields {
-		parts = append(parts, f.Field+": "+f.Message)
+		parts = append(parts, f.String())
 	}
 	return strings.Join(parts, ": ")
 }
@@ -116,29 +119,32 @@ func (e *Error) Because(detail string) *Error {
 }
 
 // With returns a copy of e with at most maxFieldErrors of the fields, each
-// truncated. If e has no detail, the copy has one that counts the fields.
+// truncated. Without a detail of its own, the copy has one that states the first field
+// and the number of the others.
 func (e *Error) With(fields ...FieldError) *Error {
 	c := *e
 	c.Fields = slices.Clone(c.Fields)
 	for _, f := range fields[:min(len(fields), maxFieldErrors)] {
 		c.Fields = append(c.Fields, FieldError{Field: truncateValue(f.Field), Message: truncateValue(f.Message)})
 	}
-	if c.Detail == "" {
-		c.Detail = summary(c.Status, len(c.Fields))
+	if c.Detail == summary(e.Fields) {
+		c.Detail = summary(c.Fields)
 	}
 	return &c
 }
 
-// summary returns the detail of an error with n invalid fields.
-func summary(status, n int) string {
-	is := "is invalid"
-	if status == ErrForbidden.Status {
-		is = "is not allowed"
+// summary returns the detail of an error with invalid fields; "" without fields.
+func summary(fields []FieldError) string {
+	switch more := len(fields) - 1; more {
+	case -1:
+		return ""
+	case 0:
+		return fields[0].String()
+	case 1:
+		return fields[0].String() + " (and 1 more field)"
+	default:
+		return fields[0].String() + " (and " + strconv.Itoa(more) + " more fields)"
 	}
-	if n == 1 {
-		return "1 field " + is
-	}
-	return strconv.Itoa(n) + " fields " + strings.Replace(is, "is", "are", 1)
 }
 
 // Analysis returns the AN- error with the same status, with the detail and fields

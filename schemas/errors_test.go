@@ -28,7 +28,7 @@ func TestErrorBody(t *testing.T) {
 	t.Parallel()
 	e := schemas.ErrMalformed.With(schemas.FieldError{Field: "top_k", Message: "expected an integer"})
 	got, err := json.Marshal(e)
-	want := `{"type":"/docs#CE-001","title":"malformed request","status":400,"detail":"1 field is invalid","code":"CE-001",` +
+	want := `{"type":"/docs#CE-001","title":"malformed request","status":400,"detail":"top_k: expected an integer","code":"CE-001",` +
 		`"errors":[{"field":"top_k","message":"expected an integer"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
@@ -67,17 +67,20 @@ func TestErrorTruncation(t *testing.T) {
 
 func TestDetail(t *testing.T) {
 	t.Parallel()
-	field := schemas.FieldError{Field: "f", Message: "m"}
+	field, other := schemas.FieldError{Field: "f", Message: "m"}, schemas.FieldError{Field: "g", Message: "n"}
 	for _, c := range []struct {
 		name string
 		err  *schemas.Error
 		want string
 	}{
-		{"one field", schemas.ErrMalformed.With(field), "1 field is invalid"},
-		{"two fields", schemas.ErrMalformed.With(field, field), "2 fields are invalid"},
+		{"one field", schemas.ErrMalformed.With(field), "f: m"},
+		{"two fields", schemas.ErrMalformed.With(field, other), "f: m (and 1 more field)"},
+		{"three fields", schemas.ErrMalformed.With(field, other, other), "f: m (and 2 more fields)"},
+		{"fields added later", schemas.ErrMalformed.With(field).With(other, other), "f: m (and 2 more fields)"},
+		{"no field", schemas.ErrMalformed.With(), ""},
 		{"a detail before the fields", schemas.ErrMalformed.Because("so").With(field), "so"},
-		{"a forbidden field", schemas.ErrForbidden.With(field), "1 field is not allowed"},
-		{"converted to the analysis contract", schemas.ErrMalformed.With(field).Analysis(), "1 field is invalid"},
+		{"a forbidden field", schemas.ErrForbidden.With(field), "f: m"},
+		{"converted to the analysis contract", schemas.ErrMalformed.With(field).Analysis(), "f: m"},
 		{"invalid UTF-8", schemas.ErrMalformed.Because("a\xff"), "a\uFFFD"},
 		{"a long detail", schemas.ErrMalformed.Because(strings.Repeat("€", 100_000)), strings.Repeat("€", 1000) + "…"},
 	} {

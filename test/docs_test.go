@@ -2,6 +2,7 @@ package test
 
 import (
 	"encoding/json"
+	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,13 +57,16 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 	})
 }
 
-// TestPromisesHaveTests finds each test that .github/SECURITY.md names.
+// TestPromisesHaveTests finds each test that .github/SECURITY.md names, and compares its
+// table with that of the manual, or writes the latter.
 func TestPromisesHaveTests(t *testing.T) {
 	t.Parallel()
 	policy, err := os.ReadFile("../.github/SECURITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, promises, _ := strings.Cut(string(policy), "\n| promise |")
+	comparePromises(t, "| promise |"+promises)
 	defined := map[string]bool{}
 	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -99,7 +103,32 @@ func TestPromisesHaveTests(t *testing.T) {
 	}
 }
 
+// comparePromises checks that the table is in the manual, or writes it.
+func comparePromises(t *testing.T, table string) {
+	t.Helper()
+	const file, begin, end = "../edge/docs/security.md", "<!-- promises -->\n", "<!-- end of promises -->\n"
+	manual, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(manual), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no markers for the promises", file)
+	}
+	want := head + begin + table + end + tail
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(manual) != want {
+		t.Errorf("%s is out of date: go test ./test -run Promises -update", file)
+	}
+}
+
 var (
+	update = flag.Bool("update", false, "write the promises of the manual")
+
 	testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	testName     = regexp.MustCompile(`\bTest\w+`)
 )

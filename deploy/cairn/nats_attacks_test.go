@@ -175,7 +175,7 @@ func TestInboxesArePrivate(t *testing.T) {
 		"keys": "$JS.API.STREAM.INFO.KV_cairn_keys", "reader": "$JS.API.STREAM.INFO.KV_cairn_keys",
 	}
 	for user, subject := range requests {
-		for _, other := range append(natsUsers, "platform") {
+		for _, other := range natsUsers {
 			if other == user {
 				continue
 			}

@@ -112,6 +112,10 @@ func TestNodesAreACluster(t *testing.T) {
 	if kept["KV_cairn_catalog"] != 3 || kept["KV_cairn_tags"] != 3 || kept["KV_cairn_keys"] != 3 || kept["cairn_analyze"] != 3 {
 		t.Errorf("replicas: %v", kept)
 	}
+	got := do(t, "", "cluster", "status", "--nats", nodes[0].secret("system-url"))
+	if got.code != 0 || !strings.Contains(got.out, "nats-3") || !strings.Contains(got.out, "KV_cairn_catalog") {
+		t.Errorf("the system user reads the state of the cluster: %+v", got)
+	}
 	if n := stranger.NumRoutes(); n != 0 {
 		t.Errorf("a server without the password has %d routes", n)
 	}

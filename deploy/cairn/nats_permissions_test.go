@@ -23,14 +23,14 @@ type permission struct {
 }
 
 var mayPublish = []permission{
-	{"cairn.tags.write", "edge", "requests"},
-	{"cairn.register.skill", "edge", "requests"},
-	{"cairn.resolve.skill", "edge", "requests"},
-	{"cairn.records.get", "edge", "requests"},
-	{"cairn.skills", "edge", "requests"},
-	{"cairn.analyze", "edge", "requests"},
-	{"cairn.watch", "edge", "requests"},
-	{"cairn.health.resolve", "edge worker", "requests; registration waits for resolution"},
+	{"cairn.tags.write", "edge platform", "requests"},
+	{"cairn.register.skill", "edge platform", "requests"},
+	{"cairn.resolve.skill", "edge platform", "requests"},
+	{"cairn.records.get", "edge platform", "requests"},
+	{"cairn.skills", "edge platform", "requests"},
+	{"cairn.analyze", "edge platform", "requests"},
+	{"cairn.watch", "edge platform", "requests"},
+	{"cairn.health.resolve", "edge worker platform", "requests; registration waits for resolution"},
 	{"cairn.render", "worker", "requests to the rendering agent"},
 	{"cairn.projected", "worker", "progress of the shared index"},
 	{"cairn.usage.tags", "worker", "number and size of the tags of each tenant"},
@@ -43,6 +43,8 @@ var mayPublish = []permission{
 	{"_INBOX_operator.ID", "", "replies of the server"},
 	{"_INBOX_keys.ID", "", "replies of the server"},
 	{"_INBOX_reader.ID", "", "replies of the server"},
+	{"_INBOX_platform.ID", "", "replies of workers"},
+	{"_INBOX_system.ID", "", "replies of the server"},
 	{"_INBOX.ID", "", "inboxes without a user"},
 	{"$SRV.PING", "", "discovery of services"},
 
@@ -61,6 +63,8 @@ var mayPublish = []permission{
 	{"$JS.API.STREAM.CREATE.other", "", "any other stream"},
 	{"$JS.API.ACCOUNT.PURGE.CAIRN", "", "administration of the server"},
 	{"$SYS.REQ.SERVER.PING", "", "administration of the server"},
+	{"$SYS.REQ.SERVER.PING.JSZ", "system", "state of the cluster"},
+	{"$JS.API.SERVER.REMOVE", "system", "removal of a node from the cluster"},
 }
 
 var maySubscribe = []permission{
@@ -69,7 +73,9 @@ var maySubscribe = []permission{
 	{"_INBOX_operator.>", "operator", "its replies"},
 	{"_INBOX_keys.>", "keys", "its replies"},
 	{"_INBOX_reader.>", "reader", "its replies"},
-	{"_INBOX.>", "", "replies of others"},
+	{"_INBOX_platform.>", "platform", "its replies"},
+	{"_INBOX_system.>", "system", "its replies"},
+	{"_INBOX.>", "platform", "its replies, in its own account"},
 	{"_INBOX*.>", "", "replies of others"},
 	{"*.>", "", "replies of others"},
 	{"_R_.>", "", "replies to other accounts"},
@@ -79,7 +85,7 @@ var maySubscribe = []permission{
 	{"cairn.projected", "worker", "progress of the shared index"},
 	{"cairn.usage.tags", "worker", "number and size of the tags of each tenant"},
 	{"cairn.analyze.RUN", "worker", "flow control and cancellation of a run"},
-	{"cairn.analyze.RUN.event", "edge", "events of a run that a client resumes"},
+	{"cairn.analyze.RUN.event", "edge platform", "events of a run that a client resumes"},
 	{"cairn.analyze.RUN.replay", "", "events of others"},
 	{"$SRV.PING", "worker", "discovery of services"},
 	{"$KV.>", "", "changes of values"},
@@ -158,7 +164,7 @@ func publications() []permission {
 }
 
 var (
-	natsUsers = []string{"edge", "reader", "worker", "operator", "keys"}
+	natsUsers = []string{"edge", "reader", "worker", "operator", "keys", "platform", "system"}
 	violation = regexp.MustCompile(`Permissions Violation for (?:Publish to|Subscription to) "([^"]*)"`)
 )
 

@@ -67,7 +67,7 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.PutRecords.Serve(s, r.putRecords),
 		bus.DeleteRecord.Serve(s, r.unregister),
 		bus.Reindex.Serve(s, r.reindex),
-		bus.ServeHealth(s, "register", r.health),
+		bus.ServeHealth(s, "register", r.health, nil),
 	)
 }
 

@@ -123,9 +123,10 @@ func TestQuarantine(t *testing.T) {
 			w.records(record{skill, "", `{"skill_id":"net.bad"}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
 			w.removeSkill("net.worse")
 			w.removeSkill("net.null")
-			if h, err := w.health(w.ctx()); err != nil || h.Status != schemas.StatusOK {
-				t.Errorf("health after they are replaced: got %+v, %v", h, err)
-			}
+			wait.Until(t, "the service is healthy after they are replaced", func() bool {
+				h, err := w.health(w.ctx())
+				return err == nil && h.Status == schemas.StatusOK
+			})
 		})
 	}
 }

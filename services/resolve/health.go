@@ -21,36 +21,46 @@ const healthTime = 650 * time.Millisecond
 // maxExamples is the maximum number of quarantined records named in the health.
 const maxExamples = 5
 
-// health returns once view and index have applied the minimum revision of the
-// request, or an error. Registrations are confirmed by it.
-func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
+// await returns the applied revision once view and index have applied the minimum revision of
+// the request, or an error. Registrations are confirmed by it.
+func (r *Resolver) await(ctx context.Context) (uint64, error) {
 	stuck, err := r.waitSearchable(ctx)
 	if err != nil {
-		return schemas.Health{}, err
+		return 0, err
 	}
 	if ignored := bus.IgnoredTokens(ctx); ignored != "" {
-		return schemas.Health{}, schemas.ErrUnavailable.Because(
+		return 0, schemas.ErrUnavailable.Because(
 			"the worker reads another catalog, " + r.deps.Catalog.ID() + ", than that of " + ignored)
 	}
+	applied := r.applied()
+	if least := r.minRevision(ctx); stuck && applied < least {
+		return 0, behind("index", least, applied)
+	}
+	return applied, nil
+}
+
+// applied returns the revision that view and index have applied.
+func (r *Resolver) applied() uint64 {
+	if r.feed == nil {
+		return r.view.Applied.Revision()
+	}
+	return min(r.view.Applied.Revision(), r.feed.applied.Revision())
+}
+
+func (r *Resolver) health(ctx context.Context) schemas.Health {
 	h := schemas.Health{
 		Service:  "resolve",
 		Status:   schemas.StatusOK,
 		Version:  bus.Version,
 		Backends: r.deps.Backends,
 		Catalog:  r.deps.Catalog.ID(),
-		Revision: r.view.Applied.Revision(),
-	}
-	if r.feed != nil {
-		h.Revision = min(h.Revision, r.feed.applied.Revision())
-	}
-	if least := r.minRevision(ctx); stuck && h.Revision < least {
-		return schemas.Health{}, behind("index", least, h.Revision)
+		Revision: r.applied(),
 	}
 	h.Degraded = append(r.degraded(), r.backends(ctx, &h)...)
 	if len(h.Degraded) > 0 {
 		h.Status = schemas.StatusDegraded
 	}
-	return h, nil
+	return h
 }
 
 // backends returns the problems of the backends and sets the state of the shared

@@ -112,7 +112,7 @@ func (w *Worker) Serve(s *bus.Service) error {
 		bus.GetRecord.Serve(s, withResolver(w, (*Resolver).getRecord)),
 		bus.RecordHistory.Serve(s, withResolver(w, (*Resolver).recordHistory)),
 		bus.RecordUsage.Serve(s, withResolver(w, (*Resolver).recordUsage)),
-		bus.ServeHealth(s, "resolve", w.health),
+		bus.ServeHealth(s, "resolve", w.health, w.await),
 	)
 }
 
@@ -125,11 +125,17 @@ func (w *Worker) ServeWatch(s *bus.Service) error {
 	})
 }
 
+// await returns once the current resolver has applied the minimum revision of the request.
+func (w *Worker) await(ctx context.Context) (uint64, error) {
+	r, _ := w.resolver()
+	return r.await(ctx)
+}
+
 func (w *Worker) health(ctx context.Context) (schemas.Health, error) {
 	r, stale := w.resolver()
-	h, err := r.health(ctx)
-	if err == nil && stale != nil {
+	h := r.health(ctx)
+	if stale != nil {
 		h.Status, h.Degraded = schemas.StatusDegraded, append(h.Degraded, "records are being read again: "+stale.Error())
 	}
-	return h, err
+	return h, nil
 }

@@ -27,7 +27,7 @@ func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
 		bus.WriteTag.Serve(s, t.write),
 		bus.ReadTag.Serve(s, t.read),
 		bus.DeleteTag.Serve(s, t.delete),
-		bus.ServeHealth(s, "tags", t.health),
+		bus.ServeHealth(s, "tags", t.health, nil),
 	)
 }
 

@@ -41,6 +41,23 @@ func (s server) cpuTime(b *testing.B) float64 {
 	return float64(ticks) * 1e6 / 100 // Linux counts in units of 10 ms
 }
 
+// memoryOf returns a member of the status of a process, such as VmRSS or VmHWM (the maximum of
+// the RSS since its start), in bytes.
+func memoryOf(b *testing.B, pid int, member string) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	must(b, err)
+	for line := range strings.Lines(string(status)) {
+		if kib, ok := strings.CutPrefix(line, member+":"); ok {
+			n, err := strconv.ParseFloat(strings.Fields(kib)[0], 64)
+			must(b, err)
+			return n * 1024
+		}
+	}
+	b.Fatalf("no %s in the status", member)
+	return 0
+}
+
 // up starts "cairn up" with an empty data directory and further flags. It stops with the
 // benchmark.
 func up(b *testing.B, flags ...string) server {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -119,18 +118,7 @@ func (m member) rest(b *testing.B) float64 {
 // resident returns the current RSS in bytes.
 func (m member) resident(b *testing.B) float64 {
 	b.Helper()
-	status, err := os.Open(fmt.Sprintf("/proc/%d/status", m.process.Cmd.Process.Pid))
-	must(b, err)
-	defer func() { _ = status.Close() }()
-	for lines := bufio.NewScanner(status); lines.Scan(); {
-		if kib, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
-			n, err := strconv.ParseFloat(strings.Fields(kib)[0], 64)
-			must(b, err)
-			return n * 1024
-		}
-	}
-	b.Fatal("no VmRSS in the status")
-	return 0
+	return memoryOf(b, m.process.Cmd.Process.Pid, "VmRSS")
 }
 
 // loaded returns the maximum RSS in bytes while skills are requested and registered again,

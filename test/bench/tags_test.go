@@ -12,27 +12,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BenchmarkTagWrite compares the tag store with one on Redis with the same durability
-// (append-only file, fsync every second).
+// BenchmarkTagWrite compares the tag store with one on Redis: with the same durability
+// (append-only file, fsync every second), and with each tag synced to disk before its
+// acknowledgement (--tag-sync, appendfsync always).
 func BenchmarkTagWrite(b *testing.B) {
-	db := redisServer(b)
-	stored := baseline(b, "redis "+db.at)
-	stored.pids = append(stored.pids, db.pids...)
-	at := up(b)
 	body := func(n int) []byte {
 		return fmt.Appendf(nil, `{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
 	}
-	cairn := newSide(b, at, 32, side{path: "/tags/write", status: 201, body: body})
-	baseline := newSide(b, stored, 32, side{path: "/tags/write", status: 201, body: body})
-	c, r := compare(b, 16_000, cairn, baseline)
-	report(b, "p50-µs", each(c, p50), each(r, p50))
-	report(b, "p99-µs", each(c, p99), each(r, p99))
-	report(b, "cpu-µs", each(c, work), each(r, work))
-	report(b, "req/s", each(c, result.rate), each(r, result.rate))
+	for _, row := range []struct {
+		name, fsync string
+		flags       []string
+		writes      int // of a turn
+	}{
+		{"default", "everysec", nil, 16_000}, {"sync", "always", []string{"--tag-sync"}, 4_000},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			db := redisServer(b, row.fsync)
+			stored := baseline(b, "redis "+db.at)
+			stored.pids = append(stored.pids, db.pids...)
+			cairn := newSide(b, up(b, row.flags...), 32, side{path: "/tags/write", status: 201, body: body})
+			baseline := newSide(b, stored, 32, side{path: "/tags/write", status: 201, body: body})
+			c, r := compare(b, row.writes, cairn, baseline)
+			report(b, "p50-µs", each(c, p50), each(r, p50))
+			report(b, "p99-µs", each(c, p99), each(r, p99))
+			report(b, "cpu-µs", each(c, work), each(r, work))
+			report(b, "req/s", each(c, result.rate), each(r, result.rate))
+		})
+	}
 }
 
-// redisServer starts a Redis server for the benchmark.
-func redisServer(b *testing.B) server {
+// redisServer starts a Redis server for the benchmark; fsync is its appendfsync.
+func redisServer(b *testing.B, fsync string) server {
 	b.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -43,7 +53,7 @@ func redisServer(b *testing.B) server {
 	port := l.Addr().(*net.TCPAddr).Port
 	must(b, l.Close())
 	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", b.TempDir(),
-		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+		"--save", "", "--appendonly", "yes", "--appendfsync", fsync)
 	p := launch(b, cmd)
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	db := redis.NewClient(&redis.Options{Addr: at})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -14,48 +13,6 @@ import (
 	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
-
-// slowModel is an Ollama server whose model does not answer until release is called, so
-// that all analyses are in progress at the same time.
-type slowModel struct {
-	url     string
-	waiting func() int // conversations that wait
-	release func()
-}
-
-func newSlowModel(t *testing.T) *slowModel {
-	t.Helper()
-	var mu sync.Mutex
-	var waiting int
-	gate := make(chan struct{})
-	mux := http.NewServeMux()
-	reply := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
-	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
-	})
-	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		mu.Lock()
-		waiting++
-		mu.Unlock()
-		select {
-		case <-gate:
-		case <-r.Context().Done():
-			return
-		}
-		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}})
-		reply(w, map[string]any{"message": map[string]any{"role": "assistant"}, "done": true, "done_reason": "stop"})
-	})
-	server := httptest.NewServer(mux)
-	m := &slowModel{
-		url:     "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow",
-		waiting: func() int { mu.Lock(); defer mu.Unlock(); return waiting },
-		release: sync.OnceFunc(func() { close(gate) }),
-	}
-	t.Cleanup(server.Close)
-	t.Cleanup(m.release)
-	return m
-}
 
 // outcome is the result of an analysis request.
 type outcome struct {
@@ -81,8 +38,8 @@ func analyze(client *http.Client, url string, body []byte) (o outcome) {
 func TestManySmallAnalyses(t *testing.T) {
 	t.Parallel()
 	const callers = 500
-	model := newSlowModel(t)
-	p := cairntest.Up(t, "--model", model.url)
+	model := cairntest.NewSlowModel(t)
+	p := cairntest.Up(t, "--model", model.URL)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()
 	idle := gauge(t, p, "", "go_memstats_heap_inuse_bytes")
@@ -94,9 +51,9 @@ func TestManySmallAnalyses(t *testing.T) {
 			outcomes[i] = analyze(client, p.URL(), body)
 		})
 	}
-	wait.Until(t, "500 analyses in progress", func() bool { return model.waiting() >= callers })
+	wait.Until(t, "500 analyses in progress", func() bool { return model.Waiting() >= callers })
 	t.Logf("%.0f KiB of heap in use for each analysis", (gauge(t, p, "", "go_memstats_heap_inuse_bytes")-idle)/callers/1024)
-	model.release()
+	model.Release()
 	calls.Wait()
 	for i, o := range outcomes {
 		if o.err != nil || o.status != http.StatusOK || !o.done {
@@ -122,8 +79,8 @@ func largeAnalysis(n int) []byte {
 // because it uses all CPUs.
 func TestLargeAnalysesAreBounded(t *testing.T) {
 	const callers = 16
-	model := newSlowModel(t)
-	p := cairntest.Up(t, "--model", model.url, "--analysis-memory", "64", "--body-memory", "64")
+	model := cairntest.NewSlowModel(t)
+	p := cairntest.Up(t, "--model", model.URL, "--analysis-memory", "64", "--body-memory", "64")
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()
 	var mu sync.Mutex
@@ -143,9 +100,9 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 	wait.Until(t, "each of 16 analyses is in progress or refused", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return model.waiting()+refused >= callers
+		return model.Waiting()+refused >= callers
 	})
-	held := model.waiting()
+	held := model.Waiting()
 	if heap := gauge(t, p, "", "go_memstats_heap_inuse_bytes"); heap > 400<<20 {
 		t.Errorf("%.0f MiB of heap are in use, want at most 400", heap/(1<<20))
 	} else {
@@ -153,8 +110,8 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 	}
 	small := make(chan outcome, 1)
 	go func() { small <- analyze(client, p.URL(), []byte(smallAnalysis)) }()
-	wait.Until(t, "a small analysis beside them", func() bool { return model.waiting() > held })
-	model.release()
+	wait.Until(t, "a small analysis beside them", func() bool { return model.Waiting() > held })
+	model.Release()
 	calls.Wait()
 	if o := <-small; o.status != http.StatusOK || !o.done {
 		t.Errorf("a small analysis beside them: got %+v, want 200 and a whole stream", o)

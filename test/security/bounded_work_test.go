@@ -2,9 +2,6 @@ package security
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -19,28 +16,6 @@ import (
 	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
-
-// heavyAnalysis is a body whose planning takes seconds of CPU time: its question repeats
-// names among 50,000 fields.
-func heavyAnalysis(t *testing.T) string {
-	t.Helper()
-	var estate strings.Builder
-	for a := range 125 {
-		fmt.Fprintf(&estate, `,"hosts%d":[{"name":"h"`, a)
-		for f := range 399 {
-			fmt.Fprintf(&estate, `,"site_%d_site_%d_cluster_rack_zone":"Oslo"`, a, f)
-		}
-		estate.WriteString(`}]`)
-	}
-	body, err := json.Marshal(map[string]string{
-		"query": "how many hosts in " + strings.Repeat("site Oslo cluster rack zone ", 48), "target": "H",
-		"context": "{" + estate.String()[1:] + "}",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
-}
 
 var processorSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
 
@@ -64,78 +39,111 @@ func cpuTime(t *testing.T, url string) float64 {
 	return seconds
 }
 
+// planningCost returns the CPU time in seconds of one heavy analysis that is not ended.
+func planningCost(t *testing.T) float64 {
+	t.Helper()
+	p := cairntest.Up(t)
+	before := cpuTime(t, p.URL())
+	if res := askOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost")); !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
+		t.Fatalf("the analysis fails: %.500s", res)
+	}
+	return cpuTime(t, p.URL()) - before
+}
+
 // TestEndedAnalysesStop ends analyses during planning: they stop using CPU time and
 // release their slots.
 func TestEndedAnalysesStop(t *testing.T) {
 	t.Parallel()
+	cost := planningCost(t)
+	t.Logf("an analysis that is not ended uses %.1f s of CPU time", cost)
+	const analyses = 4
 	for _, row := range []struct {
 		name  string
 		flags []string
-		ask   func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string)
-		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func())
+		ask   func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) (response string)
+		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func()) // after planning has begun
+		want  string                                                                     // in each response
 	}{
 		{"the client disconnects", []string{"--analyze-grace", "0s"}, askOverHTTP,
-			func(_ *testing.T, _ *cairntest.Process, _ []string, disconnect func()) { disconnect() }},
+			func(_ *testing.T, _ *cairntest.Process, _ []string, disconnect func()) { disconnect() }, context.Canceled.Error()},
 		{"canceled", nil, askOverNATS,
-			func(t *testing.T, p *cairntest.Process, runs []string, _ func()) { cancelRuns(t, p, runs) }},
-		{"the deadline expires", []string{"--analyze-timeout", "2s"}, askOverHTTP,
-			func(*testing.T, *cairntest.Process, []string, func()) {}},
+			func(t *testing.T, p *cairntest.Process, runs []string, _ func()) { cancelRuns(t, p, runs) }, schemas.ErrRunStopped.Code},
+		{"the deadline expires", []string{"--analyze-timeout", "1s"}, askOverHTTP, nil, schemas.ErrAnalysisTimeout.Code},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			const analyses = 4
 			p := cairntest.Up(t, append(row.flags, "--slots", strconv.Itoa(analyses+1))...) // one tenant gets 80 % of the slots
 			ctx, disconnect := context.WithCancel(t.Context())
-			body := heavyAnalysis(t)
 			before := cpuTime(t, p.URL())
 			var runs []string
 			var asking sync.WaitGroup
 			defer asking.Wait()
 			defer disconnect()
-			for range analyses {
+			responses := make([]string, analyses)
+			for i := range analyses {
 				run := bus.NewRun()
 				runs = append(runs, run)
-				asking.Go(func() { row.ask(ctx, t, p, run, body) })
+				asking.Go(func() { responses[i] = row.ask(ctx, t, p, run, cairntest.HeavyAnalysis(run)) })
 			}
-			wait.Until(t, "analyses use the CPU", func() bool { return cpuTime(t, p.URL()) > before+0.3 })
-			row.end(t, p, runs, disconnect)
+			if row.end != nil {
+				wait.Until(t, "the estates are parsed, and planning has begun", func() bool { return cpuTime(t, p.URL()) > before+analyses*cost*0.3 })
+				row.end(t, p, runs, disconnect)
+			}
 			asking.Wait()
+			for _, response := range responses {
+				if !strings.Contains(response, row.want) {
+					t.Errorf("an analysis ended with %.500q, want %s", response, row.want)
+				}
+			}
 			wait.Until(t, "another analysis is answered", func() bool { return answered(p) })
 			wait.Until(t, "the CPU is idle", func() bool {
 				since := cpuTime(t, p.URL())
 				time.Sleep(500 * time.Millisecond)
 				return cpuTime(t, p.URL())-since < 0.2
 			})
+			if used := cpuTime(t, p.URL()) - before; used > analyses*cost*0.65 {
+				t.Errorf("%d analyses used %.1f s of CPU time, although they were ended; one that is not ended uses %.1f s", analyses, used, cost)
+			}
 		})
 	}
 }
 
-// askOverHTTP reads the answer until its end or that of ctx.
-func askOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _, body string) {
+// askOverHTTP returns the response, or the error of the request.
+func askOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _, body string) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/api/v1/analyze", strings.NewReader(body))
 	if err != nil {
 		t.Error(err)
-		return
+		return ""
 	}
-	if res, err := http.DefaultClient.Do(req); err == nil {
-		_, _ = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err.Error()
 	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
-// askOverNATS reads the events of the run until its end, which is an error.
-func askOverNATS(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) {
+// askOverNATS returns the error with which the run ends, or "done".
+func askOverNATS(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) string {
 	conn, err := bus.Open(p.NATS(), "client")
 	if err != nil {
 		t.Error(err)
-		return
+		return ""
 	}
 	defer conn.Close()
-	for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(body)) {
-		if err != nil && !errors.Is(err, schemas.ErrRunStopped) {
-			t.Errorf("got %v, want %v", err, schemas.ErrRunStopped)
+	for event, err := range bus.Analyze.Run(ctx, conn, run, []byte(body)) {
+		switch {
+		case err != nil:
+			return err.Error()
+		case event.Type == schemas.EventError:
+			return string(event.Data)
 		}
 	}
+	return "done"
 }
 
 // cancelRuns sends DELETE for each run.

@@ -1,10 +1,13 @@
 package security
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -13,6 +16,7 @@ import (
 	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // hangingModel is an OpenAI-compatible server that never answers a chat; asked
@@ -79,6 +83,98 @@ func TestDrainDeadline(t *testing.T) {
 				t.Errorf("the log has no drain timeout:\n%s", log)
 			}
 			p.Kill() // the exit code is expected; the cleanup must not report it
+		})
+	}
+}
+
+// fillPipe writes to a pipe until it is full, so that its next writer blocks.
+func fillPipe(t *testing.T, pipe *os.File) {
+	t.Helper()
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = raw.Control(func(fd uintptr) {
+		// The mode is shared with the process, which expects a pipe that blocks.
+		if err = syscall.SetNonblock(int(fd), true); err != nil {
+			return
+		}
+		defer func() { err = errors.Join(err, syscall.SetNonblock(int(fd), false)) }()
+		for chunk := bytes.Repeat([]byte("x"), 4096); len(chunk) > 0; chunk = chunk[len(chunk)/2+len(chunk)%2:] {
+			for err == nil {
+				_, err = syscall.Write(int(fd), chunk)
+			}
+			if !errors.Is(err, syscall.EAGAIN) {
+				return
+			}
+			err = nil
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process whose shutdown blocks on its output, which no context cancels, exits
+// after its drain deadline.
+func TestDrainDeadlineIgnoringContext(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		stderr bool // is blocked too
+		log    string
+	}{
+		{"nobody reads its stdout", false, "drain deadline exceeded"},
+		{"nobody reads its stdout and its stderr", true, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := cairntest.Command(cairntest.Program(t), nil, "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "",
+				"--model", "offline:", "--drain", "100ms", "--log-level", "debug")
+			var pipes [2]struct{ read, write *os.File }
+			for i := range pipes {
+				var err error
+				if pipes[i].read, pipes[i].write, err = os.Pipe(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = pipes[i].read.Close() })
+			}
+			out, errs := pipes[0], pipes[1]
+			cmd.Stdout, cmd.Stderr = out.write, errs.write
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			exited := make(chan error, 1)
+			go func() { exited <- cmd.Wait() }()
+			t.Cleanup(func() { _ = cmd.Process.Kill() }) // fails if it has exited
+			lines := bufio.NewScanner(out.read)
+			for lines.Scan() && !strings.Contains(lines.Text(), "Press Ctrl-C") { // the end of the report
+			}
+			if err := lines.Err(); err != nil {
+				t.Fatal(err)
+			}
+			fillPipe(t, out.write)
+			_ = out.write.Close()
+			if row.stderr {
+				fillPipe(t, errs.write)
+			}
+			_ = errs.write.Close()
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			select {
+			case err = <-exited:
+			case <-time.After(wait.Timeout):
+				t.Fatal("the process still runs after its drain deadline")
+			}
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 124 {
+				t.Errorf("the process ended with %v, want exit code 124", err)
+			}
+			if log, err := io.ReadAll(errs.read); err != nil || !strings.Contains(string(log), row.log) {
+				t.Errorf("the log is %q, %v, want %q in it", log, err, row.log)
+			}
 		})
 	}
 }

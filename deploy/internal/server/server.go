@@ -48,6 +48,9 @@ func (p *process) flags(f *pflag.FlagSet) {
 // process exits at most 2 s after the drain deadline; 250 ms of that remain for the exit itself.
 const exitTimeout = 1750 * time.Millisecond
 
+// logTimeout bounds the last log line, which blocks when stderr is a full pipe.
+const logTimeout = 100 * time.Millisecond
+
 // limitDrain exits the process with ExitCutOff when it still runs exitTimeout
 // after the drain that begins when ctx ends. The caller calls stop at its end.
 func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()) {
@@ -58,7 +61,15 @@ func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()
 		select {
 		case <-returned.Done():
 		case <-limit.C:
-			log.Error("drain deadline exceeded: requests in flight were canceled", "drain", p.drain)
+			logged := make(chan struct{})
+			go func() {
+				defer close(logged)
+				log.Error("drain deadline exceeded: requests in flight were canceled", "drain", p.drain)
+			}()
+			select {
+			case <-logged:
+			case <-time.After(logTimeout):
+			}
 			os.Exit(ExitCutOff)
 		}
 	})

@@ -232,6 +232,9 @@ func (r *reading) withText(c comparison) (cond, string) {
 	}
 	var found []string
 	for _, v := range f.column().Values {
+		if r.array.ended() {
+			return cond{}, ""
+		}
 		if v.Type == "string" && test(strings.ToLower(v.Text), strings.ToLower(c.lo.raw)) {
 			found = append(found, string(v.JSON()))
 		}
@@ -280,6 +283,9 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 // only returns the only field of the array that satisfies accept; nil if there is none, or more.
 func (r reading) only(accept func(*field) bool) (only *field) {
 	for _, f := range r.array.fields() {
+		if r.array.ended() {
+			return nil
+		}
 		if accept(f) {
 			if only != nil {
 				return nil

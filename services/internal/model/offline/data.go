@@ -20,7 +20,12 @@ type array struct {
 	words  []string // of the key's last segment
 	parts  []part   // of the key
 	fields func() []*field
+	// identity returns the field that names the records; nil if there is none.
+	identity func() *field
 }
+
+// ended reports whether planning has to end. Loops over fields and values check it.
+func (a *array) ended() bool { return a.ctx.Err() != nil }
 
 // field is a field of an array's records.
 type field struct {
@@ -43,10 +48,16 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 	var out []*array
 	stems := map[string]string{}
 	for _, key := range e.Keys() {
+		if ctx.Err() != nil {
+			return nil
+		}
 		words, parts := splitName(key, stems)
-		out = append(out, &array{ctx, key, words, parts, sync.OnceValue(func() (out []*field) {
+		a := &array{ctx: ctx, key: key, words: words, parts: parts, fields: sync.OnceValue(func() (out []*field) {
 			fields, _ := e.Fields(ctx, key) // fails only if ctx is done
 			for _, f := range fields {
+				if ctx.Err() != nil {
+					return nil
+				}
 				words, parts := splitName(f.Path, stems)
 				out = append(out, &field{f.Path, words, parts, f.Types, sync.OnceValue(func() estate.Column {
 					c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done
@@ -54,20 +65,25 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 				})})
 			}
 			return out
-		})})
+		})}
+		a.identity = sync.OnceValue(a.findIdentity)
+		out = append(out, a)
 	}
 	return out
 }
 
 // splitName splits a dotted path into the words of its last segment and into all parts, those of the last segment first. Parents count
-// less, unless the last segment is ambiguous by itself. stems caches the stems of words.
+// less, unless the last segment is ambiguous by itself. It reads at most maxNameWords segments, of
+// each the first maxSegment bytes. stems caches the stems of words.
 func splitName(path string, stems map[string]string) (last []string, parts []part) {
-	segments := strings.Split(path, ".")
 	telling := false
-	for i, segment := range slices.Backward(segments) {
-		leaf := !telling && i >= len(segments)-2
-		words := nameWords(segment)
-		if i == len(segments)-1 {
+	for n := 0; n < maxNameWords && len(parts) < maxNameWords && (n == 0 || path != ""); n++ {
+		dot := strings.LastIndexByte(path, '.')
+		segment := path[dot+1:]
+		path = path[:max(dot, 0)]
+		leaf := !telling && n < 2
+		words := nameWords(segment[:min(len(segment), maxSegment)])
+		if n == 0 {
 			last = words
 		}
 		for _, low := range words[:min(len(words), maxNameWords-len(parts))] {
@@ -104,6 +120,9 @@ func (a *array) readColumns() {
 	var reading errgroup.Group
 	reading.SetLimit(runtime.GOMAXPROCS(0))
 	for _, f := range a.fields() {
+		if a.ended() {
+			break
+		}
 		if f.textual() || f.has("array") {
 			reading.Go(func() error { f.column(); return nil })
 		}
@@ -174,11 +193,14 @@ func (f *field) unit() string {
 	return ""
 }
 
-// identity returns the field that names the records: one called name, or else the first with a distinct string per record; nil if there
-// is none.
-func (a *array) identity() *field {
+// findIdentity returns the field that names the records: one called name, or else the first with a distinct string per record; nil if
+// there is none.
+func (a *array) findIdentity() *field {
 	for _, want := range strings.Fields("name hostname displayname title id key label") {
 		for _, f := range a.fields() {
+			if a.ended() {
+				return nil
+			}
 			if strings.EqualFold(strings.ReplaceAll(f.path, "_", ""), want) {
 				return f
 			}
@@ -194,13 +216,15 @@ func (a *array) categoryField() *field {
 
 // first returns the first string field that satisfies accept; nil if there is none.
 func (a *array) first(accept func(*field) bool) *field {
-	i := slices.IndexFunc(a.fields(), func(f *field) bool {
-		return f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f)
-	})
-	if i < 0 {
-		return nil
+	for _, f := range a.fields() {
+		switch {
+		case a.ended():
+			return nil
+		case f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f):
+			return f
+		}
 	}
-	return a.fields()[i]
+	return nil
 }
 
 // name returns the path in Markdown; "" if there is no field.
@@ -220,11 +244,14 @@ func (a *array) noun(n figure) string {
 	return singular(name)
 }
 
+// plurals are endings of nouns, each with that of the singular. None is the end of another.
+var plurals = [...][2]string{{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}}
+
 // singular returns the singular of a plural noun.
 func singular(name string) string {
-	for plural, one := range map[string]string{"ies": "y", "ches": "ch", "shes": "sh", "xes": "x", "sses": "ss", "ss": "ss", "us": "us"} {
-		if base, ok := strings.CutSuffix(name, plural); ok {
-			return base + one
+	for _, p := range plurals {
+		if base, ok := strings.CutSuffix(name, p[0]); ok {
+			return base + p[1]
 		}
 	}
 	return strings.TrimSuffix(name, "s")

@@ -14,16 +14,17 @@ import (
 
 // Bounds on planning: its work is at most linear in the words of a question and in the names and values of an estate.
 const (
-	maxWords       = 256 // of a question
-	maxQuestions   = 8   // that a follow-up may refer back to, the question included
-	maxOccurrences = 16  // of one name or value in a question
-	maxNameWords   = 32  // of a name, from its end
-	maxGap         = 5   // words from one word of a name to the next
-	maxRun         = 12  // words of the question per value
-	fewValues      = 400 // distinct values up to which their words are matched
-	maxMeant       = 12  // values per word
-	longText       = 60  // bytes beyond which a value is prose
-	maxText        = 400 // bytes of a value that a question may name
+	maxWords       = 256  // of a question
+	maxQuestions   = 8    // that a follow-up may refer back to, the question included
+	maxOccurrences = 8    // of one name or value in a question
+	maxNameWords   = 32   // of a name, from its end
+	maxSegment     = 1024 // bytes of a segment of a name
+	maxGap         = 5    // words from one word of a name to the next
+	maxRun         = 12   // words of the question per value
+	fewValues      = 400  // distinct values up to which their words are matched
+	maxMeant       = 12   // values per word
+	longText       = 60   // bytes beyond which a value is prose
+	maxText        = 400  // bytes of a value that a question may name
 )
 
 // role is the meaning of the words of a link.
@@ -111,6 +112,7 @@ const (
 	minSimilar    = 0.55
 	similarMargin = 0.05
 	maxRelated    = 2000 // names that words are compared with
+	similarAtOnce = 64   // words per call of Similar
 )
 
 // relate records, for words without a link, the most similar name of the array or of a field. It
@@ -121,6 +123,9 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 	}
 	names := map[string]bool{}
 	for _, f := range a.fields() {
+		if a.ended() {
+			return false
+		}
 		for _, p := range f.parts {
 			if len(p.low) > 2 && len(names) < maxRelated && !vague[p.stem] && units[p.low] == "" {
 				names[p.low] = true
@@ -131,12 +136,18 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 	for _, i := range words {
 		texts = append(texts, q[i].low)
 	}
-	vectors := similar(texts)
+	var vectors [][]float32
+	for chunk := range slices.Chunk(texts, similarAtOnce) {
+		if a.ended() {
+			return false
+		}
+		vectors = append(vectors, similar(chunk)...)
+	}
 	for k, i := range words {
 		var best, next float32
 		at := 0
 		for n, name := range vectors[:len(names)] {
-			if a.ctx.Err() != nil {
+			if a.ended() {
 				return false
 			}
 			if low := q[i].low; strings.HasSuffix(texts[n], low[max(0, len(low)-4):]) {
@@ -186,21 +197,23 @@ func (x matcher) names(q []word, ps []part, apart bool) (out []link) {
 	slices.SortFunc(pairs, func(a, b pair) int {
 		return cmp.Or(a.at-b.at, cmp.Compare(b.fit, a.fit), cmp.Compare(ps[b.part].weight, ps[a.part].weight), a.part-b.part)
 	})
-	from := 0
+	from, used := 0, make([]bool, len(ps))
 	for n, first := range pairs {
 		if first.at < from || len(out) == maxOccurrences {
 			continue
 		}
-		if l, ok := nameAt(q, ps, pairs[n:], apart); ok {
+		if l, ok := nameAt(q, ps, pairs[n:], used, apart); ok {
 			out, from = append(out, l), l.end()
 		}
 	}
 	return out
 }
 
-// nameAt matches a name from the first pair on. The score grows with the number of its words and the quality of each.
-func nameAt(q []word, ps []part, pairs []pair, apart bool) (link, bool) {
-	l, used := link{plain: true}, make([]bool, len(ps))
+// nameAt matches a name from the first pair on. The score grows with the number of its words and the quality of each. It overwrites used,
+// which has the length of ps.
+func nameAt(q []word, ps []part, pairs []pair, used []bool, apart bool) (link, bool) {
+	l := link{plain: true, pos: make([]int, 0, min(len(ps), len(pairs)))}
+	clear(used)
 	var got, leaf, all float64
 	for _, c := range pairs {
 		if len(l.pos) > 0 && c.at < l.end() {
@@ -226,12 +239,18 @@ func nameAt(q []word, ps []part, pairs []pair, apart bool) (link, bool) {
 	return l, leaf >= 0.3 || leaf > 0 && l.whole >= 0.9
 }
 
+// separators are words that end a name.
+var separators = map[string]bool{
+	"has": true, "have": true, "had": true, "with": true, "without": true, "than": true,
+	"and": true, "or": true, "but": true, "no": true, "not": true, "nor": true,
+}
+
 // connects reports whether a name that has the word at from may go on at to.
 func connects(q []word, from, to int, apart bool) bool {
 	for j := from + 1; j <= to; j++ {
 		w := q[j]
 		identifier := w.at != q[from].at && strings.Contains(q[from].raw+w.raw, "_")
-		if w.brk || w.stop && !apart || identifier || oneOf(w.low, "has|have|had|with|without|than|and|or|but|no|not|nor") {
+		if w.brk || w.stop && !apart || identifier || separators[w.low] {
 			return false
 		}
 	}
@@ -270,7 +289,7 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 // fieldLinks finds names of fields of the array.
 func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 	for _, f := range a.fields() {
-		if a.ctx.Err() != nil {
+		if a.ended() {
 			return nil
 		}
 		if f.has("object") || !x.mayName(f.parts) {

@@ -44,7 +44,7 @@ func read(s *shape, arrays []*array, similar Similar) (best reading, rival *arra
 func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	var named []reading
 	for _, a := range arrays {
-		if a.ctx.Err() != nil {
+		if a.ended() {
 			return reading{shape: s}, nil
 		}
 		named = append(named, choose(s, a, slices.Concat(a.arrayLinks(s.q, x), a.fieldLinks(s.q, x))))
@@ -73,7 +73,7 @@ func (r reading) readValues(x *index) reading {
 	every := slices.Clone(r.every)
 	r.array.readColumns()
 	for _, f := range r.array.fields() {
-		if r.array.ctx.Err() != nil {
+		if r.array.ended() {
 			break
 		}
 		every = append(every, f.valueLinks(r.q, x)...)
@@ -86,18 +86,28 @@ func choose(s *shape, a *array, every []link) reading {
 	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.consumed)}
 	named := map[*field][]link{}
 	for _, l := range every {
+		if a.ended() {
+			return r
+		}
 		if l.role == asField && l.whole >= 0.5 && l.plain {
 			named[l.field] = append(named[l.field], l)
 		}
 	}
-	order := make([]*link, 0, len(every))
-	for _, l := range every {
-		if l.score += l.contextScore(s, named) + l.roleScore(s); !r.tooWeak(&l) {
-			order = append(order, &l)
+	scored, order := slices.Clone(every), make([]*link, 0, len(every))
+	for i := range scored {
+		if a.ended() {
+			return r
+		}
+		l := &scored[i]
+		if l.score += l.contextScore(s, named) + l.roleScore(s); !r.tooWeak(l) {
+			order = append(order, l)
 		}
 	}
 	slices.SortStableFunc(order, func(x, y *link) int { return cmp.Compare(y.score, x.score) })
 	for _, l := range order {
+		if a.ended() {
+			return r
+		}
 		r.selectLink(l)
 	}
 	r.resolveRivals()
@@ -113,6 +123,9 @@ func choose(s *shape, a *array, every []link) reading {
 // resolveRivals drops rival values whose field has another value in the question, because a record has one value per field.
 func (r *reading) resolveRivals() {
 	for _, l := range r.links {
+		if r.array.ended() {
+			return
+		}
 		if l.rival != nil && slices.ContainsFunc(r.links, func(o *link) bool {
 			return o.role == asValue && o.rival == nil && o.field == l.rival.field
 		}) {
