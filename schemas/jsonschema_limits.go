@@ -124,8 +124,16 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
+	"RPCRequest.id":      orTypes("string", "integer"),
+	"RPCRequest.params":  isObject,
+	"RPCRequest.jsonrpc": enum("2.0"),
+	"RPCResponse.id":     orTypes("string", "integer", "null"),
+	"RPCResponse.result": isObject,
+	"RPCResponse.error":  isObject,
+
 	"SkillPackage.template": isObject,
 	"ToolUse.input":         isObject,
+	"ToolResult.result":     isObject,
 	"Health.status":         enum(StatusOK, StatusDegraded, StatusDown),
 }
 
@@ -186,6 +194,11 @@ func anyScope(s *jsonschema.Schema) { enum("", ScopeTenant, ScopeGlobal)(s) }
 
 func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
+// orTypes allows values of several types.
+func orTypes(types ...string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Types = types }
+}
+
 func oneOfKinds(s *jsonschema.Schema) {
 	for _, kind := range Kinds() {
 		s.Enum = append(s.Enum, kind)
@@ -241,7 +254,11 @@ func withDefault(n int, limit func(*jsonschema.Schema)) func(*jsonschema.Schema)
 
 // strict excludes unknown members.
 func strict(s *jsonschema.Schema) {
-	s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	names := make([]any, len(s.PropertyOrder))
+	for i, name := range s.PropertyOrder {
+		names[i] = name
+	}
+	s.PropertyNames = &jsonschema.Schema{Enum: names}
 }
 
 // notBoth excludes objects with all of the members.
