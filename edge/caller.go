@@ -58,9 +58,12 @@ func identity() action {
 // recheckInterval is the interval at which the credential of an open stream is verified again.
 const recheckInterval = 500 * time.Millisecond
 
+// maxRetryAfter bounds Retry-After, in seconds.
+const maxRetryAfter = 3600
+
 // retryAfter sets Retry-After, rounded up to seconds.
 func (x *exchange) retryAfter(wait time.Duration) {
-	x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+	x.w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), maxRetryAfter))))}
 }
 
 // watch verifies the caller's credential periodically and calls cancel with the

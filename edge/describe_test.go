@@ -19,7 +19,7 @@ import (
 // described returns the description of the edge, and the decoded OpenAPI document.
 func described(t *testing.T) (description, map[string]any) {
 	t.Helper()
-	d, err := describe(routes(bus.Analyze))
+	d, err := describe(routes(bus.Analyze), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +200,55 @@ func TestEveryRouteDocumentsItsSuccess(t *testing.T) {
 			if responses[strconv.Itoa(e.Status)] == nil {
 				t.Errorf("%s %s: %s is not documented", r.method, r.path, e.Code)
 			}
+		}
+	}
+}
+
+// TestDocumentsHaveNoBooleanSchemas checks that both documents have neither the schemas true
+// and false nor the empty schema, at which generators of clients stop.
+func TestDocumentsHaveNoBooleanSchemas(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	for name, doc := range map[string]any{"OpenAPI": doc, "AsyncAPI": asyncDescribed(t)} {
+		schemas := 0
+		var visit func(path string, v any)
+		visitSchema := func(path string, v any) {
+			schemas++
+			if s, ok := v.(map[string]any); !ok || len(s) == 0 {
+				t.Errorf("%s: the schema %s is %v", name, path, v)
+			}
+			visit(path, v)
+		}
+		visit = func(path string, v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, e := range v {
+					visit(path+"[]", e)
+				}
+			case map[string]any:
+				for key, e := range v {
+					at := path + "." + key
+					switch key {
+					case "example", "examples", "default", "const", "enum":
+					case "schema", "payload", "items", "additionalProperties", "propertyNames", "not":
+						visitSchema(at, e)
+					case "properties", "schemas", "$defs", "patternProperties":
+						for property, s := range e.(map[string]any) {
+							visitSchema(at+"."+property, s)
+						}
+					case "anyOf", "oneOf", "allOf":
+						for _, s := range e.([]any) {
+							visitSchema(at+"[]", s)
+						}
+					default:
+						visit(at, e)
+					}
+				}
+			}
+		}
+		visit("", doc)
+		if schemas < 100 {
+			t.Errorf("%s: %d schemas were visited", name, schemas)
 		}
 	}
 }
