@@ -124,7 +124,11 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
-	"RPCRequest.id":      orTypes("string", "integer"),
+	"RPCRequest.method": length(1, maxID),
+	"RPCRequest.id": func(s *jsonschema.Schema) {
+		orTypes("string", "integer")(s)
+		between(-1e15+1, 1e15-1)(s)
+	},
 	"RPCRequest.params":  isObject,
 	"RPCRequest.jsonrpc": enum("2.0"),
 	"RPCResponse.id":     orTypes("string", "integer", "null"),
