@@ -156,6 +156,53 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
+// TestReplyExamplesAreValid validates the example of every JSON response with the schema of
+// the document.
+func TestReplyExamplesAreValid(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	used := map[string]bool{}
+	check := func(where string, schema, example any) {
+		root := map[string]any{"$defs": at(doc, "#/components/schemas"), "allOf": []any{schema}}
+		text, err := json.Marshal(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")), &s); err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(example); err != nil {
+			t.Errorf("%s: the schema refuses the example: %v", where, err)
+		}
+	}
+	for _, r := range routes(bus.Analyze) {
+		if r.reply == nil || r.status >= 300 || r.status == 204 {
+			continue
+		}
+		op := at(doc, "#/paths").(map[string]any)[r.path].(map[string]any)[strings.ToLower(r.method)].(map[string]any)
+		for media, content := range op["responses"].(map[string]any)[strconv.Itoa(r.status)].(map[string]any)["content"].(map[string]any) {
+			content := content.(map[string]any)
+			if content["example"] == nil {
+				t.Errorf("%s %s: %s has no example", r.method, r.path, media)
+				continue
+			}
+			used[r.reply.Name()] = true
+			check(r.method+" "+r.path, content["schema"], content["example"])
+		}
+	}
+	if len(used) != len(replyExamples) {
+		t.Errorf("%d of %d examples are used", len(used), len(replyExamples))
+	}
+	for _, example := range at(doc, "#/components/schemas/Error").(map[string]any)["examples"].([]any) {
+		check("Error", map[string]any{"$ref": "#/components/schemas/Error"}, example)
+	}
+}
+
 func TestReferenceHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	d, _ := described(t)

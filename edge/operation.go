@@ -128,6 +128,7 @@ func (r route) responses(types *schemas.Definitions, secured bool) (object, erro
 	if _, err := types.Of(reflect.TypeFor[schemas.Error]()); err != nil {
 		return nil, err
 	}
+	types.Schemas["Error"].Examples = []any{jsontext.Value(errorExample)}
 	for _, e := range r.failures(secured) {
 		status := strconv.Itoa(e.Status)
 		text := e.Code + " " + e.Title
@@ -191,7 +192,7 @@ func (r route) success(types *schemas.Definitions) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer["content"] = object{r.bodyMedia(): object{"schema": ref}}
+		answer["content"] = object{r.bodyMedia(): withExample(ref, replyExamples[r.reply.Name()])}
 	case r.changes:
 		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": watchExample}}
 		answer["x-events"] = references(watchTypes)

@@ -124,7 +124,8 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
-	"RPCRequest.method": length(1, maxID),
+	"ServerEntry.server": isObject,
+	"RPCRequest.method":  length(1, maxID),
 	"RPCRequest.id": func(s *jsonschema.Schema) {
 		orTypes("string", "integer")(s)
 		between(-1e15+1, 1e15-1)(s)
