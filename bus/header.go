@@ -75,11 +75,14 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-// ValidRequestID reports whether id may be used in logs and headers: 1 to 128
+// MaxRequestID bounds a request ID, in bytes.
+const MaxRequestID = 128
+
+// ValidRequestID reports whether id may be used in logs and headers: 1 to MaxRequestID
 // visible ASCII characters.
 func ValidRequestID(id string) bool {
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
-	return len(id) >= 1 && len(id) <= 128 && strings.IndexFunc(id, func(r rune) bool { return !visible(r) }) < 0
+	return len(id) >= 1 && len(id) <= MaxRequestID && strings.IndexFunc(id, func(r rune) bool { return !visible(r) }) < 0
 }
 
 // minTokens holds the minimum consistency tokens of a request.

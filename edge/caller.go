@@ -61,9 +61,12 @@ const recheckInterval = 500 * time.Millisecond
 // retryAfter sets Retry-After.
 func (x *exchange) retryAfter(wait time.Duration) { setRetryAfter(x.w, wait) }
 
+// maxRetryAfter bounds Retry-After, in seconds.
+const maxRetryAfter = 3600
+
 // setRetryAfter sets Retry-After, rounded up to seconds.
 func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
-	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(wait.Seconds())))}
+	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), maxRetryAfter))))}
 }
 
 // watch verifies the caller's credential periodically and calls cancel with the

@@ -19,7 +19,7 @@ import (
 // described returns the description of the edge, and the decoded OpenAPI document.
 func described(t *testing.T) (description, map[string]any) {
 	t.Helper()
-	d, err := describe(routes(bus.Analyze))
+	d, err := describe(routes(bus.Analyze), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +156,53 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
+// TestReplyExamplesAreValid validates the example of every JSON response with the schema of
+// the document.
+func TestReplyExamplesAreValid(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	used := map[string]bool{}
+	check := func(where string, schema, example any) {
+		root := map[string]any{"$defs": at(doc, "#/components/schemas"), "allOf": []any{schema}}
+		text, err := json.Marshal(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")), &s); err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(example); err != nil {
+			t.Errorf("%s: the schema refuses the example: %v", where, err)
+		}
+	}
+	for _, r := range routes(bus.Analyze) {
+		if r.reply == nil || r.status >= 300 || r.status == 204 {
+			continue
+		}
+		op := at(doc, "#/paths").(map[string]any)[r.path].(map[string]any)[strings.ToLower(r.method)].(map[string]any)
+		for media, content := range op["responses"].(map[string]any)[strconv.Itoa(r.status)].(map[string]any)["content"].(map[string]any) {
+			content := content.(map[string]any)
+			if content["example"] == nil {
+				t.Errorf("%s %s: %s has no example", r.method, r.path, media)
+				continue
+			}
+			used[r.reply.Name()] = true
+			check(r.method+" "+r.path, content["schema"], content["example"])
+		}
+	}
+	if len(used) != len(replyExamples) {
+		t.Errorf("%d of %d examples are used", len(used), len(replyExamples))
+	}
+	for _, example := range at(doc, "#/components/schemas/Error").(map[string]any)["examples"].([]any) {
+		check("Error", map[string]any{"$ref": "#/components/schemas/Error"}, example)
+	}
+}
+
 func TestReferenceHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	d, _ := described(t)
@@ -200,6 +247,55 @@ func TestEveryRouteDocumentsItsSuccess(t *testing.T) {
 			if responses[strconv.Itoa(e.Status)] == nil {
 				t.Errorf("%s %s: %s is not documented", r.method, r.path, e.Code)
 			}
+		}
+	}
+}
+
+// TestDocumentsHaveNoBooleanSchemas checks that both documents have neither the schemas true
+// and false nor the empty schema, at which generators of clients stop.
+func TestDocumentsHaveNoBooleanSchemas(t *testing.T) {
+	t.Parallel()
+	_, doc := described(t)
+	for name, doc := range map[string]any{"OpenAPI": doc, "AsyncAPI": asyncDescribed(t)} {
+		schemas := 0
+		var visit func(path string, v any)
+		visitSchema := func(path string, v any) {
+			schemas++
+			if s, ok := v.(map[string]any); !ok || len(s) == 0 {
+				t.Errorf("%s: the schema %s is %v", name, path, v)
+			}
+			visit(path, v)
+		}
+		visit = func(path string, v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, e := range v {
+					visit(path+"[]", e)
+				}
+			case map[string]any:
+				for key, e := range v {
+					at := path + "." + key
+					switch key {
+					case "example", "examples", "default", "const", "enum":
+					case "schema", "payload", "items", "additionalProperties", "propertyNames", "not":
+						visitSchema(at, e)
+					case "properties", "schemas", "$defs", "patternProperties":
+						for property, s := range e.(map[string]any) {
+							visitSchema(at+"."+property, s)
+						}
+					case "anyOf", "oneOf", "allOf":
+						for _, s := range e.([]any) {
+							visitSchema(at+"[]", s)
+						}
+					default:
+						visit(at, e)
+					}
+				}
+			}
+		}
+		visit("", doc)
+		if schemas < 100 {
+			t.Errorf("%s: %d schemas were visited", name, schemas)
 		}
 	}
 }

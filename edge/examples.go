@@ -59,3 +59,60 @@ event: replaced
 data: {"revision":"ID-42","kind":"skill","id":"network.find_vlans","tenant_id":"acme","stored_at":"2026-11-23T12:00:00Z","version":"1.2.0"}
 
 `
+
+// replyExamples are example replies by the name of their type.
+var replyExamples = map[string]string{
+	"Caller": `{"id": "k1", "role": "registrar", "tenants": ["acme"], "permissions": ["read", "tag", "register"]}`,
+	"Health": `{"service": "cairn", "status": "ok", "version": "1.4.0", "services": [
+  {"service": "resolve", "status": "ok", "version": "1.4.0", "catalog": "ID", "revision": 42}]}`,
+
+	"TagWritten": `{"request_id": "req-42", "flow": "analysis"}`,
+	"TagFound":   `{"tags": {"request_id": "req-42", "flow": "analysis", "tags": {"phase": "routing", "domain": "network"}}}`,
+
+	"SkillRegistered":          `{"skill_id": "network.find_vlans"}`,
+	"AgentRegistered":          `{"agent_id": "network.operator"}`,
+	"ToolRegistered":           `{"tool_id": "netbox.vlans.list"}`,
+	"ContextBuilderRegistered": `{"context_builder_id": "network.inventory"}`,
+	"GuardrailRegistered":      `{"guardrail_id": "read_only"}`,
+	"TemplateRegistered":       `{"template_id": "vlan_table"}`,
+	"Reindexed":                `{"generation": "cairn-20261123T120000", "records": 1042}`,
+
+	"SkillAnswer": `{"skills": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs", "purpose": "Locate VLANs by site or number", "score": 0.83}]}`,
+	"AgentAnswer": `{"agent_id": "network.operator", "capabilities": ["answer questions about networks"],
+  "owned_skill_ids": ["network.find_vlans"], "score": 0.71, "record": {"agent_id": "network.operator"}}`,
+	"ContextAnswer": `{"context_builders": [{"context_builder_id": "network.inventory", "domain": "network", "context_type": "inventory",
+  "tool_ids": ["netbox.vlans.list"]}]}`,
+	"ToolsAnswer": `{"tools": [{"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox"}],
+  "missing": ["netbox.devices.list"]}`,
+	"ToolClassAnswer": `{"tools": [{"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox"}]}`,
+	"TemplateAnswer":  `{"template": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
+	"GuardrailAnswer": `{"guardrails": [{"guardrail_id": "read_only", "domain": "network", "description": "Never change a device"}],
+  "explain": [{"kind": "guardrail", "id": "read_only", "scope": "global", "via": "domain"}]}`,
+	"SkillList": `{"skills": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs"}], "next_cursor": null}`,
+	"ToolList":  `{"tools": [{"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox"}], "next_cursor": null}`,
+	"EncodedPackage": `{"skill_id": "network.find_vlans", "manifest": {"skill_id": "network.find_vlans", "tool_ids": ["netbox.vlans.list"]}, "context_builders": [],
+  "tools": [{"tool_id": "netbox.vlans.list"}], "guardrails": [{"guardrail_id": "read_only", "domain": "network"}], "template": {}}`,
+
+	"RecordResults": `{"kind": "skill", "id": "network.find_vlans", "revision": "ID-42"}`, // a line
+	"RecordList":    `{"records": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs"}], "next_cursor": null}`,
+	"RecordFound":   `{"skill_id": "network.find_vlans", "display_name": "Find VLANs", "version": "1.2.0"}`,
+	"RecordHistory": `{"revisions": [{"revision": "ID-42", "stored_at": "2026-11-23T12:00:00Z", "version": "1.2.0", "status": "active"}]}`,
+	"RecordUsage":   `{"resolved": {"count": 12, "last_at": "2026-11-23T12:00:00Z"}, "found": {"count": 0}}`,
+	"RecordStored": `{"kind": "skill", "id": "network.find_vlans",
+  "warnings": [{"field": "tool_ids[0]", "message": "no tool has the id netbox.vlans.list"}]}`,
+
+	"ServerList":  `{"servers": [` + serverExample + `], "metadata": {"count": 1}}`,
+	"ServerEntry": serverExample,
+
+	"RPCResponse": `{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "network.find_vlans 0.83"}]}}`,
+	"ProtectedResource": `{"resource": "https://cairn.example.com", "resource_name": "Cairn",
+  "authorization_servers": ["https://login.example.com"], "bearer_methods_supported": ["header"]}`,
+}
+
+// serverExample is an MCP server in the API of registries.
+const serverExample = `{"server": {"name": "io.github.user/weather", "description": "Weather forecasts", "version": "1.0.0"},
+  "_meta": {"io.modelcontextprotocol.registry/official": {"status": "active", "isLatest": true}}}`
+
+// errorExample is an error response.
+const errorExample = `{"type": "/docs#CE-031", "title": "skill not found", "status": 404, "detail": "no skill has the id \"network.find_vlan\"",
+  "instance": "/resolve/skill", "code": "CE-031", "request_id": "6jelf0zJDdRb9AUtgVcO0h"}`

@@ -85,7 +85,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	rows = slices.DeleteFunc(rows, func(r route) bool {
 		return c.NoMetrics && r.path == metricsPath || c.NoConsole && (r.path == consolePath || strings.HasPrefix(r.path, consoleFiles))
 	})
-	e.describe = sync.OnceValues(func() (description, error) { return describe(rows) })
+	e.describe = sync.OnceValues(func() (description, error) { return describe(rows, e.gate != nil) })
 	for _, r := range rows {
 		methods := []string{r.method}
 		if r.method == http.MethodGet && r.media != mediaEvents {
@@ -204,7 +204,7 @@ func (e *edge) allowed(r *http.Request) []string {
 }
 
 // name sets the headers of every response, with the request id: that of the client when it
-// is valid, else a new one.
+// is valid, else a new one. checkName rejects the request if it is invalid.
 func (x *exchange) name() {
 	given := x.r.Header[bus.HeaderRequestID]
 	if len(given) != 1 || !bus.ValidRequestID(given[0]) {
@@ -218,4 +218,14 @@ func (x *exchange) name() {
 	if x.edge.draining() {
 		h["Connection"] = closing // the client then connects to another edge
 	}
+}
+
+// checkName returns the error for an invalid X-Request-Id.
+func (x *exchange) checkName() error {
+	given := x.r.Header[bus.HeaderRequestID]
+	if len(given) == 0 || len(given) == 1 && given[0] == x.id {
+		return nil
+	}
+	return x.route.invalid.With(schemas.FieldError{
+		Field: bus.HeaderRequestID, Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
 }

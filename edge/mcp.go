@@ -25,8 +25,9 @@ import (
 const (
 	mcpPath = "/mcp"
 	// mcpCopies is the memory of a message besides its body, in bodies: its parameters, its
-	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7.
-	mcpCopies = 4
+	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7; the
+	// check of the parameters holds two more for a moment.
+	mcpCopies = 6
 	// mcpMaxAnswer bounds the events of an analysis in bytes, which are one reply.
 	mcpMaxAnswer = 16 << 20
 )
@@ -47,7 +48,7 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err = cmp.Or(err, x.readMinRevision()); err != nil {
 				return err
 			}
-			body, err := x.message(analysis.MaxBody)
+			body, message, err := x.message(analysis.MaxBody)
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,9 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			c.slot.Store(slot)
 			defer c.closeSlot()
 			w := &messageWriter{x: x, began: c.closeSlot}
-			h.Serve(w, r, c)
+			if err := h.Serve(w, r, message, c); err != nil {
+				return err
+			}
 			return w.refused()
 		},
 	}
@@ -69,18 +72,18 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 
 // message receives the body of the request: one message. A batch, which protocol versions
 // from 2025-06-18 on do not have, would be several requests for the rate limit.
-func (x *exchange) message(limit int) ([]byte, error) {
-	body, err := x.body(limit)
-	if err != nil {
-		return nil, err
+func (x *exchange) message(limit int) (body []byte, m schemas.RPCRequest, err error) {
+	if body, err = x.body(limit); err != nil {
+		return nil, m, err
 	}
 	if !x.acquireBody(mcpCopies * int64(len(body))) {
-		return nil, errBodyMemory
+		return nil, m, errBodyMemory
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte{'['}) {
-		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "body", Message: "expected one message; batches are not supported"})
+		return nil, m, schemas.ErrMalformed.With(schemas.FieldError{Field: "body", Message: "expected one message; batches are not supported"})
 	}
-	return body, nil
+	m, err = schemas.Decode[schemas.RPCRequest](body, schemas.ErrMalformed)
+	return body, m, err
 }
 
 // tenantParameter returns the tenant_id of the URL; empty: none.

@@ -22,9 +22,10 @@ type description struct {
 	reference []byte // /docs/reference
 }
 
-func describe(rows []route) (description, error) {
+// describe returns the description of the routes; secured: clients need a credential.
+func describe(rows []route, secured bool) (description, error) {
 	types := schemas.NewDefinitions("#/components/schemas/")
-	doc, err := document(rows, types)
+	doc, err := document(rows, types, secured)
 	if err != nil {
 		return description{}, err
 	}
@@ -36,7 +37,7 @@ func describe(rows []route) (description, error) {
 	if d.manual, err = docs.New(bus.Version, docs.Entry{Name: "reference", Title: "HTTP reference"}); err != nil {
 		return d, err
 	}
-	body, err := reference(rows, types)
+	body, err := reference(rows, types, secured)
 	if err != nil {
 		return d, err
 	}
@@ -90,7 +91,7 @@ var eventTypes = []eventType{
 }
 
 // document returns the OpenAPI document of the routes and adds their types to types.
-func document(rows []route, types *schemas.Definitions) ([]byte, error) {
+func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, error) {
 	paths := object{}
 	for _, r := range rows {
 		item, ok := paths[r.path].(object)
@@ -98,7 +99,7 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 			item = object{}
 			paths[r.path] = item
 		}
-		op, err := r.operation(types)
+		op, err := r.operation(types, secured)
 		if err != nil {
 			return nil, err
 		}
@@ -109,47 +110,66 @@ func document(rows []route, types *schemas.Definitions) ([]byte, error) {
 			return nil, err
 		}
 	}
+	components := object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders,
+		"responses": object{"MethodNotAllowed": errorResponse(schemas.ErrMethodNotAllowed.Code+" "+schemas.ErrMethodNotAllowed.Title,
+			schemas.ErrMethodNotAllowed.Status)}}
+	security := []object{}
+	if secured {
+		components["securitySchemes"] = object{"bearer": bearer}
+		security = append(security, object{"bearer": []string{}})
+	}
 	return json.Marshal(object{
-		"openapi": "3.1.0",
-		"info":    object{"title": "Cairn", "version": bus.Version, "description": "Knowledge and question answering for agents."},
-		"servers": []object{{"url": "/"}},
-		"paths":   paths,
-		"components": object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders,
-			"securitySchemes": object{"bearer": bearer}},
+		"openapi":    "3.1.0",
+		"info":       object{"title": "Cairn", "version": bus.Version, "description": "Knowledge and question answering for agents."},
+		"servers":    []object{{"url": "/"}},
+		"paths":      paths,
+		"components": components,
+		"security":   security,
 	}, json.Deterministic(true))
 }
 
 var (
 	headers = object{
 		"RequestID": header(bus.HeaderRequestID, "identifies the request in logs; generated when absent",
-			object{"type": "string", "maxLength": 128}),
+			textOf(1, bus.MaxRequestID, "^[!-~]+$")),
 		"MinRevision": header(bus.HeaderMinRevision,
 			"a Cairn-Revision whose write the response must include, or a revision of the current catalog; a revision beyond the last one is rejected with 400, and a token of another catalog is ignored",
-			object{"type": "string"}),
+			tokenText),
 		"IfMatch": header(bus.HeaderIfMatch, "write only if the record has one of these entity tags, or * for any record; else 412",
-			object{"type": "string"}),
+			textOf(1, schemas.MaxTags, schemas.TagsPattern)),
 		"IfNoneMatch": header(bus.HeaderIfNoneMatch,
 			"read: 304 if the reply has one of these entity tags; write: only if the record has none of them, or * for no record; else 412",
-			object{"type": "string"}),
-		"LastEventID": header(headerLastEventID, "the id of the last event received; absent: all events",
-			object{"type": "integer", "minimum": 0}),
-		"LastRevision": header(headerLastEventID, "the id of the last event received, a revision; absent: only changes from now on",
-			object{"type": "string"}),
+			textOf(1, schemas.MaxTags, schemas.TagsPattern)),
+		"LastEventID": header(headerLastEventID, "the id of the last event received; absent or empty: all events",
+			textOf(0, 15, lastEventIDPattern)),
+		"LastRevision": header(headerLastEventID, "the id of the last event received, a revision; absent or empty: only changes from now on",
+			textOf(0, schemas.MaxToken, "^$|"+schemas.TokenPattern)),
 	}
 	answerHeaders = object{
-		"RequestID": object{"description": "the id of the request in logs", "schema": object{"type": "string"}},
-		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": object{"type": "string"}},
-		"Revision":  object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": object{"type": "string"}},
-		"ETag":      object{"description": "the entity tag of the record or of the reply", "schema": object{"type": "string"}},
-		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog",
-			"schema": object{"type": "string"}},
+		"RequestID": object{"description": "the id of the request in logs", "schema": textOf(1, bus.MaxRequestID, "^[!-~]+$")},
+		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": textOf(1, 64, "^[0-9A-Za-z-]+$")},
+		"Revision":  object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": tokenText},
+		"ETag": object{"description": "the entity tag of the record or of the reply",
+			"schema": textOf(2, schemas.MaxToken+2, schemas.TagPattern)},
+		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog", "schema": tokenText},
+		"RetryAfter": object{"description": "seconds to wait before a retry",
+			"schema": object{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}},
+		"Challenge": object{"description": "the authentication scheme, and with an OpenID provider the URL of the resource metadata",
+			"schema": textOf(1, 4096, "^Bearer ")},
+		"Allow": object{"description": "the methods of the path, separated by commas", "schema": textOf(1, 128, "^[A-Z]+(, [A-Z]+)*$")},
 	}
+	tokenText = textOf(1, schemas.MaxToken, schemas.TokenPattern)
 )
+
+// textOf returns the schema of a string with the bounds and the pattern.
+func textOf(minimum, maximum int, pattern string) object {
+	return object{"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": pattern}
+}
 
 // bearer is the security scheme of all routes that are not open.
 var bearer = object{
 	"type": "http", "scheme": "bearer",
-	"description": "An API key or a token of an OpenID provider, whose role has the permission that the operation lists. Not needed when authentication is off.",
+	"description": "An API key or a token of an OpenID provider, whose role has the permission in x-permission of the operation.",
 }
 
 func header(name, description string, schema object) object {

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -17,7 +18,7 @@ import (
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // operation returns the OpenAPI operation of the route.
-func (r route) operation(types *schemas.Definitions) (object, error) {
+func (r route) operation(types *schemas.Definitions, secured bool) (object, error) {
 	op := object{
 		"operationId": strings.Trim(notInName.ReplaceAllString(strings.ToLower(r.method+r.path), "_"), "_"),
 		"summary":     r.summary,
@@ -26,8 +27,11 @@ func (r route) operation(types *schemas.Definitions) (object, error) {
 	if r.subject != "" {
 		op["x-nats-subject"] = r.subject
 	}
-	if !r.open {
-		op["security"] = []object{{"bearer": []string{string(r.needs)}}}
+	switch {
+	case r.open:
+		op["security"] = []object{}
+	case secured:
+		op["x-permission"] = r.needs
 	}
 	parameters, err := r.parameters(types)
 	if err != nil {
@@ -41,7 +45,7 @@ func (r route) operation(types *schemas.Definitions) (object, error) {
 		}
 		op["requestBody"] = object{"required": true, "content": object{r.bodyMedia(): withExample(ref, requestExamples[r.path])}}
 	}
-	op["responses"], err = r.responses(types)
+	op["responses"], err = r.responses(types, secured)
 	return op, err
 }
 
@@ -119,23 +123,19 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 	return list, nil
 }
 
-func (r route) responses(types *schemas.Definitions) (object, error) {
-	all := object{}
-	failure, err := types.Of(reflect.TypeFor[schemas.Error]())
-	if err != nil {
+func (r route) responses(types *schemas.Definitions, secured bool) (object, error) {
+	all := object{"405": object{"$ref": "#/components/responses/MethodNotAllowed"}}
+	if _, err := types.Of(reflect.TypeFor[schemas.Error]()); err != nil {
 		return nil, err
 	}
-	for _, e := range r.failures() {
+	types.Schemas["Error"].Examples = []any{jsontext.Value(errorExample)}
+	for _, e := range r.failures(secured) {
 		status := strconv.Itoa(e.Status)
 		text := e.Code + " " + e.Title
 		if before, ok := all[status].(object); ok {
 			text = before["description"].(string) + "; " + text
 		}
-		all[status] = object{
-			"description": text,
-			"headers":     object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}},
-			"content":     object{"application/json": object{"schema": failure}},
-		}
+		all[status] = errorResponse(text, e.Status)
 	}
 	success, err := r.success(types)
 	if err != nil || success == nil {
@@ -152,6 +152,23 @@ func (r route) responses(types *schemas.Definitions) (object, error) {
 		all["204"] = object{"description": "No event follows", "headers": success["headers"]}
 	}
 	return all, nil
+}
+
+// errorResponse returns the OpenAPI response of the errors with the status.
+func errorResponse(description string, status int) object {
+	named := map[int]object{
+		http.StatusUnauthorized:       {"WWW-Authenticate": object{"$ref": "#/components/headers/Challenge"}},
+		http.StatusMethodNotAllowed:   {"Allow": object{"$ref": "#/components/headers/Allow"}},
+		http.StatusTooManyRequests:    {"Retry-After": object{"$ref": "#/components/headers/RetryAfter"}},
+		http.StatusServiceUnavailable: {"Retry-After": object{"$ref": "#/components/headers/RetryAfter"}},
+	}[status]
+	head := object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}}
+	maps.Copy(head, named)
+	return object{
+		"description": description,
+		"headers":     head,
+		"content":     object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}},
+	}
 }
 
 // success returns the OpenAPI response of success; nil for a route that is not implemented.
@@ -175,7 +192,7 @@ func (r route) success(types *schemas.Definitions) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer["content"] = object{r.bodyMedia(): object{"schema": ref}}
+		answer["content"] = object{r.bodyMedia(): withExample(ref, replyExamples[r.reply.Name()])}
 	case r.changes:
 		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": watchExample}}
 		answer["x-events"] = references(watchTypes)
@@ -184,9 +201,17 @@ func (r route) success(types *schemas.Definitions) (object, error) {
 		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": streamExample}}
 		answer["x-events"] = references(eventTypes)
 	default:
-		answer["content"] = object{r.media: object{"schema": object{}}}
+		answer["content"] = object{r.media: object{"schema": textSchema(r.media)}}
 	}
 	return answer, nil
+}
+
+// textSchema returns the schema of a response that is not JSON: a text or, otherwise, bytes.
+func textSchema(media string) object {
+	if strings.HasPrefix(media, "text/") {
+		return object{"type": "string"}
+	}
+	return object{"type": "string", "format": "binary"}
 }
 
 func references(types []eventType) object {
@@ -198,14 +223,11 @@ func references(types []eventType) object {
 }
 
 // failures returns the errors of the route and of its action, such as ErrTooLarge for
-// an action that takes a body.
-func (r route) failures() []*schemas.Error {
-	list := []*schemas.Error{schemas.ErrMisdirected}
+// an action that takes a body; secured: those of clients without a credential too.
+func (r route) failures(secured bool) []*schemas.Error {
+	list := []*schemas.Error{schemas.ErrMisdirected, r.invalid}
 	if r.status == http.StatusNotImplemented {
-		return append(list, schemas.ErrNotImplemented)
-	}
-	if r.request != nil {
-		list = append(list, r.invalid)
+		list = append(list, schemas.ErrNotImplemented)
 	}
 	list = append(list, r.errors...)
 	if r.conditional {
@@ -214,8 +236,9 @@ func (r route) failures() []*schemas.Error {
 	if r.takesBody() {
 		list = append(list, schemas.ErrTooLarge)
 	}
-	if !r.open {
-		list = append(list, schemas.ErrUnauthenticated, schemas.ErrForbidden)
+	list = append(list, schemas.ErrForbidden) // for pages of other origins
+	if secured && !r.open {
+		list = append(list, schemas.ErrUnauthenticated)
 	}
 	list = append(list, schemas.ErrTooManyRequests)
 	if r.subject != "" {

@@ -41,6 +41,9 @@ func (x *exchange) admitted() error {
 	if err := x.identify(); err != nil {
 		return err
 	}
+	if err := x.checkName(); err != nil {
+		return err
+	}
 	if !x.route.takesBody() {
 		x.discardBody()
 	}

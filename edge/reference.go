@@ -19,11 +19,10 @@ import (
 var referenceHTML string
 
 var referencePage = template.Must(template.New("reference").Funcs(template.FuncMap{
-	"name":     func(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] },
-	"limits":   limitsOf,
-	"fields":   fieldsOf,
-	"example":  func(path string) string { return requestExamples[path] },
-	"failures": route.failures,
+	"name":    func(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] },
+	"limits":  limitsOf,
+	"fields":  fieldsOf,
+	"example": func(path string) string { return requestExamples[path] },
 }).Parse(referenceHTML))
 
 // row is a route in the reference.
@@ -41,10 +40,10 @@ type section struct {
 }
 
 // reference returns the body of the reference page.
-func reference(rows []route, types *schemas.Definitions) (template.HTML, error) {
+func reference(rows []route, types *schemas.Definitions, secured bool) (template.HTML, error) {
 	var sections []section
 	for _, r := range rows {
-		shown, err := r.shown(types)
+		shown, err := r.shown(types, secured)
 		if err != nil {
 			return "", err
 		}
@@ -63,8 +62,8 @@ func reference(rows []route, types *schemas.Definitions) (template.HTML, error) 
 	return template.HTML(b.String()), err // escaped by the template
 }
 
-func (r route) shown(types *schemas.Definitions) (row, error) {
-	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures()}
+func (r route) shown(types *schemas.Definitions, secured bool) (row, error) {
+	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures(secured)}
 	switch {
 	case r.changes:
 		s.Stream = watchExample

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strconv"
 
 	"cairn/bus"
@@ -78,6 +79,12 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 	}
 }
 
+// lastEventIDPattern matches the Last-Event-ID of an analysis. Integers of 15 digits are
+// exact in JavaScript.
+const lastEventIDPattern = `^[0-9]{0,15}$`
+
+var lastEventIDText = regexp.MustCompile(lastEventIDPattern)
+
 // lastEventID returns the id of the last event that the client received, 0 for none.
 func (x *exchange) lastEventID() (uint64, error) {
 	given := x.r.Header[headerLastEventID]
@@ -85,9 +92,9 @@ func (x *exchange) lastEventID() (uint64, error) {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(given[0], 10, 64)
-	if err != nil || len(given) > 1 {
+	if err != nil || len(given) > 1 || !lastEventIDText.MatchString(given[0]) {
 		return 0, x.route.invalid.With(schemas.FieldError{
-			Field: headerLastEventID, Message: fmt.Sprintf("expected one event id, an unsigned integer, got %q", given)})
+			Field: headerLastEventID, Message: fmt.Sprintf("expected one event id, an unsigned integer, got %.140q", given)})
 	}
 	return n, nil
 }

@@ -51,6 +51,13 @@ func unmarshal(body []byte, v any) error {
 	return json.Unmarshal(body, v, decodeOptions)
 }
 
+// DecodingMessage returns the message for an error of decoding JSON: the field, and the value
+// that was expected.
+func DecodingMessage(err error) string {
+	e := ErrMalformed.explain(err)
+	return strings.TrimPrefix(e.Message(), e.Title+": ")
+}
+
 // explain returns e with the field and the expected value of the decoding error.
 func (e *Error) explain(err error) *Error {
 	var known *Error

@@ -23,6 +23,10 @@ func NewDefinitions(prefix string) *Definitions {
 	return &Definitions{prefix, map[string]*jsonschema.Schema{}}
 }
 
+// anyValue describes the schema of an arbitrary JSON value. Without a description it would
+// be the boolean schema true, which generators of clients reject.
+const anyValue = "any JSON value"
+
 // alternatives is implemented by types that are encoded as one of several other types.
 type alternatives interface{ encodedTypes() []reflect.Type }
 
@@ -54,6 +58,7 @@ var records = map[string]reflect.Type{
 	"TemplateAnswer.template": reflect.TypeFor[Template](),
 
 	"PutRecords.records": reflect.TypeFor[BulkRecord](),
+	"RecordList.records": reflect.TypeFor[RecordFound](),
 
 	"manifest":           reflect.TypeFor[Skill](),
 	"skills":             reflect.TypeFor[Skill](),
@@ -114,7 +119,7 @@ func (d *Definitions) oneOf(types []reflect.Type) (*jsonschema.Schema, error) {
 
 // describe returns the schema of the struct t.
 func (d *Definitions) describe(t reflect.Type) (*jsonschema.Schema, error) {
-	known := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[jsontext.Value](): {}}
+	known := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[jsontext.Value](): {Description: anyValue}}
 	for _, f := range fieldsOf(t) {
 		if err := d.addReferences(known, f.Type); err != nil {
 			return nil, err
@@ -175,7 +180,9 @@ func (d *Definitions) annotate(s *jsonschema.Schema, t reflect.Type, f reflect.S
 			return err
 		}
 	}
-	p.Description = f.Tag.Get("doc")
+	if doc := f.Tag.Get("doc"); doc != "" || f.Type != reflect.TypeFor[jsontext.Value]() {
+		p.Description = doc
+	}
 	for _, key := range keys {
 		if limit := limits[key]; limit != nil {
 			limit(p)

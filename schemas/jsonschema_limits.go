@@ -39,7 +39,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordKey.kind":     oneOfKinds,
 	"RecordKey.id":       dotted(1),
 	"RecordKey.scope":    anyScope,
-	"RecordAt.revision":  length(0, maxToken),
+	"RecordAt.revision":  length(0, MaxToken),
 	"RecordQuery.kind":   oneOfKinds,
 	"RecordQuery.scope":  anyScope,
 	"RecordQuery.domain": length(0, maxID),
@@ -49,7 +49,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
 	"Watch.scope":        anyScope,
 	"Watch.prefix":       length(0, maxID),
-	"Watch.after":        length(0, maxToken),
+	"Watch.after":        length(0, MaxToken),
 	"PutRecord.kind":     oneOfKinds,
 	"PutRecord.id":       dotted(1),
 	"PutRecord.record":   isObject,
@@ -124,8 +124,21 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
+	"ServerEntry.server": isObject,
+	"RPCRequest.method":  length(1, maxID),
+	"RPCRequest.id": func(s *jsonschema.Schema) {
+		orTypes("string", "integer")(s)
+		between(-1e15+1, 1e15-1)(s)
+	},
+	"RPCRequest.params":  isObject,
+	"RPCRequest.jsonrpc": enum("2.0"),
+	"RPCResponse.id":     orTypes("string", "integer", "null"),
+	"RPCResponse.result": isObject,
+	"RPCResponse.error":  isObject,
+
 	"SkillPackage.template": isObject,
 	"ToolUse.input":         isObject,
+	"ToolResult.result":     isObject,
 	"Health.status":         enum(StatusOK, StatusDegraded, StatusDown),
 }
 
@@ -186,6 +199,11 @@ func anyScope(s *jsonschema.Schema) { enum("", ScopeTenant, ScopeGlobal)(s) }
 
 func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
+// orTypes allows values of several types.
+func orTypes(types ...string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.Types = types }
+}
+
 func oneOfKinds(s *jsonschema.Schema) {
 	for _, kind := range Kinds() {
 		s.Enum = append(s.Enum, kind)
@@ -241,7 +259,11 @@ func withDefault(n int, limit func(*jsonschema.Schema)) func(*jsonschema.Schema)
 
 // strict excludes unknown members.
 func strict(s *jsonschema.Schema) {
-	s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	names := make([]any, len(s.PropertyOrder))
+	for i, name := range s.PropertyOrder {
+		names[i] = name
+	}
+	s.PropertyNames = &jsonschema.Schema{Enum: names}
 }
 
 // notBoth excludes objects with all of the members.

@@ -1,8 +1,8 @@
 package schemas
 
 import (
-	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -62,20 +62,24 @@ func TagsMatch(tags, tag string, weak bool) bool {
 
 // CheckTags returns an error for a text that is neither * nor entity tags.
 func CheckTags(tags string) error {
-	if len(tags) > maxTags {
-		return errors.New("too long")
+	if len(tags) > MaxTags {
+		return fmt.Errorf("expected at most %d bytes, got %d", MaxTags, len(tags))
 	}
-	if strings.TrimSpace(tags) == "*" {
-		return nil
-	}
-	for one := range strings.SplitSeq(tags, ",") {
-		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-		if len(one) < 2 || one[0] != '"' || one[len(one)-1] != '"' {
-			return fmt.Errorf("expected * or entity tags such as \"ID-7\", separated by commas, got %.140q", one)
-		}
+	if !tagsText.MatchString(tags) {
+		return fmt.Errorf("expected * or entity tags such as \"ID-7\", separated by commas, got %.140q", tags)
 	}
 	return nil
 }
 
-// maxTags bounds the text of a precondition, in bytes.
-const maxTags = 4 << 10
+const (
+	// MaxTags bounds the text of a precondition, in bytes.
+	MaxTags = 4 << 10
+	// TagPattern matches an entity tag of Cairn, which is strong and has no comma, and
+	// TagsPattern the text of a precondition: ECMA-262 and RE2 regular expressions.
+	TagPattern  = `^"[!#-+\--~]*"$`
+	TagsPattern = `^(\*|` + listedTag + `([ \t]*,[ \t]*` + listedTag + `)*)$`
+
+	listedTag = `(W/)?"[!#-+\--~]*"`
+)
+
+var tagsText = regexp.MustCompile(TagsPattern)

@@ -1,6 +1,10 @@
 package schemas
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"regexp"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // RPCRequest is a message of a client of the Model Context Protocol: a request of JSON-RPC
 // 2.0, or a notification when it has no id.
@@ -11,8 +15,25 @@ type RPCRequest struct {
 	Params  jsontext.Value `json:"params,omitzero" doc:"an object"`
 }
 
-// Validate accepts any message: the protocol's handler checks it.
-func (RPCRequest) Validate() error { return nil }
+// Validate returns ErrMalformed with the invalid fields. The protocol's handler checks the
+// method and its parameters.
+func (r *RPCRequest) Validate() error {
+	var c check
+	if r.JSONRPC != "2.0" {
+		c.fail("jsonrpc", "expected \"2.0\", got %q", truncateValue(r.JSONRPC))
+	}
+	if r.ID != nil && r.ID.Kind() != '"' && !integerText.Match(r.ID) {
+		c.fail("id", "expected a string or an integer, or no id in a notification")
+	}
+	c.length("method", r.Method, 1, maxID)
+	if r.Params != nil && r.Params.Kind() != '{' {
+		c.fail("params", "expected an object, got %s", kindName(r.Params.Kind()))
+	}
+	return c.as(ErrMalformed)
+}
+
+// integerText matches an integer that is exact in JavaScript.
+var integerText = regexp.MustCompile(`^-?[0-9]{1,15}$`)
 
 // RPCResponse is the answer to an RPCRequest. The Model Context Protocol sends it as the
 // data of the last server-sent event of the response, or as JSON.

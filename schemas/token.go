@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -22,19 +23,25 @@ func (t ConsistencyToken) String() string {
 	return text
 }
 
-// maxToken is longer than any token, in bytes.
-const maxToken = 128
+const (
+	// MaxToken bounds the text of a token, in bytes.
+	MaxToken = 128
+	// TokenPattern matches the text of a token: an ECMA-262 and RE2 regular expression. The
+	// ID of the catalog is of visible ASCII characters without a comma.
+	TokenPattern = `^([!-+\--~]+-)?[0-9]{1,19}$`
+)
+
+var tokenText = regexp.MustCompile(TokenPattern)
 
 // ParseConsistencyToken returns the token of the text.
 func ParseConsistencyToken(text string) (t ConsistencyToken, err error) {
+	if len(text) > MaxToken || !tokenText.MatchString(text) {
+		return t, fmt.Errorf("expected a consistency token or a revision, an unsigned integer, got %.140q", text)
+	}
 	number := text
 	if i := strings.LastIndexByte(text, '-'); i > 0 {
 		t.Catalog, number = text[:i], text[i+1:]
 	}
 	t.Revision, err = strconv.ParseUint(number, 10, 64)
-	printable := !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
-	if err != nil || !printable || len(text) > maxToken {
-		return t, fmt.Errorf("expected a consistency token or a revision, an unsigned integer, got %.140q", text)
-	}
-	return t, nil
+	return t, err
 }

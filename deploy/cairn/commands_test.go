@@ -113,6 +113,26 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
+// TestInvalidValues: errors name the expected value instead of functions and system calls.
+func TestInvalidValues(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"get skill --limit x":   `--limit: expected an integer, got "x"; see: cairn get --help`,
+		"get skill --limit=1.5": `--limit: expected an integer, got "1.5"`,
+		"up --drain x":          `--drain: expected a duration such as 90s or 5m, got "x"`,
+		"up --console=x":        `--console: expected true or false, got "x"`,
+		"apply nofile.yaml":     "cairn: nofile.yaml: no such file or directory",
+	} {
+		if got := do(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v, want %q", args, got, want)
+		}
+	}
+	got := doWith(t, map[string]string{"CAIRN_LIMIT": "x"}, "", "get", "skill")
+	if want := `environment CAIRN_LIMIT: --limit: expected an integer, got "x"`; got.code != exitUsage || !strings.Contains(got.err, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	url := shared(t)

@@ -91,7 +91,7 @@ not found, 4 if a request is refused, 5 if a server is unavailable, and otherwis
 		},
 	})
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, flags.Expected(err)) })
 	root.AddCommand(server.Commands()...)
 	root.AddCommand(catalog.Commands()...)
 	root.AddCommand(resolve.SearchCommand(), resolve.Command(), ask.Command(), ask.RunsCommand(), tags.Command(), mcp.Command(),

@@ -109,9 +109,14 @@ func (h *Handler) Server(by *schemas.Identity) *sdk.Server {
 	return h.servers[by.Role]
 }
 
-// Serve answers one HTTP request. The body is at hand: it does not block.
-func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, c Caller) {
+// Serve answers one HTTP request, whose body is the message m. The body is at hand: it does
+// not block. An error means that there is no response yet.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, m schemas.RPCRequest, c Caller) error {
+	if err := checkParams(m); err != nil {
+		return refuse(w, m, c, err)
+	}
 	h.http.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c)))
+	return nil
 }
 
 type callerKey struct{}

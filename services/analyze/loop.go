@@ -117,14 +117,24 @@ func (l *loop) turn(ctx context.Context) (msg model.Message, err error) {
 	return msg, nil
 }
 
-// normalizeInput returns the call's arguments as JSON; malformed arguments become a
-// JSON string, which the events show and the tool rejects.
+// maxMalformedInput bounds the text of malformed arguments in the events and the
+// conversation, in bytes.
+const maxMalformedInput = 1 << 10
+
+// malformedMember holds the text of arguments that are not a JSON object.
+const malformedMember = "arguments"
+
+// normalizeInput returns the call's arguments as a JSON object, as events and models require.
+// Other arguments become the text of malformedMember, which the tools reject.
 func normalizeInput(input []byte) []byte {
-	if jsontext.Value(input).IsValid() {
+	if v := jsontext.Value(input); v.IsValid() && v.Kind() == '{' {
 		return input
 	}
-	text, _ := jsontext.AppendQuote(nil, input) // invalid UTF-8 becomes U+FFFD
-	return text
+	if len(input) > maxMalformedInput {
+		input = append(input[:maxMalformedInput:maxMalformedInput], "…"...)
+	}
+	text, _ := jsontext.AppendQuote([]byte(`{"`+malformedMember+`":`), input) // invalid UTF-8 becomes U+FFFD
+	return append(text, '}')
 }
 
 func (l *loop) sendText(text string) error {

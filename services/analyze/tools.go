@@ -176,10 +176,16 @@ func (t tools) stats(ctx context.Context, input []byte) (any, error) {
 func arguments(input []byte, args any) error {
 	err := json.Unmarshal(input, args, json.RejectUnknownMembers(true))
 	var unknown *json.SemanticError
-	if errors.As(err, &unknown) && errors.Is(err, json.ErrUnknownName) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown) && errors.Is(err, json.ErrUnknownName):
+		if unknown.JSONPointer == "/"+malformedMember {
+			return errors.New("the arguments are not valid; expected them as one JSON object")
+		}
 		return fmt.Errorf("unknown argument %q", unknown.JSONPointer.LastToken())
 	}
-	return err
+	return errors.New(schemas.DecodingMessage(err))
 }
 
 // invalidCall returns the result of an invalid call.

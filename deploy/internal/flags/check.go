@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // ErrUsage marks errors of flags, arguments and input.
@@ -29,6 +30,22 @@ func Usage(err error) error {
 // cmd.
 func UsageError(cmd *cobra.Command, err error) error {
 	return Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
+}
+
+// expectedValues describes the values of a type of flags.
+var expectedValues = map[string]string{
+	"int": "an integer", "int64": "an integer", "uint64": "an integer of at least 0", "float64": "a number", "bool": "true or false",
+	"duration": "a duration such as 90s or 5m",
+}
+
+// Expected returns err with the expected value, if err is an error of parsing the value of a flag.
+func Expected(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) || expectedValues[invalid.GetFlag().Value.Type()] == "" {
+		return err
+	}
+	f := invalid.GetFlag()
+	return fmt.Errorf("--%s: expected %s, got %q", f.Name, expectedValues[f.Value.Type()], invalid.GetValue())
 }
 
 // Args returns a check of the number of arguments. A negative most means unlimited.

@@ -65,7 +65,7 @@ func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			wrong = fmt.Errorf("environment %s: %w", Variable(f.Name), err)
+			wrong = fmt.Errorf("environment %s: %w", Variable(f.Name), Expected(err))
 		}
 	})
 	return wrong
