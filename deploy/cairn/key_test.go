@@ -55,9 +55,21 @@ func TestKeyCommands(t *testing.T) {
 	if got := key("revoke", made.ID); !strings.Contains(got.out, "revoked "+made.ID) {
 		t.Errorf("revoke: %+v", got)
 	}
+	if got := key("list", "-oname"); len(strings.Fields(got.out)) != 2 || !strings.Contains(got.out, made.ID+"\n") {
+		t.Errorf("names: %+v", got)
+	}
+	if got := key("list", "-oyaml"); !strings.Contains(got.out, "state: revoked\n") {
+		t.Errorf("YAML: %+v", got)
+	}
+	if got := do(t, "", "__complete", "key", "revoke", "--nats", at, ""); strings.Contains(got.out, made.ID) || !strings.Contains(got.out, "\tadmin  all\n") {
+		t.Errorf("completions: %+v; want the active key only", got)
+	}
 	if got := key("list", "-ojson"); !strings.Contains(got.out, `"state": "revoked"`) ||
 		strings.Count(got.out, `"note": "the importer"`) != 1 || strings.Contains(got.out, "hash") {
 		t.Errorf("list: %+v", got)
+	}
+	if got := key("revoke", "nobody"); got.code != exitNotFound {
+		t.Errorf("an unknown key: %+v", got)
 	}
 	for message, args := range map[string][]string{
 		"expected exactly one of --tenant and": {"create", "--role", "reader"},

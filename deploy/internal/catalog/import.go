@@ -76,7 +76,7 @@ For files and commands it requires --source.
 	f.BoolVar(&m.prune, "prune", false, "delete records of this source that it no longer has")
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records that have another source, or none")
 	f.BoolVar(&m.preview, "dry-run", false, "print what would change")
-	flags.JSON(cmd, &m.json)
+	flags.Text(cmd, &m.output)
 	return cmd
 }
 
@@ -110,7 +110,7 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	m.dry = dryNone
 	if m.preview {
 		m.dry = dryServer
-		m.unified = !m.json
+		m.unified = m.output == flags.TextFormat
 	}
 	return m.run(ctx, found.Records, out, errOut)
 }

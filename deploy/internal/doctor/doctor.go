@@ -13,6 +13,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 )
 
@@ -53,7 +54,8 @@ type doctor struct {
 	connect.HTTP
 	nats   connect.NATS
 	tenant string
-	json   bool
+	output string
+	strict bool
 }
 
 // Command returns the command cairn doctor.
@@ -90,7 +92,7 @@ a failure that of the failure: 4 for a refused credential, 5 for an unavailable 
 	d.Flags(cmd)
 	cmd.Flags().StringVar(&d.tenant, "tenant", "", "`TENANT` to check the permissions for; needed for a key of several tenants")
 	d.nats.Flags(cmd.Flags())
-	flags.JSON(cmd, &d.json)
+	flags.Text(cmd, &d.output)
 	return cmd
 }
 
@@ -100,8 +102,8 @@ var errWarnings = errors.New("there are warnings")
 // report prints the findings and returns the error of the worst.
 func (d *doctor) report(list []finding, out io.Writer) error {
 	var err error
-	if d.json {
-		err = output.JSON(out, list)
+	if d.output != flags.TextFormat {
+		err = records.PrintValue(out, d.output, list)
 	} else {
 		err = printFindings(out, list)
 	}

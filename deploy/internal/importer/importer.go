@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
 	"cairn/schemas/member"
 )
@@ -87,7 +88,7 @@ func tooMany(list []entry) error {
 		total += len(e.text)
 	}
 	if len(list) > maxRecords || total > maxTotal {
-		return fmt.Errorf("expected at most %d records and %d bytes, got %d records and %d bytes", maxRecords, maxTotal, len(list), total)
+		return flags.Usage(fmt.Errorf("expected at most %d records and %d bytes, got %d records and %d bytes", maxRecords, maxTotal, len(list), total))
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	case err != nil:
 		return r, fmt.Errorf("%s: %w", r.Name, err)
 	case len(list) == 0:
-		return r, fmt.Errorf("%s: no records in the format %s", r.Name, r.Format)
+		return r, flags.Usage(fmt.Errorf("%s: no records in the format %s", r.Name, r.Format))
 	}
 	r.Records = r.records(list, tenant)
 	return r, nil

@@ -13,6 +13,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // backupCommands writes and restores backups.
@@ -20,7 +21,7 @@ type backupCommands struct {
 	connect.NATS
 	keys     connect.SecondUser
 	replicas int
-	json     bool
+	output   string
 }
 
 func backupCommand() *cobra.Command {
@@ -43,7 +44,7 @@ The file is gzip-compressed JSON Lines with a checksum.`,
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
-	flags.JSON(cmd, &k.json)
+	flags.Text(cmd, &k.output)
 	return cmd
 }
 
@@ -69,7 +70,7 @@ Workers may run during the restore: they update their indexes.`,
 	k.keys.KeysFlags(cmd.Flags())
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0,
 		"number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
-	flags.JSON(cmd, &k.json)
+	flags.Text(cmd, &k.output)
 	return cmd
 }
 
@@ -106,7 +107,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 	defer func() { _ = f.Close() }() // opened for reading only
 	checked, err := backup.Check(f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err) // before connecting to a server
+		return flags.Usage(fmt.Errorf("%s: %w", name, err)) // before connecting to a server
 	}
 	conn, keys, err := k.ConnectBoth(ctx, "cairn-restore", k.keys)
 	if err != nil {
@@ -122,8 +123,8 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 
 // print prints a summary.
 func (k *backupCommands) print(out io.Writer, verb string, s backup.Summary) error {
-	if k.json {
-		return output.JSON(out, s)
+	if k.output != flags.TextFormat {
+		return records.PrintValue(out, k.output, s)
 	}
 	t := output.NewTable(out)
 	t.Row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))

@@ -16,6 +16,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // memberTimeout bounds a cluster command after the connection to NATS is established.
@@ -24,7 +25,7 @@ const memberTimeout = time.Minute
 // cluster is a command about the nodes of the NATS cluster.
 type cluster struct {
 	connect.NATS
-	json bool
+	output string
 }
 
 func clusterCommand() *cobra.Command {
@@ -55,7 +56,7 @@ first, and which of them are offline or behind.`,
 		},
 	}
 	c.Flags(cmd.Flags())
-	flags.JSON(cmd, &c.json)
+	flags.Text(cmd, &c.output)
 	return cmd
 }
 
@@ -113,8 +114,8 @@ func (c *cluster) status(ctx context.Context, conn *bus.Conn, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return output.JSON(out, s)
+	if c.output != flags.TextFormat {
+		return records.PrintValue(out, c.output, s)
 	}
 	t := output.NewTable(out)
 	t.Row("cluster " + s.Cluster)

@@ -10,14 +10,14 @@ import (
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
 // reindex rebuilds the search index.
 type reindex struct {
 	connect.HTTP
-	json bool
+	output string
 }
 
 func reindexCommand() *cobra.Command {
@@ -36,7 +36,7 @@ does the in-memory index, which is rebuilt at startup.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	r.Flags(cmd)
-	flags.JSON(cmd, &r.json)
+	flags.Text(cmd, &r.output)
 	return cmd
 }
 
@@ -53,8 +53,8 @@ func (r *reindex) run(ctx context.Context, out io.Writer) error {
 	switch {
 	case err != nil:
 		return err
-	case r.json:
-		return output.JSON(out, began)
+	case r.output != flags.TextFormat:
+		return records.PrintValue(out, r.output, began)
 	}
 	_, err = fmt.Fprintln(out, sentence)
 	return err
