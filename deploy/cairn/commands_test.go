@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cairn/deploy/internal/flags"
@@ -267,7 +268,8 @@ func TestDoctor(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"an admin", []string{"--url", p.http, "--key", admin, "--nats", nats}, exitFailed,
+		{"warnings, strictly", []string{"--url", p.http, "--key", admin, "--strict"}, exitFailed, []string{"fix model: set --model"}},
+		{"warnings of an admin", []string{"--url", p.http, "--key", admin, "--nats", nats}, 0,
 			[]string{"role register", "(role admin, or no authentication)", "fix model: set --model", "stream cairn_catalog", "clock"}},
 		{"a registrar", []string{"--url", p.http, "--key", key}, 0,
 			[]string{"permits read, tag, register (role registrar)", "roles       skipped", "nats        skipped"}},
@@ -287,5 +289,32 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("%s: %+v; want %q", row.name, got, want)
 			}
 		}
+	}
+}
+
+// TestRetriesAreTold checks that commands say how many requests were sent again.
+func TestRetriesAreTold(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"}, {"resolve", "a"},
+		{"tags", "get", "a"}, {"ask", "--estate", "-", "how many?"}, {"describe", "skill", "a.b"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) == 1 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					_, _ = w.Write([]byte(`{"code":"CE-011","status":503}`))
+					return
+				}
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(`{"code":"CE-081","status":404}`))
+			})
+			got := do(t, "{}", append(args, "--url", url)...)
+			if got.code != exitNotFound || !strings.Contains(got.err, "retries: 1, because") {
+				t.Errorf("%+v; want one retry", got)
+			}
+		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/keys"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
@@ -53,7 +54,8 @@ func exitCode(err error) int {
 		return exitCodeOf(status.StatusCode)
 	case errors.As(err, &other):
 		return exitCodeOf(other.StatusCode)
-	case errors.As(err, &lost), errors.As(err, &network), errors.Is(err, connect.ErrNoNATS), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &lost), errors.As(err, &network), errors.Is(err, connect.ErrNoNATS), errors.Is(err, bucket.ErrNoStream),
+		errors.Is(err, context.DeadlineExceeded):
 		return exitUnavailable
 	}
 	return exitFailed

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"cairn/bus/bustest"
 )
 
 var natsAddress = regexp.MustCompile(`nats://[0-9.:]+`)
@@ -133,5 +135,25 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 	}
 	if got := do(t, "", "key", "list", "--nats", at); strings.Count(got.out, "revoked") != 1 || strings.Contains(got.out, "active") {
 		t.Errorf("list: %+v, want one revoked key", got)
+	}
+}
+
+// TestKeyListWithoutBuckets checks that a NATS server without the streams of Cairn is reported
+// within the timeout of the command, and that it still has none afterwards.
+func TestKeyListWithoutBuckets(t *testing.T) {
+	t.Parallel()
+	server := bustest.Listen(t)
+	for _, args := range [][]string{{"key", "list"}, {"key", "revoke", "a"}, {"key", "create", "--all-tenants", "--role", "reader"}} {
+		got := do(t, "", append(args, "--nats", server.URL())...)
+		if got.code != exitUnavailable || !strings.Contains(got.err, "cairn setup") {
+			t.Errorf("%q: %+v; want exit %d and the remedy", args, got, exitUnavailable)
+		}
+	}
+	names := bustest.Dial(t, server).JetStream().StreamNames(t.Context())
+	for name := range names.Name() {
+		t.Errorf("stream %s was created", name)
+	}
+	if err := names.Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/importer"
+	"cairn/deploy/internal/output"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -102,7 +103,11 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
 		return flags.Usage(errors.New("--prune: expected --source, a name of the source that no other source has"))
 	}
+	bar := output.NewProgress(errOut, "reading "+output.Redacted(cmp.Or(m.options.Source, "the MCP server")), -1)
+	defer bar.Close()
+	m.options.Read = bar.Add
 	found, err := importer.Read(ctx, m.options, m.tenant)
+	bar.Close()
 	if err != nil {
 		return err
 	}

@@ -68,8 +68,9 @@ func Command() *cobra.Command {
 and its back ends, and what the API key permits. With --nats, it also checks the NATS
 server, and that all streams exist, have their replicas and are less than 80 % full.
 
-It changes nothing. The exit code is 0 if all is well, 1 if there are warnings, and after
-a failure that of the failure: 4 for a refused credential, 5 for an unavailable server.`,
+It changes nothing. The exit code is 0 without a failure, with --strict 1 if there are
+warnings, and after a failure that of the failure: 4 for a refused credential, 5 for an
+unavailable server.`,
 		Example: `  cairn doctor
   cairn doctor --url https://cairn.example.com --key-file key
   cairn doctor --nats nats://operator:$SECRET@nats:4222 -o json`,
@@ -91,6 +92,7 @@ a failure that of the failure: 4 for a refused credential, 5 for an unavailable 
 	}
 	d.Flags(cmd)
 	cmd.Flags().StringVar(&d.tenant, "tenant", "", "`TENANT` to check the permissions for; needed for a key of several tenants")
+	cmd.Flags().BoolVar(&d.strict, "strict", false, "exit with code 1 if there are warnings")
 	d.nats.Flags(cmd.Flags())
 	flags.Text(cmd, &d.output)
 	return cmd
@@ -117,7 +119,9 @@ func (d *doctor) report(list []finding, out io.Writer) error {
 	case failed:
 		return output.Reported(worst.err)
 	case warned:
-		return output.Reported(errWarnings)
+		if d.strict {
+			return output.Reported(errWarnings)
+		}
 	}
 	return nil
 }

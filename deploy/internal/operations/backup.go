@@ -39,7 +39,7 @@ The file is gzip-compressed JSON Lines with a checksum.`,
   zcat cairn.backup | jq -c 'select(.bucket == "cairn_catalog") | .value'`,
 		Args: flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.save(cmd.Context(), args[0], cmd.OutOrStdout())
+			return k.save(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	k.NATS.Flags(cmd.Flags())
@@ -63,7 +63,7 @@ Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
 		Args:    flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout())
+			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	k.NATS.Flags(cmd.Flags())
@@ -75,7 +75,7 @@ Workers may run during the restore: they update their indexes.`,
 }
 
 // save writes a backup. It removes an incomplete file.
-func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (err error) {
+func (k *backupCommands) save(ctx context.Context, name string, out, errOut io.Writer) (err error) {
 	conn, keys, err := k.ConnectBoth(ctx, "cairn-backup", k.keys)
 	if err != nil {
 		return err
@@ -86,17 +86,20 @@ func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (
 	if err != nil {
 		return err
 	}
-	s, err := backup.Save(ctx, conn, keys, f)
+	bar := output.NewProgress(errOut, "saving", -1)
+	defer bar.Close()
+	s, err := backup.Save(ctx, conn, keys, f, bar.Reach)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
+	bar.Close()
 	return k.print(out, "saved", s)
 }
 
-func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer) error {
+func (k *backupCommands) restore(ctx context.Context, name string, out, errOut io.Writer) error {
 	if err := flags.AtLeast("replicas", k.replicas, 0); err != nil {
 		return err
 	}
@@ -105,7 +108,13 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 		return err
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
-	checked, err := backup.Check(f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	bar := output.NewByteProgress(errOut, "checking and restoring", info.Size())
+	defer bar.Close()
+	checked, err := backup.Check(bar.Read(f))
 	if err != nil {
 		return flags.Usage(fmt.Errorf("%s: %w", name, err)) // before connecting to a server
 	}
@@ -118,6 +127,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 	if err := checked.Restore(ctx, conn, keys, k.replicas); err != nil {
 		return err
 	}
+	bar.Close()
 	return k.print(out, "restored", checked.Summary)
 }
 

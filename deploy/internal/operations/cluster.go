@@ -72,9 +72,12 @@ must not start again with its data.`,
 		Args:    flags.Args("one NODE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withConn(cmd.Context(), func(ctx context.Context, conn *bus.Conn) error {
-				if err := members.Remove(ctx, conn, args[0]); err != nil {
+				bar := output.NewProgress(cmd.ErrOrStderr(), "waiting until no stream uses the node", -1)
+				defer bar.Close()
+				if err := members.Remove(ctx, conn, args[0], bar.Reach); err != nil {
 					return err
 				}
+				bar.Close()
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "removed "+args[0])
 				return err
 			})
