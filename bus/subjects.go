@@ -15,6 +15,8 @@ var (
 		malformed, schemas.PermissionRead}
 	DeleteTag = Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete",
 		"Delete the tag of a request; succeeds if there is none", malformed, schemas.PermissionTag}
+	TagQuota = Endpoint[schemas.QuotaQuery, schemas.Quota]{"cairn.tags.quota", "Number and size of the tags of a tenant, with their limits",
+		malformed, schemas.PermissionRead}
 
 	RegisterSkill = Endpoint[schemas.RegisterSkill, schemas.SkillRegistered]{"cairn.register.skill", "Register or replace a skill",
 		unregistrable, schemas.PermissionRegister}
@@ -77,6 +79,9 @@ var (
 		"Register or replace many records of any kind, each with a result of its own", unregistrable, schemas.PermissionRegister}
 	DeleteRecord = Endpoint[schemas.Unregister, schemas.Unregistered]{"cairn.records.delete",
 		"Delete a record; succeeds if there is none", unregistrable, schemas.PermissionRegister}
+
+	RecordQuota = Endpoint[schemas.QuotaQuery, schemas.Quota]{"cairn.records.quota",
+		"Number and size of the records of a tenant, with their limits", malformed, schemas.PermissionRead}
 
 	// Watch has no end: after Timeout a client continues after the last revision.
 	Watch = Stream[schemas.Watch]{

@@ -66,6 +66,9 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 			func(v schemas.ServerVersion) schemas.ListQuery { return registry.Find(v.ServerRef) }, registry.Version)),
 			schemas.ErrToolNotFound),
 
+		get("/quota/records", fromURL(bus.RecordQuota)),
+		get("/quota/tags", fromURL(bus.TagQuota)),
+
 		get("/watch", watch(bus.Watch)),
 
 		post("/search/playbooks", notImplemented().summarized("Not implemented"), 501),

@@ -121,6 +121,15 @@ var probes = map[string][]probe{
 		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
 	},
+	// TestQuotaOfAnotherTenant compares the figures.
+	"GET /quota/records": {
+		{request: "GET /quota/records", onNATS: `{}`, status: 200},
+		{request: "GET /quota/records?tenant_id=$", onNATS: `{"tenant_id":"$"}`, status: 403},
+	},
+	"GET /quota/tags": {
+		{request: "GET /quota/tags", onNATS: `{}`, status: 200},
+		{request: "GET /quota/tags?tenant_id=$", onNATS: `{"tenant_id":"$"}`, status: 403},
+	},
 	"GET /records/{kind}/{id}/history": {
 		{request: "GET /records/skill/$.s.r/history", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/history?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},

@@ -114,7 +114,13 @@ func filled(t *testing.T) *bus.Conn {
 func saved(t *testing.T, conn *bus.Conn) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	s, err := backup.Save(t.Context(), conn, conn, &file)
+	var steps [][2]int
+	s, err := backup.Save(t.Context(), conn, conn, &file, func(read, total int) { steps = append(steps, [2]int{read, total}) })
+	for i, step := range steps {
+		if step[0] != i+1 || step[1] < step[0] || i == len(steps)-1 && step[0] != step[1] {
+			t.Errorf("step %d of %d: progress %v", i, len(steps), step)
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +410,7 @@ func TestWithoutACatalog(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	open(t, conn, "cairn_keys")
-	if _, err := backup.Save(t.Context(), conn, conn, io.Discard); !errors.Is(err, backup.ErrNothing) ||
+	if _, err := backup.Save(t.Context(), conn, conn, io.Discard, nil); !errors.Is(err, backup.ErrNothing) ||
 		!strings.Contains(err.Error(), "KV_cairn_catalog") {
 		t.Errorf("save: %v", err)
 	}

@@ -66,7 +66,7 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 		t.Fatalf("a valid file was not restored: %v", err)
 	}
 	var again bytes.Buffer
-	now, err := backup.Save(t.Context(), conn, conn, &again)
+	now, err := backup.Save(t.Context(), conn, conn, &again, nil)
 	if err != nil || now.Entries["cairn_catalog"] > s.Entries["cairn_catalog"] || now.Entries["cairn_keys"] > s.Entries["cairn_keys"] ||
 		now.Revision < s.Revision && now.Entries["cairn_catalog"] > 0 {
 		t.Errorf("restored %+v, and then saved %+v, %v", s.End, now.End, err)

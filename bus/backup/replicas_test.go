@@ -52,7 +52,7 @@ func TestRestoreKeepsReplicas(t *testing.T) {
 	open(t, conn, bucket.Catalog)
 	put(t, conn, "cairn_keys.a", "v")
 	var file bytes.Buffer
-	if _, err := backup.Save(ctx, conn, conn, &file); err != nil {
+	if _, err := backup.Save(ctx, conn, conn, &file, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{bucket.Keys, bucket.Catalog} {

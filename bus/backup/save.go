@@ -25,8 +25,9 @@ const pauseTimeout = time.Minute
 
 // Save writes a backup of the account of conn, and of the API keys in the account of keys,
 // to w, without blocking readers or writers. Each bucket but the tags is a consistent prefix of
-// its log. The error is ErrNothing for a server without a catalog.
-func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, error) {
+// its log. The error is ErrNothing for a server without a catalog. progress, unless nil, is
+// called with the number of messages that were read, and of those that exist at the start.
+func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(read, total int)) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream
 	for _, name := range buckets {
@@ -51,8 +52,18 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, erro
 	if err != nil {
 		return Summary{}, err
 	}
+	read, total := 0, 0
+	for _, s := range streams {
+		total += int(s.CachedInfo().State.Msgs)
+	}
+	each := func() {
+		read++
+		if progress != nil {
+			progress(read, max(read, total))
+		}
+	}
 	for i, s := range streams {
-		if err := save(ctx, s, h.Buckets[i].Name, out); err != nil {
+		if err := save(ctx, s, h.Buckets[i].Name, out, each); err != nil {
 			return Summary{}, fmt.Errorf("read bucket %s: %w", h.Buckets[i].Name, err)
 		}
 	}
@@ -64,7 +75,8 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer) (Summary, erro
 
 // save writes the messages of a stream until it has reached the last sequence. A value that
 // is replaced before save reads it is missing, but its replacement precedes the last sequence.
-func save(ctx context.Context, s jetstream.Stream, name string, out *writer) error {
+// It calls each after each message.
+func save(ctx context.Context, s jetstream.Stream, name string, out *writer, each func()) error {
 	if s.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
@@ -91,6 +103,7 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer) err
 			if reached, last, err = take(msg, name, out); err != nil {
 				return err
 			}
+			each()
 		}
 		if last && name == bucket.Tags { // its last message may have expired
 			return nil

@@ -185,8 +185,9 @@ func ask(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough in
 
 // Remove removes an offline node, given its name or peer, from the cluster and from its
 // streams, and returns when no stream lists it. If the node starts again, its JetStream
-// is disabled.
-func Remove(ctx context.Context, conn *bus.Conn, node string) error {
+// is disabled. progress, unless nil, is called with the number of streams that have left
+// the node, and of all that were on it.
+func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done, total int)) error {
 	s, err := Read(ctx, conn)
 	if err != nil {
 		return err
@@ -198,12 +199,18 @@ func Remove(ctx context.Context, conn *bus.Conn, node string) error {
 	case s.Nodes[i].Online:
 		return fmt.Errorf("node %s %w", node, ErrOnline)
 	}
+	name := s.Nodes[i].Name
+	total := s.on(name)
 	if err := remove(ctx, conn, s.Nodes[i].Peer); err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)
 	}
 	for {
 		now, err := Read(ctx, conn)
-		if err == nil && !slices.ContainsFunc(now.Streams, func(s Stream) bool { return slices.Contains(s.Peers, node) }) {
+		left := now.on(name)
+		if err == nil && progress != nil {
+			progress(max(0, total-left), total)
+		}
+		if err == nil && left == 0 {
 			return nil
 		}
 		select {
@@ -212,6 +219,16 @@ func Remove(ctx context.Context, conn *bus.Conn, node string) error {
 		case <-time.After(pollInterval):
 		}
 	}
+}
+
+// on returns the number of streams that list the node.
+func (s Status) on(node string) (n int) {
+	for _, stream := range s.Streams {
+		if slices.Contains(stream.Peers, node) {
+			n++
+		}
+	}
+	return n
 }
 
 // remove removes the peer from the meta group, whose leader then replaces it in the

@@ -57,17 +57,23 @@ func TestReplaceNode(t *testing.T) {
 	}
 	bustest.Until(t, "cluster is healthy", degraded())
 	bustest.Until(t, "an online node is not removed", func(ctx context.Context) error {
-		if err := members.Remove(ctx, admin, "b"); !errors.Is(err, members.ErrOnline) {
+		if err := members.Remove(ctx, admin, "b", nil); !errors.Is(err, members.ErrOnline) {
 			return fmt.Errorf("want %v, got %w", members.ErrOnline.Error(), err)
 		}
 		return nil
 	})
 
+	var moved [2]int
 	c.Nodes[2].Stop()
 	bustest.Until(t, "node is reported offline", degraded("node c is offline", "stream KV_b: the replica on node c is offline"))
-	bustest.Until(t, "remove the node", func(ctx context.Context) error { return members.Remove(ctx, admin, "c") })
+	bustest.Until(t, "remove the node", func(ctx context.Context) error {
+		return members.Remove(ctx, admin, "c", func(done, total int) { moved = [2]int{done, total} })
+	})
+	if moved != [2]int{1, 1} {
+		t.Errorf("progress ended at %v, want 1 of 1 streams", moved)
+	}
 	bustest.Until(t, "replica is missing", degraded("stream KV_b has 2 of 3 replicas"))
-	if err := members.Remove(t.Context(), admin, "c"); !errors.Is(err, members.ErrUnknown) {
+	if err := members.Remove(t.Context(), admin, "c", nil); !errors.Is(err, members.ErrUnknown) {
 		t.Errorf("remove it again: %v, want %v", err, members.ErrUnknown)
 	}
 	joined := c.Join(t)

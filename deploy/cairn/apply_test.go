@@ -139,7 +139,7 @@ func TestApplyRetries(t *testing.T) {
 	t.Cleanup(server.Close)
 	got := do(t, `{"agent_id": "a"}`, "apply", "--url", server.URL, "-")
 	if got.code != 0 || asked.Load() != 3 || !strings.Contains(got.out, "1 are durable but not searchable yet") ||
-		!strings.Contains(got.out, "2 retries") {
+		!strings.Contains(got.err, "retries: 2, because") {
 		t.Errorf("asked %d times: %+v", asked.Load(), got)
 	}
 }

@@ -64,7 +64,7 @@ func TestBackupAndRestore(t *testing.T) {
 		!regexp.MustCompile(`(?m)^  cairn_keys +1$`).MatchString(saved.out) {
 		t.Fatalf("%+v", saved)
 	}
-	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != 1 || !strings.Contains(again.err, "exists") {
+	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != exitUsage || !strings.Contains(again.err, "exists") {
 		t.Errorf("an existing file was overwritten: %+v", again)
 	}
 

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"cairn/deploy/internal/flags"
@@ -23,6 +25,8 @@ func TestTagCommands(t *testing.T) {
 		{"twice", []string{"write", "r/1"}, exitRefused, "CE-021"},
 		{"get", []string{"get", "r/1"}, 0, "flow        triage\n  attempts  3\n  phase     \"start\"\n"},
 		{"as JSON", []string{"get", "r/1", "-o", "json"}, 0, `"phase": "start"`},
+		{"as YAML", []string{"get", "r/1", "-o", "yaml"}, 0, "phase: start"},
+		{"by name", []string{"get", "r/1", "-o", "name"}, 0, "r/1\n"},
 		{"delete", []string{"delete", "r/1"}, 0, "deleted r/1\n"},
 		{"an absent tag", []string{"get", "r/1"}, exitNotFound, "CE-022"},
 		{"delete an absent tag", []string{"delete", "r/1"}, 0, "deleted"},
@@ -59,9 +63,13 @@ func TestRunCommands(t *testing.T) {
 	}
 }
 
+// systemCall matches functions that no message names.
+var systemCall = regexp.MustCompile(`\b(lstat|stat|open|fork/exec|strconv\.\w+|slog|time:) `)
+
 // TestExitCodes checks the exit codes of classes of errors.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
+	absent := filepath.Join(t.TempDir(), "absent.json")
 	code := func(status int, body string) string {
 		return answering(t, status, body)
 	}
@@ -88,13 +96,36 @@ func TestExitCodes(t *testing.T) {
 		{"an unknown path", []string{"reindex", "--url", code(404, `{"code":"CE-004","status":404}`)}, exitNotFound},
 		{"an internal error", []string{"reindex", "--url", code(500, `{"code":"CE-010","status":500}`)}, exitFailed},
 		{"a server that is not Cairn", []string{"reindex", "--url", code(418, "teapot")}, exitFailed},
+		{"an absent estate", []string{"ask", "--estate", absent, "q"}, exitUsage},
+		{"an empty estate", []string{"ask", "--estate", "-", "q"}, exitUsage},
+		{"an estate that is a directory", []string{"ask", "--estate", t.TempDir(), "q"}, exitUsage},
+		{"an estate of an unreachable server", []string{"ask", "--estate", "http://127.0.0.1:1/estate.json", "q"}, exitUnavailable},
+		{"an absent estate of a server", []string{"ask", "--estate", code(404, "no"), "q"}, exitNotFound},
+		{"an absent file", []string{"apply", absent}, exitUsage},
+		{"an absent file to compare", []string{"diff", absent}, exitUsage},
+		{"an absent source", []string{"import", absent}, exitUsage},
+		{"an absent command", []string{"import", "--", absent}, exitUsage},
+		{"a source of an unreachable server", []string{"import", "http://127.0.0.1:1/"}, exitUnavailable},
+		{"a source that requires a credential", []string{"import", code(401, "no")}, exitRefused},
+		{"an absent backup", []string{"restore", absent}, exitUsage},
+		{"an absent corpus", []string{"eval", absent, absent}, exitUsage},
+		{"an absent key file", []string{"status", "--key-file", absent}, exitUsage},
+		{"an absent result", []string{"bench", "--compare", absent, absent}, exitUsage},
+		{"an unknown role", []string{"worker", "resolv"}, exitUsage},
+		{"an unknown log level", []string{"up", "--log-level", "loud"}, exitUsage},
+		{"an unknown method", []string{"up", "--auth", "magic"}, exitUsage},
+		{"a number that is none", []string{"get", "--limit", "many"}, exitUsage},
 		{"help", []string{"get", "--help"}, 0},
 		{"the version", []string{"--version"}, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := do(t, "", row.args...); got.code != row.want {
+			got := do(t, "", row.args...)
+			if got.code != row.want {
 				t.Errorf("%+v; want exit %d", got, row.want)
+			}
+			if call := systemCall.FindString(got.err); call != "" {
+				t.Errorf("%+v names %q", got, call)
 			}
 		})
 	}
@@ -105,7 +136,10 @@ func TestSuggestions(t *testing.T) {
 	for args, want := range map[string]string{
 		"gett": "did you mean get?", "serch": "did you mean search?", "register": "did you mean apply?", "rm": "did you mean delete?",
 		"descibe": "did you mean describe?", "key lst": "did you mean list?", "runs logs": "did you mean follow?",
-		"context use": "did you mean select?", "xyz": `unknown command "xyz" for "cairn"; see: cairn --help`,
+		"context use": "did you mean select?", "lsit": "did you mean list?", "get skil": "did you mean skill?",
+		"get skil/a": "did you mean skill?", "get --ulr x": "unknown flag: --ulr; did you mean --url?",
+		"get --xyz": "unknown flag: --xyz; see: cairn get --help", "worker resolv": "did you mean resolve?",
+		"get --limit many": `--limit: expected an integer, got "many"`, "up --drain x": `--drain: expected a duration such as 10s or 5m, got "x"`, "xyz": `unknown command "xyz" for "cairn"; see: cairn --help`,
 	} {
 		if got := do(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v, want %q", args, got, want)
@@ -137,9 +171,11 @@ func TestCompletions(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
 	request(t, "PUT", url+"/records/tool/complete.a.b", `{"description": "a tool"}`)
+	const described = `{"tenant_id": "complete", "purpose": "p", "domain": "net", "labels": {"team": "core"}}`
+	request(t, "PUT", url+"/records/agent/complete.agent?tenant_id=complete", described)
 	contexts := filepath.Join(t.TempDir(), "contexts.json")
 	env := map[string]string{flags.ContextsVariable: contexts, "CAIRN_URL": url}
-	if got := doWith(t, env, "", "context", "add", "here", "--url", url); got.code != 0 {
+	if got := doWith(t, env, "", "context", "add", "here", "--url", url, "--tenant", "complete"); got.code != 0 {
 		t.Fatal(got)
 	}
 	for _, row := range []struct {
@@ -155,6 +191,17 @@ func TestCompletions(t *testing.T) {
 		{[]string{"get", "--context", ""}, "here\n"},
 		{[]string{"context", "select", ""}, "here\n"},
 		{[]string{"ask", "--mode", ""}, "standard\nbroad\n"},
+		{[]string{"get", "--tenant", ""}, "complete\n:4\n"},
+		{[]string{"get", "agent", "--tenant", "complete", "--domain", ""}, "net\n:4\n"},
+		{[]string{"export", "--tenant", "complete", "--labels", ""}, "team=core\n:4\n"},
+		{[]string{"get", "--status", ""}, "active\ndraft\ndeprecated\nretired\n:4\n"},
+		{[]string{"search", "--status", ""}, "active\ndeprecated\n:4\n"},
+		{[]string{"key", "create", "--role", ""}, "reader\nregistrar\nanalyst\nadmin\n:4\n"},
+		{[]string{"key", "revoke", "--nats", "nats://127.0.0.1:1", ""}, ":4\n"},
+		{[]string{"up", "--auth", ""}, "keys\noidc=\noff\n:4\n"},
+		{[]string{"edge", "--log-level", ""}, "debug\ninfo\nwarn\nerror\n:4\n"},
+		{[]string{"worker", "--log-format", ""}, "text\njson\n:4\n"},
+		{[]string{"worker", "tags", ""}, "tags\nregister\n"},
 	} {
 		if got := doWith(t, env, "", append([]string{"__complete"}, row.args...)...); !strings.HasPrefix(got.out, row.want) {
 			t.Errorf("%q: %q, want %q", row.args, got.out, row.want)
@@ -241,7 +288,8 @@ func TestDoctor(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"an admin", []string{"--url", p.http, "--key", admin, "--nats", nats}, exitFailed,
+		{"warnings, strictly", []string{"--url", p.http, "--key", admin, "--strict"}, exitFailed, []string{"fix model: set --model"}},
+		{"warnings of an admin", []string{"--url", p.http, "--key", admin, "--nats", nats}, 0,
 			[]string{"role register", "(role admin, or no authentication)", "fix model: set --model", "stream cairn_catalog", "clock"}},
 		{"a registrar", []string{"--url", p.http, "--key", key}, 0,
 			[]string{"permits read, tag, register (role registrar)", "roles       skipped", "nats        skipped"}},
@@ -261,5 +309,32 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("%s: %+v; want %q", row.name, got, want)
 			}
 		}
+	}
+}
+
+// TestRetriesAreTold checks that commands say how many requests were sent again.
+func TestRetriesAreTold(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"}, {"resolve", "a"},
+		{"tags", "get", "a"}, {"ask", "--estate", "-", "how many?"}, {"describe", "skill", "a.b"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) == 1 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					_, _ = w.Write([]byte(`{"code":"CE-011","status":503}`))
+					return
+				}
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(`{"code":"CE-081","status":404}`))
+			})
+			got := do(t, "{}", append(args, "--url", url)...)
+			if got.code != exitNotFound || !strings.Contains(got.err, "retries: 1, because") {
+				t.Errorf("%+v; want one retry", got)
+			}
+		})
 	}
 }

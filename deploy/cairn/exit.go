@@ -3,13 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"net"
 	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/keys"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/server"
 	"cairn/edge/client"
 	"cairn/schemas"
@@ -28,21 +37,47 @@ const (
 // exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var status *client.StatusError
+	var other *connect.StatusError
 	var refused *schemas.Error
 	var lost *client.TransportError
+	var network net.Error
 	switch {
 	case errors.Is(err, bus.ErrCutOff):
 		return server.ExitCutOff
-	case errors.Is(err, flags.ErrUsage):
+	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound):
 		return exitUsage
+	case errors.Is(err, keys.ErrNotFound):
+		return exitNotFound
 	case errors.As(err, &refused):
 		return exitCodeOf(refused.Status)
 	case errors.As(err, &status):
 		return exitCodeOf(status.StatusCode)
-	case errors.As(err, &lost), errors.Is(err, connect.ErrNoNATS), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &other):
+		return exitCodeOf(other.StatusCode)
+	case errors.As(err, &lost), errors.As(err, &network), errors.Is(err, connect.ErrNoNATS), errors.Is(err, bucket.ErrNoStream),
+		errors.Is(err, context.DeadlineExceeded):
 		return exitUnavailable
 	}
 	return exitFailed
+}
+
+// isFileError reports whether a file or directory that the user named does not exist, exists
+// already, or is not permitted.
+func isFileError(err error) bool {
+	var file *fs.PathError
+	return errors.As(err, &file) && slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR},
+		func(reason error) bool { return errors.Is(file, reason) })
+}
+
+// message returns the text of an error on one line. Errors of files have the path in place
+// of the system call.
+func message(err error) string {
+	text := output.OneLine(err)
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		text = strings.Replace(text, file.Error(), file.Path+": "+file.Err.Error(), 1)
+	}
+	return text + hint(err)
 }
 
 // exitCodeOf returns the exit code of an HTTP status.

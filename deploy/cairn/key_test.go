@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"cairn/bus/bustest"
 )
 
 var natsAddress = regexp.MustCompile(`nats://[0-9.:]+`)
@@ -55,9 +57,21 @@ func TestKeyCommands(t *testing.T) {
 	if got := key("revoke", made.ID); !strings.Contains(got.out, "revoked "+made.ID) {
 		t.Errorf("revoke: %+v", got)
 	}
+	if got := key("list", "-oname"); len(strings.Fields(got.out)) != 2 || !strings.Contains(got.out, made.ID+"\n") {
+		t.Errorf("names: %+v", got)
+	}
+	if got := key("list", "-oyaml"); !strings.Contains(got.out, "state: revoked\n") {
+		t.Errorf("YAML: %+v", got)
+	}
+	if got := do(t, "", "__complete", "key", "revoke", "--nats", at, ""); strings.Contains(got.out, made.ID) || !strings.Contains(got.out, "\tadmin  all\n") {
+		t.Errorf("completions: %+v; want the active key only", got)
+	}
 	if got := key("list", "-ojson"); !strings.Contains(got.out, `"state": "revoked"`) ||
 		strings.Count(got.out, `"note": "the importer"`) != 1 || strings.Contains(got.out, "hash") {
 		t.Errorf("list: %+v", got)
+	}
+	if got := key("revoke", "nobody"); got.code != exitNotFound {
+		t.Errorf("an unknown key: %+v", got)
 	}
 	for message, args := range map[string][]string{
 		"expected exactly one of --tenant and": {"create", "--role", "reader"},
@@ -121,5 +135,25 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 	}
 	if got := do(t, "", "key", "list", "--nats", at); strings.Count(got.out, "revoked") != 1 || strings.Contains(got.out, "active") {
 		t.Errorf("list: %+v, want one revoked key", got)
+	}
+}
+
+// TestKeyListWithoutBuckets checks that a NATS server without the streams of Cairn is reported
+// within the timeout of the command, and that it still has none afterwards.
+func TestKeyListWithoutBuckets(t *testing.T) {
+	t.Parallel()
+	server := bustest.Listen(t)
+	for _, args := range [][]string{{"key", "list"}, {"key", "revoke", "a"}, {"key", "create", "--all-tenants", "--role", "reader"}} {
+		got := do(t, "", append(args, "--nats", server.URL())...)
+		if got.code != exitUnavailable || !strings.Contains(got.err, "cairn setup") {
+			t.Errorf("%q: %+v; want exit %d and the remedy", args, got, exitUnavailable)
+		}
+	}
+	names := bustest.Dial(t, server).JetStream().StreamNames(t.Context())
+	for name := range names.Name() {
+		t.Errorf("stream %s was created", name)
+	}
+	if err := names.Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -53,7 +53,7 @@ func run(ctx context.Context, root *cobra.Command) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case !errors.Is(err, output.ErrReported):
-		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", output.OneLine(err)+hint(err)) // a failed write to stderr cannot be reported
+		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", message(err)) // a failed write to stderr cannot be reported
 	}
 	return exitCode(err)
 }
@@ -91,21 +91,17 @@ not found, 4 if a request is refused, 5 if a server is unavailable, and otherwis
 		},
 	})
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.UsageError(cmd, flags.Expected(err)) })
+	root.SetFlagErrorFunc(flags.FlagError)
 	root.AddCommand(server.Commands()...)
 	root.AddCommand(catalog.Commands()...)
 	root.AddCommand(resolve.SearchCommand(), resolve.Command(), ask.Command(), ask.RunsCommand(), tags.Command(), mcp.Command(),
 		contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
 	root.AddCommand(operations.Commands()...)
+	values := completions(getenv)
 	for cmd := range below(root) {
 		suggest(cmd)
 		flags.Document(cmd)
-		if cmd.Flags().Lookup(flags.Context) == nil {
-			continue
-		}
-		if err := cmd.RegisterFlagCompletionFunc(flags.Context, contexts.Complete(getenv)); err != nil {
-			panic(err) // the flag exists
-		}
+		complete(cmd, values)
 	}
 	return root
 }

@@ -66,6 +66,7 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.PutRecord.Serve(s, r.putRecord),
 		bus.PutRecords.Serve(s, r.putRecords),
 		bus.DeleteRecord.Serve(s, r.unregister),
+		bus.RecordQuota.Serve(s, r.quota),
 		bus.Reindex.Serve(s, r.reindex),
 		bus.ServeHealth(s, "register", r.health, nil),
 	)
@@ -77,6 +78,11 @@ type registry struct {
 	usage     *Usage
 	pressure  func(context.Context) ([]string, error)
 	projector *projection.Projector
+}
+
+// quota returns what a tenant stores. It may lag behind registrations by other workers.
+func (r registry) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
+	return r.usage.quota(schemas.TenantOf(&q)), nil
 }
 
 // put stores the record and waits until it is searchable.

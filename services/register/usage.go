@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/quota"
 	"cairn/services/internal/watermark"
@@ -133,6 +134,25 @@ func (u *Usage) forget(tenant string, h *tenantUsage) {
 	}
 }
 
+// quota returns the quota of a tenant, as far as this worker knows; that of a nil Usage is
+// empty.
+func (u *Usage) quota(tenant string) schemas.Quota {
+	if u == nil {
+		return schemas.Quota{}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if h := u.tenants[tenant]; h != nil {
+		return u.limit.Of(h.used())
+	}
+	return u.limit.Of(quota.Use{})
+}
+
+// used returns the stored and pending records.
+func (h *tenantUsage) used() quota.Use {
+	return quota.Use{Count: int64(len(h.sizes)) + h.pending.Count, Bytes: h.stored + h.pending.Bytes}
+}
+
 // reserve counts a record before it is written, or returns the error of the
 // exceeded limit. The caller calls done with the revision of the record, or 0 if
 // it was not written.
@@ -164,8 +184,7 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 	if before, exists := h.sizes[maphash.String(u.seed, key.String())]; exists {
 		more = quota.Use{Bytes: bytes - int64(before)}
 	}
-	held := quota.Use{Count: int64(len(h.sizes)) + h.pending.Count, Bytes: h.stored + h.pending.Bytes}
-	if err := u.limit.Check(key.Tenant, held, more); err != nil {
+	if err := u.limit.Check(key.Tenant, h.used(), more); err != nil {
 		u.forget(key.Tenant, h)
 		return nil, err
 	}

@@ -28,6 +28,7 @@ func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
 		bus.ReadTag.Serve(s, t.read),
 		bus.DeleteTag.Serve(s, t.delete),
 		bus.ServeHealth(s, "tags", t.health, nil),
+		bus.TagQuota.Serve(s, t.quota),
 	)
 }
 
@@ -79,6 +80,10 @@ func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, 
 	return schemas.Nothing{}, bucket.Bounded(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
 	})
+}
+
+func (t tags) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
+	return t.store.usage.of(schemas.TenantOf(&q)), nil
 }
 
 func (t tags) health(ctx context.Context) (schemas.Health, error) {

@@ -169,6 +169,14 @@ func (u *usage) release(tenant string, bytes int, until time.Time) {
 	}
 }
 
+// of returns the quota of a tenant, as far as this worker knows.
+func (u *usage) of(tenant string) schemas.Quota {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sweep(time.Now().Unix())
+	return u.limit.Of(u.used[tenant])
+}
+
 // count adds a change of this worker and queues its announcement. The caller holds mu.
 func (u *usage) count(tenant string, ends int64, use quota.Use) {
 	u.add(tenant, ends, use)

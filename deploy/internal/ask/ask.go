@@ -46,8 +46,11 @@ Without a QUESTION on a terminal, ask is a conversation: each question is asked 
 with the questions and answers before it. Ctrl-C cancels an answer, Ctrl-D ends the
 conversation.
 
-The figures of the answer are checked: those that no tool result supports are listed
-after it. With --strict, the exit code is then 1.`,
+The figures of the answer are checked when it is complete: those that no tool result
+supports are marked in it and listed after it. On a terminal the answer is streamed, and
+printed again if a figure is marked and it fits on the screen; elsewhere it is written
+from its first figure on when it is checked, or streamed with --provenance=false. With
+--strict, the exit code is 1 if a figure is marked.`,
 		Example: `  cairn ask --estate deploy/examples/estate.json "how many hosts are there per site?"
   cairn ask --estate deploy/examples/estate.json                 # a conversation
   cairn ask --estate oslo.json --estate https://cmdb.example.com/bergen.json --mode broad "what is in these estates?"
@@ -122,20 +125,22 @@ func (a *ask) print(run *client.Run, out, errOut io.Writer) (string, error) {
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)
 	defer r.waiting.Close()
+	if a.provenance {
+		r.answer.Hold()
+	}
 	for e, err := range run.Events() {
-		if err != nil {
-			return "", errors.Join(err, r.answer.Close())
+		if err == nil {
+			err = v.take(e)
 		}
-		if err := v.take(e); err != nil {
-			return "", err
-		}
-		if a.json {
+		switch {
+		case err != nil:
+		case a.json:
 			err = printJSON(out, e)
-		} else {
+		default:
 			err = r.take(e)
 		}
 		if err != nil {
-			return "", err
+			return "", errors.Join(err, r.answer.Close())
 		}
 	}
 	return r.text.String(), v.err()

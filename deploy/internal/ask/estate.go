@@ -15,6 +15,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
 )
 
 const (
@@ -36,7 +39,8 @@ func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string
 	if len(texts) == 1 {
 		return string(texts[0]), nil
 	}
-	return join(sources, texts)
+	text, err := join(sources, texts)
+	return text, flags.Usage(err)
 }
 
 // redacted returns a source without the password of a URL.
@@ -55,11 +59,11 @@ func readEstate(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 	case err != nil:
 		return nil, err
 	case len(text) > maxEstate:
-		return nil, fmt.Errorf("expected at most %d bytes", maxEstate)
+		return nil, flags.Usage(fmt.Errorf("expected at most %d bytes", maxEstate))
 	case len(text) == 0:
-		return nil, errors.New("empty; expected JSON")
+		return nil, flags.Usage(errors.New("empty; expected JSON"))
 	case !utf8.Valid(text):
-		return nil, errors.New("invalid UTF-8; expected JSON")
+		return nil, flags.Usage(errors.New("invalid UTF-8; expected JSON"))
 	}
 	return text, nil
 }
@@ -98,7 +102,7 @@ func download(ctx context.Context, source string) ([]byte, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("responded with %s; expected 200", res.Status)
+		return nil, &connect.StatusError{StatusCode: res.StatusCode, Status: res.Status}
 	}
 	return io.ReadAll(io.LimitReader(res.Body, maxEstate+1))
 }

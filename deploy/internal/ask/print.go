@@ -38,7 +38,7 @@ func (p *reader) take(e client.Event) error {
 	case schemas.EventDirectResponse:
 		return decoded(e, p.direct)
 	case schemas.EventProvenance:
-		return p.warn()
+		return decoded(e, p.warn)
 	case schemas.EventDone:
 		return p.answer.Close()
 	default:
@@ -78,11 +78,16 @@ func (p *reader) result(r schemas.ToolResult) error {
 	return err
 }
 
-// warn prints the unsupported figures on out, so that they accompany an answer that is
-// redirected to a file.
-func (p *reader) warn() error {
-	if len(p.verdict.unsupported) == 0 {
-		return nil
+// warn marks the unsupported figures in the answer, and lists them on out, so that they
+// accompany an answer that is redirected to a file.
+func (p *reader) warn(found schemas.Provenance) error {
+	figures := make([]output.Figure, len(found.Figures))
+	for i, f := range found.Figures {
+		figures[i] = output.Figure{Text: f.Text, Unsupported: f.Flagged}
+	}
+	err := p.answer.MarkFigures(figures)
+	if err != nil || len(p.verdict.unsupported) == 0 {
+		return err
 	}
 	if err := p.answer.Close(); err != nil {
 		return err
@@ -92,7 +97,7 @@ func (p *reader) warn() error {
 
 // printNote prints a line on errOut.
 func (p *reader) printNote(text string) error {
-	if err := p.answer.Close(); err != nil {
+	if err := p.answer.Break(); err != nil {
 		return err
 	}
 	return output.Dimmed(p.errOut, text)

@@ -25,7 +25,7 @@ minutes.`,
 }
 
 func followCommand() *cobra.Command {
-	a := &ask{}
+	a := &ask{provenance: true} // of the run, which may have it
 	after := ""
 	cmd := &cobra.Command{
 		Use:   "follow RUN",

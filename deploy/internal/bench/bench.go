@@ -141,18 +141,18 @@ func (b *bench) validate(args []string) error {
 	if b.rate != highestRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
 		if err != nil || !(rate >= leastRate && rate <= mostRate) { // also rejects NaN
-			return fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", leastRate, mostRate, highestRate, b.rate)
+			return flags.Usage(fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", leastRate, mostRate, highestRate, b.rate))
 		}
 		b.plan.Rate = rate
 	}
 	if b.plan.For <= 0 || b.bounds.Step <= 0 || b.bounds.P99 <= 0 || b.plan.Warm < 0 {
-		return errors.New("--for, --step and --max-p99 must be greater than 0, --warm at least 0")
+		return flags.Usage(errors.New("--for, --step and --max-p99 must be greater than 0, --warm at least 0"))
 	}
 	if !(b.bounds.Errors >= 0 && b.bounds.Errors <= 1) {
-		return fmt.Errorf("--max-errors must be between 0 and 1, got %g", b.bounds.Errors)
+		return flags.Usage(fmt.Errorf("--max-errors must be between 0 and 1, got %g", b.bounds.Errors))
 	}
 	if b.plan.Connections > client.MaxConnections {
-		return fmt.Errorf("--connections must be at most %d, got %d", client.MaxConnections, b.plan.Connections)
+		return flags.Usage(fmt.Errorf("--connections must be at most %d, got %d", client.MaxConnections, b.plan.Connections))
 	}
 	b.plan.Grace = client.DefaultTimeout
 	b.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
@@ -315,7 +315,7 @@ func (b *bench) printComparison(cmd *cobra.Command, files []string) error {
 		}
 		var r load.Result
 		if err := json.Unmarshal(text, &r); err != nil || r.Format != load.Format {
-			return fmt.Errorf("%s: not a cairn bench --json file of format %d", file, load.Format)
+			return flags.Usage(fmt.Errorf("%s: not a cairn bench --json file of format %d", file, load.Format))
 		}
 		results[i] = &r
 	}

@@ -29,7 +29,7 @@ type apply struct {
 	prune  bool
 	labels string
 	dry    string
-	json   bool
+	output string
 
 	began   time.Time
 	unified bool // print the differences
@@ -86,7 +86,7 @@ that of the first rejected record: 2 for an invalid one.`,
 	flags.Choice(cmd, &a.dry, "dry-run", "", "print what would change: `WHERE` is server, the default, or client to validate the files only",
 		dryNone, dryServer, dryClient)
 	f.Lookup("dry-run").NoOptDefVal = dryServer
-	flags.JSON(cmd, &a.json)
+	flags.Text(cmd, &a.output)
 	return cmd
 }
 
@@ -191,8 +191,8 @@ func (a *apply) finish(ctx context.Context, s *summary, out io.Writer) error {
 	s.finish(a.began)
 	var err error
 	switch {
-	case a.json:
-		err = output.JSON(out, s)
+	case a.output != flags.TextFormat:
+		err = records.PrintValue(out, a.output, s)
 	case a.unified:
 		err = errors.Join(s.printDifferences(out), s.print(out))
 	default:

@@ -73,7 +73,7 @@ func (c *connection) targets(args []string) (kinds []string, keys []schemas.Reco
 		name, id, _ := strings.Cut(arg, "/")
 		kind, ok := records.ParseKind(name)
 		if !ok || id == "" {
-			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s", arg, kindList()))
+			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", arg, kindList(), flags.DidYouMean(name, schemas.Kinds())))
 		}
 		keys = append(keys, c.key(kind, id))
 	}
@@ -97,7 +97,7 @@ func parseKinds(arg string) (kinds []string, err error) {
 	for name := range strings.SplitSeq(arg, ",") {
 		kind, ok := records.ParseKind(name)
 		if !ok {
-			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s", name, kindList()))
+			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s%s", name, kindList(), flags.DidYouMean(name, schemas.Kinds())))
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/flags"
@@ -15,7 +16,10 @@ import (
 )
 
 // describe prints records with their scope, revision and links.
-type describe struct{ connection }
+type describe struct {
+	connection
+	output string
+}
 
 func describeCommand() *cobra.Command {
 	d := &describe{}
@@ -25,7 +29,7 @@ func describeCommand() *cobra.Command {
 		Long: `Describe prints records with their scope, revision and entity tag, their fields, and for
 a skill its package: the records that are linked to it, and why.`,
 		Example: `  cairn describe skill storage.volume_capacity --tenant acme
-  cairn describe tool/netbox.vlans.list`,
+  cairn describe tool/netbox.vlans.list -o json | jq .usage`,
 		Args:              flags.Args(targetsUse, 1, -1),
 		ValidArgsFunction: d.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,62 +41,108 @@ a skill its package: the records that are linked to it, and why.`,
 			if err != nil {
 				return err
 			}
+			var found []description
 			errs := make([]error, len(keys))
 			for i, key := range keys {
-				errs[i] = d.one(cmd.Context(), c, key, i > 0, cmd.OutOrStdout())
+				var one description
+				if one, errs[i] = describeRecord(cmd.Context(), c, key); errs[i] == nil {
+					found = append(found, one)
+				}
 			}
-			if len(errs) == 1 {
+			if len(errs) == 1 && errs[0] != nil {
 				return errs[0]
+			}
+			if err := d.print(cmd.OutOrStdout(), found, len(keys) == 1); err != nil {
+				return err
 			}
 			return report(cmd.ErrOrStderr(), errs)
 		},
 	}
 	d.flags(cmd, "`TENANT` whose records take precedence; empty: global scope")
+	flags.Output(cmd, &d.output, flags.TextFormat, "json", "yaml", "name")
 	return cmd
 }
 
-// one prints a record, after an empty line if it is not the first.
-func (d *describe) one(ctx context.Context, c *client.Client, key schemas.RecordKey, next bool, out io.Writer) error {
+// description is a record with what describe prints about it.
+type description struct {
+	Kind     string                `json:"kind"`
+	ID       string                `json:"id"`
+	Scope    string                `json:"scope" doc:"the tenant, or global"`
+	Status   string                `json:"status"`
+	Revision uint64                `json:"revision"`
+	ETag     string                `json:"etag"`
+	Usage    schemas.RecordUsage   `json:"usage"`
+	Record   jsontext.Value        `json:"record"`
+	Package  *schemas.SkillPackage `json:"package,omitzero" doc:"of a skill"`
+}
+
+func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey) (description, error) {
 	r, err := c.Get(ctx, key)
 	if err != nil {
-		return err
-	}
-	t := output.NewTable(out)
-	if next {
-		t.Row("")
+		return description{}, err
 	}
 	s := records.Summaries(r.JSON)[0]
-	t.Row("Name:", name(r.Kind, r.ID))
-	t.Row("Scope:", s.Scope())
-	t.Row("Status:", s.StatusOr())
-	t.Row("Revision:", fmt.Sprint(r.Token.Revision))
-	t.Row("ETag:", r.ETag)
-	u, err := c.Usage(ctx, key)
-	if err != nil {
-		return err
+	d := description{Kind: r.Kind, ID: r.ID, Scope: s.Scope(), Status: s.StatusOr(), Revision: r.Token.Revision, ETag: r.ETag, Record: r.JSON}
+	if d.Usage, err = c.Usage(ctx, key); err != nil || r.Kind != schemas.KindSkill {
+		return d, err
 	}
-	t.Row("Resolved:", times(u.Resolved))
-	t.Row("Found:", times(u.Found))
+	p, err := c.Package(ctx, r.ID, schemas.QueryOptions{Explain: true, TenantID: key.TenantID})
+	d.Package = &p
+	return d, err
+}
+
+// print prints the descriptions: a single one as an object, others as a list.
+func (d *describe) print(out io.Writer, found []description, single bool) error {
+	switch {
+	case d.output == "name":
+		for _, one := range found {
+			if err := output.Line(out, name(one.Kind, one.ID)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case d.output != flags.TextFormat && single:
+		return records.PrintValue(out, d.output, found[0])
+	case d.output != flags.TextFormat:
+		return records.PrintValue(out, d.output, found)
+	}
+	for i, one := range found {
+		if i > 0 {
+			if err := output.Line(out, ""); err != nil {
+				return err
+			}
+		}
+		if err := one.print(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d description) print(out io.Writer) error {
+	t := output.NewTable(out)
+	t.Row("Name:", name(d.Kind, d.ID))
+	t.Row("Scope:", d.Scope)
+	t.Row("Status:", d.Status)
+	t.Row("Revision:", fmt.Sprint(d.Revision))
+	t.Row("ETag:", d.ETag)
+	t.Row("Resolved:", times(d.Usage.Resolved))
+	t.Row("Found:", times(d.Usage.Found))
 	t.Row("Record:")
 	if err := t.Write(); err != nil {
 		return err
 	}
-	text, err := records.YAML(r.JSON)
+	text, err := records.YAML(d.Record)
 	if err != nil {
 		return err
 	}
-	if err := output.Indented(out, "  ", string(text)); err != nil || r.Kind != schemas.KindSkill {
-		return err
-	}
-	o := schemas.QueryOptions{Explain: true, TenantID: key.TenantID}
-	p, err := c.Package(ctx, r.ID, o)
-	if err != nil {
+	if err := output.Indented(out, "  ", string(text)); err != nil || d.Package == nil {
 		return err
 	}
 	if err := output.Line(out, "Package:"); err != nil {
 		return err
 	}
-	return records.WriteParts(out, p)
+	return records.WriteParts(out, *d.Package)
 }
 
 // times returns the number of uses as text.

@@ -15,6 +15,7 @@ import (
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/importer"
+	"cairn/deploy/internal/output"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -76,7 +77,7 @@ For files and commands it requires --source.
 	f.BoolVar(&m.prune, "prune", false, "delete records of this source that it no longer has")
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records that have another source, or none")
 	f.BoolVar(&m.preview, "dry-run", false, "print what would change")
-	flags.JSON(cmd, &m.json)
+	flags.Text(cmd, &m.output)
 	return cmd
 }
 
@@ -102,7 +103,11 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
 		return flags.Usage(errors.New("--prune: expected --source, a name of the source that no other source has"))
 	}
+	bar := output.NewProgress(errOut, "reading "+output.Redacted(cmp.Or(m.options.Source, "the MCP server")), -1)
+	defer bar.Close()
+	m.options.Read = bar.Add
 	found, err := importer.Read(ctx, m.options, m.tenant)
+	bar.Close()
 	if err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	m.dry = dryNone
 	if m.preview {
 		m.dry = dryServer
-		m.unified = !m.json
+		m.unified = m.output == flags.TextFormat
 	}
 	return m.run(ctx, found.Records, out, errOut)
 }

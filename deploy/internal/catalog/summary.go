@@ -216,9 +216,6 @@ func (s *summary) rows(t *output.Table) {
 	if s.Unsent > 0 {
 		t.Row(fmt.Sprintf("%d not sent: interrupted", s.Unsent))
 	}
-	if s.Retries > 0 {
-		t.Row(fmt.Sprintf("%d retries: the server was overloaded or a connection was lost", s.Retries))
-	}
 	if len(s.Warnings) > 0 {
 		t.Row(fmt.Sprintf("warnings %d:", len(s.Warnings)))
 	}

@@ -3,6 +3,9 @@
 package connect
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -20,10 +24,17 @@ type HTTP struct {
 	// RetryTimeout bounds a request with its retries; 0: client.DefaultRetryTimeout.
 	RetryTimeout time.Duration
 	key          string
+	clients      []*client.Client
 }
 
-// Flags defines --url, --key, --key-file and --context.
+// Flags defines --url, --key, --key-file and --context. The command, whose RunE is set, prints
+// the number of retries at its end.
 func (c *HTTP) Flags(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		return errors.Join(err, c.printRetries(cmd.ErrOrStderr()))
+	}
 	cmd.Flags().StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT")
 	flags.Secret(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
 	cmd.Flags().String(flags.Context, "", "`NAME` of the context with the values of --url, --key and --tenant; empty: the selected one, unless --url is set")
@@ -32,7 +43,22 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 // Client returns a client with the values of the flags.
 func (c *HTTP) Client() (*client.Client, error) {
 	made, err := client.New(client.Config{URL: c.URL, Key: c.key, RetryTimeout: c.RetryTimeout})
+	c.clients = append(c.clients, made)
 	return made, flags.Usage(err)
+}
+
+// printRetries prints the number of requests that were sent again, if any.
+func (c *HTTP) printRetries(errOut io.Writer) error {
+	n := int64(0)
+	for _, made := range c.clients {
+		if made != nil {
+			n += made.Retries()
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return output.Line(errOut, fmt.Sprintf("retries: %d, because the server was overloaded or a connection was lost", n))
 }
 
 // Backends returns the backends of the services by name.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 )
 
@@ -44,6 +46,23 @@ func Complete(getenv func(string) string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		return all.Names(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// CompleteTenants completes the tenants of all contexts.
+func CompleteTenants(getenv func(string) string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		all, err := flags.ReadContexts(getenv)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var tenants []string
+		for _, name := range all.Names() {
+			if tenant := all.Contexts[name].Tenant; tenant != "" && !slices.Contains(tenants, tenant) {
+				tenants = append(tenants, tenant)
+			}
+		}
+		return tenants, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -172,7 +191,7 @@ type shown struct {
 }
 
 func (m *manager) list() *cobra.Command {
-	asJSON := false
+	format := ""
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list", "get"},
@@ -189,8 +208,11 @@ func (m *manager) list() *cobra.Command {
 				c := all.Contexts[name]
 				list = append(list, shown{name, name == all.Selected, c.URL, c.Tenant, keySource(c)})
 			}
-			if asJSON {
-				return output.JSON(cmd.OutOrStdout(), list)
+			switch format {
+			case "json", "yaml":
+				return records.PrintValue(cmd.OutOrStdout(), format, list)
+			case "name":
+				return output.Lines(cmd.OutOrStdout(), all.Names())
 			}
 			if len(list) == 0 {
 				return output.Line(cmd.OutOrStdout(), "no contexts; add one with: cairn context add NAME --url URL")
@@ -207,7 +229,7 @@ func (m *manager) list() *cobra.Command {
 			return t.Write()
 		},
 	}
-	flags.JSON(cmd, &asJSON)
+	flags.Output(cmd, &format, "table", "json", "yaml", "name")
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 )
 
@@ -53,7 +54,8 @@ type doctor struct {
 	connect.HTTP
 	nats   connect.NATS
 	tenant string
-	json   bool
+	output string
+	strict bool
 }
 
 // Command returns the command cairn doctor.
@@ -66,8 +68,9 @@ func Command() *cobra.Command {
 and its back ends, and what the API key permits. With --nats, it also checks the NATS
 server, and that all streams exist, have their replicas and are less than 80 % full.
 
-It changes nothing. The exit code is 0 if all is well, 1 if there are warnings, and after
-a failure that of the failure: 4 for a refused credential, 5 for an unavailable server.`,
+It changes nothing. The exit code is 0 without a failure, with --strict 1 if there are
+warnings, and after a failure that of the failure: 4 for a refused credential, 5 for an
+unavailable server.`,
 		Example: `  cairn doctor
   cairn doctor --url https://cairn.example.com --key-file key
   cairn doctor --nats nats://operator:$SECRET@nats:4222 -o json`,
@@ -89,8 +92,9 @@ a failure that of the failure: 4 for a refused credential, 5 for an unavailable 
 	}
 	d.Flags(cmd)
 	cmd.Flags().StringVar(&d.tenant, "tenant", "", "`TENANT` to check the permissions for; needed for a key of several tenants")
+	cmd.Flags().BoolVar(&d.strict, "strict", false, "exit with code 1 if there are warnings")
 	d.nats.Flags(cmd.Flags())
-	flags.JSON(cmd, &d.json)
+	flags.Text(cmd, &d.output)
 	return cmd
 }
 
@@ -100,8 +104,8 @@ var errWarnings = errors.New("there are warnings")
 // report prints the findings and returns the error of the worst.
 func (d *doctor) report(list []finding, out io.Writer) error {
 	var err error
-	if d.json {
-		err = output.JSON(out, list)
+	if d.output != flags.TextFormat {
+		err = records.PrintValue(out, d.output, list)
 	} else {
 		err = printFindings(out, list)
 	}
@@ -115,7 +119,9 @@ func (d *doctor) report(list []finding, out io.Writer) error {
 	case failed:
 		return output.Reported(worst.err)
 	case warned:
-		return output.Reported(errWarnings)
+		if d.strict {
+			return output.Reported(errWarnings)
+		}
 	}
 	return nil
 }

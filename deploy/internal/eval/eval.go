@@ -34,7 +34,7 @@ type eval struct {
 	atOnce       int
 	retryTimeout time.Duration
 	searchable   time.Duration
-	json         bool
+	output       string
 	least        map[string]string // lowest accepted metrics of hybrid search, as given
 	minimum      map[string]float64
 	compare      string // file with an earlier result
@@ -94,7 +94,7 @@ at a time.`,
 	f.StringToStringVar(&e.least, "min", nil,
 		"lowest accepted `METRIC=VALUE` of hybrid search, comma-separated list for several; the exit code is 1 below it")
 	f.StringVar(&e.compare, "compare", "", "`FILE` with the result of an earlier run in JSON")
-	flags.JSON(cmd, &e.json)
+	flags.Text(cmd, &e.output)
 	return cmd
 }
 
@@ -178,17 +178,17 @@ func (e *eval) prepare() error {
 	case e.register && e.tenant == "":
 		e.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
 	case e.register && !strings.HasPrefix(e.tenant, tenantPrefix):
-		return fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed",
-			e.tenant, tenantPrefix)
+		return flags.Usage(fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed",
+			e.tenant, tenantPrefix))
 	case e.keep && !e.register:
-		return errors.New("--keep requires --register")
+		return flags.Usage(errors.New("--keep requires --register"))
 	}
 	var err error
 	if e.minimum, err = minimums(e.least); err != nil {
 		return err
 	}
 	if e.atOnce > maxAtOnce {
-		return fmt.Errorf("--at-once: expected at most %d, got %d", maxAtOnce, e.atOnce)
+		return flags.Usage(fmt.Errorf("--at-once: expected at most %d, got %d", maxAtOnce, e.atOnce))
 	}
 	return flags.AtLeast("at-once", e.atOnce, 1)
 }
@@ -199,7 +199,7 @@ func minimums(given map[string]string) (map[string]float64, error) {
 	for name, value := range given {
 		least, err := strconv.ParseFloat(value, 64)
 		if !slices.Contains(metricNames, name) || err != nil || !(least >= 0 && least <= 1) {
-			return nil, fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value, strings.Join(metricNames, ", "))
+			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value, strings.Join(metricNames, ", ")))
 		}
 		all[name] = least
 	}
@@ -252,8 +252,8 @@ func (e *eval) unregister(ctx context.Context, c *client.Client, corpus []record
 // report prints r. It returns an error if queries failed or a metric is below its minimum.
 func (e *eval) report(r evaluation, out io.Writer) error {
 	var err error
-	if e.json {
-		err = output.JSON(out, r)
+	if e.output != flags.TextFormat {
+		err = records.PrintValue(out, e.output, r)
 	} else {
 		err = r.print(out)
 	}

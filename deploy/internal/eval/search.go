@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
@@ -36,12 +37,12 @@ func readJudged(file string, corpus []records.Record) ([]judged, error) {
 	for _, f := range records.ReadLines(file, data) {
 		q, err := newJudged(f, known)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Source, err)
+			return nil, flags.Usage(fmt.Errorf("%s: %w", f.Source, err))
 		}
 		queries = append(queries, q)
 	}
 	if len(queries) == 0 {
-		return nil, fmt.Errorf("%s: contains no queries", file)
+		return nil, flags.Usage(fmt.Errorf("%s: contains no queries", file))
 	}
 	return queries, nil
 }

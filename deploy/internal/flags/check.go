@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,20 +31,34 @@ func UsageError(cmd *cobra.Command, err error) error {
 	return Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 }
 
-// expectedValues describes the values of a type of flags.
-var expectedValues = map[string]string{
-	"int": "an integer", "int64": "an integer", "uint64": "an integer of at least 0", "float64": "a number", "bool": "true or false",
-	"duration": "a duration such as 90s or 5m",
+// FlagError returns the error of a flag that does not exist, with similar ones, or of its
+// value, with what is expected.
+func FlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		name := "--" + unknown.GetSpecifiedName()
+		return UsageError(cmd, fmt.Errorf("%w%s", err, DidYouMean(name, flagWords(cmd))))
+	}
+	return UsageError(cmd, invalidValue(err))
 }
 
-// Expected returns err with the expected value, if err is an error of parsing the value of a flag.
-func Expected(err error) error {
+// expected has the values of flags by their type.
+var expected = map[string]string{
+	"int": "an integer", "int64": "an integer", "uint64": "an integer of at least 0", "float64": "a number",
+	"bool": "true or false", "duration": "a duration such as 10s or 5m",
+}
+
+// invalidValue returns the error of the value of a flag without the names of Go functions.
+func invalidValue(err error) error {
 	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) || expectedValues[invalid.GetFlag().Value.Type()] == "" {
+	if !errors.As(err, &invalid) {
 		return err
 	}
-	f := invalid.GetFlag()
-	return fmt.Errorf("--%s: expected %s, got %q", f.Name, expectedValues[f.Value.Type()], invalid.GetValue())
+	flag := "--" + invalid.GetFlag().Name
+	if what, ok := expected[invalid.GetFlag().Value.Type()]; ok {
+		return fmt.Errorf("%s: expected %s, got %q", flag, what, invalid.GetValue())
+	}
+	return fmt.Errorf("%s: %w", flag, invalid.Unwrap())
 }
 
 // Args returns a check of the number of arguments. A negative most means unlimited.
@@ -66,12 +79,12 @@ func Group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
-		cmd.SuggestionsMinimumDistance = max(1, len(args[0])/3) // a distance of 2 fits any word of 3 letters
-		if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-			text += "; did you mean " + strings.Join(similar, " or ") + "?"
+		words := synonymous(cmd, args[0])
+		if len(words) == 0 {
+			words = Similar(args[0], commandWords(cmd))
 		}
-		return UsageError(cmd, errors.New(text))
+		text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+		return UsageError(cmd, errors.New(text+question(words)))
 	}
 	return cmd
 }

@@ -65,7 +65,7 @@ func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			wrong = fmt.Errorf("environment %s: %w", Variable(f.Name), Expected(err))
+			wrong = fmt.Errorf("environment %s: %w", Variable(f.Name), invalidValue(err))
 		}
 	})
 	return wrong
@@ -102,7 +102,8 @@ func (c choice) Type() string { return "string" }
 func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...string) {
 	*p = values[0]
 	cmd.Flags().VarP(choice{p, values}, name, short, usage)
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(named, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
 }
@@ -111,6 +112,12 @@ func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...
 func Output(cmd *cobra.Command, format *string, formats ...string) {
 	Choice(cmd, format, "output", "o", "output `FORMAT`: "+strings.Join(formats, ", "), formats...)
 }
+
+// TextFormat is the format of Text for people.
+const TextFormat = "text"
+
+// Text defines --output of commands that print a response as text, JSON or YAML.
+func Text(cmd *cobra.Command, format *string) { Output(cmd, format, TextFormat, "json", "yaml") }
 
 // jsonFormat is the value of --output of commands with two formats.
 type jsonFormat struct {

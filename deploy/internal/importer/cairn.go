@@ -42,11 +42,11 @@ func readCairn(ctx context.Context, s *source) ([]entry, error) {
 			}
 		}
 	}
-	return readWhole(ctx, c, keys)
+	return readWhole(ctx, c, keys, s.count)
 }
 
 // readWhole returns the records with the keys that exist.
-func readWhole(ctx context.Context, c *client.Client, keys []schemas.RecordKey) ([]entry, error) {
+func readWhole(ctx context.Context, c *client.Client, keys []schemas.RecordKey, count func(int)) ([]entry, error) {
 	found := make([]entry, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
@@ -60,6 +60,7 @@ func readWhole(ctx context.Context, c *client.Client, keys []schemas.RecordKey) 
 				return err
 			}
 			text, err := member.Without(r.JSON, "tenant_id")
+			count(1)
 			found[i] = entry{place: key.Kind + "/" + key.ID, text: text, err: err}
 			return nil
 		})

@@ -7,11 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
 )
 
 // errUnknown is the error of a source without a known format.
-var errUnknown = errors.New("unknown format: expected skills, an MCP server, server.json, an MCP registry, an OpenAPI document, an A2A agent card " +
-	"or a Cairn; --format selects one. Records are registered by cairn apply")
+var errUnknown = flags.Usage(errors.New("unknown format: expected skills, an MCP server, server.json, an MCP registry, an OpenAPI document, an A2A agent card " +
+	"or a Cairn; --format selects one. Records are registered by cairn apply"))
 
 // detect returns the format of the source.
 func (s *source) detect(ctx context.Context) (string, error) {
@@ -77,13 +80,13 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 		return f, nil
 	}
 	s.document = nil
-	var status statusError
+	var status *connect.StatusError
 	switch {
-	case errors.As(err, &status) && (status.code == http.StatusMethodNotAllowed || status.code == http.StatusNotAcceptable):
+	case errors.As(err, &status) && (status.StatusCode == http.StatusMethodNotAllowed || status.StatusCode == http.StatusNotAcceptable):
 		return formatMCP, nil
 	case strings.HasSuffix(strings.TrimRight(s.url.Path, "/"), "/mcp"):
 		return formatMCP, nil
-	case errors.As(err, &status) && (status.code == http.StatusUnauthorized || status.code == http.StatusForbidden):
+	case errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden):
 		return "", err
 	case err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument):
 		return "", err

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
 	"cairn/schemas/member"
 )
@@ -56,8 +57,17 @@ type Options struct {
 	Lenient bool
 	// Timeout bounds the time to read the source; 0: DefaultTimeout.
 	Timeout time.Duration
+	// Read is called with the number of further records that were read; nil: not called.
+	Read func(n int)
 	// Stderr receives the log of Command.
 	Stderr io.Writer
+}
+
+// count reports further records that were read.
+func (o Options) count(n int) {
+	if o.Read != nil {
+		o.Read(n)
+	}
 }
 
 // entry is a record of a source, with the place that it comes from.
@@ -87,7 +97,7 @@ func tooMany(list []entry) error {
 		total += len(e.text)
 	}
 	if len(list) > maxRecords || total > maxTotal {
-		return fmt.Errorf("expected at most %d records and %d bytes, got %d records and %d bytes", maxRecords, maxTotal, len(list), total)
+		return flags.Usage(fmt.Errorf("expected at most %d records and %d bytes, got %d records and %d bytes", maxRecords, maxTotal, len(list), total))
 	}
 	return nil
 }
@@ -143,7 +153,7 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	case err != nil:
 		return r, fmt.Errorf("%s: %w", r.Name, err)
 	case len(list) == 0:
-		return r, fmt.Errorf("%s: no records in the format %s", r.Name, r.Format)
+		return r, flags.Usage(fmt.Errorf("%s: no records in the format %s", r.Name, r.Format))
 	}
 	r.Records = r.records(list, tenant)
 	return r, nil

@@ -135,6 +135,7 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 			return nil, fmt.Errorf("expected a list of servers: %w", err)
 		}
 		servers.add(page)
+		s.count(len(page.Servers))
 		cursor := page.next()
 		if err := tooMany(servers.entries()); err != nil || cursor == "" || s.url == nil {
 			return servers.entries(), err

@@ -66,6 +66,7 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	for _, at := range skills {
 		text, exported, err := f.skill(at)
 		list = append(list, entry{place: f.place(at), text: text, err: err, exported: exported})
+		s.count(1)
 		if err := cmp.Or(ctx.Err(), tooMany(list)); err != nil {
 			return nil, err
 		}

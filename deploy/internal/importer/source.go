@@ -17,6 +17,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
 )
 
@@ -41,7 +43,7 @@ func newSource(o Options) (*source, error) {
 	}
 	u, err := url.Parse(o.Source)
 	if err != nil || u.Hostname() == "" {
-		return nil, errors.New("invalid URL: expected http://HOST/PATH or https://HOST/PATH") // without the URL, which may have a password
+		return nil, flags.Usage(errors.New("invalid URL: expected http://HOST/PATH or https://HOST/PATH")) // without the URL, which may have a password
 	}
 	s.url = u
 	s.http = &http.Client{Transport: transport{host: u.Host, key: o.Key}}
@@ -99,16 +101,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var errTooLarge = fmt.Errorf("expected a document of at most %d bytes", maxDocument)
-
-// statusError is the error of a response other than 200.
-type statusError struct {
-	code int
-	text string
-}
-
-// Error implements error.
-func (e statusError) Error() string { return "responded with " + e.text + "; expected 200" }
+var errTooLarge = flags.Usage(fmt.Errorf("expected a document of at most %d bytes", maxDocument))
 
 // get returns the body of a response.
 func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
@@ -129,7 +122,7 @@ func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, statusError{res.StatusCode, res.Status}
+		return nil, &connect.StatusError{StatusCode: res.StatusCode, Status: res.Status}
 	}
 	return io.ReadAll(res.Body)
 }
@@ -152,11 +145,11 @@ func (s *source) text(ctx context.Context) ([]byte, error) {
 		return s.get(ctx, s.url)
 	}
 	if len(s.Command) > 0 {
-		return nil, errors.New("a command is a source of the format mcp")
+		return nil, flags.Usage(errors.New("a command is a source of the format mcp"))
 	}
 	info, err := os.Stat(s.Source)
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("expected a regular file")
+		err = flags.Usage(errors.New("expected a regular file"))
 	}
 	if err != nil {
 		return nil, err
@@ -170,7 +163,7 @@ func (s *source) text(ctx context.Context) ([]byte, error) {
 }
 
 // errNoDocument is the error of a text that is not a document.
-var errNoDocument = errors.New("expected one JSON or YAML object")
+var errNoDocument = flags.Usage(errors.New("expected one JSON or YAML object"))
 
 // parse reads a JSON or YAML object, or a list of servers as one. The error is an errNoDocument.
 func parse(text []byte) (doc object, err error) {

@@ -13,6 +13,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // backupCommands writes and restores backups.
@@ -20,7 +21,7 @@ type backupCommands struct {
 	connect.NATS
 	keys     connect.SecondUser
 	replicas int
-	json     bool
+	output   string
 }
 
 func backupCommand() *cobra.Command {
@@ -38,12 +39,12 @@ The file is gzip-compressed JSON Lines with a checksum.`,
   zcat cairn.backup | jq -c 'select(.bucket == "cairn_catalog") | .value'`,
 		Args: flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.save(cmd.Context(), args[0], cmd.OutOrStdout())
+			return k.save(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
-	flags.JSON(cmd, &k.json)
+	flags.Text(cmd, &k.output)
 	return cmd
 }
 
@@ -62,19 +63,19 @@ Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
 		Args:    flags.Args("one FILE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout())
+			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0,
 		"number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
-	flags.JSON(cmd, &k.json)
+	flags.Text(cmd, &k.output)
 	return cmd
 }
 
 // save writes a backup. It removes an incomplete file.
-func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (err error) {
+func (k *backupCommands) save(ctx context.Context, name string, out, errOut io.Writer) (err error) {
 	conn, keys, err := k.ConnectBoth(ctx, "cairn-backup", k.keys)
 	if err != nil {
 		return err
@@ -85,17 +86,20 @@ func (k *backupCommands) save(ctx context.Context, name string, out io.Writer) (
 	if err != nil {
 		return err
 	}
-	s, err := backup.Save(ctx, conn, keys, f)
+	bar := output.NewProgress(errOut, "saving", -1)
+	defer bar.Close()
+	s, err := backup.Save(ctx, conn, keys, f, bar.Reach)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
+	bar.Close()
 	return k.print(out, "saved", s)
 }
 
-func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer) error {
+func (k *backupCommands) restore(ctx context.Context, name string, out, errOut io.Writer) error {
 	if err := flags.AtLeast("replicas", k.replicas, 0); err != nil {
 		return err
 	}
@@ -104,9 +108,15 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 		return err
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
-	checked, err := backup.Check(f)
+	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err) // before connecting to a server
+		return err
+	}
+	bar := output.NewByteProgress(errOut, "checking and restoring", info.Size())
+	defer bar.Close()
+	checked, err := backup.Check(bar.Read(f))
+	if err != nil {
+		return flags.Usage(fmt.Errorf("%s: %w", name, err)) // before connecting to a server
 	}
 	conn, keys, err := k.ConnectBoth(ctx, "cairn-restore", k.keys)
 	if err != nil {
@@ -117,13 +127,14 @@ func (k *backupCommands) restore(ctx context.Context, name string, out io.Writer
 	if err := checked.Restore(ctx, conn, keys, k.replicas); err != nil {
 		return err
 	}
+	bar.Close()
 	return k.print(out, "restored", checked.Summary)
 }
 
 // print prints a summary.
 func (k *backupCommands) print(out io.Writer, verb string, s backup.Summary) error {
-	if k.json {
-		return output.JSON(out, s)
+	if k.output != flags.TextFormat {
+		return records.PrintValue(out, k.output, s)
 	}
 	t := output.NewTable(out)
 	t.Row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))

@@ -16,6 +16,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // memberTimeout bounds a cluster command after the connection to NATS is established.
@@ -24,7 +25,7 @@ const memberTimeout = time.Minute
 // cluster is a command about the nodes of the NATS cluster.
 type cluster struct {
 	connect.NATS
-	json bool
+	output string
 }
 
 func clusterCommand() *cobra.Command {
@@ -55,7 +56,7 @@ first, and which of them are offline or behind.`,
 		},
 	}
 	c.Flags(cmd.Flags())
-	flags.JSON(cmd, &c.json)
+	flags.Text(cmd, &c.output)
 	return cmd
 }
 
@@ -71,9 +72,12 @@ must not start again with its data.`,
 		Args:    flags.Args("one NODE", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withConn(cmd.Context(), func(ctx context.Context, conn *bus.Conn) error {
-				if err := members.Remove(ctx, conn, args[0]); err != nil {
+				bar := output.NewProgress(cmd.ErrOrStderr(), "waiting until no stream uses the node", -1)
+				defer bar.Close()
+				if err := members.Remove(ctx, conn, args[0], bar.Reach); err != nil {
 					return err
 				}
+				bar.Close()
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "removed "+args[0])
 				return err
 			})
@@ -113,8 +117,8 @@ func (c *cluster) status(ctx context.Context, conn *bus.Conn, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return output.JSON(out, s)
+	if c.output != flags.TextFormat {
+		return records.PrintValue(out, c.output, s)
 	}
 	t := output.NewTable(out)
 	t.Row("cluster " + s.Cluster)

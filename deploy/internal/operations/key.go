@@ -13,6 +13,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -26,8 +27,8 @@ const (
 // key is a command about API keys.
 type key struct {
 	connect.NATS
-	keys connect.SecondUser
-	json bool
+	keys   connect.SecondUser
+	output string
 }
 
 func keyCommand() *cobra.Command {
@@ -45,7 +46,6 @@ Changes take effect on all edges within a second.`,
 func (k *key) flags(cmd *cobra.Command) {
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
-	flags.JSON(cmd, &k.json)
 }
 
 // withStore connects, calls do with the key store, and closes the connection.
@@ -84,6 +84,7 @@ func keyListCommand() *cobra.Command {
 		},
 	}
 	k.flags(cmd)
+	flags.Output(cmd, &k.output, "table", "json", "yaml", "name")
 	return cmd
 }
 
@@ -104,8 +105,15 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 	for i, k := range list {
 		infos[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
 	}
-	if k.json {
-		return output.JSON(out, infos)
+	switch k.output {
+	case "json", "yaml":
+		return records.PrintValue(out, k.output, infos)
+	case "name":
+		ids := make([]string, len(list))
+		for i, l := range list {
+			ids[i] = l.ID
+		}
+		return output.Lines(out, ids)
 	}
 	if len(infos) == 0 {
 		_, err := fmt.Fprintln(out, "no keys; create one with: cairn key create")
@@ -137,6 +145,9 @@ func keyRevokeCommand() *cobra.Command {
 		Short:   "Revoke API keys",
 		Example: "  cairn key revoke 4pwq6kzv2n7x",
 		Args:    flags.Args("key IDs", 1, -1),
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return k.completeIDs(cmd), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return k.withStore(cmd.Context(), func(ctx context.Context, s *keys.Store) error {
 				return k.revoke(ctx, s, ids, cmd.OutOrStdout())
@@ -144,7 +155,30 @@ func keyRevokeCommand() *cobra.Command {
 		},
 	}
 	k.flags(cmd)
+	flags.Text(cmd, &k.output)
 	return cmd
+}
+
+// completeIDs returns the ids of the active keys with their roles and notes. A NATS server
+// that does not respond within a second has none.
+func (k *key) completeIDs(cmd *cobra.Command) (ids []string) {
+	if !records.Prepare(cmd) {
+		return nil
+	}
+	k.Timeout = records.CompleteTimeout
+	ctx, cancel := context.WithTimeout(cmd.Context(), records.CompleteTimeout)
+	defer cancel()
+	_ = k.withStore(ctx, func(ctx context.Context, s *keys.Store) error { // a shell shows no errors
+		list, err := s.List(ctx)
+		now := time.Now()
+		for _, key := range list {
+			if key.State(now) == keys.StateActive {
+				ids = append(ids, cobra.CompletionWithDesc(key.ID, output.Joined(string(key.Role), tenantList(key), key.Note)))
+			}
+		}
+		return err
+	})
+	return ids
 }
 
 func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Writer) error {
@@ -152,15 +186,15 @@ func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Wr
 		if err := s.Revoke(ctx, id); err != nil {
 			return err
 		}
-		if k.json {
+		if k.output != flags.TextFormat {
 			continue
 		}
 		if _, err := fmt.Fprintf(out, "revoked %s\n", id); err != nil {
 			return err
 		}
 	}
-	if k.json {
-		return output.JSON(out, map[string][]string{"revoked": ids})
+	if k.output != flags.TextFormat {
+		return records.PrintValue(out, k.output, map[string][]string{"revoked": ids})
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"cairn/bus/keys"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -66,6 +66,7 @@ its tenants only; requests without tenant_id use its single tenant.`,
 		"`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
 	f.Var(&k.expires, "expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never")
 	k.flags(cmd)
+	flags.Text(cmd, &k.output)
 	return cmd
 }
 
@@ -110,8 +111,8 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 				expiry(made), k.secret)
 			return err
 		}
-		if k.json {
-			return output.JSON(out, map[string]string{"id": made.ID, "key": secret})
+		if k.output != flags.TextFormat {
+			return records.PrintValue(out, k.output, map[string]string{"id": made.ID, "key": secret})
 		}
 		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made),
 			expiry(made))

@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
 // reindex rebuilds the search index.
 type reindex struct {
 	connect.HTTP
-	json bool
+	output string
+	wait   bool
 }
 
 func reindexCommand() *cobra.Command {
@@ -26,21 +31,24 @@ func reindexCommand() *cobra.Command {
 		Use:   "reindex",
 		Short: "Rebuild the search index from the catalog",
 		Long: `Reindex starts filling a new index generation with all records of the catalog.
-Searches use the current generation until the new one has caught up. "cairn status"
-shows the progress.
+Searches use the current generation until the new one has caught up. --wait waits for
+it; "cairn status" shows the progress otherwise.
 
 A change of the embedding model is detected automatically and needs no reindex. Nor
 does the in-memory index, which is rebuilt at startup.`,
-		Example: "  cairn reindex && cairn status",
+		Example: "  cairn reindex --wait\n  cairn reindex && cairn status",
 		Args:    flags.Args("no arguments", 0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
 	r.Flags(cmd)
-	flags.JSON(cmd, &r.json)
+	cmd.Flags().BoolVar(&r.wait, "wait", false, "wait until searches use the new generation")
+	flags.Text(cmd, &r.output)
 	return cmd
 }
 
-func (r *reindex) run(ctx context.Context, out io.Writer) error {
+func (r *reindex) run(ctx context.Context, out, errOut io.Writer) error {
 	c, err := r.Client()
 	if err != nil {
 		return err
@@ -50,12 +58,56 @@ func (r *reindex) run(ctx context.Context, out io.Writer) error {
 	if errors.Is(err, schemas.ErrNotImplemented) {
 		sentence, err = "nothing to reindex: the in-memory index is rebuilt from the catalog at startup", nil
 	}
+	if err == nil && r.wait && began.Records > 0 {
+		sentence = fmt.Sprintf("indexed %d records into %s", began.Records, began.Generation)
+		err = caughtUp(ctx, c, int(min(began.Records, math.MaxInt32)), errOut)
+	}
 	switch {
 	case err != nil:
 		return err
-	case r.json:
-		return output.JSON(out, began)
+	case r.output != flags.TextFormat:
+		return records.PrintValue(out, r.output, began)
 	}
 	_, err = fmt.Fprintln(out, sentence)
 	return err
+}
+
+// caughtUpInterval is the interval at which caughtUp reads the health.
+const caughtUpInterval = 500 * time.Millisecond
+
+// caughtUp waits until the index that is searched is the one being written, and has all
+// changes of the catalog.
+func caughtUp(ctx context.Context, c *client.Client, total int, errOut io.Writer) error {
+	bar := output.NewProgress(errOut, "indexing", total)
+	defer bar.Close()
+	tick := time.NewTicker(caughtUpInterval)
+	defer tick.Stop()
+	for {
+		h, err := c.Health(ctx)
+		if err != nil {
+			return err
+		}
+		i := sharedIndex(h)
+		if i != nil && i.Lag != nil {
+			bar.Reach(max(0, total-int(min(*i.Lag, math.MaxInt32))), total)
+			if *i.Lag == 0 && i.Live == i.Fingerprint {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// sharedIndex returns the state of the shared index; nil: unknown.
+func sharedIndex(h schemas.Health) *schemas.IndexStatus {
+	for _, s := range h.Services {
+		if s.Index != nil {
+			return s.Index
+		}
+	}
+	return nil
 }

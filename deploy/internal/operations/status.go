@@ -14,13 +14,14 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
 // status prints the health of Cairn.
 type status struct {
 	connect.HTTP
-	json bool
+	output string
 }
 
 func statusCommand() *cobra.Command {
@@ -36,7 +37,7 @@ status is down, and 0 when it is ok or degraded.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	s.Flags(cmd)
-	flags.JSON(cmd, &s.json)
+	flags.Text(cmd, &s.output)
 	return cmd
 }
 
@@ -49,8 +50,8 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		err = output.JSON(out, h)
+	if s.output != flags.TextFormat {
+		err = records.PrintValue(out, s.output, h)
 	} else {
 		err = printHealth(out, h)
 	}

@@ -11,6 +11,7 @@ import (
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 )
 
 // build describes the build of this program.
@@ -22,7 +23,7 @@ type build struct {
 }
 
 func versionCommand() *cobra.Command {
-	var asJSON bool
+	format := ""
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
@@ -30,14 +31,14 @@ func versionCommand() *cobra.Command {
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
-			if asJSON {
-				return output.JSON(cmd.OutOrStdout(), b)
+			if format != flags.TextFormat {
+				return records.PrintValue(cmd.OutOrStdout(), format, b)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", b)
 			return err
 		},
 	}
-	flags.JSON(cmd, &asJSON)
+	flags.Text(cmd, &format)
 	return cmd
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -13,61 +15,153 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+	"golang.org/x/term"
 )
 
 // Markdown writes Markdown that arrives in pieces. On a terminal it renders each block
 // (CommonMark with GFM tables) as soon as it is complete; elsewhere it writes the text
 // unchanged. Control and bidi characters are escaped in both cases.
+//
+// MarkFigures marks figures in the text. On a terminal it writes the text since the last
+// Break again, if that is on the screen; elsewhere Hold keeps back what it may change.
 type Markdown struct {
 	out     io.Writer
 	render  bool
 	styled  bool
-	pending strings.Builder // incomplete block
-	between bool            // a block was written
-	open    bool            // unrendered text without a line break at its end
+	hold    bool                       // text after the first digit is written by MarkFigures or Close
+	size    func() (width, height int) // of the terminal; 0: unknown
+	text    strings.Builder            // all text
+	since   int                        // offset in text of the last Break
+	written int                        // offset in text of what is not written yet
+	rows    int                        // of the terminal, since the last Break
+	between bool                       // a block was written
+	apart   bool                       // between, at the last Break
+	open    bool                       // unrendered text without a line break at its end
 }
 
 // NewMarkdown returns a Markdown that writes to out.
 func NewMarkdown(out io.Writer) *Markdown {
-	terminal := IsTerminal(out)
-	return &Markdown{out: out, render: terminal, styled: terminal && os.Getenv("NO_COLOR") == ""}
+	m := &Markdown{out: out, render: IsTerminal(out)}
+	m.styled = m.render && os.Getenv("NO_COLOR") == ""
+	if f, ok := unescaped(out).(*os.File); ok && m.render {
+		m.size = func() (int, int) {
+			width, height, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 0, 0
+			}
+			return width, height
+		}
+	}
+	return m
 }
+
+// Hold keeps back text that is not rendered from its first digit on, until MarkFigures or
+// Close.
+func (m *Markdown) Hold() { m.hold = !m.render }
 
 // Write writes a piece of the text.
 func (m *Markdown) Write(piece string) error {
 	if piece == "" {
 		return nil
 	}
-	if !m.render {
-		m.open = !strings.HasSuffix(piece, "\n")
-		_, err := io.WriteString(m.out, piece)
+	m.text.WriteString(piece)
+	switch {
+	case m.hold:
+		rest := m.text.String()[m.written:]
+		if digit := strings.IndexAny(rest, "0123456789"); digit >= 0 {
+			rest = rest[:digit]
+		}
+		return m.plain(rest)
+	case !m.render:
+		return m.plain(piece)
+	case !strings.Contains(piece, "\n"):
+		return nil
+	}
+	finished, _ := complete(m.text.String()[m.written:])
+	if finished == "" {
+		return nil
+	}
+	m.written += len(finished)
+	return m.blocks(finished)
+}
+
+// plain writes text as it is.
+func (m *Markdown) plain(text string) error {
+	if text == "" {
+		return nil
+	}
+	m.written += len(text)
+	m.open = !strings.HasSuffix(text, "\n")
+	_, err := io.WriteString(m.out, text)
+	return err
+}
+
+// Break ends the line, before other output on the same terminal.
+func (m *Markdown) Break() error {
+	if !m.hold {
+		err := m.Close()
+		m.text.WriteString("\n\n") // what follows is another block
+		m.since, m.written, m.rows, m.apart = m.text.Len(), m.text.Len(), 0, m.between
 		return err
 	}
-	m.pending.WriteString(piece)
-	if !strings.Contains(piece, "\n") {
+	if text := m.text.String(); text != "" && !strings.HasSuffix(text, "\n") {
+		return m.Write("\n")
+	}
+	return nil
+}
+
+// MarkFigures marks the unsupported figures. The figures are those of the whole text, in
+// its order.
+func (m *Markdown) MarkFigures(figures []Figure) error {
+	all := m.text.String()
+	ends := unsupportedEnds(all, figures)
+	if !m.render {
+		ends = slices.DeleteFunc(ends, func(end int) bool { return end <= m.written })
+		text, from := marked(all, ends), m.written
+		m.hold = false
+		if err := m.plain(text[from:]); err != nil {
+			return err
+		}
+		m.written = len(all)
 		return nil
 	}
-	blocks, rest := complete(m.pending.String())
-	if blocks == "" {
+	if err := m.Close(); err != nil {
+		return err
+	}
+	var last []int
+	for _, end := range ends {
+		if end > m.since {
+			last = append(last, end-m.since)
+		}
+	}
+	_, height := m.size()
+	if len(last) == 0 || m.rows >= height {
 		return nil
 	}
-	m.pending.Reset()
-	m.pending.WriteString(rest)
-	return m.blocks(blocks)
+	if _, err := fmt.Fprintf(unescaped(m.out), "\x1b[%dA\x1b[J", m.rows); err != nil {
+		return err
+	}
+	m.rows, m.between = 0, m.apart
+	return m.blocks(marked(all[m.since:], last))
 }
 
 // Close writes the rest of the text and ends its last line.
 func (m *Markdown) Close() error {
-	if rest := m.pending.String(); strings.TrimSpace(rest) != "" {
-		m.pending.Reset()
-		return m.blocks(rest)
-	}
-	if m.open {
+	rest := m.text.String()[m.written:]
+	if !m.render {
+		m.hold = false
+		if err := m.plain(rest); err != nil || !m.open {
+			return err
+		}
 		m.open = false
 		_, err := io.WriteString(m.out, "\n")
 		return err
 	}
-	return nil
+	m.written = m.text.Len()
+	if strings.TrimSpace(rest) == "" {
+		return nil
+	}
+	return m.blocks(rest)
 }
 
 // complete splits text after the last empty line that is outside of fenced code, and that
@@ -108,8 +202,23 @@ func (m *Markdown) blocks(source string) error {
 		m.between = true
 		r.block(n, "")
 	}
+	m.rows += rowsOf(r.b.String(), m.size)
 	_, err := io.WriteString(unescaped(m.out), r.b.String())
 	return err
+}
+
+var sgr = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// rowsOf returns the number of rows of a terminal that lines of text take.
+func rowsOf(text string, size func() (width, height int)) (rows int) {
+	width, _ := size()
+	for line := range strings.Lines(sgr.ReplaceAllString(text, "")) {
+		rows++
+		if columns := uniseg.StringWidth(strings.TrimRight(line, "\n")); width > 0 && columns > width {
+			rows += (columns - 1) / width
+		}
+	}
+	return rows
 }
 
 // renderer renders a tree for a terminal.

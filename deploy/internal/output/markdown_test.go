@@ -11,7 +11,7 @@ import (
 func rendered(t *testing.T, styled bool, pieces ...string) string {
 	t.Helper()
 	var b strings.Builder
-	m := &Markdown{out: Screen(&b), render: true, styled: styled}
+	m := &Markdown{out: Screen(&b), render: true, styled: styled, size: terminalSize(80, 24)}
 	for _, piece := range pieces {
 		if err := m.Write(piece); err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestMarkdownStyles(t *testing.T) {
 func TestMarkdownStreams(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	m := &Markdown{out: &b, render: true}
+	m := &Markdown{out: &b, render: true, size: terminalSize(80, 24)}
 	for _, step := range []struct{ piece, want string }{
 		{"first", ""}, {" line\n", ""}, {"\n", ""}, {"second\n", "first line\n"}, {"\n```\nx\n\n", "first line\n\nsecond\n"}, {"\ny\n", "first line\n\nsecond\n"},
 	} {

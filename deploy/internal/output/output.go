@@ -76,6 +76,16 @@ func Line(w io.Writer, text string) error {
 	return err
 }
 
+// Lines writes each text as one line.
+func Lines(w io.Writer, texts []string) error {
+	for _, text := range texts {
+		if err := Line(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Indented writes the lines of text with a prefix.
 func Indented(w io.Writer, prefix, text string) error {
 	for line := range strings.Lines(text) {

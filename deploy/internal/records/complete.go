@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
 const (
-	// completeTimeout bounds the request for completions: the shell waits for it.
-	completeTimeout = time.Second
+	// CompleteTimeout bounds the request for completions: the shell waits for it.
+	CompleteTimeout = time.Second
 	// maxCompletions bounds the number of completions.
 	maxCompletions = 200
 )
@@ -43,7 +45,7 @@ func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *strin
 	if err != nil {
 		return nil, none
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompleteTimeout)
 	defer cancel()
 	limit := maxCompletions
 	q := schemas.RecordQuery{Kind: kind, Prefix: begin, Limit: &limit}
@@ -58,6 +60,69 @@ func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *strin
 		list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
 	}
 	return list, none
+}
+
+// CompleteField returns the values of a field in the records of the kind that the arguments
+// name, or of all kinds. A server that does not respond within a second has none.
+func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		c, err := flaggedClient(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), CompleteTimeout)
+		defer cancel()
+		kinds := schemas.Kinds()
+		if len(args) > 0 {
+			if kind, ok := ParseKind(args[0]); ok {
+				kinds = []string{kind}
+			}
+		}
+		var values []string
+		for _, kind := range kinds {
+			values = append(values, fieldValues(ctx, c, cmd, kind, field)...)
+		}
+		slices.Sort(values)
+		return slices.Compact(values), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// fieldValues returns the values of a field in the first records of a kind.
+func fieldValues(ctx context.Context, c *client.Client, cmd *cobra.Command, kind string, field func(Summary) []string) (values []string) {
+	limit := maxCompletions
+	q := schemas.RecordQuery{Kind: kind, Limit: &limit}
+	if tenant := flagValue(cmd, "tenant"); tenant != "" {
+		q.TenantID = &tenant
+	}
+	n := 0
+	for r, err := range c.List(ctx, q) {
+		if n++; err != nil || n > maxCompletions {
+			break
+		}
+		for _, value := range field(Summaries(r.JSON)[0]) {
+			if value != "" {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
+
+// flaggedClient returns a client without retries for the values of --url and --key.
+func flaggedClient(cmd *cobra.Command) (*client.Client, error) {
+	if !Prepare(cmd) {
+		return nil, errors.New("invalid flags")
+	}
+	return client.New(client.Config{URL: flagValue(cmd, "url"), Key: flagValue(cmd, "key"), RetryTimeout: -1})
+}
+
+// flagValue returns the value of a flag; empty: cmd does not have it.
+func flagValue(cmd *cobra.Command, name string) string {
+	f := cmd.Flags().Lookup(name)
+	if f == nil {
+		return ""
+	}
+	return f.Value.String()
 }
 
 // kindNames maps the names of kinds in arguments to the kinds: tool, tools, and for

@@ -52,15 +52,43 @@ func WritePackage(out io.Writer, p schemas.SkillPackage) error {
 // WriteParts prints the records that are linked to a skill.
 func WriteParts(out io.Writer, p schemas.SkillPackage) error {
 	t := &tree{output.NewTable(out), ReasonsOf(p.Explained)}
+	for _, part := range partsOf(p) {
+		t.branch(part.title, part.kind, part.list)
+	}
+	return t.Write()
+}
+
+// PrintPackageNames writes KIND/ID of a skill and of each record that is linked to it on
+// a line.
+func PrintPackageNames(out io.Writer, p schemas.SkillPackage) error {
+	if err := PrintNames(out, schemas.KindSkill, []Summary{{SkillID: p.SkillID}}); err != nil {
+		return err
+	}
+	for _, part := range partsOf(p) {
+		if err := PrintNames(out, part.kind, part.list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part has the records of one kind in a package.
+type part struct {
+	title, kind string
+	list        []Summary
+}
+
+func partsOf(p schemas.SkillPackage) []part {
 	template := Summaries(p.Template)
 	if template[0].ID() == "" {
 		template = nil
 	}
-	t.branch("context builders", schemas.KindContextBuilder, Summaries(p.ContextBuilders...))
-	t.branch("tools", schemas.KindTool, Summaries(p.Tools...))
-	t.branch("guardrails", schemas.KindGuardrail, Summaries(p.Guardrails...))
-	t.branch("template", schemas.KindTemplate, template)
-	return t.Write()
+	return []part{
+		{"context builders", schemas.KindContextBuilder, Summaries(p.ContextBuilders...)},
+		{"tools", schemas.KindTool, Summaries(p.Tools...)},
+		{"guardrails", schemas.KindGuardrail, Summaries(p.Guardrails...)},
+		{"template", schemas.KindTemplate, template},
+	}
 }
 
 // WriteTools prints tools.

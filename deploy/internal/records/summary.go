@@ -43,12 +43,15 @@ type Summary struct {
 type Labels map[string]string
 
 // String returns the labels as a selector.
-func (l Labels) String() string {
+func (l Labels) String() string { return strings.Join(l.Pairs(), ",") }
+
+// Pairs returns NAME=VALUE of each label, sorted by name.
+func (l Labels) Pairs() []string {
 	pairs := make([]string, 0, len(l))
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		pairs = append(pairs, name+"="+l[name])
 	}
-	return strings.Join(pairs, ",")
+	return pairs
 }
 
 // ID returns the ID of the record; a skill's own ID precedes that of its template.

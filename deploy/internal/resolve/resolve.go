@@ -65,7 +65,7 @@ scope and the link of each part.`,
 	cmd.Flags().StringVar(&r.class, "tool-class", "", "`CLASS` of the tools to print")
 	records.TenantFlag(cmd, &r.tenant, "`TENANT` scope of the request; empty: global scope")
 	cmd.Flags().BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
-	flags.Output(cmd, &r.output, "table", "json", "yaml")
+	flags.Output(cmd, &r.output, "table", "json", "yaml", "name")
 	return cmd
 }
 
@@ -86,6 +86,8 @@ func (r *resolve) skill(ctx context.Context, id string, out io.Writer) error {
 	switch {
 	case err != nil:
 		return err
+	case r.output == "name":
+		return records.PrintPackageNames(out, p)
 	case r.output != "table":
 		return records.PrintValue(out, r.output, p)
 	}
@@ -101,6 +103,8 @@ func (r *resolve) tools(ctx context.Context, out io.Writer) error {
 	switch {
 	case err != nil:
 		return err
+	case r.output == "name":
+		return records.PrintNames(out, schemas.KindTool, records.Summaries(a.Tools...))
 	case r.output != "table":
 		return records.PrintValue(out, r.output, a)
 	}

@@ -68,7 +68,8 @@ without it, only global records are visible.`,
 	flags.Choice(cmd, &s.method, "search", "", "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)",
 		schemas.SearchHybrid, schemas.SearchText, schemas.SearchVector)
 	f.StringVar(&s.domain, "domain", "", "only records of this `DOMAIN`")
-	f.StringVar(&s.status, "status", "", "only records with this `STATUS`: active or deprecated")
+	flags.Choice(cmd, &s.status, "status", "", "only records with this `STATUS`: active or deprecated",
+		"", schemas.StatusActive, schemas.StatusDeprecated)
 	f.StringVar(&s.labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
 	f.StringSliceVar(&s.able, "capability", nil, "only records with this `CAPABILITY`; comma-separated list for several")
 	f.BoolVar(&s.explain, "explain", false, "print the scope and the ranks of each match")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"cairn/deploy/internal/flags"
 	"cairn/edge/access"
 )
 
@@ -42,14 +43,14 @@ func streamLimitFlag(f *pflag.FlagSet, limit *int) {
 func (a *accessFlags) config(address string) (access.Config, error) {
 	c, err := access.Parse(a.auth)
 	if err != nil {
-		return c, fmt.Errorf("--auth: %w", err)
+		return c, flags.Usage(fmt.Errorf("--auth: %w", err))
 	}
 	c.Claims, c.Limits = a.claims, a.limits
 	if !c.On() && c.Limits != (access.Limits{}) {
-		return c, errors.New("--rate-limit and --stream-limit apply per credential and require --auth")
+		return c, flags.Usage(errors.New("--rate-limit and --stream-limit apply per credential and require --auth"))
 	}
 	if !(c.Limits.Rate >= 0) || math.IsInf(c.Limits.Rate, 0) || c.Limits.Streams < 0 { // NaN is not below 0 either
-		return c, errors.New("--rate-limit and --stream-limit: expected a number of at least 0")
+		return c, flags.Usage(errors.New("--rate-limit and --stream-limit: expected a number of at least 0"))
 	}
 	return c, guard("http", address, a.insecure || c.On(), "set --auth keys, or --insecure to allow it")
 }
@@ -69,12 +70,12 @@ func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, en
 // contains the remedy.
 func guard(flag, address string, allowed bool, how string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("--%s: expected host:port: %w", flag, err)
+		return flags.Usage(fmt.Errorf("--%s: expected host:port: %w", flag, err))
 	}
 	if allowed || isLoopback(address) {
 		return nil
 	}
-	return fmt.Errorf("--%s %s is not a loopback address and has no authentication: %s", flag, address, how)
+	return flags.Usage(fmt.Errorf("--%s %s is not a loopback address and has no authentication: %s", flag, address, how))
 }
 
 // isLoopback reports whether address is a loopback address.

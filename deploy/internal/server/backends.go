@@ -115,7 +115,7 @@ func (m mebibytes) Type() string { return "int" }
 // checkStreams validates the values of streamFlags.
 func checkStreams(c services.Config) error {
 	if c.TagMemory && c.TagSync {
-		return errors.New("--tag-memory and --tag-sync are mutually exclusive")
+		return flags.Usage(errors.New("--tag-memory and --tag-sync are mutually exclusive"))
 	}
 	return flags.AtLeast("replicas", c.Replication.Replicas, 0)
 }

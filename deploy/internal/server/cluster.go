@@ -32,11 +32,11 @@ func (c *cluster) flags(f *pflag.FlagSet) {
 func (c *cluster) check(insecure bool) error {
 	switch {
 	case c.Name == "" && len(c.Routes) > 0:
-		return errors.New("--routes requires --cluster")
+		return flags.Usage(errors.New("--routes requires --cluster"))
 	case c.Name == "":
 		return nil
 	case len(c.Routes) == 0:
-		return errors.New("--cluster requires --routes to the other nodes")
+		return flags.Usage(errors.New("--cluster requires --routes to the other nodes"))
 	case c.Secret != "":
 		return nil
 	}

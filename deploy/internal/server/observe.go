@@ -14,6 +14,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
+	"cairn/deploy/internal/flags"
 	"cairn/edge"
 )
 
@@ -65,7 +66,7 @@ func (o *observed) observe(ctx context.Context, log *slog.Logger, drain time.Dur
 // is not ready.
 func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
 	if o.metrics == "" && o.pprof {
-		return nil, errors.New("--pprof requires a --metrics address")
+		return nil, flags.Usage(errors.New("--pprof requires a --metrics address"))
 	}
 	if o.metrics == "" {
 		return func() {}, nil
@@ -99,7 +100,7 @@ func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probe
 func (o *observed) checkHosts() error {
 	for _, name := range o.hosts {
 		if strings.ContainsAny(name, ":/*@[]") {
-			return fmt.Errorf("--http-host: expected a host name without scheme, port or wildcard, got %q", name)
+			return flags.Usage(fmt.Errorf("--http-host: expected a host name without scheme, port or wildcard, got %q", name))
 		}
 	}
 	return nil

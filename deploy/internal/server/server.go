@@ -5,6 +5,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,12 +38,34 @@ type process struct {
 }
 
 func (p *process) flags(f *pflag.FlagSet) {
-	f.TextVar(&p.level, "log-level", slog.LevelInfo, "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
+	f.Var(logLevel{&p.level}, "log-level", "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
 	f.StringVar(&p.format, "log-format", "text", "log `FORMAT`: text or json")
 	f.DurationVar(&p.drain, "drain", services.Defaults().Drain,
 		"graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
 	p.observed.flags(f)
 }
+
+// logLevel is the value of --log-level.
+type logLevel struct{ level *slog.Level }
+
+// Set implements pflag.Value.
+func (l logLevel) Set(text string) error {
+	if err := l.level.UnmarshalText([]byte(text)); err != nil {
+		return errors.New("expected debug, info, warn or error")
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (l logLevel) String() string {
+	if l.level == nil { // pflag compares with the zero value
+		return ""
+	}
+	return l.level.String()
+}
+
+// Type implements pflag.Value.
+func (l logLevel) Type() string { return "level" }
 
 // exitTimeout bounds the time after the drain to cancel requests in flight and close. The
 // process exits at most 2 s after the drain deadline; 250 ms of that remain for the exit itself.
@@ -86,7 +109,7 @@ func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	case "json":
 		form = slog.NewJSONHandler(w, options)
 	default:
-		return nil, fmt.Errorf("--log-format: expected text or json, got %q", p.format)
+		return nil, flags.Usage(fmt.Errorf("--log-format: expected text or json, got %q", p.format))
 	}
 	if err := cmp.Or(p.checkHosts(), flags.AtLeast("drain", p.drain, 0)); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"cairn/bus"
 	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/services"
 )
@@ -40,7 +41,7 @@ the missing one.`,
 		Example: `  cairn worker                                            # all roles
   cairn worker resolve --nats nats://nats:4222            # one more resolve worker
   cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
-		ValidArgs: services.Known(),
+		ValidArgsFunction: cobra.FixedCompletions(services.Known(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.backends.Roles = args
 			return w.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -56,7 +57,8 @@ the missing one.`,
 func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	for _, role := range w.backends.Roles {
 		if !slices.Contains(services.Known(), role) {
-			return fmt.Errorf("unknown role %q; expected %s", role, strings.Join(services.Known(), ", "))
+			return flags.Usage(fmt.Errorf("unknown role %q; expected %s%s", role, strings.Join(services.Known(), ", "),
+				flags.DidYouMean(role, services.Known())))
 		}
 	}
 	log, err := w.logger(errOut)

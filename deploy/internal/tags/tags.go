@@ -35,7 +35,7 @@ every service that processes the request, and expires.`,
 type tags struct {
 	connect.HTTP
 	tenant string
-	json   bool
+	output string
 }
 
 func (t *tags) flags(cmd *cobra.Command) *cobra.Command {
@@ -69,8 +69,10 @@ func getCommand() *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case t.json:
-				return output.JSON(cmd.OutOrStdout(), tag)
+			case t.output == "name":
+				return output.Line(cmd.OutOrStdout(), tag.RequestID)
+			case t.output != "table":
+				return records.PrintValue(cmd.OutOrStdout(), t.output, tag)
 			}
 			table := output.NewTable(cmd.OutOrStdout())
 			table.Row("request_id", tag.RequestID)
@@ -81,7 +83,7 @@ func getCommand() *cobra.Command {
 			return table.Write()
 		},
 	})
-	flags.JSON(cmd, &t.json)
+	flags.Output(cmd, &t.output, "table", "json", "yaml", "name")
 	return cmd
 }
 

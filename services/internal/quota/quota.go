@@ -37,6 +37,11 @@ func (l Limit) Check(tenant string, used, more Use) error {
 	return nil
 }
 
+// Of returns the quota of a tenant that has used that much.
+func (l Limit) Of(used Use) schemas.Quota {
+	return schemas.Quota{Count: used.Count, Bytes: used.Bytes, MaxCount: l.Count, MaxBytes: l.Bytes}
+}
+
 // Near reports whether a tenant uses more than half of its limit.
 func (l Limit) Near(used Use) bool {
 	return l.Count > 0 && used.Count > l.Count/2 || l.Bytes > 0 && used.Bytes > l.Bytes/2

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/contexts"
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/records"
+	"cairn/schemas"
+)
+
+// completions returns the completions of the values of flags by name, for commands that
+// have none of their own.
+func completions(getenv func(string) string) map[string]cobra.CompletionFunc {
+	roles := make([]string, 0, len(schemas.Roles()))
+	for _, role := range schemas.Roles() {
+		roles = append(roles, string(role))
+	}
+	return map[string]cobra.CompletionFunc{
+		flags.Context: contexts.Complete(getenv),
+		"tenant":      contexts.CompleteTenants(getenv),
+		"domain":      records.CompleteField(func(s records.Summary) []string { return []string{s.Domain} }),
+		"labels":      records.CompleteField(func(s records.Summary) []string { return s.Labels.Pairs() }),
+		"status":      oneOf(schemas.StatusActive, schemas.StatusDraft, schemas.StatusDeprecated, schemas.StatusRetired),
+		"role":        oneOf(roles...),
+		"auth":        oneOf("keys", "oidc=", "off"),
+		"log-level":   oneOf("debug", "info", "warn", "error"),
+		"log-format":  oneOf("text", "json"),
+	}
+}
+
+func oneOf(values ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// complete registers the completions of the flags of cmd.
+func complete(cmd *cobra.Command, all map[string]cobra.CompletionFunc) {
+	for name, values := range all {
+		if _, has := cmd.GetFlagCompletionFunc(name); has || cmd.Flags().Lookup(name) == nil {
+			continue
+		}
+		if err := cmd.RegisterFlagCompletionFunc(name, values); err != nil {
+			panic(err) // the flag exists
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package schemas
+
+// QuotaQuery requests what a tenant stores.
+type QuotaQuery struct {
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (q *QuotaQuery) Validate() error {
+	var c check
+	c.tenant("tenant_id", q.TenantID)
+	return c.as(ErrMalformed)
+}
+
+// Quota is what a tenant stores, and how much it may store.
+type Quota struct {
+	Count    int64 `json:"count" doc:"number of records or tags"`
+	Bytes    int64 `json:"bytes" doc:"their size, with their ids"`
+	MaxCount int64 `json:"max_count,omitzero" doc:"absent: unlimited"`
+	MaxBytes int64 `json:"max_bytes,omitzero" doc:"absent: unlimited"`
+}

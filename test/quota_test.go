@@ -1,0 +1,51 @@
+package test
+
+import (
+	"strings"
+	"testing"
+
+	"cairn/schemas"
+	"cairn/test/wait"
+)
+
+func TestQuotas(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		returns := func(request, want string) {
+			t.Helper()
+			wait.Until(t, request+" returns "+want, func() bool { return strings.Contains(c.do(t, request, "").body, want) })
+		}
+		c.rows(t, []row{
+			{"no records", "GET /quota/records?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_count":1000000,"max_bytes":4294967296}`, ""},
+			{"no tags", "GET /quota/tags?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_count":5000000,"max_bytes":2147483648}`, ""},
+			{"an invalid tenant", "GET /quota/tags?tenant_id=a%20b", "", 400, "CE-001 tenant_id", ""},
+			{"an unknown parameter", "GET /quota/records?kind=tool", "", 400, "CE-001 kind", ""},
+		})
+		c.do(t, "PUT /records/tool/$.s.q?tenant_id=$", `{"tenant_id":"$"}`)
+		c.do(t, "PUT /records/tool/$.s.q?tenant_id=$", `{"tenant_id":"$","description":"replaced"}`)
+		c.do(t, "PUT /records/tool/$.s.q2?tenant_id=$", `{"tenant_id":"$"}`)
+		returns("GET /quota/records?tenant_id=$", `{"count":2,`)
+		c.do(t, "DELETE /records/tool/$.s.q2?tenant_id=$", "")
+		returns("GET /quota/records?tenant_id=$", `{"count":1,`)
+		c.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{},"tenant_id":"$"}`)
+		returns("GET /quota/tags?tenant_id=$", `{"count":1,`)
+		c.do(t, "DELETE /tags/$?tenant_id=$", "")
+		returns("GET /quota/tags?tenant_id=$", `{"count":0,"bytes":0,`)
+	})
+}
+
+// TestQuotaOfAnotherTenant checks that a tenant reads its own figures only.
+func TestQuotaOfAnotherTenant(t *testing.T) {
+	isolated(t, *authenticated, func(t *testing.T, c *client) {
+		owner, other := c.withRole(t, schemas.RoleRegistrar, "$"), c.withRole(t, schemas.RoleRegistrar, "$2")
+		owner.do(t, "PUT /records/tool/$.s.q", `{}`)
+		owner.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{}}`)
+		for _, of := range []string{"records", "tags"} {
+			wait.Until(t, "the owner sees its own "+of, func() bool {
+				return strings.Contains(owner.do(t, "GET /quota/"+of, "").body, `"count":1,`)
+			})
+			if got := other.do(t, "GET /quota/"+of, ""); !strings.HasPrefix(got.body, `{"count":0,"bytes":0,`) {
+				t.Errorf("another tenant sees %s", got.body)
+			}
+		}
+	})
+}
