@@ -52,6 +52,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/packages/{skill_id}", tagged(fresh(fromURL(bus.ResolvePackage))), schemas.ErrSkillNotFound),
 		post("/records", bulk(bus.PutRecords), 200),
+		post("/records/search", fresh(forward(bus.SearchRecords)), 200),
 		get("/records/{kind}", fresh(fromURL(bus.ListRecords))),
 		get("/records/{kind}/{id}", tagged(fresh(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/history", fresh(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),

@@ -14,6 +14,7 @@ var requestExamples = map[string]string{
 	"/register/template":        `{"template_data": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
 
 	"/records":             `{"kind": "skill", "record": {"skill_id": "network.find_vlans", "tool_ids": ["netbox.vlans.list"]}}`,
+	"/records/search":      `{"query": "which vlans are in Oslo", "kinds": ["skill", "tool"], "filter": {"labels": {"team": "network"}}, "limit": 5}`,
 	"/records/{kind}/{id}": `{"display_name": "Find VLANs", "version": "1.2.0", "labels": {"team": "network"}, "status": "draft"}`,
 
 	"/resolve/skill":            `{"query": "which vlans are in Oslo", "tenant_id": "acme", "top_k": 3}`,

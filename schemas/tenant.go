@@ -91,6 +91,7 @@ func (q *ListQuery) tenantField() tenantField    { return tenantField{"tenant_id
 func (u *Unregister) tenantField() tenantField   { return tenantField{"tenant_id", &u.TenantID, nil} }
 func (k *RecordKey) tenantField() tenantField    { return tenantField{"tenant_id", &k.TenantID, nil} }
 func (q *RecordQuery) tenantField() tenantField  { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (q *RecordSearch) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 func (w *Watch) tenantField() tenantField        { return tenantField{"tenant_id", &w.TenantID, nil} }
 func (r *PutRecord) tenantField() tenantField {
 	return tenantField{"tenant_id", &r.TenantID, &r.Record}

@@ -96,11 +96,18 @@ var probes = map[string][]probe{
 		{request: "DELETE /records/skill/$.s.x", onNATS: `{"kind":"skill","id":"$.s.x"}`, status: 204},
 		{request: "DELETE /records/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 204},
 	},
+	"POST /records/search": {
+		{request: "POST /records/search", body: `{"query":"#","limit":100}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","kinds":["tool"],"any":{"ids":["$.s.r"]}}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","scope":"tenant","filter":{"public":true}}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","tenant_id":"$"}`, status: 403, shown: true},
+	},
 	"GET /records/{kind}": {
 		{request: "GET /records/tool?domain=$", onNATS: `{"kind":"tool","domain":"$"}`, status: 200, shown: true},
 		{request: "GET /records/tool?domain=$&scope=tenant", onNATS: `{"kind":"tool","domain":"$","scope":"tenant"}`, status: 200, shown: true},
 		{request: "GET /records/skill?prefix=$&status=active", onNATS: `{"kind":"skill","prefix":"$","status":"active"}`,
 			status: 200, shown: true},
+		{request: "GET /records/skill?public=true", onNATS: `{"kind":"skill","public":true}`, status: 200, shown: true},
 		{request: "GET /records/skill?labels=of%3D$", onNATS: `{"kind":"skill","labels":"of=$"}`, status: 200, shown: true},
 		{request: "GET /records/tool?cursor=~", onNATS: `{"kind":"tool","cursor":"~"}`, status: 200, shown: true},
 		{request: "GET /records/tool?tenant_id=$", onNATS: `{"kind":"tool","tenant_id":"$"}`, status: 403, shown: true},
@@ -229,7 +236,7 @@ func newOwner(t *testing.T, c *client) *owner {
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
 		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
-		{"skill", `{"skill_id":"$.s.r2","purpose":"# #"}`},
+		{"skill", `{"skill_id":"$.s.r2","purpose":"# #","public":true}`},
 		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},

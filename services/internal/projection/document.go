@@ -41,6 +41,9 @@ func skillDocument(record []byte) (index.Document, error) {
 		Status:       s.Status,
 		Labels:       schemas.LabelTerms(s.Labels),
 		Capabilities: s.Capabilities,
+		Name:         s.DisplayName,
+		Version:      s.Version,
+		Public:       published(schemas.KindSkill, record, s.Publication),
 	}, err
 }
 
@@ -54,6 +57,9 @@ func agentDocument(record []byte) (index.Document, error) {
 		Status:       a.Status,
 		Labels:       schemas.LabelTerms(a.Labels),
 		Capabilities: a.Capabilities,
+		Name:         a.DisplayName,
+		Version:      a.Version,
+		Public:       published(schemas.KindAgent, record, a.Publication),
 	}, err
 }
 
@@ -67,9 +73,21 @@ func toolDocument(record []byte) (index.Document, error) {
 		Status:       t.Status,
 		Labels:       schemas.LabelTerms(t.Labels),
 		Capabilities: t.Capabilities,
+		Name:         t.DisplayName,
+		Version:      t.Version,
+		Public:       published(schemas.KindTool, record, t.Publication),
 		Class:        t.ToolClass,
 		Provider:     t.Provider,
 	}, err
+}
+
+// published reports whether the record is published. It decodes records that are public.
+func published(kind string, record []byte, p schemas.Publication) bool {
+	if !p.Public {
+		return false
+	}
+	_, ok := schemas.Published(kind, record)
+	return ok
 }
 
 // sentences joins the non-empty texts.
