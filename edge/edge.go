@@ -67,6 +67,16 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 			func(v schemas.ServerVersion) schemas.ListQuery { return registry.Find(v.ServerRef) }, registry.Version)),
 			schemas.ErrToolNotFound),
 
+		get(catalogPath, discovery("The catalog of published records (Agentic Resource Discovery); 404 without a publisher", catalog()),
+			schemas.ErrUnknownPath),
+		get(ardPath, discovery("Alias of "+catalogPath, catalog()), schemas.ErrUnknownPath),
+		get(skillPath, discovery("The SKILL.md of a published global skill", skillFile()), schemas.ErrUnknownPath, schemas.ErrRecordNotFound),
+		get(ownSkills, discovery("The SKILL.md of a published skill of a tenant", tenantSkillFile()), schemas.ErrUnknownPath,
+			schemas.ErrRecordNotFound),
+		post("/search", fresh(discovery("Published records that match a query, best first", searchEntries())), 200, schemas.ErrUnknownPath),
+		get("/agents", fresh(discovery("Published records, in pages", listEntries())), schemas.ErrUnknownPath),
+		post("/explore", discovery("Not implemented", explore()), 501),
+
 		get("/watch", watch(bus.Watch)),
 
 		post("/search/playbooks", notImplemented().summarized("Not implemented"), 501),

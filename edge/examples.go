@@ -26,6 +26,8 @@ var requestExamples = map[string]string{
 	"/resolve/template":         `{"skill_id": "network.find_vlans"}`,
 	"/resolve/guardrail":        `{"skill_id": "network.find_vlans", "tenant_id": "acme", "explain": true}`,
 
+	"/search": `{"query": {"text": "which vlans are in Oslo", "filter": {"type": ["application/ai-skill+md"], "tags": ["network"]}}, "pageSize": 5}`,
+
 	"/mcp": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "which vlans are in Oslo"}}}`,
 
 	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,

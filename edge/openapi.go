@@ -162,6 +162,8 @@ func (r route) group() string {
 	switch {
 	case r.status == http.StatusNotImplemented:
 		return "unimplemented"
+	case r.discovery:
+		return "discovery"
 	case first == "api":
 		return "analysis"
 	case first == "watch":

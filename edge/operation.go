@@ -121,7 +121,11 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 
 func (r route) responses(types *schemas.Definitions) (object, error) {
 	all := object{}
-	failure, err := types.Of(reflect.TypeFor[schemas.Error]())
+	body := reflect.TypeFor[schemas.Error]()
+	if r.discovery {
+		body = reflect.TypeFor[schemas.ARDError]()
+	}
+	failure, err := types.Of(body)
 	if err != nil {
 		return nil, err
 	}

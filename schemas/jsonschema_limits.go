@@ -106,7 +106,7 @@ var limits = map[string]func(*jsonschema.Schema){
 		items(0, maxLabels)(s)
 		length(1, maxID)(s.Items)
 	},
-	"RecordSearch.query":  length(1, maxQuery),
+	"RecordSearch.query": length(1, maxQuery),
 	"RecordSearch.kinds": func(s *jsonschema.Schema) {
 		items(0, len(PublicKinds()))(s)
 		enum(KindSkill, KindAgent, KindTool)(s.Items)

@@ -47,6 +47,22 @@ var probes = map[string][]probe{
 	"GET /.well-known/oauth-protected-resource":     {{request: "GET /.well-known/oauth-protected-resource", status: 404}},
 	"GET /.well-known/oauth-protected-resource/mcp": {{request: "GET /.well-known/oauth-protected-resource/mcp", status: 404}},
 
+	// The catalog has global records only.
+	"GET /.well-known/ai-catalog.json":    {{request: "GET /.well-known/ai-catalog.json", status: 200}},
+	"GET /.well-known/ard.json":           {{request: "GET /.well-known/ard.json", status: 200}},
+	"GET /ard/skills/{skill_id}/SKILL.md": {{request: "GET /ard/skills/$.s.r2/SKILL.md", status: 404}},
+	"GET /ard/tenants/{tenant_id}/skills/{skill_id}/SKILL.md": {
+		{request: "GET /ard/tenants/$/skills/$.s.r2/SKILL.md", status: 403, shown: true},
+		{request: "GET /ard/tenants/$2/skills/$.s.r2/SKILL.md", status: 404}},
+	"POST /search": {{request: "POST /search", body: `{"query":{"text":"#"}}`, status: 200, shown: true},
+		{request: "POST /search", body: `{"query":{"text":"#","filter":{"identifier":["urn:air:example.com:tenant:$:skill:$.s.r2"]}}}`,
+			status: 200, shown: true},
+		{request: "POST /search?tenant_id=$", body: `{"query":{"text":"#"}}`, status: 403, shown: true}},
+	"GET /agents": {{request: "GET /agents", status: 200, shown: true},
+		{request: "GET /agents?pageToken=skill.tenant.", status: 200, shown: true},
+		{request: "GET /agents?tenant_id=$", status: 403, shown: true}},
+	"POST /explore": {{request: "POST /explore", body: "{}", status: 501}},
+
 	"GET /tags/{request_id}": {{request: "GET /tags/$", onNATS: `{"request_id":"$"}`, status: 404, shown: true},
 		{request: "GET /tags/$?tenant_id=$", onNATS: `{"request_id":"$","tenant_id":"$"}`, status: 403, shown: true}},
 	"DELETE /tags/{request_id}": {{request: "DELETE /tags/$", onNATS: `{"request_id":"$"}`, status: 204}},
@@ -240,7 +256,7 @@ func newOwner(t *testing.T, c *client) *owner {
 		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},
-		{"tool", `{"tool_id":"$.s.server","tool_class":"mcp_server","provider":"$/s",` +
+		{"tool", `{"tool_id":"$.s.server","public":true,"tool_class":"mcp_server","provider":"$/s",` +
 			`"server_json":{"name":"$/s","version":"1.0.0","description":"#"}}`},
 		{"context_builder", `{"context_builder_id":"$.s.r","instructions":"#"}`},
 		{"guardrail", `{"guardrail_id":"$.s.r","description":"#"}`},
