@@ -35,8 +35,8 @@ const (
 	manifestTTL     = time.Second
 	manifestTimeout = 5 * time.Second
 	// skillReads and skillBurst bound the requests per second that read skills without a
-	// credential, from all addresses together.
-	skillReads, skillBurst = 50, 100
+	// credential, from all addresses together; one address has at most publicRate.
+	skillReads, skillBurst = 2 * publicRate, 2 * publicBurst
 
 	maxARDBody      = 256 << 10
 	defaultPageSize = 20
