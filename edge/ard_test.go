@@ -160,7 +160,8 @@ func TestSkillFiles(t *testing.T) {
 		return found, nil
 	}))
 	a := f.request(t, "GET", "/ard/skills/a.yes/SKILL.md", nil)
-	if a.status != 200 || !strings.Contains(a.body, "Do it") || a.header.Get("ETag") != `"C-7"` || a.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+	if a.status != 200 || !strings.Contains(a.body, "Do it") || a.header.Get("ETag") != `"C-7"` ||
+		a.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
 	if a := f.request(t, "GET", "/ard/skills/a.yes/SKILL.md", nil, `If-None-Match: "C-7"`); a.status != http.StatusNotModified {

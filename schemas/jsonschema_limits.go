@@ -108,7 +108,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	},
 	"RecordSearch.query": length(1, maxQuery),
 	"RecordSearch.kinds": func(s *jsonschema.Schema) {
-		items(0, len(PublicKinds()))(s)
+		items(0, len(SearchableKinds()))(s)
 		enum(KindSkill, KindAgent, KindTool)(s.Items)
 	},
 	"RecordSearch.scope":  anyScope,

@@ -15,9 +15,6 @@ type Publication struct {
 // protocol. A skill is described by its record.
 var artifacts = map[string]string{KindAgent: "card", KindTool: "server_json"}
 
-// PublicKinds returns the kinds of records that can be published.
-func PublicKinds() []string { return []string{KindSkill, KindAgent, KindTool} }
-
 // Published returns whether a record of the kind is published: it is public, active or
 // deprecated, and is a skill, an agent with a card or a tool with the server_json of an
 // MCP server. The artifact is the card or the server_json; nil for a skill.

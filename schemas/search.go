@@ -45,9 +45,9 @@ type AnyOf struct {
 func (q *RecordSearch) Validate() error {
 	var c check
 	c.query(q.Query)
-	c.atMost("kinds", len(q.Kinds), len(PublicKinds()))
+	c.atMost("kinds", len(q.Kinds), len(SearchableKinds()))
 	for i, kind := range q.Kinds {
-		if !slices.Contains(PublicKinds(), kind) {
+		if !slices.Contains(SearchableKinds(), kind) {
 			c.fail(fmt.Sprintf("kinds[%d]", i), "expected skill, agent or tool, got %.100q", kind)
 		}
 	}

@@ -78,7 +78,7 @@ func TestCatalog(t *testing.T) {
 			a.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
 			t.Errorf("SKILL.md: %s %s", a.header.Get("Content-Type"), truncated(a.body))
 		}
-		c.rows(t, []row{{"published again without public", "PUT /records/skill/$.yes", `{"purpose":"p"}`, 200, `{"kind":"skill","id":"$.yes"}`, ""}})
+		c.do(t, "PUT /records/skill/$.yes", `{"purpose":"p"}`)
 		c.awaitCatalog(t, "the record leaves the catalog", func(e entries) bool { return !e.has(yes) })
 		for _, id := range []string{"yes", "default", "draft", "of_a_tenant", "absent"} {
 			a := anonymous.call(t, "GET /ard/skills/$."+id+"/SKILL.md", "")
@@ -128,7 +128,8 @@ func TestDiscoverySearch(t *testing.T) {
 			{"by publisher", search, find(`{"publisher":["Example.com"],"metadata.team":"$"}`, ``), 200, "", only(skill)},
 			{"another publisher", search, find(`{"publisher":["example.org"]}`, ``), 200, `{"results":[]}`, ""},
 			{"another type", search, find(`{"type":["text/plain"]}`, ``), 200, `{"results":[]}`, ""},
-			{"an identifier of another publisher", search, find(`{"identifier":["urn:air:example.org:skill:$g.one"]}`, ``), 200, `{"results":[]}`, ""},
+			{"an identifier of another publisher", search, find(`{"identifier":["urn:air:example.org:skill:$g.one"]}`, ``), 200,
+				`{"results":[]}`, ""},
 			{"an identifier of another scope", search, find(`{"identifier":["urn:air:example.com:skill:$a.b_c"]}`, ``), 200, `{"results":[]}`, ""},
 			{"two conditions", search, find(`{"version":["1.2.0"],"tags":["$"]}`, ``), 200, `{"results":[]}`, ""},
 			{"referrals", search, find(`{"type":"x"}`, `,"federation":"referrals"`), 200, `{"results":[],"referrals":[]}`, ""},

@@ -40,7 +40,8 @@ func TestPublishedRecords(t *testing.T) {
 			{"a guardrail has no such field", "PUT /records/guardrail/$?tenant_id=$", `{"public":"yes"}`, 200, `{"kind":"guardrail","id":"$"}`, ""},
 			{"an agent without a card gives a warning", "PUT /records/agent/$.none?tenant_id=$", `{"public":true}`, 200, "",
 				`{"warnings":[{"field":"record.public"}]}`},
-			{"a tool without a server too", "PUT /records/tool/$.s.tool?tenant_id=$&strict=true", `{"public":true}`, 400, "CE-061 record.public", ""},
+			{"a tool without a server too", "PUT /records/tool/$.s.tool?tenant_id=$&strict=true", `{"public":true}`, 400,
+				"CE-061 record.public", ""},
 			{"the filter is a boolean", "POST /resolve/skill", `{"query":"q","filter":{"public":"yes"}}`, 400, "CE-001 filter.public", ""},
 			{"of a listing", "GET /records/skill?public=1", "", 400, "CE-001 public", ""},
 		})

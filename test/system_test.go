@@ -187,7 +187,8 @@ func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, anal
 	g.Go(func() error {
 		return edge.Serve(ctx, edge.Config{
 			Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler),
-			Publisher: publisher, Drain: services.Defaults().Drain, AnalyzeTimeout: analyzeTimeout, Access: access.Config{Keys: c.keys, Limits: c.limits},
+			Publisher: publisher, Drain: services.Defaults().Drain, AnalyzeTimeout: analyzeTimeout,
+			Access: access.Config{Keys: c.keys, Limits: c.limits},
 		})
 	})
 	return "http://" + listener.Addr().String(), nil

@@ -108,12 +108,18 @@ func TestEntry(t *testing.T) {
 	}
 }
 
+// identified returns a search for the entry of an identifier.
+func identified(urn string) schemas.ARDSearch {
+	return schemas.ARDSearch{Query: schemas.ARDQuery{Text: "q", Filter: map[string]schemas.ARDValues{"identifier": {urn}}}}
+}
+
 // TestIdentifiersAreReversible finds a record by its identifier, and no other.
 func TestIdentifiersAreReversible(t *testing.T) {
 	t.Parallel()
 	p := publisher(t)
 	seen := map[string]string{}
-	for _, id := range []string{"a.b", "a_b", "a_2F", "a/", "a_5F2F", "a__2F", "a_2", "a_", "_", "__", "a_2f", "a-b", "Ü", "_Ü", "a:b", "a_3Ab", "a%2F"} {
+	for _, id := range []string{"a.b", "a_b", "a_2F", "a/", "a_5F2F", "a__2F", "a_2", "a_", "_", "__",
+		"a_2f", "a-b", "Ü", "_Ü", "a:b", "a_3Ab", "a%2F"} {
 		e, ok := p.Entry("skill", skill(id))
 		if !ok {
 			t.Fatalf("%q is no entry", id)
@@ -122,16 +128,16 @@ func TestIdentifiersAreReversible(t *testing.T) {
 			t.Errorf("%q and %q have the identifier %s", other, id, e.Identifier)
 		}
 		seen[e.Identifier] = id
-		search, err := p.NewSearch(schemas.ARDSearch{Query: schemas.ARDQuery{Text: "q", Filter: map[string]schemas.ARDValues{
-			"identifier": {e.Identifier}}}}, "")
+		search, err := p.NewSearch(identified(e.Identifier), "")
 		q, possible := search.Query()
 		if err != nil || !possible || !slices.Equal(q.Any.IDs, []string{id}) || !slices.Equal(q.Kinds, []string{"skill"}) {
 			t.Errorf("%s: got %v of %v, %v; want %q", e.Identifier, q.Any.IDs, q.Kinds, err, id)
 		}
 	}
 	for _, urn := range []string{"urn:air:example.com:skill:a_2f", "urn:air:example.com:skill:a_61", "urn:air:example.com:skill", "a.b",
-		"urn:air:example.com:skill:a:b", "urn:air:example.com:tenant::skill:a", "urn:air:example.com:template:a", "urn:air:example.org:skill:a.b"} {
-		search, err := p.NewSearch(schemas.ARDSearch{Query: schemas.ARDQuery{Text: "q", Filter: map[string]schemas.ARDValues{"identifier": {urn}}}}, "")
+		"urn:air:example.com:skill:a:b", "urn:air:example.com:tenant::skill:a", "urn:air:example.com:template:a",
+		"urn:air:example.org:skill:a.b"} {
+		search, err := p.NewSearch(identified(urn), "")
 		if q, possible := search.Query(); err != nil || possible && !slices.Equal(q.Any.IDs, []string{"a_2f"}) {
 			t.Errorf("%s: got %v, %v", urn, q.Any.IDs, err)
 		}

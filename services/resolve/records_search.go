@@ -19,7 +19,7 @@ const searchDepth = 100
 func (r *Resolver) searchRecords(ctx context.Context, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
 	var hits []found
 	tenant := schemas.QueryOptions{TenantID: q.TenantID}.Tenant()
-	for _, kind := range schemas.PublicKinds() {
+	for _, kind := range schemas.SearchableKinds() {
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
 		}

@@ -120,5 +120,5 @@ func Changes(log []catalog.Change) []index.Change {
 
 // isSearchable reports whether records of the kind are searchable.
 func isSearchable(kind string) bool {
-	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
+	return slices.Contains(schemas.SearchableKinds(), kind)
 }
