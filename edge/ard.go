@@ -33,7 +33,7 @@ const (
 	// manifestTTL is the lifetime of a rendered catalog: any number of requests cost one
 	// listing of published records per second.
 	manifestTTL     = time.Second
-	manifestTimeout = 5 * time.Second
+	manifestTimeout = 15 * time.Second // as of any request
 	// skillReads and skillBurst bound the requests per second that read skills without a
 	// credential, from all addresses together; one address has at most publicRate.
 	skillReads, skillBurst = 2 * publicRate, 2 * publicBurst
