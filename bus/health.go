@@ -19,8 +19,10 @@ const (
 )
 
 // Check shares the results of a health check: it is evaluated once at a time and
-// at most once every 250 ms for any number of callers. It may be used concurrently.
+// at most once in its lifetime, 250 ms, for any number of callers. It may be used
+// concurrently.
 type Check[T any] struct {
+	ttl      time.Duration
 	timeout  time.Duration
 	evaluate func(context.Context) T
 	flights  singleflight.Group
@@ -32,10 +34,15 @@ type Check[T any] struct {
 
 // NewCheck returns a check that evaluate answers within the timeout.
 func NewCheck[T any](timeout time.Duration, evaluate func(context.Context) T) *Check[T] {
-	return &Check[T]{timeout: timeout, evaluate: evaluate}
+	return NewCheckFor(checkTTL, timeout, evaluate)
 }
 
-// Result returns a result that is at most 250 ms old. The evaluation does not end
+// NewCheckFor is NewCheck with another lifetime of results.
+func NewCheckFor[T any](ttl, timeout time.Duration, evaluate func(context.Context) T) *Check[T] {
+	return &Check[T]{ttl: ttl, timeout: timeout, evaluate: evaluate}
+}
+
+// Result returns a result that is not older than its lifetime. The evaluation does not end
 // with ctx, since other callers share it.
 func (c *Check[T]) Result(ctx context.Context) T {
 	if result, ok := c.recent(); ok {
@@ -50,7 +57,7 @@ func (c *Check[T]) Result(ctx context.Context) T {
 		result := c.evaluate(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.result, c.until = result, time.Now().Add(checkTTL)
+		c.result, c.until = result, time.Now().Add(c.ttl)
 		return result, nil
 	})
 	result, _ := shared.(T) // fails for a nil interface, whose result it is

@@ -73,6 +73,8 @@ var (
 		"The retained revisions of a record, newest first", malformed, schemas.PermissionRead}
 	RecordUsage = Endpoint[schemas.RecordKey, schemas.RecordUsage]{"cairn.records.usage",
 		"How often the tenant has used a record", malformed, schemas.PermissionRead}
+	SearchRecords = Endpoint[schemas.RecordSearch, schemas.RecordHits]{"cairn.records.search",
+		"Search records of several kinds, in the tenant's scope and the global one, in pages", malformed, schemas.PermissionRead}
 	PutRecord = Endpoint[schemas.PutRecord, schemas.RecordStored]{"cairn.records.put", "Register or replace a record of any kind",
 		unregistrable, schemas.PermissionRegister}
 	PutRecords = Endpoint[schemas.PutRecords, schemas.RecordResults]{"cairn.records.bulk",

@@ -52,6 +52,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/packages/{skill_id}", tagged(fresh(fromURL(bus.ResolvePackage))), schemas.ErrSkillNotFound),
 		post("/records", bulk(bus.PutRecords), 200),
+		post("/records/search", fresh(forward(bus.SearchRecords)), 200),
 		get("/records/{kind}", fresh(fromURL(bus.ListRecords))),
 		get("/records/{kind}/{id}", tagged(fresh(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/history", fresh(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),
@@ -68,6 +69,15 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/quota/records", fromURL(bus.RecordQuota)),
 		get("/quota/tags", fromURL(bus.TagQuota)),
+		get(catalogPath, discovery("The catalog of published records (Agentic Resource Discovery); 404 without a publisher", catalog()),
+			schemas.ErrUnknownPath),
+		get(ardPath, discovery("Alias of "+catalogPath, catalog()), schemas.ErrUnknownPath),
+		get(skillPath, discovery("The SKILL.md of a published global skill", skillFile()), schemas.ErrUnknownPath, schemas.ErrRecordNotFound),
+		get(ownSkills, discovery("The SKILL.md of a published skill of a tenant", tenantSkillFile()), schemas.ErrUnknownPath,
+			schemas.ErrRecordNotFound),
+		post("/search", fresh(discovery("Published records that match a query, best first", searchEntries())), 200, schemas.ErrUnknownPath),
+		get("/agents", fresh(discovery("Published records, in pages", listEntries())), schemas.ErrUnknownPath),
+		post("/explore", discovery("Not implemented", explore()), 501),
 
 		get("/watch", watch(bus.Watch)),
 

@@ -14,6 +14,7 @@ var requestExamples = map[string]string{
 	"/register/template":        `{"template_data": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
 
 	"/records":             `{"kind": "skill", "record": {"skill_id": "network.find_vlans", "tool_ids": ["netbox.vlans.list"]}}`,
+	"/records/search":      `{"query": "which vlans are in Oslo", "kinds": ["skill", "tool"], "filter": {"labels": {"team": "network"}}, "limit": 5}`,
 	"/records/{kind}/{id}": `{"display_name": "Find VLANs", "version": "1.2.0", "labels": {"team": "network"}, "status": "draft"}`,
 
 	"/resolve/skill":            `{"query": "which vlans are in Oslo", "tenant_id": "acme", "top_k": 3}`,
@@ -24,6 +25,8 @@ var requestExamples = map[string]string{
 	"/resolve/tool_class":       `{"tool_class": "inventory", "provider": "netbox"}`,
 	"/resolve/template":         `{"skill_id": "network.find_vlans"}`,
 	"/resolve/guardrail":        `{"skill_id": "network.find_vlans", "tenant_id": "acme", "explain": true}`,
+
+	"/search": `{"query": {"text": "which vlans are in Oslo", "filter": {"type": ["application/ai-skill+md"], "tags": ["network"]}}, "pageSize": 5}`,
 
 	"/mcp": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "which vlans are in Oslo"}}}`,
 
@@ -101,6 +104,14 @@ var replyExamples = map[string]string{
 	"RecordStored": `{"kind": "skill", "id": "network.find_vlans",
   "warnings": [{"field": "tool_ids[0]", "message": "no tool has the id netbox.vlans.list"}]}`,
 
+	"RecordHits": `{"hits": [{"kind": "skill", "score": 0.83, "record": {"skill_id": "network.find_vlans"}}], "next_offset": null}`,
+	"Quota":      `{"count": 46, "bytes": 18230, "max_count": 1000000, "max_bytes": 4294967296}`,
+
+	"ARDManifest": `{"specVersion": "1.0", "host": {"displayName": "example.com", "identifier": "example.com",
+  "documentationUrl": "https://example.com/docs"}, "entries": [` + entryExample + `}]}`,
+	"ARDResults": `{"results": [` + entryExample + `, "score": 83, "source": "https://example.com"}]}`,
+	"ARDList":    `{"items": [` + entryExample + `}]}`,
+
 	"ServerList":  `{"servers": [` + serverExample + `], "metadata": {"count": 1}}`,
 	"ServerEntry": serverExample,
 
@@ -108,6 +119,10 @@ var replyExamples = map[string]string{
 	"ProtectedResource": `{"resource": "https://cairn.example.com", "resource_name": "Cairn",
   "authorization_servers": ["https://login.example.com"], "bearer_methods_supported": ["header"]}`,
 }
+
+// entryExample is an entry of Agentic Resource Discovery, without its closing brace.
+const entryExample = `{"identifier": "urn:air:example.com:skill:network.find_vlans", "displayName": "Find VLANs",
+  "type": "application/ai-skill+md", "url": "https://example.com/ard/skills/network.find_vlans/SKILL.md"`
 
 // serverExample is an MCP server in the API of registries.
 const serverExample = `{"server": {"name": "io.github.user/weather", "description": "Weather forecasts", "version": "1.0.0"},

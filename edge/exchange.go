@@ -116,7 +116,7 @@ func (x *exchange) fail(err error) {
 			x.w.Header()["Retry-After"] = []string{"1"}
 		}
 	}
-	body, err := json.Marshal(e)
+	body, err := json.Marshal(x.failure(e))
 	if err != nil { // the detail is not valid UTF-8
 		bare := *schemas.Declared(e.Code)
 		body, _ = json.Marshal(&bare)

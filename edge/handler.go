@@ -22,6 +22,7 @@ import (
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/access"
+	"cairn/edge/ard"
 	"cairn/schemas"
 )
 
@@ -52,6 +53,10 @@ type edge struct {
 
 	checked   *bus.Check[report]   // of /health
 	readiness *bus.Check[[]string] // of /health/ready
+
+	publisher  ard.Publisher
+	manifest   *bus.Check[manifest]
+	skillReads *rate.Limiter
 }
 
 func newEdge(serving, stopping context.Context, c Config) *edge {
@@ -77,6 +82,8 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	}
 	e.checked = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(e.health(ctx)) })
 	e.readiness = bus.NewCheck(healthTimeout, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
+	e.publisher, e.skillReads = c.Publisher, rate.NewLimiter(skillReads, skillBurst)
+	e.manifest = bus.NewCheckFor(manifestTTL, manifestTimeout, e.renderManifest)
 	stream := bus.Analyze
 	if c.AnalyzeTimeout > 0 {
 		stream.Timeout = c.AnalyzeTimeout

@@ -112,7 +112,8 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 	}
 	components := object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders,
 		"responses": object{"MethodNotAllowed": errorResponse(schemas.ErrMethodNotAllowed.Code+" "+schemas.ErrMethodNotAllowed.Title,
-			schemas.ErrMethodNotAllowed.Status)}}
+			schemas.ErrMethodNotAllowed.Status,
+			object{"$ref": "#/components/schemas/Error"})}}
 	security := []object{}
 	if secured {
 		components["securitySchemes"] = object{"bearer": bearer}
@@ -182,6 +183,8 @@ func (r route) group() string {
 	switch {
 	case r.status == http.StatusNotImplemented:
 		return "unimplemented"
+	case r.discovery:
+		return "discovery"
 	case first == "api":
 		return "analysis"
 	case first == "watch":

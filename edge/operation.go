@@ -125,7 +125,11 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 
 func (r route) responses(types *schemas.Definitions, secured bool) (object, error) {
 	all := object{"405": object{"$ref": "#/components/responses/MethodNotAllowed"}}
-	if _, err := types.Of(reflect.TypeFor[schemas.Error]()); err != nil {
+	failure, err := types.Of(reflect.TypeFor[schemas.Error]())
+	if err == nil && r.discovery {
+		failure, err = types.Of(reflect.TypeFor[schemas.ARDError]())
+	}
+	if err != nil {
 		return nil, err
 	}
 	types.Schemas["Error"].Examples = []any{jsontext.Value(errorExample)}
@@ -135,7 +139,7 @@ func (r route) responses(types *schemas.Definitions, secured bool) (object, erro
 		if before, ok := all[status].(object); ok {
 			text = before["description"].(string) + "; " + text
 		}
-		all[status] = errorResponse(text, e.Status)
+		all[status] = errorResponse(text, e.Status, failure)
 	}
 	success, err := r.success(types)
 	if err != nil || success == nil {
@@ -155,7 +159,7 @@ func (r route) responses(types *schemas.Definitions, secured bool) (object, erro
 }
 
 // errorResponse returns the OpenAPI response of the errors with the status.
-func errorResponse(description string, status int) object {
+func errorResponse(description string, status int, schema any) object {
 	named := map[int]object{
 		http.StatusUnauthorized:       {"WWW-Authenticate": object{"$ref": "#/components/headers/Challenge"}},
 		http.StatusMethodNotAllowed:   {"Allow": object{"$ref": "#/components/headers/Allow"}},
@@ -167,7 +171,7 @@ func errorResponse(description string, status int) object {
 	return object{
 		"description": description,
 		"headers":     head,
-		"content":     object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}},
+		"content":     object{"application/json": object{"schema": schema}},
 	}
 }
 

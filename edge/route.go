@@ -52,6 +52,7 @@ type action struct {
 	tagged  bool               // the reply has an ETag (see tagged)
 	// conditional writes have preconditions (see conditional).
 	conditional bool
+	discovery   bool           // of Agentic Resource Discovery (see discovery)
 	invalid     *schemas.Error // for a malformed request
 	// translate returns the error in the form of the route's contract; nil: unchanged.
 	translate func(*schemas.Error) *schemas.Error

@@ -16,6 +16,7 @@ import (
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/access"
+	"cairn/edge/ard"
 )
 
 const (
@@ -58,6 +59,8 @@ type Config struct {
 	// Origins are the origins whose pages may call the API from a browser. Other
 	// cross-origin requests that change state are refused with 403.
 	Origins Origins
+	// Publisher publishes the catalog of Agentic Resource Discovery; the zero value: 404.
+	Publisher ard.Publisher
 	// Overload admits requests while CPU time is available. The caller runs it; nil: Serve
 	// creates and runs one.
 	Overload *overload.Gate

@@ -16,6 +16,7 @@ type Filter struct {
 	Status       string            `json:"status,omitzero" doc:"active or deprecated; by default both"`
 	Labels       map[string]string `json:"labels,omitempty" doc:"records with all of these labels"`
 	Capabilities []string          `json:"capabilities,omitempty" doc:"records with all of these capabilities, as registered"`
+	Public       bool              `json:"public,omitzero" doc:"only published records: public skills, public agents with a card, public tools with a server_json"`
 }
 
 // UnmarshalJSON rejects unknown members: a misspelt one would not filter.
@@ -33,8 +34,8 @@ func (f *Filter) UnmarshalJSON(data []byte) error {
 	}
 	var c check
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !slices.Contains([]string{"domain", "status", "labels", "capabilities"}, name) {
-			c.fail("filter."+truncateValue(name), "unknown; expected domain, status, labels or capabilities")
+		if !slices.Contains([]string{"domain", "status", "labels", "capabilities", "public"}, name) {
+			c.fail("filter."+truncateValue(name), "unknown; expected domain, status, labels, capabilities or public")
 		}
 	}
 	return c.as(ErrMalformed)

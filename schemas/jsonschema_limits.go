@@ -106,6 +106,26 @@ var limits = map[string]func(*jsonschema.Schema){
 		items(0, maxLabels)(s)
 		length(1, maxID)(s.Items)
 	},
+	"RecordSearch.query": length(1, maxQuery),
+	"RecordSearch.kinds": func(s *jsonschema.Schema) {
+		items(0, len(SearchableKinds()))(s)
+		enum(KindSkill, KindAgent, KindTool)(s.Items)
+	},
+	"RecordSearch.scope":  anyScope,
+	"RecordSearch.search": method,
+	"RecordSearch.limit":  withDefault(DefaultSearchLimit, between(1, maxSearchLimit)),
+	"RecordSearch.offset": between(0, MaxSearchOffset),
+	"AnyOf.ids":           values,
+	"AnyOf.display_names": values,
+	"AnyOf.versions":      values,
+	"AnyOf.domains":       values,
+	"AnyOf.statuses":      values,
+	"AnyOf.capabilities":  values,
+	"AnyOf.labels": func(s *jsonschema.Schema) {
+		items(0, maxLabels)(s)
+		values(s.Items)
+	},
+	"RecordHit.record":     isObject,
 	"Metadata.version":     version,
 	"Metadata.labels":      labels,
 	"Metadata.status":      length(0, maxID),
@@ -179,6 +199,12 @@ func labels(s *jsonschema.Schema) {
 	members(maxLabels, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID), Pattern: labelPattern})(s)
 	length(0, maxID)(s.AdditionalProperties)
 	s.AdditionalProperties.Pattern = `^[^,\x00-\x1f\x7f-\x9f]*$`
+}
+
+// values constrains a list of values to compare with.
+func values(s *jsonschema.Schema) {
+	items(0, maxLabels)(s)
+	length(1, maxValue)(s.Items)
 }
 
 func digest(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }

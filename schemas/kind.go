@@ -17,6 +17,9 @@ func Kinds() []string {
 	return []string{KindSkill, KindAgent, KindTool, KindContextBuilder, KindGuardrail, KindTemplate}
 }
 
+// SearchableKinds returns the kinds of records that searches find and that can be published.
+func SearchableKinds() []string { return []string{KindSkill, KindAgent, KindTool} }
+
 // segments returns the minimum number of dotted segments in an id of the kind.
 func segments(kind string) int {
 	switch kind {

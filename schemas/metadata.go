@@ -188,9 +188,9 @@ func (c *check) resourcePath(field, p string) {
 // added lists the fields that earlier versions stored without interpretation, so that
 // stored records may contain them with any value.
 var added = map[string][]string{
-	KindSkill:          {"version", "labels", "replaced_by", "source", "instructions", "license", "resources"},
-	KindAgent:          {"version", "labels", "replaced_by", "source"},
-	KindTool:           {"version", "labels", "replaced_by", "source"},
+	KindSkill:          {"version", "labels", "replaced_by", "source", "public", "instructions", "license", "resources"},
+	KindAgent:          {"version", "labels", "replaced_by", "source", "public"},
+	KindTool:           {"version", "labels", "replaced_by", "source", "public"},
 	KindContextBuilder: {"version", "labels", "replaced_by", "source", "status"},
 	KindGuardrail:      {"version", "labels", "replaced_by", "source", "status"},
 	KindTemplate:       {"version", "labels", "replaced_by", "source", "status"},

@@ -106,6 +106,7 @@ type RecordQuery struct {
 	Status   string  `json:"status,omitzero" doc:"only records with this value; active includes records without a status"`
 	Labels   string  `json:"labels,omitzero" doc:"only records with all of these labels, such as team=network,tier=gold"`
 	Prefix   string  `json:"prefix,omitzero" doc:"only records whose id begins with this text"`
+	Public   bool    `json:"public,omitzero" doc:"only published records: public, active or deprecated; agents with a card, tools with a server_json"`
 	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
 	Cursor   string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }

@@ -12,6 +12,7 @@ type Skill struct {
 	ContextDescriptions []string `json:"context_descriptions,omitempty"`
 	OutputType          string   `json:"output_type,omitzero"`
 	Metadata
+	Publication
 	ExampleQueries    []string `json:"example_queries,omitempty" doc:"queries that should match this skill"`
 	ContextBuilderIDs []string `json:"context_builder_ids,omitempty"`
 	ToolIDs           []string `json:"tool_ids,omitempty"`
@@ -33,6 +34,7 @@ type Agent struct {
 	Description  string   `json:"description,omitzero"`
 	Capabilities []string `json:"capabilities,omitempty"`
 	Metadata
+	Publication
 	ExampleQueries []string `json:"example_queries,omitempty"`
 	SkillIDs       []string `json:"skill_ids,omitempty"`
 }
@@ -49,6 +51,7 @@ type Tool struct {
 	Description  string   `json:"description,omitzero"`
 	Capabilities []string `json:"capabilities,omitempty"`
 	Metadata
+	Publication
 	ExampleQueries []string `json:"example_queries,omitempty"`
 }
 

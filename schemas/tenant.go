@@ -92,6 +92,7 @@ func (u *Unregister) tenantField() tenantField   { return tenantField{"tenant_id
 func (k *RecordKey) tenantField() tenantField    { return tenantField{"tenant_id", &k.TenantID, nil} }
 func (q *RecordQuery) tenantField() tenantField  { return tenantField{"tenant_id", &q.TenantID, nil} }
 func (q *QuotaQuery) tenantField() tenantField   { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (q *RecordSearch) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 func (w *Watch) tenantField() tenantField        { return tenantField{"tenant_id", &w.TenantID, nil} }
 func (r *PutRecord) tenantField() tenantField {
 	return tenantField{"tenant_id", &r.TenantID, &r.Record}

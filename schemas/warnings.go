@@ -32,14 +32,15 @@ var interpreted = func() map[string][]string {
 // not be modified.
 func fieldNames(kind string) []string { return interpreted[kind] }
 
-// Misspelt returns a warning for each unknown field of the record whose name resembles
-// that of an interpreted field that the record lacks.
-func Misspelt(kind string, record []byte) ([]FieldError, error) {
+// FieldWarnings returns a warning for each unknown field of the record whose name resembles
+// that of an interpreted field that the record lacks, and for a public record that is not
+// published.
+func FieldWarnings(kind string, record []byte) ([]FieldError, error) {
 	var has map[string]jsontext.Value
 	if err := json.Unmarshal(record, &has); err != nil {
 		return nil, err
 	}
-	var warnings []FieldError
+	warnings := unpublished(kind, has)
 	known := fieldNames(kind)
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		if slices.Contains(known, name) {

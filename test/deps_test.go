@@ -35,6 +35,7 @@ var packageRules = []binding{
 		"bus/admission"}},
 	{"the Model Context Protocol is translated to the bus and nothing more", "edge/mcp", []string{"schemas", "bus"}},
 	{"the API of MCP registries is translated to the bus and nothing more", "edge/registry", []string{"schemas"}},
+	{"Agentic Resource Discovery is translated to the bus and nothing more", "edge/ard", []string{"schemas"}},
 	{"the web console is files and nothing more", "edge/console", nil},
 	{"the Go client imports schemas only", "edge/client", []string{"schemas"}},
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},

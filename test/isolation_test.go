@@ -47,6 +47,22 @@ var probes = map[string][]probe{
 	"GET /.well-known/oauth-protected-resource":     {{request: "GET /.well-known/oauth-protected-resource", status: 404}},
 	"GET /.well-known/oauth-protected-resource/mcp": {{request: "GET /.well-known/oauth-protected-resource/mcp", status: 404}},
 
+	// The catalog has global records only.
+	"GET /.well-known/ai-catalog.json":    {{request: "GET /.well-known/ai-catalog.json", status: 200}},
+	"GET /.well-known/ard.json":           {{request: "GET /.well-known/ard.json", status: 200}},
+	"GET /ard/skills/{skill_id}/SKILL.md": {{request: "GET /ard/skills/$.s.r2/SKILL.md", status: 404}},
+	"GET /ard/tenants/{tenant_id}/skills/{skill_id}/SKILL.md": {
+		{request: "GET /ard/tenants/$/skills/$.s.r2/SKILL.md", status: 403, shown: true},
+		{request: "GET /ard/tenants/$2/skills/$.s.r2/SKILL.md", status: 404}},
+	"POST /search": {{request: "POST /search", body: `{"query":{"text":"#"}}`, status: 200, shown: true},
+		{request: "POST /search", body: `{"query":{"text":"#","filter":{"identifier":["urn:air:example.com:tenant:$:skill:$.s.r2"]}}}`,
+			status: 200, shown: true},
+		{request: "POST /search?tenant_id=$", body: `{"query":{"text":"#"}}`, status: 403, shown: true}},
+	"GET /agents": {{request: "GET /agents", status: 200, shown: true},
+		{request: "GET /agents?pageToken=skill.tenant.", status: 200, shown: true},
+		{request: "GET /agents?tenant_id=$", status: 403, shown: true}},
+	"POST /explore": {{request: "POST /explore", body: "{}", status: 501}},
+
 	"GET /tags/{request_id}": {{request: "GET /tags/$", onNATS: `{"request_id":"$"}`, status: 404, shown: true},
 		{request: "GET /tags/$?tenant_id=$", onNATS: `{"request_id":"$","tenant_id":"$"}`, status: 403, shown: true}},
 	"DELETE /tags/{request_id}": {{request: "DELETE /tags/$", onNATS: `{"request_id":"$"}`, status: 204}},
@@ -96,11 +112,18 @@ var probes = map[string][]probe{
 		{request: "DELETE /records/skill/$.s.x", onNATS: `{"kind":"skill","id":"$.s.x"}`, status: 204},
 		{request: "DELETE /records/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 204},
 	},
+	"POST /records/search": {
+		{request: "POST /records/search", body: `{"query":"#","limit":100}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","kinds":["tool"],"any":{"ids":["$.s.r"]}}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","scope":"tenant","filter":{"public":true}}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","tenant_id":"$"}`, status: 403, shown: true},
+	},
 	"GET /records/{kind}": {
 		{request: "GET /records/tool?domain=$", onNATS: `{"kind":"tool","domain":"$"}`, status: 200, shown: true},
 		{request: "GET /records/tool?domain=$&scope=tenant", onNATS: `{"kind":"tool","domain":"$","scope":"tenant"}`, status: 200, shown: true},
 		{request: "GET /records/skill?prefix=$&status=active", onNATS: `{"kind":"skill","prefix":"$","status":"active"}`,
 			status: 200, shown: true},
+		{request: "GET /records/skill?public=true", onNATS: `{"kind":"skill","public":true}`, status: 200, shown: true},
 		{request: "GET /records/skill?labels=of%3D$", onNATS: `{"kind":"skill","labels":"of=$"}`, status: 200, shown: true},
 		{request: "GET /records/tool?cursor=~", onNATS: `{"kind":"tool","cursor":"~"}`, status: 200, shown: true},
 		{request: "GET /records/tool?tenant_id=$", onNATS: `{"kind":"tool","tenant_id":"$"}`, status: 403, shown: true},
@@ -238,11 +261,11 @@ func newOwner(t *testing.T, c *client) *owner {
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
 		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
-		{"skill", `{"skill_id":"$.s.r2","purpose":"# #"}`},
+		{"skill", `{"skill_id":"$.s.r2","purpose":"# #","public":true}`},
 		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},
-		{"tool", `{"tool_id":"$.s.server","tool_class":"mcp_server","provider":"$/s",` +
+		{"tool", `{"tool_id":"$.s.server","public":true,"tool_class":"mcp_server","provider":"$/s",` +
 			`"server_json":{"name":"$/s","version":"1.0.0","description":"#"}}`},
 		{"context_builder", `{"context_builder_id":"$.s.r","instructions":"#"}`},
 		{"guardrail", `{"guardrail_id":"$.s.r","description":"#"}`},

@@ -18,7 +18,7 @@ type route struct {
 func (r route) String() string { return r.method + " " + r.path }
 
 var pathParameters = strings.NewReplacer("{request_id}", "$", "{skill_id}", "$.x", "{kind}", "skill", "{id}", "$.x", "{run}", "$",
-	"{build}", "$", "{file}", "app.js", "{image}", "console-search.png")
+	"{tenant_id}", "$", "{build}", "$", "{file}", "app.js", "{image}", "console-search.png")
 
 // request returns a request to the route for data that do not exist.
 func (r route) request() string { return r.method + " " + pathParameters.Replace(r.path) }

@@ -16,6 +16,7 @@ import (
 	"cairn/bus/natsserver"
 	"cairn/edge"
 	"cairn/edge/access"
+	"cairn/edge/ard"
 	"cairn/schemas"
 	"cairn/services"
 
@@ -179,10 +180,15 @@ func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, anal
 	if err != nil {
 		return "", err
 	}
+	publisher, err := ard.NewPublisher(publisherDomain, publisherURL)
+	if err != nil {
+		return "", err
+	}
 	g.Go(func() error {
 		return edge.Serve(ctx, edge.Config{
 			Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler),
-			Drain: services.Defaults().Drain, AnalyzeTimeout: analyzeTimeout, Access: access.Config{Keys: c.keys, Limits: c.limits},
+			Publisher: publisher, Drain: services.Defaults().Drain, AnalyzeTimeout: analyzeTimeout,
+			Access: access.Config{Keys: c.keys, Limits: c.limits},
 		})
 	})
 	return "http://" + listener.Addr().String(), nil

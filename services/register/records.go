@@ -60,14 +60,14 @@ const (
 	maxLookups = 16
 )
 
-// warnings returns for each record its misspelt fields, and its references to records that
+// warnings returns for each record those of its fields, and its references to records that
 // are absent from the tenant's scope, from the global one, and from the list.
 func (r registry) warnings(ctx context.Context, list []schemas.PutRecord) ([][]schemas.FieldError, error) {
 	warnings, references := make([][]schemas.FieldError, len(list)), make([][]schemas.Reference, len(list))
 	absent := map[catalog.Key]bool{}
 	for i, req := range list {
 		var err error
-		if warnings[i], err = schemas.Misspelt(req.Kind, req.Record); err != nil {
+		if warnings[i], err = schemas.FieldWarnings(req.Kind, req.Record); err != nil {
 			return nil, err
 		}
 		if references[i], err = schemas.References(req.Kind, req.Record); err != nil {

@@ -85,7 +85,7 @@ func (r *Resolver) owners(s scope.Scope, skills []found) (hits []found) {
 // fits reports whether the agent satisfies the filter.
 func (h found) fits(f index.Filter) bool {
 	of := h.facts.Value()
-	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels}
+	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels, public: f.Public}
 	if !want.fits(of) || len(f.Capabilities) == 0 {
 		return want.fits(of)
 	}

@@ -18,6 +18,7 @@ import (
 type facts struct {
 	domain, status, class, provider, contextType string
 	instructed                                   bool   // a skill with instructions
+	public                                       bool   // published
 	labels                                       string // terms, each after a line end
 }
 
@@ -26,6 +27,14 @@ func metadata(domain string, m schemas.Metadata) facts {
 	f := facts{domain: domain, status: m.Status}
 	for _, term := range schemas.LabelTerms(m.Labels) {
 		f.labels += "\n" + term
+	}
+	return f
+}
+
+// published returns the facts of a record that can be published.
+func (f facts) published(c catalog.Change, p schemas.Publication) facts {
+	if p.Public {
+		_, f.public = schemas.Published(c.Key.Kind, c.Record)
 	}
 	return f
 }
@@ -58,7 +67,7 @@ func read(c catalog.Change) (decoded, error) {
 		return skill(c)
 	case schemas.KindTool:
 		f, err := fields[schemas.Tool](c)
-		of := metadata(f.Domain, f.Metadata)
+		of := metadata(f.Domain, f.Metadata).published(c, f.Publication)
 		of.class, of.provider = f.ToolClass, f.Provider
 		return decoded{of, nil, c.Record}, err
 	case schemas.KindContextBuilder:
@@ -71,7 +80,7 @@ func read(c catalog.Change) (decoded, error) {
 		return linked(c, metadata(f.Domain, f.Metadata), graph.Fields{Domain: f.Domain, Skills: f.SkillIDs}), err
 	default:
 		f, err := fields[schemas.Agent](c)
-		return linked(c, metadata(f.Domain, f.Metadata), graph.Fields{Skills: f.SkillIDs}), err
+		return linked(c, metadata(f.Domain, f.Metadata).published(c, f.Publication), graph.Fields{Skills: f.SkillIDs}), err
 	}
 }
 
@@ -103,7 +112,7 @@ func skill(c catalog.Change) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	of := metadata(s.Domain, s.Metadata)
+	of := metadata(s.Domain, s.Metadata).published(c, s.Publication)
 	of.instructed = s.Instructions != ""
 	d := linked(c, of, graph.Fields{
 		ContextBuilders: s.ContextBuilderIDs, Guardrails: s.GuardrailIDs, Template: s.TemplateID, Tools: s.ToolIDs,

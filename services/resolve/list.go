@@ -35,10 +35,11 @@ type filter struct {
 	status                  string   // of this one only
 	labels                  []string // terms
 	prefix                  string   // of the id
+	public                  bool     // published
 }
 
 func (f filter) fits(of facts) bool {
-	return (f.any || schemas.Found(of.status)) &&
+	return (of.public || !f.public) && (f.any || schemas.Found(of.status)) &&
 		(f.status == "" || f.status == cmp.Or(of.status, schemas.StatusActive)) &&
 		(f.domain == "" || f.domain == of.domain) &&
 		(f.class == "" || f.class == of.class) &&

@@ -21,7 +21,7 @@ func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (sche
 	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
 	page, next, err := r.pages(ctx, listing{
 		kind: q.Kind, scope: s, tenants: only(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
-		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix},
+		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
 	})
 	return schemas.RecordList{Records: page, NextCursor: next}, err
 }

@@ -69,7 +69,9 @@ func (r *Resolver) countFound(tenant string, hits []found) {
 }
 
 func filterOf(f schemas.Filter) index.Filter {
-	return index.Filter{Domain: f.Domain, Status: f.Status, Labels: schemas.LabelTerms(f.Labels), Capabilities: f.Capabilities}
+	return index.Filter{
+		Domain: f.Domain, Status: f.Status, Labels: schemas.LabelTerms(f.Labels), Capabilities: f.Capabilities, Public: f.Public,
+	}
 }
 
 // search returns the hits with their records. It falls back to the global scope if

@@ -109,6 +109,7 @@ func (w *Worker) Serve(s *bus.Service) error {
 		bus.ListSkills.Serve(s, withResolver(w, (*Resolver).listSkills)),
 		bus.ListTools.Serve(s, withResolver(w, (*Resolver).listTools)),
 		bus.ListRecords.Serve(s, withResolver(w, (*Resolver).listRecords)),
+		bus.SearchRecords.Serve(s, withResolver(w, (*Resolver).searchRecords)),
 		bus.GetRecord.Serve(s, withResolver(w, (*Resolver).getRecord)),
 		bus.RecordHistory.Serve(s, withResolver(w, (*Resolver).recordHistory)),
 		bus.RecordUsage.Serve(s, withResolver(w, (*Resolver).recordUsage)),

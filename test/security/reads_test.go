@@ -79,15 +79,19 @@ func (c *tally) add(status int, body string, err error, wanted ...int) {
 // no probe from another address is refused.
 func TestHealthFlood(t *testing.T) {
 	t.Parallel()
-	up := cairntest.Up(t)
+	up := cairntest.Up(t, "--ard-publisher", "example.com")
 	tenant := client(t, "127.0.0.1")
 	register(t, tenant, up.URL(), "a.b.c", 900<<10)
+	status, answer, err := send(tenant, "PUT", up.URL()+"/records/skill/a.b", `{"public":true,"instructions":"`+strings.Repeat("i", 90<<10)+`"}`)
+	if err != nil || status != 200 {
+		t.Fatalf("register: %d %s %v", status, answer, err)
+	}
 	flooder, kubelet := client(t, "127.0.0.2"), client(t, "127.0.0.3")
 	var flood, tenants, probes tally
 	var flooding, others sync.WaitGroup
 	var done atomic.Bool
 	for i := range 200 {
-		path := []string{"/health", "/health/ready", "/docs", "/openapi.json"}[i%4]
+		path := []string{"/health", "/health/ready", "/docs", "/openapi.json", "/.well-known/ai-catalog.json", "/ard/skills/a.b/SKILL.md"}[i%6]
 		flooding.Go(func() {
 			for !done.Load() {
 				status, body, err := send(flooder, "GET", up.URL()+path, "")

@@ -82,6 +82,7 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
 	f.StringVar(&g.filter.Status, "status", "", "only records with this `STATUS`, such as draft or deprecated")
 	f.StringVar(&g.filter.Labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
 	f.StringVar(&g.filter.Prefix, "prefix", "", "only records whose id begins with this `TEXT`")
+	f.BoolVar(&g.filter.Public, "public", false, "only published records")
 	f.IntVar(&g.limit, "limit", 1000, "maximum number of records of each kind")
 	f.BoolVar(&g.history, "history", false, "list the revisions of one record")
 	f.StringVar(&g.revision, "revision", "", "print this `REVISION` of one record, as --history lists it")

@@ -20,6 +20,7 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge"
+	"cairn/edge/ard"
 )
 
 // edgeProcess runs an edge.
@@ -95,6 +96,8 @@ type edgeFlags struct {
 	bodies         int // MiB
 	console        bool
 	origins        words
+	publisher      string // domain
+	publisherURL   string
 }
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
@@ -104,8 +107,23 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	e.accessFlags.flags(f)
 	f.BoolVar(&e.console, "console", true, "serve the web console at /")
 	f.Var(&e.origins, "cors-origin", "`ORIGIN` whose pages may call the API from a browser (CORS), such as https://app.example.com; * alone: every origin; repeatable, space-separated in the environment")
+	f.StringVar(&e.publisher, "ard-publisher", "", "`DOMAIN` that publishes public records in the catalog of Agentic Resource Discovery; empty: no catalog")
+	f.StringVar(&e.publisherURL, "ard-url", "", "`URL` of this server in the catalog; empty: https:// and the domain of --ard-publisher")
 	f.DurationVar(&e.analyzeTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
 	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
+}
+
+// catalogPublisher returns the publisher of the catalog.
+func (e *edgeFlags) catalogPublisher() (p ard.Publisher, err error) {
+	switch {
+	case e.publisher != "":
+		if p, err = ard.NewPublisher(e.publisher, e.publisherURL); err != nil {
+			err = fmt.Errorf("--ard-publisher, --ard-url: %w", err)
+		}
+	case e.publisherURL != "":
+		err = errors.New("--ard-url requires --ard-publisher")
+	}
+	return p, err
 }
 
 // config returns the configuration of the edge. The caller closes its listener.
@@ -125,6 +143,9 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	var err error
 	if c.Access, err = e.accessFlags.config(e.http); err != nil {
 		return c, err
+	}
+	if c.Publisher, err = e.catalogPublisher(); err != nil {
+		return c, flags.Usage(err)
 	}
 	if c.Origins, err = edge.ParseOrigins(e.origins); err != nil {
 		return c, flags.Usage(fmt.Errorf("--cors-origin: %w", err))

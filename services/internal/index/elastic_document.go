@@ -31,6 +31,9 @@ type stored struct {
 	Provider     string   `json:"provider,omitempty"`
 	Labels       []string `json:"labels,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
+	Name         string   `json:"name,omitempty"`
+	Version      string   `json:"version,omitempty"`
+	Public       bool     `json:"public,omitempty"`
 	Title        string   `json:"title,omitempty"`
 	Body         string   `json:"body,omitempty"`
 	Instructions string   `json:"instructions,omitempty"`
@@ -70,6 +73,7 @@ func newStored(c Change) stored {
 		return s
 	}
 	s.Labels, s.Capabilities = c.Labels, c.Capabilities
+	s.Name, s.Version, s.Public = folded(c.Name), c.Version, c.Public
 	s.Title = embed.Plain(c.Title)
 	s.Body = embed.Plain(c.body())
 	s.Instructions = embed.Plain(c.Instructions)

@@ -12,7 +12,7 @@ import (
 
 // textVersion must be incremented when embed.Plain, Document.texts or the documents
 // of package projection change, so that a new generation is filled.
-const textVersion = 2
+const textVersion = 3
 
 // plan is the index layout for vectors of one space.
 type plan struct {
@@ -112,6 +112,9 @@ func properties(space embed.Space) object {
 		"provider":     keyword,
 		"labels":       keyword,
 		"capabilities": keyword,
+		"name":         keyword,
+		"version":      keyword,
+		"public":       object{"type": "boolean"},
 		"revision":     object{"type": "long", "index": false},
 		"title":        text,
 		"body":         text,

@@ -3,27 +3,32 @@ package index
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"cairn/schemas"
 )
 
 // attributes are the fields of a document that filters compare.
 type attributes struct {
-	domain, status       string
-	labels, capabilities []string
+	id, domain, status, name, version string
+	labels, capabilities              []string
+	public                            bool
 }
 
 func (d Document) attributes() attributes {
-	return attributes{d.Domain, cmp.Or(d.Status, schemas.StatusActive), d.Labels, d.Capabilities}
+	return attributes{d.ID, d.Domain, cmp.Or(d.Status, schemas.StatusActive), folded(d.Name), d.Version, d.Labels, d.Capabilities, d.Public}
 }
 
+// folded returns the text as it is compared without case.
+func folded(text string) string { return strings.ToLower(text) }
+
 func (f Filter) empty() bool {
-	return f.Domain == "" && f.Status == "" && len(f.Labels)+len(f.Capabilities) == 0
+	return f.Domain == "" && f.Status == "" && len(f.Labels)+len(f.Capabilities) == 0 && !f.Public && len(f.Any.choices()) == 0
 }
 
 func (f Filter) fits(a attributes) bool {
 	return (f.Domain == "" || f.Domain == a.domain) && (f.Status == "" || f.Status == a.status) &&
-		within(f.Labels, a.labels) && within(f.Capabilities, a.capabilities)
+		within(f.Labels, a.labels) && within(f.Capabilities, a.capabilities) && (a.public || !f.Public) && f.Any.fits(a)
 }
 
 // within reports whether all contains each of the texts.
@@ -31,9 +36,46 @@ func within(texts, all []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !slices.Contains(all, s) })
 }
 
+func (y Any) fits(a attributes) bool {
+	for _, c := range y.choices() {
+		has := c.of(a)
+		if !slices.ContainsFunc(c.values, func(s string) bool { return slices.Contains(has, s) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// choice is a list of values of a field, one of which a document has.
+type choice struct {
+	field  string
+	values []string
+	of     func(attributes) []string
+}
+
+// choices returns the lists that are not empty.
+func (y Any) choices() []choice {
+	names := make([]string, len(y.Names))
+	for i, name := range y.Names {
+		names[i] = folded(name)
+	}
+	all := []choice{
+		{"id", y.IDs, func(a attributes) []string { return []string{a.id} }},
+		{"name", names, func(a attributes) []string { return []string{a.name} }},
+		{"version", y.Versions, func(a attributes) []string { return []string{a.version} }},
+		{"domain", y.Domains, func(a attributes) []string { return []string{a.domain} }},
+		{"status", y.Statuses, func(a attributes) []string { return []string{a.status} }},
+		{"capabilities", y.Capabilities, func(a attributes) []string { return a.capabilities }},
+	}
+	for _, labels := range y.Labels {
+		all = append(all, choice{"labels", labels, func(a attributes) []string { return a.labels }})
+	}
+	return slices.DeleteFunc(all, func(c choice) bool { return len(c.values) == 0 })
+}
+
 // clauses returns the filter as clauses of Elasticsearch.
 func (f Filter) clauses() (list []object) {
-	term := func(field, value string) { list = append(list, object{"term": object{field: value}}) }
+	term := func(field string, value any) { list = append(list, object{"term": object{field: value}}) }
 	if f.Domain != "" {
 		term("domain", f.Domain)
 	}
@@ -45,6 +87,12 @@ func (f Filter) clauses() (list []object) {
 	}
 	for _, capability := range f.Capabilities {
 		term("capabilities", capability)
+	}
+	if f.Public {
+		term("public", true)
+	}
+	for _, c := range f.Any.choices() {
+		list = append(list, object{"terms": object{c.field: c.values}})
 	}
 	return list
 }

@@ -59,6 +59,9 @@ type Document struct {
 	Provider     string
 	Labels       []string // name=value
 	Capabilities []string
+	Name         string // display name
+	Version      string
+	Public       bool // published
 }
 
 // Filter selects the documents that a search considers: those that satisfy all of its
@@ -68,6 +71,19 @@ type Filter struct {
 	Status       string
 	Labels       []string // name=value
 	Capabilities []string
+	Public       bool // only published documents
+	Any          Any
+}
+
+// Any selects the documents with at least one value of each list that is not empty.
+type Any struct {
+	IDs          []string
+	Names        []string // compared without case
+	Versions     []string
+	Domains      []string
+	Statuses     []string
+	Capabilities []string
+	Labels       [][]string // each a list of name=value
 }
 
 // Change is a document stored or removed at a revision of the catalog.

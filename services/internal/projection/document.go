@@ -42,6 +42,9 @@ func skillDocument(record []byte) (index.Document, error) {
 		Status:       s.Status,
 		Labels:       schemas.LabelTerms(s.Labels),
 		Capabilities: s.Capabilities,
+		Name:         s.DisplayName,
+		Version:      s.Version,
+		Public:       published(schemas.KindSkill, record, s.Publication),
 	}, err
 }
 
@@ -55,6 +58,9 @@ func agentDocument(record []byte) (index.Document, error) {
 		Status:       a.Status,
 		Labels:       schemas.LabelTerms(a.Labels),
 		Capabilities: a.Capabilities,
+		Name:         a.DisplayName,
+		Version:      a.Version,
+		Public:       published(schemas.KindAgent, record, a.Publication),
 	}, err
 }
 
@@ -68,9 +74,21 @@ func toolDocument(record []byte) (index.Document, error) {
 		Status:       t.Status,
 		Labels:       schemas.LabelTerms(t.Labels),
 		Capabilities: t.Capabilities,
+		Name:         t.DisplayName,
+		Version:      t.Version,
+		Public:       published(schemas.KindTool, record, t.Publication),
 		Class:        t.ToolClass,
 		Provider:     t.Provider,
 	}, err
+}
+
+// published reports whether the record is published. It decodes records that are public.
+func published(kind string, record []byte, p schemas.Publication) bool {
+	if !p.Public {
+		return false
+	}
+	_, ok := schemas.Published(kind, record)
+	return ok
 }
 
 // sentences joins the non-empty texts.
@@ -103,5 +121,5 @@ func Changes(log []catalog.Change) []index.Change {
 
 // isSearchable reports whether records of the kind are searchable.
 func isSearchable(kind string) bool {
-	return kind == schemas.KindSkill || kind == schemas.KindAgent || kind == schemas.KindTool
+	return slices.Contains(schemas.SearchableKinds(), kind)
 }

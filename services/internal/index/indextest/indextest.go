@@ -182,11 +182,13 @@ func filtered(t testing.TB, s subject) {
 	for i := range 150 {
 		c := put(fmt.Sprintf("kitchen.coffee%d", i), "Brew strong coffee", "Brew strong coffee", uint64(i+1))
 		c.Domain, c.Labels, c.Capabilities = "kitchen", []string{"tier=gold"}, []string{"brew"}
+		c.Name, c.Version = "Kitchen coffee", "1.0.0"
 		all = append(all, c)
 	}
 	bar := put("bar.coffee", "Brew strong coffee", "Brew strong coffee behind the counter", 200)
 	bar.Domain, bar.Status = "bar", "deprecated"
 	bar.Labels, bar.Capabilities = []string{"team=a", "tier=gold"}, []string{"brew", "Serve guests"}
+	bar.Name, bar.Version, bar.Public = "Bar Coffee", "2.0.0", true
 	s.apply(append(all, bar)...)
 	for _, row := range []struct {
 		filter index.Filter
@@ -197,6 +199,18 @@ func filtered(t testing.TB, s subject) {
 		{index.Filter{Labels: []string{"team=a"}}, true},
 		{index.Filter{Labels: []string{"team=a", "tier=gold"}}, true},
 		{index.Filter{Capabilities: []string{"Serve guests", "brew"}}, true},
+		{index.Filter{Public: true}, true},
+		{index.Filter{Any: index.Any{IDs: []string{"x", "bar.coffee"}}}, true},
+		{index.Filter{Any: index.Any{Names: []string{"bar cOFFEE"}}}, true},
+		{index.Filter{Any: index.Any{Versions: []string{"2.0.0", "3.0.0"}}}, true},
+		{index.Filter{Any: index.Any{Domains: []string{"x", "bar"}}}, true},
+		{index.Filter{Any: index.Any{Statuses: []string{"deprecated"}}}, true},
+		{index.Filter{Any: index.Any{Capabilities: []string{"x", "Serve guests"}}}, true},
+		{index.Filter{Any: index.Any{Labels: [][]string{{"team=b", "team=a"}, {"tier=gold"}}}}, true},
+		{index.Filter{Public: true, Any: index.Any{Capabilities: []string{"brew"}}}, true},
+		{index.Filter{Public: true, Any: index.Any{Domains: []string{"kitchen"}}}, false},
+		{index.Filter{Any: index.Any{Labels: [][]string{{"team=a"}, {"tier=silver"}}}}, false},
+		{index.Filter{Any: index.Any{Versions: []string{"2.0"}}}, false},
 		{index.Filter{Domain: "bar", Status: "active"}, false},
 		{index.Filter{Domain: "ba"}, false},
 		{index.Filter{Labels: []string{"team=a", "tier=silver"}}, false},
@@ -209,11 +223,12 @@ func filtered(t testing.TB, s subject) {
 			}
 		}
 	}
-	bar.Domain, bar.Revision = "cafe", 201
+	bar.Domain, bar.Public, bar.Revision = "cafe", false, 201
 	s.apply(bar)
-	former := s.search(index.Query{Kind: "skill", Text: "brew strong coffee", TopK: 5, Filter: index.Filter{Domain: "bar"}})
-	if len(former.Hits) > 0 {
-		t.Errorf("an update left %v in its former domain", ids(former))
+	for _, former := range []index.Filter{{Domain: "bar"}, {Public: true}} {
+		if left := s.search(index.Query{Kind: "skill", Text: "brew strong coffee", TopK: 5, Filter: former}); len(left.Hits) > 0 {
+			t.Errorf("an update left %v among those of %+v", ids(left), former)
+		}
 	}
 }
 

@@ -1,0 +1,297 @@
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/bus"
+	"cairn/edge/ard"
+	"cairn/edge/mcp"
+	"cairn/schemas"
+)
+
+// Paths of Agentic Resource Discovery. The specification names ai-catalog.json; ard.json is
+// the same document.
+const (
+	catalogPath = "/.well-known/ai-catalog.json"
+	ardPath     = "/.well-known/ard.json"
+	skillPath   = "/ard/skills/{skill_id}/SKILL.md"
+	ownSkills   = "/ard/tenants/{tenant_id}/skills/{skill_id}/SKILL.md"
+)
+
+const (
+	// manifestEntries and manifestBytes bound the catalog.
+	manifestEntries = 1000
+	manifestBytes   = 2 << 20
+	// manifestTTL is the lifetime of a rendered catalog: any number of requests cost one
+	// listing of published records per second.
+	manifestTTL     = time.Second
+	manifestTimeout = 15 * time.Second // as of any request
+	// skillReads and skillBurst bound the requests per second that read skills without a
+	// credential, from all addresses together; one address has at most publicRate.
+	skillReads, skillBurst = 2 * publicRate, 2 * publicBurst
+
+	maxARDBody      = 256 << 10
+	defaultPageSize = 20
+	maxListCalls    = 8
+)
+
+var (
+	mediaMarkdown = []string{"text/markdown; charset=utf-8"}
+	cachePublic   = []string{"public, max-age=60"}
+	cachePrivate  = []string{"private, max-age=60"}
+)
+
+// discovery returns a copy of a that responds with 404 unless the edge has a publisher, and
+// with the errors of the specification.
+func discovery(summary string, a action) action {
+	answer := a.answer
+	a.summary, a.discovery, a.invalid = summary, true, schemas.ErrMalformed
+	a.answer = func(x *exchange) error {
+		if !x.edge.publisher.On() {
+			return schemas.ErrUnknownPath.Because("the catalog is not published; --ard-publisher (CAIRN_ARD_PUBLISHER) names its publisher")
+		}
+		return answer(x)
+	}
+	return a
+}
+
+// manifest is a rendered catalog.
+type manifest struct {
+	body []byte
+	tag  string
+	err  error
+}
+
+// catalog returns an action that responds with the catalog of published global records.
+func catalog() action {
+	return action{open: true, reply: reflect.TypeFor[schemas.ARDManifest](), tagged: true, answer: func(x *exchange) error {
+		none, err := x.tags(bus.HeaderIfNoneMatch)
+		if err != nil {
+			return err
+		}
+		m := x.edge.manifest.Result(x.r.Context())
+		if m.err != nil {
+			return m.err
+		}
+		h := x.w.Header()
+		h["Etag"], h["Cache-Control"] = []string{m.tag}, cachePublic
+		if none != "" && schemas.TagsMatch(none, m.tag, true) {
+			x.write(http.StatusNotModified, nil, nil)
+			return nil
+		}
+		x.write(http.StatusOK, mediaJSON, m.body)
+		return nil
+	}}
+}
+
+// renderManifest renders the catalog: at most manifestEntries records and manifestBytes.
+func (e *edge) renderManifest(ctx context.Context) manifest {
+	var entries []schemas.ARDEntry
+	size := 0
+	l, err := ard.NewListing("", "")
+	for err == nil && !l.Done() && len(entries) < manifestEntries && size < manifestBytes {
+		q := l.Query(min(schemas.DefaultLimit, manifestEntries-len(entries)))
+		var page schemas.RecordList
+		if page, err = bus.ListRecords.Call(ctx, e.conn, q); err != nil {
+			break
+		}
+		for _, entry := range e.publisher.Entries(q.Kind, page.Records) {
+			text, err := json.Marshal(entry)
+			if size += len(text); err != nil || size > manifestBytes {
+				break
+			}
+			entries = append(entries, entry)
+		}
+		l = l.After(page)
+	}
+	body, encodeErr := json.Marshal(e.publisher.Manifest(entries), json.Deterministic(true))
+	sum := sha256.Sum256(body)
+	return manifest{body, `"` + hex.EncodeToString(sum[:16]) + `"`, errors.Join(err, encodeErr)}
+}
+
+// ardTenant returns the tenant of the request: that of the URL, or else the only one of the
+// caller. Workers check that the caller belongs to it.
+func (x *exchange) ardTenant(given string) string {
+	if given == "" && x.by.Bound() && len(x.by.Tenants) == 1 {
+		return x.by.Tenants[0]
+	}
+	return given
+}
+
+// searchEntries returns an action that answers a search for entries.
+func searchEntries() action {
+	return action{
+		needs: schemas.PermissionRead, request: reflect.TypeFor[schemas.ARDSearch](), reply: reflect.TypeFor[schemas.ARDResults](),
+		answer: func(x *exchange) error {
+			tenant, err := x.tenantParameter()
+			if err != nil {
+				return err
+			}
+			body, err := x.body(maxARDBody)
+			if err != nil {
+				return err
+			}
+			req, err := schemas.Decode[schemas.ARDSearch](body, x.route.invalid)
+			if err != nil {
+				return err
+			}
+			search, err := x.edge.publisher.NewSearch(req, x.ardTenant(tenant))
+			if err != nil {
+				return err
+			}
+			var found schemas.RecordHits
+			if q, possible := search.Query(); possible {
+				if _, err := request(x, bus.SearchRecords.Forward, q, &found); err != nil {
+					return err
+				}
+			}
+			return x.respond(bus.Reply{}, search.Results(found))
+		},
+	}
+}
+
+// listEntries returns an action that answers a listing of entries.
+func listEntries() action {
+	return inQuery(func(x *exchange, req schemas.ARDListQuery) error {
+		tenant, size := "", defaultPageSize
+		if req.TenantID != nil {
+			tenant = *req.TenantID
+		}
+		if req.PageSize != nil {
+			size = *req.PageSize
+		}
+		l, err := ard.NewListing(x.ardTenant(tenant), req.PageToken)
+		if err != nil {
+			return err
+		}
+		list := schemas.ARDList{Items: []schemas.ARDEntry{}}
+		for calls := 0; len(list.Items) < size && !l.Done() && calls < maxListCalls; calls++ {
+			q := l.Query(size - len(list.Items))
+			var page schemas.RecordList
+			if _, err := request(x, bus.ListRecords.Forward, q, &page); err != nil {
+				return err
+			}
+			list.Items = append(list.Items, x.edge.publisher.Entries(q.Kind, page.Records)...)
+			l = l.After(page)
+		}
+		list.PageToken = l.Token()
+		return x.respond(bus.Reply{}, list)
+	}, reflect.TypeFor[schemas.ARDList]())
+}
+
+// skillFile returns an action that responds with the SKILL.md of a published global skill.
+func skillFile() action {
+	a := inQuery(func(x *exchange, req schemas.ARDSkill) error {
+		if !x.edge.skillReads.Allow() {
+			return schemas.ErrTooManyRequests.Because("the rate limit for skills that are read without a credential is reached")
+		}
+		return x.skillFile(schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
+	}, nil)
+	a.open, a.needs, a.tagged, a.media = true, "", true, mediaMarkdown[0]
+	return a
+}
+
+// tenantSkillFile returns an action that responds with the SKILL.md of a published skill of
+// a tenant.
+func tenantSkillFile() action {
+	a := inQuery(func(x *exchange, req schemas.ARDTenantSkill) error {
+		return x.skillFile(schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant}, cachePrivate)
+	}, nil)
+	a.tagged, a.media = true, mediaMarkdown[0]
+	return a
+}
+
+// skillFile responds with the SKILL.md of a skill. Absent and unpublished skills are
+// indistinguishable.
+func (x *exchange) skillFile(key schemas.RecordKey, cache []string) error {
+	key.Kind = schemas.KindSkill
+	if _, err := x.tags(bus.HeaderIfNoneMatch); err != nil {
+		return err
+	}
+	absent := schemas.ErrRecordNotFound.Because("no published skill has this id")
+	var record schemas.RecordFound
+	reply, err := request(x, bus.GetRecord.Forward, schemas.RecordAt{RecordKey: key}, &record)
+	if errors.Is(err, schemas.ErrRecordNotFound) {
+		return absent
+	}
+	if err != nil {
+		return err
+	}
+	text, ok, err := ard.SkillFile(record.Record)
+	if err != nil || !ok {
+		if err == nil {
+			err = absent
+		}
+		return err
+	}
+	x.w.Header()["Cache-Control"] = cache
+	if x.tag(reply) {
+		x.write(http.StatusNotModified, nil, nil)
+		return nil
+	}
+	x.write(http.StatusOK, mediaMarkdown, text)
+	return nil
+}
+
+// explore returns an action for the optional aggregation of the specification.
+func explore() action {
+	return action{needs: schemas.PermissionRead, answer: func(*exchange) error {
+		return schemas.ErrNotImplemented.Because("aggregations are optional in the specification and not implemented")
+	}}
+}
+
+// inQuery returns an action that answers a request in the URL.
+func inQuery[Req any, P validated[Req]](answer func(*exchange, Req) error, reply reflect.Type) action {
+	known := parametersOf(reflect.TypeFor[Req]())
+	return action{
+		needs: schemas.PermissionRead, request: reflect.TypeFor[Req](), reply: reply, inURL: true,
+		answer: func(x *exchange) error {
+			text, wrong := known.read(x.vars, x.r.URL.RawQuery)
+			if len(wrong) > 0 {
+				return x.route.invalid.With(wrong...)
+			}
+			req, err := schemas.Decode[Req](text, x.route.invalid)
+			if err != nil {
+				return err
+			}
+			return answer(x, req)
+		},
+	}
+}
+
+// request sends a request to an endpoint and decodes the reply into res.
+func request(x *exchange, forward mcp.Forward, req, res any) (bus.Reply, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return bus.Reply{}, err
+	}
+	reply, err := x.send(forward, body)
+	if err != nil {
+		return reply, err
+	}
+	return reply, json.Unmarshal(reply.Body, res)
+}
+
+// respond responds with res as JSON.
+func (x *exchange) respond(reply bus.Reply, res any) (err error) {
+	if reply.Body, err = json.Marshal(res, json.Deterministic(true)); err == nil {
+		x.reply(reply)
+	}
+	return err
+}
+
+// failure returns the body of the response for e.
+func (x *exchange) failure(e *schemas.Error) any {
+	if x.route != nil && x.route.discovery {
+		return e.ARD()
+	}
+	return e
+}

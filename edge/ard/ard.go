@@ -1,0 +1,173 @@
+// Package ard translates Agentic Resource Discovery
+// (github.com/ards-project/ard-spec, v0.9) to listings and searches of published records.
+// An entry of the catalog is a skill, an agent with a card, or a tool with the server.json
+// of an MCP server.
+package ard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+	"cairn/schemas/skillfile"
+)
+
+// Media types of artifacts.
+const (
+	typeSkill    = "application/ai-skill+md"
+	typeAgent    = "application/a2a-agent-card+json"
+	typeServer   = "application/mcp-server-card+json"
+	typeRegistry = "application/ai-registry+json"
+)
+
+// resource is a kind of records that are entries, with its media type and its name in
+// identifiers.
+type resource struct{ kind, media, name string }
+
+// resources are in the order of the catalog.
+var resources = []resource{
+	{schemas.KindAgent, typeAgent, "agent"},
+	{schemas.KindTool, typeServer, "server"},
+	{schemas.KindSkill, typeSkill, "skill"},
+}
+
+// Publisher is the publisher of a catalog. The zero value publishes nothing.
+type Publisher struct {
+	domain string // of identifiers
+	base   string // URL of the edge, without a slash at its end
+}
+
+var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// NewPublisher returns the publisher with the fully qualified domain name. base is the URL
+// under which clients reach the edge; empty: https:// and the domain.
+func NewPublisher(domain, base string) (Publisher, error) {
+	domain = strings.ToLower(domain)
+	if _, err := netip.ParseAddr(domain); err == nil || len(domain) > 253 || !domainName.MatchString(domain) {
+		return Publisher{}, fmt.Errorf("%.100q: expected a fully qualified domain name such as example.com", domain)
+	}
+	base = cmp.Or(base, "https://"+domain)
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return Publisher{}, errors.New("expected a URL such as https://cairn.example.com, without user, query and fragment")
+	}
+	return Publisher{domain, strings.TrimRight(base, "/")}, nil
+}
+
+// On reports whether the publisher publishes.
+func (p Publisher) On() bool { return p.domain != "" }
+
+// source is the URL of the registry; clients append search and agents.
+func (p Publisher) source() string { return p.base + "/" }
+
+// Manifest returns the catalog of the entries, after the entry of the registry itself.
+func (p Publisher) Manifest(entries []schemas.ARDEntry) schemas.ARDManifest {
+	return schemas.ARDManifest{
+		SpecVersion: "1.0",
+		Host:        schemas.ARDHost{DisplayName: p.domain, Identifier: p.domain, DocumentationURL: p.base + "/docs"},
+		Entries: append([]schemas.ARDEntry{{
+			Identifier:  "urn:air:" + p.domain + ":registry:cairn",
+			DisplayName: "Cairn",
+			Type:        typeRegistry,
+			URL:         p.source(),
+			Description: "Search for the skills, agents and MCP servers of " + p.domain + ".",
+			Tags:        []string{"registry", "search"},
+		}}, entries...),
+	}
+}
+
+// SkillURL returns the URL of the SKILL.md of a skill; an empty tenant is the global scope.
+func (p Publisher) SkillURL(tenant, id string) string {
+	at := p.base + "/ard"
+	if tenant != "" {
+		at += "/tenants/" + url.PathEscape(tenant)
+	}
+	return at + "/skills/" + url.PathEscape(id) + "/" + skillfile.FileName
+}
+
+// SkillFile returns the SKILL.md of a skill record, or false if it is not published.
+func SkillFile(record jsontext.Value) (text []byte, ok bool, err error) {
+	if _, ok := schemas.Published(schemas.KindSkill, record); !ok {
+		return nil, false, nil
+	}
+	s, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
+	if err != nil {
+		return nil, false, err
+	}
+	text, err = skillfile.Export(s)
+	return text, true, err
+}
+
+// fields are the fields of a record that entries have.
+type fields struct {
+	id, name, description, domain string
+	tenant                        *string
+	capabilities, queries         []string
+	schemas.Metadata
+}
+
+func read(kind string, record jsontext.Value) (fields, error) {
+	switch kind {
+	case schemas.KindSkill:
+		s, err := schemas.DecodeStored[schemas.Skill](kind, record)
+		return fields{s.SkillID, s.DisplayName, cmp.Or(s.Description, s.Purpose), s.Domain, s.TenantID,
+			s.Capabilities, s.ExampleQueries, s.Metadata}, err
+	case schemas.KindAgent:
+		a, err := schemas.DecodeStored[schemas.Agent](kind, record)
+		return fields{a.AgentID, a.DisplayName, cmp.Or(a.Description, a.Purpose), a.Domain, a.TenantID,
+			a.Capabilities, a.ExampleQueries, a.Metadata}, err
+	default:
+		t, err := schemas.DecodeStored[schemas.Tool](kind, record)
+		return fields{t.ToolID, t.DisplayName, cmp.Or(t.Description, t.Purpose), t.Domain, t.TenantID,
+			t.Capabilities, t.ExampleQueries, t.Metadata}, err
+	}
+}
+
+// Entry returns the entry of a record, or false if the record is not published.
+func (p Publisher) Entry(kind string, record jsontext.Value) (schemas.ARDEntry, bool) {
+	artifact, ok := schemas.Published(kind, record)
+	f, err := read(kind, record)
+	if !ok || err != nil {
+		return schemas.ARDEntry{}, false
+	}
+	tenant := ""
+	if f.tenant != nil {
+		tenant = *f.tenant
+	}
+	at := slices.IndexFunc(resources, func(k resource) bool { return k.kind == kind })
+	e := schemas.ARDEntry{
+		Identifier: p.identifier(resources[at].name, tenant, f.id), DisplayName: cmp.Or(f.name, f.id), Type: resources[at].media,
+		Data: artifact, Description: f.description, Capabilities: f.capabilities, Version: f.Version, Metadata: f.Labels,
+	}
+	if artifact == nil {
+		e.URL = p.SkillURL(tenant, f.id)
+	}
+	if f.domain != "" {
+		e.Tags = []string{f.domain}
+	}
+	if f.Status == schemas.StatusDeprecated {
+		e.Status = f.Status
+	}
+	if len(f.queries) >= 2 { // the schema requires 2 to 5
+		e.RepresentativeQueries = f.queries[:min(5, len(f.queries))]
+	}
+	return e, true
+}
+
+// Entries returns the entries of records of the kind.
+func (p Publisher) Entries(kind string, records []jsontext.Value) (entries []schemas.ARDEntry) {
+	for _, record := range records {
+		if e, ok := p.Entry(kind, record); ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}

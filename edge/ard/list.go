@@ -1,0 +1,78 @@
+package ard
+
+import (
+	"slices"
+	"strings"
+
+	"cairn/schemas"
+)
+
+// Listing is a position in the listing of all entries: those of each kind, first of the
+// tenant and then global ones.
+type Listing struct {
+	tenant string // empty: global entries alone
+	kind   int    // in resources; len(resources): after the last entry
+	scope  string
+	cursor string
+}
+
+// NewListing returns the position of a page token; of the first entry if it is empty. It
+// returns schemas.ErrMalformed for any other token.
+func NewListing(tenant, token string) (Listing, error) {
+	l := Listing{tenant: tenant}
+	l.scope = l.first()
+	if token == "" {
+		return l, nil
+	}
+	parts := strings.SplitN(token, ".", 3)
+	if len(parts) == 3 {
+		l.kind = slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
+		l.scope, l.cursor = parts[1], parts[2]
+		if l.kind >= 0 && (l.scope == schemas.ScopeGlobal || l.scope == l.first()) {
+			return l, nil
+		}
+	}
+	return l, schemas.ErrMalformed.With(schemas.FieldError{Field: "pageToken", Message: "expected the unmodified pageToken of a page"})
+}
+
+// first returns the first scope of a kind.
+func (l Listing) first() string {
+	if l.tenant == "" {
+		return schemas.ScopeGlobal
+	}
+	return schemas.ScopeTenant
+}
+
+// Done reports whether there is no further entry.
+func (l Listing) Done() bool { return l.kind == len(resources) }
+
+// Token returns the page token of the position; empty when Done.
+func (l Listing) Token() string {
+	if l.Done() {
+		return ""
+	}
+	return resources[l.kind].name + "." + l.scope + "." + l.cursor
+}
+
+// Query returns the listing of at most limit records from the position on.
+func (l Listing) Query(limit int) schemas.RecordQuery {
+	q := schemas.RecordQuery{Kind: resources[l.kind].kind, Scope: l.scope, Public: true, Limit: &limit, Cursor: l.cursor}
+	if l.tenant != "" {
+		q.TenantID = &l.tenant
+	}
+	return q
+}
+
+// After returns the position after the page of the listing.
+func (l Listing) After(page schemas.RecordList) Listing {
+	switch {
+	case page.NextCursor != nil:
+		l.cursor = *page.NextCursor
+		return l
+	case l.scope == schemas.ScopeTenant:
+		l.scope, l.cursor = schemas.ScopeGlobal, ""
+	default:
+		l.kind, l.scope, l.cursor = l.kind+1, l.first(), ""
+	}
+	return l
+}

@@ -1,0 +1,156 @@
+package ard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/schemas"
+)
+
+// Search is a search for entries.
+type Search struct {
+	publisher  Publisher
+	request    schemas.ARDSearch
+	query      schemas.RecordSearch
+	ids        []string // identifiers of which an entry has one; nil: any
+	digest     string   // of the query, in page tokens
+	impossible bool     // no entry satisfies the filter
+}
+
+// metadata is the path of labels in a filter, before the name.
+const metadata = "metadata."
+
+// NewSearch returns the search that a request describes, in the tenant's scope and the
+// global one; an empty tenant is the global scope alone. It returns schemas.ErrMalformed
+// for a filter that is not supported and for the page token of another query.
+func (p Publisher) NewSearch(r schemas.ARDSearch, tenant string) (Search, error) {
+	s := Search{publisher: p, request: r, query: schemas.RecordSearch{
+		Query: r.Query.Text, Filter: schemas.Filter{Public: true}, Limit: r.PageSize,
+	}}
+	if tenant != "" {
+		s.query.TenantID = &tenant
+	}
+	var wrong []schemas.FieldError
+	for _, path := range slices.Sorted(maps.Keys(r.Query.Filter)) {
+		if !s.restrict(path, r.Query.Filter[path]) {
+			wrong = append(wrong, schemas.FieldError{Field: "query.filter." + path, Message: "not supported; expected identifier, displayName, " +
+				"type, publisher, tags, capabilities, version, status or metadata. with the name of a label"})
+		}
+	}
+	if len(wrong) > 0 {
+		return s, schemas.ErrMalformed.With(wrong...)
+	}
+	text, err := json.Marshal([]any{r.Query, tenant}, json.Deterministic(true))
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(text)
+	s.digest = hex.EncodeToString(sum[:8])
+	if s.query.Offset, err = s.offset(r.PageToken); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// restrict adds the values of a path of the filter. It reports whether the path is supported.
+func (s *Search) restrict(path string, values []string) bool {
+	switch path {
+	case "type":
+		s.ofKinds(func(kind, media string) bool { return slices.Contains(values, media) })
+	case "publisher":
+		s.impossible = s.impossible || !slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s.publisher.domain) })
+	case "identifier":
+		s.identified(values)
+	case "displayName":
+		s.query.Any.DisplayNames = values
+	case "version":
+		s.query.Any.Versions = values
+	case "status":
+		s.query.Any.Statuses = values
+	case "capabilities":
+		s.query.Any.Capabilities = values
+	case "tags":
+		s.query.Any.Domains = values
+	default:
+		name, ok := strings.CutPrefix(path, metadata)
+		if !ok || name == "" {
+			return false
+		}
+		terms := make([]string, len(values))
+		for i, value := range values {
+			terms[i] = name + "=" + value
+		}
+		s.query.Any.Labels = append(s.query.Any.Labels, terms)
+	}
+	return true
+}
+
+// ofKinds excludes the kinds for which has is false.
+func (s *Search) ofKinds(has func(kind, media string) bool) {
+	var left []string
+	for _, k := range resources {
+		if (s.query.Kinds == nil || slices.Contains(s.query.Kinds, k.kind)) && has(k.kind, k.media) {
+			left = append(left, k.kind)
+		}
+	}
+	s.query.Kinds, s.impossible = left, s.impossible || len(left) == 0
+}
+
+// identified restricts the search to the records of the identifiers.
+func (s *Search) identified(urns []string) {
+	var named []string
+	for _, urn := range urns {
+		if of, ok := s.publisher.parse(urn); ok {
+			named = append(named, of.kind)
+			s.query.Any.IDs = append(s.query.Any.IDs, of.id)
+		}
+	}
+	s.ids = urns
+	s.ofKinds(func(kind, _ string) bool { return slices.Contains(named, kind) })
+}
+
+// Query returns the search of records, or false if it finds nothing.
+func (s Search) Query() (schemas.RecordSearch, bool) { return s.query, !s.impossible }
+
+// offset returns the offset of a page token.
+func (s Search) offset(token string) (int, error) {
+	if token == "" {
+		return 0, nil
+	}
+	digits, digest, _ := strings.Cut(token, ".")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 || n > schemas.MaxSearchOffset || digest != s.digest || strconv.Itoa(n) != digits {
+		return 0, schemas.ErrMalformed.With(schemas.FieldError{
+			Field: "pageToken", Message: "expected the unmodified pageToken of a page of the same query",
+		})
+	}
+	return n, nil
+}
+
+// Results returns the page of entries for the records that were found.
+func (s Search) Results(found schemas.RecordHits) schemas.ARDResults {
+	page := schemas.ARDResults{Results: []schemas.ARDResult{}}
+	for _, h := range found.Hits {
+		e, ok := s.publisher.Entry(h.Kind, h.Record)
+		if !ok || s.ids != nil && !slices.Contains(s.ids, e.Identifier) {
+			continue
+		}
+		page.Results = append(page.Results, schemas.ARDResult{
+			ARDEntry: e, Score: int(math.Round(100 * min(1, max(0, h.Score)))), Source: s.publisher.source(),
+		})
+	}
+	if s.request.Federation == schemas.FederationReferrals {
+		page.Referrals = []schemas.ARDEntry{}
+	}
+	if found.NextOffset != nil {
+		page.PageToken = strconv.Itoa(*found.NextOffset) + "." + s.digest
+	}
+	return page
+}

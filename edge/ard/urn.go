@@ -1,0 +1,86 @@
+package ard
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// prefix begins the identifiers of all publishers.
+const prefix = "urn:air:"
+
+// tenants is the segment before the tenant of an identifier.
+const tenants = "tenant"
+
+// identifier returns the identifier of a record; name is that of its kind:
+//
+//	urn:air:example.com:skill:network.show_vlans
+//	urn:air:example.com:tenant:acme:server:com.example.tickets
+func (p Publisher) identifier(name, tenant, id string) string {
+	urn := prefix + p.domain
+	if tenant != "" {
+		urn += ":" + tenants + ":" + escape(tenant)
+	}
+	return urn + ":" + name + ":" + escape(id)
+}
+
+// subject is the record that an identifier names.
+type subject struct{ kind, tenant, id string }
+
+// parse returns the record that the identifier names, or false if it is none of this
+// publisher.
+func (p Publisher) parse(urn string) (s subject, ok bool) {
+	rest, ok := strings.CutPrefix(urn, prefix+p.domain+":")
+	parts := strings.Split(rest, ":")
+	if ok && len(parts) == 4 && parts[0] == tenants {
+		s.tenant = unescape(parts[1])
+		ok, parts = s.tenant != "", parts[2:]
+	}
+	if !ok || len(parts) != 2 {
+		return s, false
+	}
+	at := slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
+	if at < 0 {
+		return s, false
+	}
+	s.kind, s.id = resources[at].kind, unescape(parts[1])
+	return s, p.identifier(resources[at].name, s.tenant, s.id) == urn
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// escape returns the id in the characters that the specification permits, letters, digits,
+// dots, hyphens and underscores. Any other byte is an underscore and two upper-case
+// hexadecimal digits, as is an underscore before two of them, so that unescape reverses it.
+func escape(id string) string {
+	var b strings.Builder
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_' && !escaped(id[i:]):
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "_%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// escaped reports whether text begins with an underscore and two upper-case hexadecimal digits.
+func escaped(text string) bool {
+	return len(text) > 2 && text[0] == '_' && strings.IndexByte(upperHex, text[1]) >= 0 && strings.IndexByte(upperHex, text[2]) >= 0
+}
+
+func unescape(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if !escaped(text[i:]) {
+			b.WriteByte(text[i])
+			continue
+		}
+		decoded, _ := hex.DecodeString(text[i+1 : i+3]) // two digits, as escaped checks
+		b.Write(decoded)
+		i += 2
+	}
+	return b.String()
+}

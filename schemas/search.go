@@ -1,0 +1,99 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// DefaultSearchLimit is the page length of a RecordSearch without a limit.
+	DefaultSearchLimit = 10
+	// MaxSearchOffset is the highest offset of a RecordSearch: a search ranks at most 100
+	// records of each of three kinds in each of two scopes.
+	MaxSearchOffset = 600
+	maxSearchLimit  = 100
+)
+
+// RecordSearch requests a page of the records of several kinds that match a query, those of
+// the tenant and global ones together, best first.
+type RecordSearch struct {
+	Query    string   `json:"query"`
+	Kinds    []string `json:"kinds,omitempty" doc:"skill, agent and tool, or some of them; all of them by default"`
+	TenantID *string  `json:"tenant_id,omitzero" doc:"absent or null: global scope only"`
+	Scope    string   `json:"scope,omitzero" doc:"tenant or global: only this scope; by default both"`
+	Search   string   `json:"search,omitzero" doc:"method: hybrid (default), text or vector"`
+	Filter   Filter   `json:"filter,omitzero" doc:"the records to consider"`
+	Any      AnyOf    `json:"any,omitzero" doc:"further conditions on the records to consider"`
+	Limit    *int     `json:"limit,omitzero" doc:"page length, 1 to 100; 10 by default"`
+	Offset   int      `json:"offset,omitzero" doc:"next_offset of the previous page"`
+}
+
+// AnyOf selects the records with at least one value of each list that is not empty.
+type AnyOf struct {
+	IDs          []string   `json:"ids,omitempty"`
+	DisplayNames []string   `json:"display_names,omitempty" doc:"compared without case"`
+	Versions     []string   `json:"versions,omitempty"`
+	Domains      []string   `json:"domains,omitempty"`
+	Statuses     []string   `json:"statuses,omitempty" doc:"active includes records without a status"`
+	Capabilities []string   `json:"capabilities,omitempty"`
+	Labels       [][]string `json:"labels,omitempty" doc:"lists of labels as name=value"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (q *RecordSearch) Validate() error {
+	var c check
+	c.query(q.Query)
+	c.atMost("kinds", len(q.Kinds), len(SearchableKinds()))
+	for i, kind := range q.Kinds {
+		if !slices.Contains(SearchableKinds(), kind) {
+			c.fail(fmt.Sprintf("kinds[%d]", i), "expected skill, agent or tool, got %.100q", kind)
+		}
+	}
+	c.tenant("tenant_id", q.TenantID)
+	c.scope(q.Scope)
+	c.method(q.Search)
+	c.filter(q.Filter)
+	c.between("limit", q.Limit, 1, maxSearchLimit)
+	c.between("offset", &q.Offset, 0, MaxSearchOffset)
+	for _, list := range []struct {
+		name   string
+		values []string
+	}{
+		{"ids", q.Any.IDs}, {"display_names", q.Any.DisplayNames}, {"versions", q.Any.Versions}, {"domains", q.Any.Domains},
+		{"statuses", q.Any.Statuses}, {"capabilities", q.Any.Capabilities},
+	} {
+		c.values("any."+list.name, list.values)
+	}
+	c.atMost("any.labels", len(q.Any.Labels), maxLabels)
+	for i, list := range q.Any.Labels[:min(len(q.Any.Labels), maxLabels)] {
+		c.values(fmt.Sprintf("any.labels[%d]", i), list)
+	}
+	return c.as(ErrMalformed)
+}
+
+// values validates a list of values to compare with.
+func (c *check) values(field string, list []string) {
+	c.atMost(field, len(list), maxLabels)
+	for i, s := range list[:min(len(list), maxLabels)] {
+		c.length(fmt.Sprintf("%s[%d]", field, i), s, 1, maxValue)
+	}
+}
+
+// maxValue is the maximum length in characters of a value to compare with: a label.
+const maxValue = 2*maxID + 1
+
+// RecordHits is a page of the records found by a RecordSearch.
+type RecordHits struct {
+	Hits       []RecordHit `json:"hits" doc:"best first"`
+	NextOffset *int        `json:"next_offset" doc:"null on the last page"`
+	Degraded   string      `json:"degraded,omitzero" doc:"reason for a degraded result: text-only, index-behind or index-unavailable"`
+}
+
+// RecordHit is a record that matches a query.
+type RecordHit struct {
+	Kind   string         `json:"kind"`
+	Score  float64        `json:"score" doc:"relevance in [0,1]"`
+	Record jsontext.Value `json:"record" doc:"without instructions, and without the content of resources"`
+}

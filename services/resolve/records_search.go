@@ -1,0 +1,94 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"cairn/schemas"
+	"cairn/services/internal/index"
+	"cairn/services/internal/scope"
+)
+
+// searchDepth is the number of records of a kind and scope that a search of several kinds
+// ranks: as many as the index fuses. It is the same for every page, and so is the order.
+const searchDepth = 100
+
+// searchRecords returns a page of the records of several kinds that match a query.
+func (r *Resolver) searchRecords(ctx context.Context, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
+	var hits []found
+	tenant := schemas.QueryOptions{TenantID: q.TenantID}.Tenant()
+	for _, kind := range schemas.SearchableKinds() {
+		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
+			continue
+		}
+		some, degraded, err := r.searchScopes(ctx, only(scope.Scope(tenant), q.Scope), index.Query{
+			Kind: kind, Text: q.Query, TopK: searchDepth, By: index.Method(q.Search), Filter: withAny(filterOf(q.Filter), q.Any),
+		})
+		if err != nil {
+			return answer, err
+		}
+		hits = append(hits, some...)
+		answer.Degraded = cmp.Or(answer.Degraded, degraded)
+	}
+	slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
+	page, next := hits[min(q.Offset, len(hits)):], schemas.DefaultSearchLimit
+	if q.Limit != nil {
+		next = *q.Limit
+	}
+	if answer.Hits, err = recordHits(page[:min(next, len(page))]); err != nil {
+		return answer, err
+	}
+	r.countFound(tenant, page[:len(answer.Hits)])
+	if next = q.Offset + len(answer.Hits); next < len(hits) {
+		answer.NextOffset = &next
+	}
+	return answer, nil
+}
+
+func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
+	f.Any = index.Any{
+		IDs: a.IDs, Names: a.DisplayNames, Versions: a.Versions, Domains: a.Domains, Statuses: a.Statuses,
+		Capabilities: a.Capabilities, Labels: a.Labels,
+	}
+	return f
+}
+
+// searchScopes returns the hits in the scope of each of the tenants.
+func (r *Resolver) searchScopes(ctx context.Context, tenants []string, q index.Query) (hits []found, degraded string, err error) {
+	for _, tenant := range tenants {
+		q.Scope = scope.Scope(tenant)
+		some, reason, err := r.search(ctx, q)
+		if err != nil {
+			return nil, "", err
+		}
+		degraded = cmp.Or(degraded, reason)
+		fallback := len(some) > 0 && some[0].node.Tenant != tenant // to the global scope
+		if fallback && !slices.Contains(tenants, scope.Global) {
+			continue
+		}
+		hits = append(hits, some...)
+		if fallback {
+			break
+		}
+	}
+	// The index may have an outdated record that was published.
+	return slices.DeleteFunc(hits, func(h found) bool { return q.Public && !h.facts.Value().public }), degraded, nil
+}
+
+// recordHits returns the hits as in the response, fewer if they exceed pageBytes.
+func recordHits(page []found) (list []schemas.RecordHit, err error) {
+	size := 0
+	for _, h := range page {
+		record, err := h.summary()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", keyOf(h.node), err)
+		}
+		if size += len(record); len(list) > 0 && size > pageBytes {
+			break
+		}
+		list = append(list, schemas.RecordHit{Kind: h.node.Kind, Score: h.hit.Score, Record: record})
+	}
+	return list, nil
+}
