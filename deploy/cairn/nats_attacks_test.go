@@ -144,6 +144,100 @@ func TestAttacksOnStreams(t *testing.T) {
 	}
 }
 
+// TestWorkerRepliesInItsAccount records what a hostile process with the password of worker can
+// do to the streams of its own account: it stores a JetStream request as the value of a tag and
+// reads it with the subject of the request as reply subject. JetStream then sends the value
+// there with its own permissions. edge/docs/nats-permissions.md lists these effects; a row that
+// no longer has one, or a new one, changes the promise. No row may change the streams of KEYS.
+func TestWorkerRepliesInItsAccount(t *testing.T) {
+	const itsConfig = "the configuration of the catalog with max_age" // is replaced
+	for _, row := range []struct {
+		name, reply, value string
+		does               bool // the attack has an effect on the streams of CAIRN
+	}{
+		{"purges the catalog", "$JS.API.STREAM.PURGE.KV_cairn_catalog", "", true},
+		{"deletes the catalog", "$JS.API.STREAM.DELETE.KV_cairn_catalog", "", true},
+		{"deletes a record from the log", "$JS.API.STREAM.MSG.DELETE.KV_cairn_catalog", `{"seq":1}`, false}, // the stream denies it
+		{"deletes the history", "$JS.API.STREAM.DELETE.cairn_history", "", true},
+		{"creates a stream", "$JS.API.STREAM.CREATE.other", `{"name":"other","subjects":["other"],"storage":"memory"}`, true},
+		{"changes the configuration of the catalog", "$JS.API.STREAM.UPDATE.KV_cairn_catalog", itsConfig, true},
+		{"writes a record", "$KV.cairn_catalog.skill._global.YS5j", "{}", true},
+		{"writes a key", "$KV.cairn_keys.attacker", "{}", false},
+		{"deletes the keys", "$JS.API.STREAM.DELETE.KV_cairn_keys", "", false},
+		{"purges the keys", "$JS.API.STREAM.PURGE.KV_cairn_keys", "", false},
+		{"copies the keys", "$JS.API.STREAM.CREATE.other",
+			`{"name":"other","storage":"memory","sources":[{"name":"KV_cairn_keys","external":{"api":"$JS.KEYS.API"}}]}`, true}, // empty: nothing answers
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			n := startNode(t, "nats-1", single)
+			n.setup(t, "1")
+			if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", n.secret("keys-url")); got.code != 0 {
+				t.Fatalf("%+v", got)
+			}
+			worker := n.dial(t, "worker")
+			if row.value == itsConfig {
+				row.value = n.catalogConfig(t, worker)
+			}
+			for subject, value := range map[string]string{"$KV.cairn_catalog.skill._global.YS5i": "{}", "$KV.cairn_tags.cg": row.value} {
+				if _, err := worker.Request(subject, []byte(value), 10*time.Second); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wait.Until(t, "the mirror of the catalog is complete", func() bool {
+				return strings.HasPrefix(n.stored(t, "CAIRN")["cairn_history"], "1 messages")
+			})
+			keys, cairn := n.stored(t, "KEYS"), n.stored(t, "CAIRN")
+			last := []byte(`{"last_by_subj":"$KV.cairn_tags.cg"}`)
+			if err := worker.PublishMsg(&nats.Msg{Subject: "$JS.API.DIRECT.GET.KV_cairn_tags", Reply: row.reply, Data: last}); err != nil {
+				t.Fatal(err)
+			}
+			changed := func() bool { return !cmp.Equal(cairn, n.stored(t, "CAIRN")) }
+			if row.does {
+				wait.Until(t, "a worker "+row.name, changed)
+			} else {
+				for range 2 { // JetStream has processed the read, and then the message that it caused
+					if _, err := worker.Request("$JS.API.DIRECT.GET.KV_cairn_tags", last, 10*time.Second); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := worker.Request("$JS.API.STREAM.INFO.KV_cairn_catalog", nil, 10*time.Second); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if changed() {
+					t.Errorf("a worker %s: streams (-before +after):\n%s", row.name, cmp.Diff(cairn, n.stored(t, "CAIRN")))
+				}
+			}
+			if diff := cmp.Diff(keys, n.stored(t, "KEYS")); diff != "" {
+				t.Errorf("a worker %s: keys (-before +after):\n%s", row.name, diff)
+			}
+			if other := n.stored(t, "CAIRN")["other"]; other != "" && !strings.HasPrefix(other, "0 messages") {
+				t.Errorf("a worker %s: the new stream has %s", row.name, other)
+			}
+		})
+	}
+}
+
+// catalogConfig returns the configuration of the catalog's stream with another max_age.
+func (n node) catalogConfig(t *testing.T, worker *nats.Conn) string {
+	t.Helper()
+	reply, err := worker.Request("$JS.API.STREAM.INFO.KV_cairn_catalog", nil, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info struct {
+		Config map[string]any `json:"config"`
+	}
+	if err := json.Unmarshal(reply.Data, &info); err != nil {
+		t.Fatal(err)
+	}
+	info.Config["max_age"] = time.Hour
+	config, err := json.Marshal(info.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(config)
+}
+
 // waitSettled returns when the server, the services and JetStream have processed all
 // messages of nc.
 func (n node) waitSettled(t *testing.T, nc *nats.Conn) {

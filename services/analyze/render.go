@@ -86,7 +86,8 @@ func answers(results []result) []jsontext.Value {
 
 func directResponse(text string, err error) schemas.DirectResponse {
 	return schemas.DirectResponse{
-		Text: text, Format: schemas.FormatMarkdown, Code: schemas.ErrAnalysisUnavailable.Code, Reason: "rendering agent unavailable: " + err.Error(),
+		Text: text, Format: schemas.FormatMarkdown,
+		Code: schemas.ErrAnalysisUnavailable.Code, Reason: "rendering agent unavailable: " + err.Error(),
 	}
 }
 

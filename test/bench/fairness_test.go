@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -45,6 +46,16 @@ type class struct {
 	name        string
 	connections int // of the attacker
 	of          func(sender string, n int64) call
+	// endless responses are those of a stream without an end: the client disconnects after
+	// the first data.
+	endless bool
+	// absent accepts 404, the response to a deletion that came before the creation.
+	absent bool
+}
+
+// answers reports whether the status is that of an answer.
+func (of class) answers(status int) bool {
+	return status < 300 || of.absent && status == http.StatusNotFound
 }
 
 type call struct{ method, path, body string }
@@ -55,27 +66,76 @@ func post(path, format string, args ...any) call {
 
 const estate = `{"hosts":[{"name":"a","site":"Oslo"},{"name":"b","site":"Bergen"},{"name":"c","site":"Oslo"}]}`
 
+func retrieve(path string) call { return call{http.MethodGet, path, ""} }
+
+// fixed returns a class whose requests are equal.
+func fixed(name string, r call) class {
+	return class{name: name, connections: attackConnections, of: func(string, int64) call { return r }}
+}
+
+// numbered returns a class whose requests differ by a number below records in the body.
+func numbered(name, path, format string) class {
+	return class{name: name, connections: attackConnections, of: func(_ string, n int64) call { return post(path, format, n%records) }}
+}
+
+// alternating returns a class that creates a thing and deletes it by turns. A deletion may
+// come first, and is then answered with 404.
+func alternating(name string, create func(id string) call, path string) class {
+	return class{name: name, connections: attackConnections, absent: true, of: func(sender string, n int64) call {
+		id := fmt.Sprintf("%s-%s-%d", name, sender, n/2)
+		if n%2 == 0 {
+			return create(id)
+		}
+		return call{http.MethodDelete, path + id, ""}
+	}}
+}
+
+func writeTag(id string) call {
+	return post("/tags/write", `{"request_id":%q,"flow":"f","tags":{"phase":"plan"}}`, id)
+}
+
+// analysis returns the nth analysis of the sender, about an estate.
+func analysis(sender string, n int64, estate string) call {
+	context, _ := json.Marshal(estate) // a string always encodes
+	return post("/api/v1/analyze", `{"query":"how many hosts are in Oslo?","target":"H","context":%s,"id":"%s-%d"}`, context, sender, n)
+}
+
+// largeEstate has about 1 MB.
+var largeEstate = sync.OnceValue(func() string {
+	host := `{"name":"a","site":"Oslo","rack":"r1","role":"storage","os":"linux"}`
+	return `{"hosts":[` + strings.Repeat(host+",", 1<<20/len(host)) + host + `]}`
+})
+
 var classes = []class{
-	{"write-tag", attackConnections, func(s string, n int64) call {
-		return post("/tags/write", `{"request_id":"%s-%d","flow":"f","tags":{"phase":"plan"}}`, s, n)
+	{name: "write-tag", connections: attackConnections, of: func(s string, n int64) call { return writeTag(fmt.Sprintf("%s-%d", s, n)) }},
+	fixed("read-tag", retrieve("/tags/known")),
+	alternating("delete-tag", writeTag, "/tags/"),
+	numbered("resolve", "/resolve/skill", `{"skill_id":"network.s%d"}`),
+	numbered("search", "/resolve/skill", `{"query":"which vlans are in site %d","top_k":5}`),
+	numbered("agent", "/resolve/agent", `{"query":"agent for the vlans of site %d"}`),
+	numbered("context", "/resolve/context", `{"skill_id":"network.s%d"}`),
+	numbered("tools", "/resolve/tools", `{"tool_ids":["netbox.vlans.list","netbox.absent.t%d"]}`),
+	fixed("tool-class", post("/resolve/tool_class", `{"tool_class":"inventory"}`)),
+	numbered("template", "/resolve/template", `{"skill_id":"network.s%d"}`),
+	numbered("guardrail", "/resolve/guardrail", `{"skill_id":"network.s%d"}`),
+	{name: "register", connections: attackConnections, of: skill},
+	alternating("unregister", func(id string) call { return post("/register/tool", `{"tool_data":{"tool_id":"netbox.t.%s"}}`, id) },
+		"/register/tool/netbox.t."),
+	fixed("list", retrieve("/skills?limit=100")),
+	numbered("record", "/records", `{"kind":"tool","record":{"tool_id":"netbox.one.t%d"}}`),
+	fixed("get-record", retrieve("/records/tool/netbox.vlans.list")),
+	{name: "bulk", connections: attackRuns, of: func(_ string, n int64) call {
+		var lines strings.Builder
+		for i := range int64(50) {
+			fmt.Fprintf(&lines, `{"kind":"tool","record":{"tool_id":"netbox.bulk.t%d"}}`+"\n", (50*n+i)%records)
+		}
+		return post("/records", "%s", lines.String())
 	}},
-	{"read-tag", attackConnections, func(s string, n int64) call {
-		return call{http.MethodGet, "/tags/known", ""}
-	}},
-	{"resolve", attackConnections, func(s string, n int64) call {
-		return post("/resolve/skill", `{"skill_id":"network.s%d"}`, n%records)
-	}},
-	{"search", attackConnections, func(s string, n int64) call {
-		return post("/resolve/skill", `{"query":"which vlans are in site %d","top_k":5}`, n%records)
-	}},
-	{"register", attackConnections, func(s string, n int64) call { return skill(s, n) }},
-	{"list", attackConnections, func(s string, n int64) call {
-		return call{http.MethodGet, "/skills?limit=100", ""}
-	}},
-	{"analyze", attackRuns, func(s string, n int64) call {
-		context, _ := json.Marshal(estate)
-		return post("/api/v1/analyze", `{"query":"how many hosts are in Oslo?","target":"H","context":%s,"id":"%s-%d"}`, context, s, n)
-	}},
+	{name: "watch", connections: attackRuns, of: func(string, int64) call { return retrieve("/watch?kind=skill") }, endless: true},
+	numbered("mcp", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve_skill","arguments":{"skill_id":"network.s%d"}}}`),
+	fixed("registry", retrieve("/v0.1/servers?limit=10")),
+	{name: "analyze", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, estate) }},
+	{name: "upload", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, largeEstate()) }},
 }
 
 // records is the number of skills of each tenant.
@@ -84,7 +144,7 @@ const records = 500
 func skill(_ string, n int64) call {
 	return post("/register/skill", `{"record":{"skill_id":"network.s%d","domain":"network","display_name":"Find VLANs %d",`+
 		`"purpose":"Find the VLANs of site %d","description":"Lists VLANs with their ids and the switches that carry them in site %d.",`+
-		`"capabilities":["list vlans","filter by site %d"],"status":"active"}}`, n%records, n, n%records, n%records, n%records)
+		`"capabilities":["list vlans","filter by site %d"],"template_id":"network.report","status":"active"}}`, n%records, n, n%records, n%records, n%records)
 }
 
 // BenchmarkFairness sends ten times one tenant's share of requests to one endpoint class,
@@ -105,8 +165,18 @@ func BenchmarkFairness(b *testing.B) {
 				b.Fatalf("register: %d %v", status, err)
 			}
 		}
-		if status, err := c.do(post("/tags/write", `{"request_id":"known","flow":"f","tags":{}}`)); err != nil || status != http.StatusCreated {
-			b.Fatalf("write a tag: %d %v", status, err)
+		for _, r := range []call{
+			writeTag("known"),
+			post("/register/agent", `{"agent_data":{"agent_id":"network.agent","capabilities":["vlans"],"description":"Agent for VLANs of a site"}}`),
+			post("/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.list","tool_class":"inventory","description":"Lists VLANs"}}`),
+			post("/register/tool", `{"tool_data":{"tool_id":"netbox.mcp.server","tool_class":"mcp_server","description":"NetBox"}}`),
+			post("/register/context_builder", `{"cb_data":{"context_builder_id":"network.sites","domain":"network","context_type":"inventory"}}`),
+			post("/register/template", `{"template_data":{"template_id":"network.report","blocks":[1]}}`),
+			post("/register/guardrail", `{"guardrail_data":{"guardrail_id":"network.read","domain":"network"}}`),
+		} {
+			if status, err := c.do(r); err != nil || status > http.StatusCreated {
+				b.Fatalf("%s: %d %v", r.path, status, err)
+			}
 		}
 	}
 	for _, class := range classes {
@@ -149,18 +219,55 @@ func apiKey(b *testing.B, nats, tenant string) string {
 
 // do sends a request, reads the whole response and returns its status.
 func (c *client) do(r call) (int, error) {
-	c.out.Reset()
-	c.out.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + c.key +
-		"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(r.body)) + "\r\n\r\n" + r.body)
-	if _, err := c.conn.Write(c.out.Bytes()); err != nil {
-		return 0, err
-	}
-	res, err := http.ReadResponse(c.in, nil)
+	res, err := c.head(r)
 	if err != nil {
 		return 0, err
 	}
 	_, err = io.Copy(io.Discard, res.Body)
 	return res.StatusCode, err
+}
+
+// first sends a request and reads the first data of the response. The connection cannot be
+// used again.
+func (c *client) first(r call) (int, error) {
+	res, err := c.head(r)
+	if err != nil {
+		return 0, err
+	}
+	_, err = res.Body.Read(make([]byte, 1))
+	return res.StatusCode, err
+}
+
+// head sends a request and reads the header of the response.
+func (c *client) head(r call) (*http.Response, error) {
+	c.out.Reset()
+	c.out.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + c.key +
+		"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: " + strconv.Itoa(len(r.body)) + "\r\n\r\n" + r.body)
+	if _, err := c.conn.Write(c.out.Bytes()); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(c.in, nil)
+}
+
+// ask sends the request of a class over the connection. A class with endless responses needs
+// a new one for each.
+func (of class) ask(c *client, r call) (int, error) {
+	if of.endless {
+		return c.first(r)
+	}
+	return c.do(r)
+}
+
+// redial replaces the connection by a new one to the address.
+func (c *client) redial(at string) error {
+	_ = c.conn.Close()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		return err
+	}
+	c.conn = conn
+	c.in.Reset(conn)
+	return nil
 }
 
 // tally counts the outcomes of requests.
@@ -173,13 +280,13 @@ type tally struct {
 func (t tally) at(share float64) time.Duration { return t.took[int(share*float64(len(t.took)-1))] }
 func (t tally) p99() time.Duration             { return t.at(0.99) }
 
-func (t *tally) count(status int, err error) {
+func (t *tally) count(of class, status int, err error) {
 	switch {
 	case err != nil:
 		t.Failed++
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
 		t.Refused++
-	case status >= 300:
+	case !of.answers(status):
 		t.Failed++
 	default:
 		t.Answered++
@@ -204,12 +311,15 @@ func measure(b *testing.B, at, key string, of class) tally {
 			for time.Now().Before(end) {
 				r := of.of("quiet", measured.Add(1))
 				sent := time.Now()
-				status, err := c.do(r)
+				status, err := of.ask(c, r)
 				took := time.Since(sent)
-				if mine.count(status, err); err != nil {
+				if of.endless && err == nil {
+					err = c.redial(at)
+				}
+				if mine.count(of, status, err); err != nil {
 					break
 				}
-				if status < 300 {
+				if of.answers(status) {
 					mine.took = append(mine.took, took)
 				}
 				time.Sleep(thinkTime)
@@ -291,11 +401,11 @@ func (t *tally) send(ctx context.Context, s attackSpec, of class, n *atomic.Int6
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	c := &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10), key: s.Key}
 	for ctx.Err() == nil {
-		status, err := c.do(of.of("noisy", n.Add(1)))
+		status, err := of.ask(c, of.of("noisy", n.Add(1)))
 		if ctx.Err() != nil {
 			return
 		}
-		if t.count(status, err); err != nil {
+		if t.count(of, status, err); err != nil || of.endless {
 			return
 		}
 	}

@@ -44,7 +44,8 @@ func planningCost(t *testing.T) float64 {
 	t.Helper()
 	p := cairntest.Up(t)
 	before := cpuTime(t, p.URL())
-	if res := askOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost")); !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
+	res := askOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost"))
+	if !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
 		t.Fatalf("the analysis fails: %.500s", res)
 	}
 	return cpuTime(t, p.URL()) - before

@@ -121,17 +121,7 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 	if len(words) == 0 {
 		return false
 	}
-	names := map[string]bool{}
-	for _, f := range a.fields() {
-		if a.ended() {
-			return false
-		}
-		for _, p := range f.parts {
-			if len(p.low) > 2 && len(names) < maxRelated && !vague[p.stem] && units[p.low] == "" {
-				names[p.low] = true
-			}
-		}
-	}
+	names := a.relatedNames()
 	texts := slices.Sorted(maps.Keys(names))
 	for _, i := range words {
 		texts = append(texts, q[i].low)
@@ -165,6 +155,22 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 		}
 	}
 	return found
+}
+
+// relatedNames returns at most maxRelated words of the names of fields.
+func (a *array) relatedNames() map[string]bool {
+	names := map[string]bool{}
+	for _, f := range a.fields() {
+		if a.ended() {
+			break
+		}
+		for _, p := range f.parts {
+			if len(p.low) > 2 && len(names) < maxRelated && !vague[p.stem] && units[p.low] == "" {
+				names[p.low] = true
+			}
+		}
+	}
+	return names
 }
 
 // cosine returns the cosine of two unit vectors; 0 if one is nil.
