@@ -39,6 +39,8 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordKey.kind":     oneOfKinds,
 	"RecordKey.id":       dotted(1),
 	"RecordKey.scope":    anyScope,
+	"AgentKey.id":        dotted(1),
+	"AgentKey.scope":     anyScope,
 	"RecordAt.revision":  length(0, maxToken),
 	"RecordQuery.kind":   oneOfKinds,
 	"RecordQuery.scope":  anyScope,
@@ -120,9 +122,39 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Resource.sha256":      digest,
 	"Resource.size":        between(0, maxResourceBytes),
 
-	"capabilities":         items(0, maxItems),
+	"Skill.capabilities":   items(0, maxItems),
+	"Agent.capabilities":   items(0, maxItems),
+	"Tool.capabilities":    items(0, maxItems),
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
+
+	"AgentCard": func(s *jsonschema.Schema) {
+		nonEmpty := &jsonschema.Schema{MinItems: jsonschema.Ptr(1)}
+		s.AnyOf = []*jsonschema.Schema{
+			{Required: []string{"url"}, Properties: map[string]*jsonschema.Schema{"url": {MinLength: jsonschema.Ptr(1)}}},
+			{Required: []string{"supportedInterfaces"}, Properties: map[string]*jsonschema.Schema{"supportedInterfaces": nonEmpty}},
+		}
+	},
+	"AgentCard.name":                 length(1, maxID),
+	"AgentCard.description":          length(1, maxCardText),
+	"AgentCard.version":              length(1, maxID),
+	"AgentCard.url":                  length(0, maxCardURL),
+	"AgentCard.documentationUrl":     length(0, maxCardURL),
+	"AgentCard.iconUrl":              length(0, maxCardURL),
+	"AgentCard.supportedInterfaces":  items(0, maxCardItems),
+	"AgentCard.defaultInputModes":    shortTexts,
+	"AgentCard.defaultOutputModes":   shortTexts,
+	"AgentCard.skills":               items(0, maxCardSkills),
+	"AgentInterface.url":             length(1, maxCardURL),
+	"AgentInterface.protocolBinding": length(1, maxID),
+	"AgentInterface.protocolVersion": length(1, maxID),
+	"AgentProvider.organization":     length(1, maxID),
+	"AgentProvider.url":              length(0, maxCardURL),
+	"AgentSkill.id":                  length(1, maxID),
+	"AgentSkill.name":                length(1, maxID),
+	"AgentSkill.description":         length(1, maxCardText),
+	"AgentSkill.tags":                shortTexts,
+	"AgentSkill.examples":            shortTexts,
 
 	"SkillPackage.template": isObject,
 	"ToolUse.input":         isObject,
@@ -132,7 +164,7 @@ var limits = map[string]func(*jsonschema.Schema){
 // optional lists the members that requests may omit although replies always
 // contain them.
 var optional = map[string]bool{
-	"Tag.flow": true, "Tag.tags": true,
+	"Tag.flow": true, "Tag.tags": true, "AgentCard.skills": true,
 	"Analysis.query": true, "Prompt.m": true, "Utterance.r": true, "Utterance.c": true,
 }
 
@@ -166,6 +198,12 @@ func labels(s *jsonschema.Schema) {
 	members(maxLabels, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID), Pattern: labelPattern})(s)
 	length(0, maxID)(s.AdditionalProperties)
 	s.AdditionalProperties.Pattern = `^[^,\x00-\x1f\x7f-\x9f]*$`
+}
+
+// shortTexts bounds the lists of an agent card.
+func shortTexts(s *jsonschema.Schema) {
+	items(0, maxCardItems)(s)
+	length(0, maxCardURL)(s.Items)
 }
 
 func digest(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }

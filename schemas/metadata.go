@@ -189,7 +189,7 @@ func (c *check) resourcePath(field, p string) {
 // stored records may contain them with any value.
 var added = map[string][]string{
 	KindSkill:          {"version", "labels", "replaced_by", "source", "instructions", "license", "resources"},
-	KindAgent:          {"version", "labels", "replaced_by", "source"},
+	KindAgent:          {"version", "labels", "replaced_by", "source", "agent_card"},
 	KindTool:           {"version", "labels", "replaced_by", "source"},
 	KindContextBuilder: {"version", "labels", "replaced_by", "source", "status"},
 	KindGuardrail:      {"version", "labels", "replaced_by", "source", "status"},

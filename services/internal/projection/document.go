@@ -46,10 +46,12 @@ func skillDocument(record []byte) (index.Document, error) {
 
 func agentDocument(record []byte) (index.Document, error) {
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, record)
+	descriptions, examples := a.AgentCard.Texts()
+	body := append([]string{a.Description}, a.Capabilities...)
 	return index.Document{
 		Title:        sentences(a.DisplayName, a.Purpose),
-		Body:         sentences(append([]string{a.Description}, a.Capabilities...)...),
-		Examples:     a.ExampleQueries,
+		Body:         sentences(append(body, missing(descriptions, append(body, a.DisplayName))...)...),
+		Examples:     append(a.ExampleQueries, missing(examples, a.ExampleQueries)...),
 		Domain:       a.Domain,
 		Status:       a.Status,
 		Labels:       schemas.LabelTerms(a.Labels),
@@ -70,6 +72,11 @@ func toolDocument(record []byte) (index.Document, error) {
 		Class:        t.ToolClass,
 		Provider:     t.Provider,
 	}, err
+}
+
+// missing returns the texts that are not in list: an imported agent repeats those of its card.
+func missing(texts, list []string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return slices.Contains(list, s) })
 }
 
 // sentences joins the non-empty texts.
