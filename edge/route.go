@@ -53,6 +53,8 @@ type action struct {
 	// conditional writes have preconditions (see conditional).
 	conditional bool
 	invalid     *schemas.Error // for a malformed request
+	// failure returns the body of an error response; nil: the error as JSON.
+	failure func(*schemas.Error) ([]byte, error)
 	// translate returns the error in the form of the route's contract; nil: unchanged.
 	translate func(*schemas.Error) *schemas.Error
 }

@@ -156,6 +156,26 @@ var limits = map[string]func(*jsonschema.Schema){
 	"AgentSkill.tags":                shortTexts,
 	"AgentSkill.examples":            shortTexts,
 
+	"AgentMessage.tenant":                    length(0, maxID),
+	"AgentTask.tenant":                       length(0, maxID),
+	"AgentConfiguration.acceptedOutputModes": items(0, maxPartItems),
+	"AgentConfiguration.historyLength":       between(0, 0),
+	"AgentContent.messageId":                 length(1, maxID),
+	"AgentContent.contextId":                 length(0, maxID),
+	"AgentContent.taskId":                    length(0, maxID),
+	"AgentContent.role":                      enum(roleUser),
+	"AgentContent.parts":                     items(1, maxParts),
+	"AgentContent.extensions":                items(0, maxPartItems),
+	"AgentContent.referenceTaskIds":          items(0, maxPartItems),
+	"AgentPart": func(s *jsonschema.Schema) {
+		for _, name := range []string{"text", "raw", "data", "url"} {
+			s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{name}})
+		}
+	},
+	"AgentPart.raw":       func(s *jsonschema.Schema) { s.Type = "string" },
+	"AgentPart.filename":  length(0, maxID),
+	"AgentPart.mediaType": length(0, maxID),
+
 	"SkillPackage.template": isObject,
 	"ToolUse.input":         isObject,
 	"Health.status":         enum(StatusOK, StatusDegraded, StatusDown),
