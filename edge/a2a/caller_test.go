@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cairn/bus"
 	"cairn/edge/a2a"
@@ -122,7 +123,7 @@ func (c caller) Stored(context.Context) (list []bus.StoredRun, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name := range c.started {
-		list = append(list, bus.StoredRun{Name: name, Ended: !c.block})
+		list = append(list, bus.StoredRun{Name: name, Ended: !c.block, Updated: time.Unix(1, 0)})
 	}
 	return list, nil
 }
