@@ -114,9 +114,11 @@ func (x *exchange) agent(analysis bus.Stream[schemas.Analysis],
 	}
 	defer release()
 	defer telemetry.StreamOpened()()
-	body, err := x.body(analysis.MaxBody)
-	if err != nil {
-		return err
+	var body []byte
+	if x.route.takesBody() { // others are discarded
+		if body, err = x.body(analysis.MaxBody); err != nil {
+			return err
+		}
 	}
 	if !x.acquireBody(a2aCopies * int64(len(body))) {
 		return errBodyMemory

@@ -111,11 +111,10 @@ func estateOf(p schemas.AgentPart) (jsontext.Value, error) {
 	if err != nil {
 		return nil, errors.New("expected base64 (RFC 4648, 4)")
 	}
-	quoted, err := jsontext.AppendQuote(nil, text[:n])
-	if err != nil {
+	if !jsontext.Value(text[:n]).IsValid() {
 		return nil, errors.New("expected JSON in UTF-8")
 	}
-	return quoted, nil
+	return jsontext.AppendQuote(nil, text[:n])
 }
 
 // named returns err with the fields of the message in place of those of an analysis.

@@ -23,6 +23,9 @@ func check(ctx context.Context, tenant string) error {
 	if c.refusal != nil {
 		return c.protocolError(c.refusal)
 	}
+	if tenant == "" && c.query != nil { // the SDK ignores that of a URL
+		tenant = c.query.Tenant
+	}
 	if err := c.caller.AuthorizeTenant(tenant); err != nil {
 		return c.protocolError(err)
 	}
