@@ -104,6 +104,8 @@ func (s Stream[Req]) stored(ctx context.Context, c *Conn) (runs []StoredRun, err
 			return nil, nil
 		case errors.Is(err, nats.ErrNoResponders):
 			return nil, schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
+		case errors.Is(err, jetstreamext.ErrBatchUnsupported): // 413, which the library does not know
+			return nil, schemas.ErrUnavailable.Because("there are too many runs to list; expected at most 1,024 in two minutes")
 		case err != nil:
 			return nil, transportError(s.Subject, err)
 		}
