@@ -19,7 +19,8 @@ func TestSnapshot(t *testing.T) {
 	leave := make(chan struct{})
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		to.Continue()
-		err := errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}), to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
+		err := errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}), to.Send(schemas.EventTextDelta,
+			schemas.TextDelta{Text: "b"}))
 		select {
 		case <-leave:
 		case <-ctx.Done():

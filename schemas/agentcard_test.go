@@ -14,9 +14,11 @@ func TestAgentCards(t *testing.T) {
 	const rest = `"description":"d","version":"1"`
 	skills := strings.Repeat(`{"id":"i","name":"n","description":"d"},`, 201)
 	for _, row := range []struct{ name, card, field string }{
-		{"version 1.0", `{"name":"n",` + rest + `,"supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, ""},
+		{"version 1.0",
+			`{"name":"n",` + rest + `,"supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, ""},
 		{"version 0.3", `{"name":"n",` + rest + `,"url":"http://a/b","protocolVersion":"0.3.0","skills":[]}`, ""},
-		{"another binding", `{"name":"n",` + rest + `,"supportedInterfaces":[{"url":"a:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, ""},
+		{"another binding",
+			`{"name":"n",` + rest + `,"supportedInterfaces":[{"url":"a:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, ""},
 		{"no name", `{` + rest + `,"url":"https://a"}`, "name"},
 		{"no interface", `{"name":"n",` + rest + `}`, "supportedInterfaces"},
 		{"a relative URL", `{"name":"n",` + rest + `,"url":"/a"}`, "url"},
@@ -24,14 +26,17 @@ func TestAgentCards(t *testing.T) {
 			"supportedInterfaces[0].protocolBinding"},
 		{"a script as icon", `{"name":"n",` + rest + `,"url":"https://a","iconUrl":"javascript:1"}`, "iconUrl"},
 		{"a provider without a name", `{"name":"n",` + rest + `,"url":"https://a","provider":{"url":"https://a"}}`, "provider.organization"},
-		{"a skill without a description", `{"name":"n",` + rest + `,"url":"https://a","skills":[{"id":"i","name":"n"}]}`, "skills[0].description"},
+		{"a skill without a description", `{"name":"n",` + rest + `,"url":"https://a","skills":[{"id":"i","name":"n"}]}`,
+			"skills[0].description"},
 		{"tags that are no list", `{"name":"n",` + rest + `,"url":"https://a","skills":[{"id":"i","name":"n","description":"d","tags":"t"}]}`,
 			"skills[0].tags"},
 		{"capabilities that are no object", `{"name":"n",` + rest + `,"url":"https://a","capabilities":[]}`, "capabilities"},
 		{"too many skills", `{"name":"n",` + rest + `,"url":"https://a","skills":[` + strings.TrimSuffix(skills, ",") + `]}`, "skills"},
-		{"a description that is too long", `{"name":"n","version":"1","url":"https://a","description":"` + strings.Repeat("d", 16<<10+1) + `"}`, "description"},
+		{"a description that is too long", `{"name":"n","version":"1","url":"https://a","description":"` + strings.Repeat("d",
+			16<<10+1) + `"}`, "description"},
 	} {
-		_, err := schemas.Decode[schemas.RegisterAgent]([]byte(`{"agent_data":{"agent_id":"a","agent_card":`+row.card+`}}`), schemas.ErrInvalidRegistration)
+		_, err := schemas.Decode[schemas.RegisterAgent]([]byte(`{"agent_data":{"agent_id":"a","agent_card":`+row.card+`}}`),
+			schemas.ErrInvalidRegistration)
 		var e *schemas.Error
 		switch {
 		case row.field == "" && err != nil:

@@ -30,7 +30,8 @@ func agentCall(method, params string) string {
 // startTask starts a task with the question and returns its id when it has sent an event.
 func (c *client) startTask(t testing.TB, question string) string {
 	t.Helper()
-	body := strings.TrimSuffix(agentMessage(`{"text":`+text(question)+`},{"data":[{"a":1}]}`), "}") + `,"configuration":{"returnImmediately":true}}`
+	body := strings.TrimSuffix(agentMessage(`{"text":`+text(question)+`},{"data":[{"a":1}]}`),
+		"}") + `,"configuration":{"returnImmediately":true}}`
 	var result struct{ Task struct{ ID string } }
 	if err := json.Unmarshal([]byte(c.do(t, "POST /a2a/v1/message:send", body).body), &result); err != nil || result.Task.ID == "" {
 		t.Fatalf("no task: %v", err)
@@ -198,7 +199,8 @@ func TestAgentAccess(t *testing.T) {
 				}
 			}
 		}
-		if a := mine.call(t, "POST /a2a/v1/message:send", `{"tenant":"$2","message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[]}]}}`); a.status != 403 {
+		if a := mine.call(t, "POST /a2a/v1/message:send",
+			`{"tenant":"$2","message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[]}]}}`); a.status != 403 {
 			t.Errorf("a message for another tenant: %d %s", a.status, a.body)
 		}
 	})
@@ -250,7 +252,8 @@ func TestAgentCards(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		a := c.call(t, "GET /.well-known/agent-card.json", "")
 		tag := a.header.Get("ETag")
-		if a.status != 200 || tag == "" || !strings.Contains(a.header.Get("Cache-Control"), "max-age=") || !strings.Contains(a.body, c.base+"/a2a/v1") {
+		if a.status != 200 || tag == "" || !strings.Contains(a.header.Get("Cache-Control"), "max-age=") || !strings.Contains(a.body,
+			c.base+"/a2a/v1") {
 			t.Errorf("%d %v %s", a.status, a.header, a.body)
 		}
 		if again := c.call(t, "GET /.well-known/agent-card.json", "", "If-None-Match: "+tag); again.status != 304 || again.body != "" {
@@ -258,7 +261,8 @@ func TestAgentCards(t *testing.T) {
 		}
 		const card = `{"name":"Zeppelin $","description":"d","version":"1","url":"https://a.example.com","skills":[` +
 			`{"id":"s","name":"n","description":"Moors airships at $mast","tags":["t"],"examples":["which $hangar is free?"]}],"further":1}`
-		c.put(t, [2]string{"agent", `{"agent_id":"$.a","tenant_id":"$","agent_card":` + card + `}`}, [2]string{"agent", `{"agent_id":"$.b","tenant_id":"$"}`})
+		c.put(t, [2]string{"agent", `{"agent_id":"$.a","tenant_id":"$","agent_card":` + card + `}`}, [2]string{"agent",
+			`{"agent_id":"$.b","tenant_id":"$"}`})
 		a = c.call(t, "GET /agents/$.a/card?tenant_id=$", "")
 		if tag = a.header.Get("ETag"); a.status != 200 || a.body != c.named(card) || tag == "" {
 			t.Errorf("%d %s", a.status, a.body)
@@ -267,7 +271,8 @@ func TestAgentCards(t *testing.T) {
 			t.Errorf("with its entity tag: %d", again.status)
 		}
 		for _, query := range []string{"Zeppelin $", "airships at $mast", "which $hangar is free?"} {
-			if a := c.call(t, "POST /resolve/agent", `{"tenant_id":"$","query":"`+query+`"}`); a.status != 200 || !strings.Contains(a.body, c.word+".a") {
+			if a := c.call(t, "POST /resolve/agent", `{"tenant_id":"$","query":"`+query+`"}`); a.status != 200 || !strings.Contains(a.body,
+				c.word+".a") {
 				t.Errorf("%s: %d %s", query, a.status, a.body)
 			}
 		}
@@ -278,7 +283,8 @@ func TestAgentCards(t *testing.T) {
 			{"an agent without a card", "GET /agents/$.b/card?tenant_id=$", "", 404, "CE-081", ""},
 			{"an unknown agent", "GET /agents/$.x/card", "", 404, "CE-081", ""},
 			{"an unknown parameter", "GET /agents/$.a/card?kind=skill", "", 400, "CE-001 kind", ""},
-			{"a card without a name", "POST /register/agent", register(strings.Replace(card, "Zeppelin $", "", 1)), 400, "CE-061 agent_data.agent_card.name", ""},
+			{"a card without a name", "POST /register/agent", register(strings.Replace(card, "Zeppelin $", "", 1)), 400,
+				"CE-061 agent_data.agent_card.name", ""},
 			{"a name that is no text", "POST /register/agent", register(`{"name":7}`), 400, "CE-061 agent_data.agent_card.name", ""},
 			{"a card that is no object", "POST /register/agent", register(`"x"`), 400, "CE-061 agent_data.agent_card", ""},
 			{"a card without an interface", "POST /register/agent", register(strings.Replace(card, `"url":"https://a.example.com",`, "", 1)), 400,

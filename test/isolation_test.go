@@ -153,7 +153,8 @@ var probes = map[string][]probe{
 	"POST /a2a/v1/message:stream": {
 		{request: "POST /a2a/v1/message:stream", body: agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`), status: 404},
 	},
-	"POST /a2a/v1/tasks/{id}/pushNotificationConfigs":            {{request: "POST /a2a/v1/tasks/¤/pushNotificationConfigs", body: "{}", status: 400}},
+	"POST /a2a/v1/tasks/{id}/pushNotificationConfigs": {{request: "POST /a2a/v1/tasks/¤/pushNotificationConfigs", body: "{}",
+		status: 400}},
 	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs":             {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs", status: 400}},
 	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}":    {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
 	"DELETE /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}": {{request: "DELETE /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
@@ -270,9 +271,11 @@ func newOwner(t *testing.T, c *client) *owner {
 	o.mine = mine
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
-		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
+		{"skill",
+			`{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
 		{"skill", `{"skill_id":"$.s.r2","purpose":"# #"}`},
-		{"agent", `{"agent_id":"$.s.r","capabilities":["#"],"agent_card":{"name":"#","description":"d","version":"1","url":"https://a","skills":[]}}`},
+		{"agent",
+			`{"agent_id":"$.s.r","capabilities":["#"],"agent_card":{"name":"#","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.server","tool_class":"mcp_server","provider":"$/s",` +

@@ -193,7 +193,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no JSON", send, `{`, 400, "not valid JSON at byte"},
 		{"no message", send, `{}`, 400, `"field":"message"`},
-		{"another type", send, `{"message":{"messageId":7}}`, 400, `{"description":"expected a string, got a number","field":"message.messageId"}`},
+		{"another type", send, `{"message":{"messageId":7}}`, 400,
+			`{"description":"expected a string, got a number","field":"message.messageId"}`},
 		{"a member twice", send, `{"message":{},"message":{}}`, 400, "appears twice"},
 		{"no parts", send, message(""), 400, `"field":"message.parts"`},
 		{"too many parts", stream, message(strings.Repeat(`{"text":"a"},`, 32) + `{"text":"a"}`), 400, "expected 1 to 32 items, got 33"},
@@ -209,7 +210,8 @@ func TestRefusals(t *testing.T) {
 		{"an unknown task", send, message(question, `,"taskId":"x"`), 404, "TASK_NOT_FOUND"},
 		{"a task that has ended", stream, message(question, `,"taskId":"`+ended+`"`), 400, "UNSUPPORTED_OPERATION"},
 		{"another context of the task", send, message(question, `,"taskId":"`+ended+`","contextId":"x"`), 400, `"field":"message.contextId"`},
-		{"push notifications", send, `{"configuration":{"taskPushNotificationConfig":{"url":"https://a"}},"message":` + message(question)[11:], 400,
+		{"push notifications", send,
+			`{"configuration":{"taskPushNotificationConfig":{"url":"https://a"}},"message":` + message(question)[11:], 400,
 			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
 		{"a negative historyLength", send, `{"configuration":{"historyLength":-1},"message":` + message(question)[11:], 400,
 			`"field":"configuration.historyLength"`},
@@ -224,7 +226,8 @@ func TestRefusals(t *testing.T) {
 		{"an unknown state", "GET /tasks?status=DONE", "", 400, `"field":"status"`},
 		{"a time of another form", "GET /tasks?statusTimestampAfter=now", "", 400, `"field":"statusTimestampAfter"`},
 		{"an unknown page", "GET /tasks?pageToken=x", "", 400, `"field":"pageToken"`},
-		{"a push configuration", "POST /tasks/" + ended + "/pushNotificationConfigs", `{"url":"https://a"}`, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"},
+		{"a push configuration", "POST /tasks/" + ended + "/pushNotificationConfigs", `{"url":"https://a"}`, 400,
+			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
 		{"the extended card", "GET /extendedAgentCard", "", 400, "UNSUPPORTED_OPERATION"},
 	} {
 		method, path, _ := strings.Cut(row.request, " ")
@@ -264,7 +267,8 @@ func TestRefusals(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: answer})
-	for version, accepted := range map[string]bool{"1.0": true, "1.0.1": true, "": false, "0.3": false, "1.1": false, "1": false, "x.y": false} {
+	for version, accepted := range map[string]bool{"1.0": true, "1.0.1": true, "": false, "0.3": false, "1.1": false, "1": false,
+		"x.y": false} {
 		_, body := c.send(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, "A2A-Version", version)
 		if accepted == strings.Contains(body, "-32009") {
 			t.Errorf("version %q: %s", version, body)
@@ -273,7 +277,8 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("version %q in the URL: %d %s", version, status, body)
 		}
 	}
-	for media, accepted := range map[string]bool{"application/json": true, "application/a2a+json; charset=utf-8": true, "text/plain": false, "x": false} {
+	for media, accepted := range map[string]bool{"application/json": true, "application/a2a+json; charset=utf-8": true,
+		"text/plain": false, "x": false} {
 		status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question), "Content-Type", media)
 		if accepted != (status == 200) || !accepted && (status != 415 || !strings.Contains(body, "CONTENT_TYPE_NOT_SUPPORTED")) {
 			t.Errorf("%q: %d %s", media, status, body)
@@ -291,7 +296,8 @@ func TestFailures(t *testing.T) {
 	}{
 		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "context", Message: "not valid JSON"}), 400,
 			`{"description":"data or file: not valid JSON","field":"message.parts"}`},
-		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "mode", Message: "expected broad"}), 400, `"field":"message.metadata.cairn.mode"`},
+		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "mode", Message: "expected broad"}), 400,
+			`"field":"message.metadata.cairn.mode"`},
 		{schemas.ErrAnalysisUnavailable.Because("NATS is unavailable"), 503, `"status":"UNAVAILABLE"`},
 		{schemas.ErrAnalysisTooManyRequests, 429, `"status":"RESOURCE_EXHAUSTED"`},
 		{schemas.ErrAnalysisTimeout, 504, `"status":"DEADLINE_EXCEEDED"`},
@@ -300,7 +306,8 @@ func TestFailures(t *testing.T) {
 	} {
 		for _, path := range []string{"/message:send", "/message:stream"} {
 			c := open(t, &runs{fail: row.err})
-			if status, body := c.send(t, http.MethodPost, "/a2a/v1"+path, message(question)); status != row.status || !strings.Contains(body, row.has) {
+			if status, body := c.send(t, http.MethodPost, "/a2a/v1"+path, message(question)); status != row.status || !strings.Contains(body,
+				row.has) {
 				t.Errorf("%v of %s: %d %s", row.err, path, status, body)
 			}
 			want := 1
@@ -318,7 +325,8 @@ func TestFailures(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: script(`text_delta {"text":"` + strings.Repeat("x", 300<<10) + `"}`), block: true})
-	if status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question)); status != 503 || !strings.Contains(body, "--body-memory") {
+	if status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question)); status != 503 || !strings.Contains(body,
+		"--body-memory") {
 		t.Errorf("%d %s", status, body)
 	}
 	for name, canceled := range c.started {
@@ -354,7 +362,8 @@ func TestConversation(t *testing.T) {
 		t.Errorf("%s %s after %s %s", second.ID, second.ContextID, first.ID, first.ContextID)
 	}
 	c.task(t, message(question))
-	for query, want := range map[string]int{"?contextId=" + first.ContextID: 2, "": 3, "?status=TASK_STATE_COMPLETED": 3, "?status=TASK_STATE_WORKING": 0} {
+	for query, want := range map[string]int{"?contextId=" + first.ContextID: 2, "": 3, "?status=TASK_STATE_COMPLETED": 3,
+		"?status=TASK_STATE_WORKING": 0} {
 		var list sdk.ListTasksResponse
 		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks"+query, "")
 		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != want || !strings.Contains(body, `"nextPageToken":""`) {

@@ -68,7 +68,8 @@ func Status(e *schemas.Error) ([]byte, error) {
 	if len(e.Fields) > 0 {
 		details = append(details, errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))
 	}
-	return statusBody(e.Status, e.Error(), append(details, errordetails.NewErrorInfo(a2a.ErrorReason(kindOf(e)), a2a.ProtocolDomain, metadata(e)))...)
+	return statusBody(e.Status, e.Error(), append(details, errordetails.NewErrorInfo(a2a.ErrorReason(kindOf(e)), a2a.ProtocolDomain,
+		metadata(e)))...)
 }
 
 func statusBody(status int, message string, details ...*errordetails.Typed) ([]byte, error) {
