@@ -35,6 +35,7 @@ type listener struct {
 	// Of a run only:
 	replay   *replay       // nil: not a run
 	grace    time.Duration // for reattach
+	snapshot bool          // end instead of waiting for live events
 	recovery recovery
 }
 
@@ -252,6 +253,9 @@ func (w *waiting) next(l *listener) (Event, error) {
 }
 
 func (live) next(l *listener) (Event, error) {
+	if l.snapshot {
+		return Event{}, errComplete
+	}
 	msg, err := l.nextMessage()
 	if err != nil || msg == nil || isBusy(msg) { // another worker has taken the request
 		return Event{}, err

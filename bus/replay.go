@@ -90,6 +90,34 @@ func (r *replay) fetch(ctx context.Context) error {
 	return nil
 }
 
+// stored reads the last message of each run.
+func (s Stream[Req]) stored(ctx context.Context, c *Conn) (runs []StoredRun, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	last, err := jetstreamext.GetLastMsgsFor(ctx, c.Reader().js, s.ReplayStream(), []string{s.control("*") + replayToken})
+	if err != nil {
+		return nil, transportError(s.Subject, err)
+	}
+	for msg, err := range last {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return nil, nil
+		case errors.Is(err, nats.ErrNoResponders):
+			return nil, schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
+		case errors.Is(err, jetstreamext.ErrBatchUnsupported): // 413, which the library does not know
+			return nil, schemas.ErrUnavailable.Because("there are too many runs to list; expected at most 1,024 in two minutes")
+		case err != nil:
+			return nil, transportError(s.Subject, err)
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(msg.Subject, s.Subject+"."), replayToken)
+		runs = append(runs, StoredRun{Name: name, Updated: msg.Time, Ended: bytes.Contains(msg.Data, []byte("\nevent: "+schemas.EventDone+"\n"))})
+	}
+	if err := ctx.Err(); err != nil { // the iterator ends without an error then
+		return nil, transportError(s.Subject, err)
+	}
+	return runs, nil
+}
+
 const (
 	// replayTTL is the retention period of the events of a run.
 	replayTTL = 2 * time.Minute

@@ -65,6 +65,39 @@ func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint
 	return s.follow(func() (*listener, error) { return s.attach(ctx, c, run, after) })
 }
 
+// Snapshot yields the events that the run has sent until now, as Resume does, and does not
+// wait for further ones. The error is schemas.ErrRunNotFound for a run that has ended and is
+// not stored.
+func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) {
+		l, err := s.attach(ctx, c, run, 0)
+		if err == nil {
+			l.snapshot = true
+		}
+		return l, err
+	})
+}
+
+// StoredRun is a run with stored events.
+type StoredRun struct {
+	Name    string
+	Updated time.Time // when its last events were stored
+	Ended   bool
+}
+
+// Stored returns the runs whose events are stored, in no order. The error is
+// schemas.ErrUnavailable if there are more than 1,024.
+func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
+	if !c.Connected() {
+		return nil, s.translate(schemas.ErrUnavailable.Because("NATS is unavailable"))
+	}
+	runs, err := s.stored(ctx, c)
+	if err != nil {
+		return nil, s.translate(err)
+	}
+	return runs, nil
+}
+
 // Cancel cancels the run for all clients that follow it. It returns nil for a run that
 // has ended or does not exist.
 func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {

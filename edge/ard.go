@@ -54,6 +54,7 @@ var (
 func discovery(summary string, a action) action {
 	answer := a.answer
 	a.summary, a.discovery, a.invalid = summary, true, schemas.ErrMalformed
+	a.failure = func(e *schemas.Error) ([]byte, error) { return json.Marshal(e.ARD()) }
 	a.answer = func(x *exchange) error {
 		if !x.edge.publisher.On() {
 			return schemas.ErrUnknownPath.Because("the catalog is not published; --ard-publisher (CAIRN_ARD_PUBLISHER) names its publisher")
@@ -286,12 +287,4 @@ func (x *exchange) respond(reply bus.Reply, res any) (err error) {
 		x.reply(reply)
 	}
 	return err
-}
-
-// failure returns the body of the response for e.
-func (x *exchange) failure(e *schemas.Error) any {
-	if x.route != nil && x.route.discovery {
-		return e.ARD()
-	}
-	return e
 }

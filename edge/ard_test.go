@@ -41,7 +41,7 @@ func listing(t testing.TB, f *front, list func(schemas.RecordQuery) (schemas.Rec
 }
 
 func card(id string, size int) jsontext.Value {
-	return jsontext.Value(fmt.Sprintf(`{"agent_id":%q,"public":true,"card":{"name":%q}}`, id, strings.Repeat("n", size)))
+	return jsontext.Value(fmt.Sprintf(`{"agent_id":%q,"public":true,"agent_card":{"name":%q}}`, id, strings.Repeat("n", size)))
 }
 
 func TestDiscoveryNeedsAPublisher(t *testing.T) {

@@ -3,6 +3,8 @@
 package edge
 
 import (
+	"slices"
+
 	"cairn/bus"
 	"cairn/edge/registry"
 	"cairn/schemas"
@@ -11,7 +13,7 @@ import (
 // routes returns the route table, in the order of the contracts. The status is the
 // success status; the errors are the ones that the contract lists for this route only.
 func routes(analysis bus.Stream[schemas.Analysis]) []route {
-	return []route{
+	return slices.Concat([]route{
 		get(consolePath, consolePage(), schemas.ErrUnknownPath),
 		get(consoleFiles+"{build}/{file}", consoleFile(), schemas.ErrUnknownPath),
 		get("/identity", identity().summarized("The caller of the request, with its tenants and permissions")),
@@ -60,6 +62,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
 		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
 
+		get("/agents/{id}/card", tagged(fresh(agentCard())), schemas.ErrRecordNotFound),
 		get(registryPath, fresh(ofTools("MCP servers, as registries list them, in pages", registry.List, registry.Page))),
 		get(registryPath+"/{server}/versions", fresh(ofTools("The versions of an MCP server", registry.Find, registry.Versions)),
 			schemas.ErrToolNotFound),
@@ -102,5 +105,5 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/docs/search", searchManual().summarized("Sections of the manual that contain all words of a query, as HTML")),
 		get("/docs/images/{image}", manualImage().summarized("An image of the manual"), schemas.ErrUnknownPath),
 		get("/docs/{page}", readManual().summarized("A page of the manual as HTML"), schemas.ErrUnknownPath),
-	}
+	}, agentRoutes(analysis))
 }

@@ -30,8 +30,18 @@ var requestExamples = map[string]string{
 
 	"/mcp": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "which vlans are in Oslo"}}}`,
 
+	"/a2a":                                       `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": ` + messageExample + `}`,
+	"/a2a/v1/message:send":                       messageExample,
+	"/a2a/v1/message:stream":                     messageExample,
+	"/a2a/v1/tasks/{id}:cancel":                  `{}`,
+	"/a2a/v1/tasks/{id}:subscribe":               `{}`,
+	"/a2a/v1/tasks/{id}/pushNotificationConfigs": `{}`,
+
 	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,
 }
+
+// messageExample is a message to the analysis agent (A2A).
+const messageExample = `{"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "How many devices are in each site?"}, {"data": {"devices": [{"name": "sw1", "site": "Oslo"}]}}]}}`
 
 // streamExample is the event stream of an analysis.
 const streamExample = `id: 1

@@ -116,10 +116,14 @@ func (x *exchange) fail(err error) {
 			x.w.Header()["Retry-After"] = []string{"1"}
 		}
 	}
-	body, err := json.Marshal(x.failure(e))
+	encode := func(e *schemas.Error) ([]byte, error) { return json.Marshal(e) }
+	if x.route != nil && x.route.failure != nil {
+		encode = x.route.failure
+	}
+	body, err := encode(e)
 	if err != nil { // the detail is not valid UTF-8
 		bare := *schemas.Declared(e.Code)
-		body, _ = json.Marshal(&bare)
+		body, _ = encode(&bare)
 	}
 	x.write(e.Status, mediaJSON, body)
 }

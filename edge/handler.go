@@ -21,6 +21,7 @@ import (
 	"cairn/bus/admission"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
+	"cairn/edge/a2a"
 	"cairn/edge/access"
 	"cairn/edge/ard"
 	"cairn/schemas"
@@ -46,6 +47,7 @@ type edge struct {
 	hosts         hosts
 	bodies        *admission.Pool                          // bytes of request bodies
 	seen          atomic.Pointer[schemas.ConsistencyToken] // the latest one in a reply; nil: none
+	agent         *a2a.Handler
 	stopping      context.Context
 	serving       context.Context // ends when the drain begins
 	keepAlive     time.Duration   // of streams
@@ -75,6 +77,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
+	e.agent = a2a.New(a2a.Tasks(), e.keepAlive)
 	telemetry.MemoryBudget("body", bodyMemory, e.bodies.Used)
 	e.gate = access.Open(c.Access, c.Conn, e.log)
 	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {

@@ -268,7 +268,7 @@ func (w *messageWriter) refused() error {
 		w.Header().Del("Content-Type")
 		text := strings.TrimSpace(w.refusal.String())
 		if w.kept >= http.StatusInternalServerError {
-			return fmt.Errorf("handle a message of the Model Context Protocol: %s", text)
+			return fmt.Errorf("handle a message: %s", text)
 		}
 		return schemas.ErrMalformed.Because(text)
 	}

@@ -187,12 +187,16 @@ func (r route) group() string {
 		return "discovery"
 	case first == "api":
 		return "analysis"
-	case first == "watch":
+	case first == "watch", first == "agents":
 		return "records"
+	case r.path == agentCardPath:
+		return "a2a"
 	case first == "skills" || first == "tools":
 		return "listings"
 	case r.path == mcpPath:
 		return "mcp"
+	case first == "a2a":
+		return "a2a"
 	case first == "health" || r.subject == "":
 		return "about"
 	default:

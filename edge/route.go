@@ -54,6 +54,8 @@ type action struct {
 	conditional bool
 	discovery   bool           // of Agentic Resource Discovery (see discovery)
 	invalid     *schemas.Error // for a malformed request
+	// failure returns the body of an error response; nil: the error as JSON.
+	failure func(*schemas.Error) ([]byte, error)
 	// translate returns the error in the form of the route's contract; nil: unchanged.
 	translate func(*schemas.Error) *schemas.Error
 }

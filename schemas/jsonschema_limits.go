@@ -40,6 +40,8 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordKey.id":       dotted(1),
 	"RecordKey.scope":    anyScope,
 	"RecordAt.revision":  length(0, MaxToken),
+	"AgentKey.id":        dotted(1),
+	"AgentKey.scope":     anyScope,
 	"RecordQuery.kind":   oneOfKinds,
 	"RecordQuery.scope":  anyScope,
 	"RecordQuery.domain": length(0, maxID),
@@ -140,7 +142,9 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Resource.sha256":      digest,
 	"Resource.size":        between(0, maxResourceBytes),
 
-	"capabilities":         items(0, maxItems),
+	"Skill.capabilities":   items(0, maxItems),
+	"Agent.capabilities":   items(0, maxItems),
+	"Tool.capabilities":    items(0, maxItems),
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
@@ -155,6 +159,53 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RPCResponse.id":     orTypes("string", "integer", "null"),
 	"RPCResponse.result": isObject,
 	"RPCResponse.error":  isObject,
+	"AgentCard": func(s *jsonschema.Schema) {
+		nonEmpty := &jsonschema.Schema{MinItems: jsonschema.Ptr(1)}
+		s.AnyOf = []*jsonschema.Schema{
+			{Required: []string{"url"}, Properties: map[string]*jsonschema.Schema{"url": {MinLength: jsonschema.Ptr(1)}}},
+			{Required: []string{"supportedInterfaces"}, Properties: map[string]*jsonschema.Schema{"supportedInterfaces": nonEmpty}},
+		}
+	},
+	"AgentCard.name":                 length(1, maxID),
+	"AgentCard.description":          length(1, maxCardText),
+	"AgentCard.version":              length(1, maxID),
+	"AgentCard.url":                  length(0, maxCardURL),
+	"AgentCard.documentationUrl":     length(0, maxCardURL),
+	"AgentCard.iconUrl":              length(0, maxCardURL),
+	"AgentCard.supportedInterfaces":  items(0, maxCardItems),
+	"AgentCard.defaultInputModes":    shortTexts,
+	"AgentCard.defaultOutputModes":   shortTexts,
+	"AgentCard.skills":               items(0, maxCardSkills),
+	"AgentInterface.url":             length(1, maxCardURL),
+	"AgentInterface.protocolBinding": length(1, maxID),
+	"AgentInterface.protocolVersion": length(1, maxID),
+	"AgentProvider.organization":     length(1, maxID),
+	"AgentProvider.url":              length(0, maxCardURL),
+	"AgentSkill.id":                  length(1, maxID),
+	"AgentSkill.name":                length(1, maxID),
+	"AgentSkill.description":         length(1, maxCardText),
+	"AgentSkill.tags":                shortTexts,
+	"AgentSkill.examples":            shortTexts,
+
+	"AgentMessage.tenant":                    length(0, maxID),
+	"AgentTask.tenant":                       length(0, maxID),
+	"AgentConfiguration.acceptedOutputModes": items(0, maxPartItems),
+	"AgentConfiguration.historyLength":       between(0, 0),
+	"AgentContent.messageId":                 length(1, maxID),
+	"AgentContent.contextId":                 length(0, maxID),
+	"AgentContent.taskId":                    length(0, maxID),
+	"AgentContent.role":                      enum(roleUser),
+	"AgentContent.parts":                     items(1, maxParts),
+	"AgentContent.extensions":                items(0, maxPartItems),
+	"AgentContent.referenceTaskIds":          items(0, maxPartItems),
+	"AgentPart": func(s *jsonschema.Schema) {
+		for _, name := range []string{"text", "raw", "data", "url"} {
+			s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{name}})
+		}
+	},
+	"AgentPart.raw":       func(s *jsonschema.Schema) { s.Type = "string" },
+	"AgentPart.filename":  length(0, maxID),
+	"AgentPart.mediaType": length(0, maxID),
 
 	"SkillPackage.template": isObject,
 	"ToolUse.input":         isObject,
@@ -165,7 +216,7 @@ var limits = map[string]func(*jsonschema.Schema){
 // optional lists the members that requests may omit although replies always
 // contain them.
 var optional = map[string]bool{
-	"Tag.flow": true, "Tag.tags": true,
+	"Tag.flow": true, "Tag.tags": true, "AgentCard.skills": true,
 	"Analysis.query": true, "Prompt.m": true, "Utterance.r": true, "Utterance.c": true,
 }
 
@@ -205,6 +256,12 @@ func labels(s *jsonschema.Schema) {
 func values(s *jsonschema.Schema) {
 	items(0, maxLabels)(s)
 	length(1, maxValue)(s.Items)
+}
+
+// shortTexts bounds the lists of an agent card.
+func shortTexts(s *jsonschema.Schema) {
+	items(0, maxCardItems)(s)
+	length(0, maxCardURL)(s.Items)
 }
 
 func digest(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }

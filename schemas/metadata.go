@@ -189,7 +189,7 @@ func (c *check) resourcePath(field, p string) {
 // stored records may contain them with any value.
 var added = map[string][]string{
 	KindSkill:          {"version", "labels", "replaced_by", "source", "public", "instructions", "license", "resources"},
-	KindAgent:          {"version", "labels", "replaced_by", "source", "public"},
+	KindAgent:          {"version", "labels", "replaced_by", "source", "public", "agent_card"},
 	KindTool:           {"version", "labels", "replaced_by", "source", "public"},
 	KindContextBuilder: {"version", "labels", "replaced_by", "source", "status"},
 	KindGuardrail:      {"version", "labels", "replaced_by", "source", "status"},

@@ -13,7 +13,7 @@ type Publication struct {
 
 // artifacts are the members of records that describe a resource in the format of its
 // protocol. A skill is described by its record.
-var artifacts = map[string]string{KindAgent: "card", KindTool: "server_json"}
+var artifacts = map[string]string{KindAgent: "agent_card", KindTool: "server_json"}
 
 // Published returns whether a record of the kind is published: it is public, active or
 // deprecated, and is a skill, an agent with a card or a tool with the server_json of an

@@ -35,8 +35,9 @@ type Agent struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	Metadata
 	Publication
-	ExampleQueries []string `json:"example_queries,omitempty"`
-	SkillIDs       []string `json:"skill_ids,omitempty"`
+	ExampleQueries []string   `json:"example_queries,omitempty"`
+	SkillIDs       []string   `json:"skill_ids,omitempty"`
+	AgentCard      *AgentCard `json:"agent_card,omitzero" doc:"A2A agent card; its texts are searched, and GET /agents/{id}/card returns it"`
 }
 
 // Tool contains the interpreted fields of a tool record.

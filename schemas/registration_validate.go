@@ -33,6 +33,7 @@ func (r *RegisterAgent) Validate() error {
 	c.ids("skill_ids", r.SkillIDs)
 	c.atMost("agent_data.capabilities", len(a.Capabilities), maxItems)
 	c.atMost("agent_data.example_queries", len(a.ExampleQueries), maxItems)
+	c.card("agent_data.agent_card.", a.AgentCard)
 	return c.as(ErrInvalidRegistration)
 }
 

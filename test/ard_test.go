@@ -57,7 +57,7 @@ func TestCatalog(t *testing.T) {
 			{"skill", `{"skill_id":"$.draft","public":true,"status":"draft"}`},
 			{"skill", `{"skill_id":"$.of_a_tenant","public":true,"tenant_id":"$"}`},
 			{"guardrail", `{"guardrail_id":"$.rail","public":true}`},
-			{"agent", `{"agent_id":"$.agent","public":true,"card":{"name":"$"}}`},
+			{"agent", `{"agent_id":"$.agent","public":true,"agent_card":{"name":"$","description":"d","version":"1","url":"https://a","skills":[]}}`},
 			{"tool", `{"tool_id":"$.s.server","public":true,"server_json":{"name":"$/s"}}`},
 		}...)
 		const begin = "urn:air:example.com:"
@@ -96,7 +96,7 @@ func TestDiscoverySearch(t *testing.T) {
 		c.put(t, [][2]string{
 			{"skill", `{"skill_id":"$a.b_c",` + of + `,"display_name":"Glaze $","version":"1.2.0","capabilities":["glaze"],` +
 				`"labels":{"team":"$"},"example_queries":["glaze tiles","tile glazing","c","d","e","f"]}`},
-			{"agent", `{"agent_id":"$.agent",` + of + `,"card":{"name":"x"},"domain":"$","example_queries":["only one"]}`},
+			{"agent", `{"agent_id":"$.agent",` + of + `,"agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]},"domain":"$","example_queries":["only one"]}`},
 			{"tool", `{"tool_id":"$.s.server",` + of + `,"server_json":{"name":"$/s"},"status":"deprecated"}`},
 			{"skill", `{"skill_id":"$g.one","public":true,"purpose":"Glaze the ceramic tiles","domain":"$g"}`},
 			{"skill", `{"skill_id":"$a.hidden","tenant_id":"$","purpose":"Glaze the ceramic tiles","labels":{"team":"$"}}`},
@@ -172,7 +172,7 @@ func TestDiscoveryPages(t *testing.T) {
 		const records = 12
 		for i := range records {
 			c.put(t, [2]string{"skill", fmt.Sprintf(`{"skill_id":"$.s%d","public":true,"tenant_id":"$","purpose":"Solder circuit number %d"}`, i, i)},
-				[2]string{"agent", fmt.Sprintf(`{"agent_id":"$.a%d","public":true,"tenant_id":"$","purpose":"Solder circuit","card":{}}`, i)})
+				[2]string{"agent", fmt.Sprintf(`{"agent_id":"$.a%d","public":true,"tenant_id":"$","purpose":"Solder circuit","agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}}`, i)})
 		}
 		type page struct {
 			Results, Items entries
@@ -246,7 +246,7 @@ func TestRealDiscoveryConformance(t *testing.T) {
 	c := newClient(t, open(t, topologies[0], usual))
 	c.put(t, [][2]string{
 		{"skill", `{"skill_id":"$.forecast","public":true,"purpose":"Report the weather forecast","example_queries":["a","b"],"labels":{"a":"b"}}`},
-		{"agent", `{"agent_id":"$/_Ünï","public":true,"purpose":"Weather forecasts","card":{"name":"x"}}`},
+		{"agent", `{"agent_id":"$/_Ünï","public":true,"purpose":"Weather forecasts","agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.server","public":true,"purpose":"Weather forecast tools","server_json":{"name":"$/s"}}`},
 	}...)
 	c.awaitCatalog(t, "the record is in the catalog", func(e entries) bool { return e.has(c.named("urn:air:example.com:skill:$.forecast")) })

@@ -84,6 +84,9 @@ func (c *client) send(ctx context.Context, request string, body io.Reader, heade
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Accept", "application/json, text/event-stream")
 	}
+	if strings.HasPrefix(path, "/a2a") {
+		req.Header.Set("A2A-Version", "1.0")
+	}
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}

@@ -140,6 +140,48 @@ var probes = map[string][]probe{
 	"GET /v0.1/servers/{server}/versions/{version}": {
 		{request: "GET /v0.1/servers/$%2Fs/versions/latest", status: 404, shown: true},
 	},
+	"GET /agents/{id}/card": {
+		{request: "GET /agents/$.s.r/card", status: 404, shown: true},
+		{request: "GET /agents/$.s.r/card?scope=tenant", status: 404, shown: true},
+		{request: "GET /agents/$.s.r/card?tenant_id=$", status: 403, shown: true},
+	},
+	"GET /.well-known/agent-card.json": {{request: "GET /.well-known/agent-card.json", status: 200}},
+	"POST /a2a": {
+		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤"}`), status: 200, shown: true},
+		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤","tenant":"$"}`), status: 200, shown: true},
+		{request: "POST /a2a", body: agentCall("ListTasks", `{"includeArtifacts":true}`), status: 200, shown: true},
+		{request: "POST /a2a", body: agentCall("ListTasks", `{"includeArtifacts":true,"tenant":"$"}`), status: 200, shown: true},
+		{request: "POST /a2a", body: agentCall("SubscribeToTask", `{"id":"¤"}`), status: 200},
+		{request: "POST /a2a", body: agentCall("CancelTask", `{"id":"¤"}`), status: 200},
+		{request: "POST /a2a", body: agentCall("SendMessage", agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`)), status: 200},
+		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤"}`), status: 200, shown: true}, // it was not canceled
+	},
+	"GET /a2a/v1/tasks": {
+		{request: "GET /a2a/v1/tasks?includeArtifacts=true", status: 200, shown: true},
+		{request: "GET /a2a/v1/tasks?includeArtifacts=true&tenant=$", status: 403, shown: true},
+	},
+	"GET /a2a/v1/tasks/{id}": {
+		{request: "GET /a2a/v1/tasks/¤", status: 404, shown: true},
+		{request: "GET /a2a/v1/tasks/¤?tenant=$", status: 403, shown: true},
+	},
+	"POST /a2a/v1/tasks/{id}:cancel": {
+		{request: "POST /a2a/v1/tasks/¤:cancel", body: "{}", status: 404},
+		{request: "POST /a2a/v1/tasks/¤:cancel", body: `{"tenant":"$"}`, status: 403},
+		{request: "GET /a2a/v1/tasks/¤", status: 404, shown: true},
+	},
+	"POST /a2a/v1/tasks/{id}:subscribe": {{request: "POST /a2a/v1/tasks/¤:subscribe", body: "{}", status: 404}},
+	"POST /a2a/v1/message:send": {
+		{request: "POST /a2a/v1/message:send", body: agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`), status: 404},
+	},
+	"POST /a2a/v1/message:stream": {
+		{request: "POST /a2a/v1/message:stream", body: agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`), status: 404},
+	},
+	"POST /a2a/v1/tasks/{id}/pushNotificationConfigs": {{request: "POST /a2a/v1/tasks/¤/pushNotificationConfigs", body: "{}",
+		status: 400}},
+	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs":             {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs", status: 400}},
+	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}":    {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
+	"DELETE /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}": {{request: "DELETE /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
+	"GET /a2a/v1/extendedAgentCard":                              {{request: "GET /a2a/v1/extendedAgentCard", status: 400}},
 	"GET /records/{kind}/{id}/usage": {
 		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
@@ -230,7 +272,7 @@ func TestTenantIsolation(t *testing.T) {
 				t.Errorf("%s has no isolation probe", r)
 			}
 			caller := other
-			if strings.HasPrefix(r.path, "/api/") {
+			if strings.HasPrefix(r.path, "/api/") || strings.HasPrefix(r.path, "/a2a") {
 				caller = analyst
 			}
 			for _, p := range probes[r.String()] {
@@ -249,6 +291,7 @@ type owner struct {
 	secret  string
 	mine    *client
 	run     *stream
+	task    string            // id, of A2A
 	written string            // revision of the skill $.s.r
 	cursors map[string]string // by listing path
 }
@@ -260,9 +303,11 @@ func newOwner(t *testing.T, c *client) *owner {
 	o.mine = mine
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
-		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
+		{"skill",
+			`{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
 		{"skill", `{"skill_id":"$.s.r2","purpose":"# #","public":true}`},
-		{"agent", `{"agent_id":"$.s.r","capabilities":["#"]}`},
+		{"agent",
+			`{"agent_id":"$.s.r","capabilities":["#"],"agent_card":{"name":"#","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.r2","tool_class":"$","domain":"$","description":"#"}`},
 		{"tool", `{"tool_id":"$.s.server","public":true,"tool_class":"mcp_server","provider":"$/s",` +
@@ -287,9 +332,12 @@ func newOwner(t *testing.T, c *client) *owner {
 	o.run = mine.follow(t, question(text(script{Say: o.secret + " ", Await: o.secret}), `[{"a":"`+o.secret+`"}]`,
 		`"on_disconnect":"continue"`))
 	o.run.until(t, o.secret+" ")
+	o.task = mine.startTask(t, text(script{Say: o.secret + " ", Await: o.secret}))
 	t.Cleanup(func() {
-		if _, err := mine.try(context.Background(), "DELETE "+o.run.run(), ""); err != nil {
-			t.Errorf("cancel the run: %v", err)
+		for _, path := range []string{o.run.run(), "/api/v1/analyze/" + o.task} {
+			if _, err := mine.try(context.Background(), "DELETE "+path, ""); err != nil {
+				t.Errorf("cancel the run: %v", err)
+			}
 		}
 	})
 	return o
@@ -303,6 +351,7 @@ func (o *owner) fill(text string) string {
 		}
 	}
 	text = strings.ReplaceAll(text, "^", o.written)
+	text = strings.ReplaceAll(text, "¤", o.task)
 	text = strings.ReplaceAll(text, "~", o.run.res.Header.Get("Cairn-Run"))
 	return o.named(strings.ReplaceAll(text, "#", o.secret))
 }
@@ -389,7 +438,7 @@ func (o *owner) unchanged(t *testing.T, p probe) {
 // data that do not exist.
 func (o *owner) indistinguishable(t *testing.T, caller *client, p probe) {
 	t.Helper()
-	refusedInside := p.shown && strings.HasPrefix(p.request, "POST /mcp") // the status is 200
+	refusedInside := p.shown && (strings.HasPrefix(p.request, "POST /mcp") || p.request == "POST /a2a") // the status is 200
 	if p.status != 404 && p.status != 403 && !refusedInside {
 		return
 	}
@@ -409,7 +458,7 @@ func (o *owner) answers(t *testing.T, caller *client, p probe) (there, absent st
 	t.Helper()
 	id, secret := word(), word()
 	absentTenant := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#",
-		secret, "^", o.written, "~", id+"-"+o.word)
+		secret, "^", o.written, "~", id+"-"+o.word, "¤", o.task[:22]+o.task[:22]+o.task[44:])
 	plain := func(a answer, words ...string) string {
 		for i := 0; i < len(words); i += 2 {
 			a.body = strings.ReplaceAll(a.body, words[i], words[i+1])
@@ -417,13 +466,13 @@ func (o *owner) answers(t *testing.T, caller *client, p probe) (there, absent st
 		return fmt.Sprint(a.status, " ", a.header.Get("Content-Type"), requestID.ReplaceAllString(a.body, ""))
 	}
 	run := o.run.res.Header.Get("Cairn-Run")
-	there = plain(caller.call(t, o.fill(p.request), o.fill(p.body)), run, "~", o.word, "$", o.secret, "#")
+	there = plain(caller.call(t, o.fill(p.request), o.fill(p.body)), o.task, "¤", run, "~", o.word, "$", o.secret, "#")
 	absent = plain(caller.call(t, absentTenant.Replace(p.request), absentTenant.Replace(p.body)),
-		id+"-"+o.word, "~", id, "$", o.word, "$", secret, "#")
+		o.task[:22]+o.task[:22]+o.task[44:], "¤", id+"-"+o.word, "~", id, "$", o.word, "$", secret, "#")
 	return there, absent
 }
 
-var requestID = regexp.MustCompile(`request_id[\\": ]*[A-Za-z0-9]+`)
+var requestID = regexp.MustCompile(`(request_id|requestId|timestamp)[\\": ]*[-:A-Za-z0-9]+`)
 
 // TestExistenceTiming compares the latency of requests for another tenant's
 // records and for absent ones, alternately; they must not be distinguishable.

@@ -159,7 +159,7 @@ func checkOutputs(t *testing.T) {
 	dir := clone(t)
 	for range 2 {
 		ran := 0
-		for _, path := range []string{root + "README.md", manual + "cli.md", manual + "retrieval.md", manual + "import.md"} {
+		for _, path := range []string{root + "README.md", manual + "cli.md", manual + "retrieval.md", manual + "import.md", manual + "a2a.md"} {
 			got := readFile(t, path)
 			want := regexp.MustCompile("(?s)```console\n(.*?)```").ReplaceAllStringFunc(got, func(block string) string {
 				text := "```console\n"

@@ -76,7 +76,7 @@ func TestEntry(t *testing.T) {
 		{"of a tenant, with an id of other characters", "skill", `{"skill_id":"a.b/ü","tenant_id":"t/1","public":true,"description":"d","purpose":"p"}`,
 			`{"identifier":"urn:air:example.com:tenant:t_2F1:skill:a.b_2F_C3_BC","displayName":"a.b/ü","type":"application/ai-skill+md",` +
 				`"url":"https://example.com/ard/tenants/t%2F1/skills/a.b%2F%C3%BC/SKILL.md","description":"d"}`},
-		{"an agent", "agent", `{"agent_id":"x","public":true,"card":{"a":[1]},"display_name":"X","capabilities":["c"],"version":"1.0.0",` +
+		{"an agent", "agent", `{"agent_id":"x","public":true,"agent_card":{"a":[1]},"display_name":"X","capabilities":["c"],"version":"1.0.0",` +
 			`"labels":{"l":"v"},"example_queries":["1","2","3","4","5","6"]}`,
 			`{"identifier":"urn:air:example.com:agent:x","displayName":"X","type":"application/a2a-agent-card+json","data":{"a":[1]},` +
 				`"capabilities":["c"],"representativeQueries":["1","2","3","4","5"],"version":"1.0.0","metadata":{"l":"v"}}`},
@@ -88,8 +88,8 @@ func TestEntry(t *testing.T) {
 		{"a draft", "skill", `{"skill_id":"a.b","public":true,"status":"draft"}`, ``},
 		{"retired", "skill", `{"skill_id":"a.b","public":true,"status":"retired"}`, ``},
 		{"an agent without a card", "agent", `{"agent_id":"x","public":true}`, ``},
-		{"an agent with a card that is no object", "agent", `{"agent_id":"x","public":true,"card":"{}"}`, ``},
-		{"a tool without a server", "tool", `{"tool_id":"x.y.z","public":true,"card":{}}`, ``},
+		{"an agent with a card that is no object", "agent", `{"agent_id":"x","public":true,"agent_card":"{}"}`, ``},
+		{"a tool without a server", "tool", `{"tool_id":"x.y.z","public":true,"agent_card":{}}`, ``},
 		{"another kind", "guardrail", `{"guardrail_id":"g","public":true}`, ``},
 		{"no record", "skill", `[]`, ``},
 	} {
@@ -248,7 +248,7 @@ func TestManifestSchema(t *testing.T) {
 	for kind, records := range map[string][]string{
 		"skill": {`{"skill_id":"a.b","public":true}`, `{"skill_id":"a.b_2F:ü","tenant_id":"t","public":true,"labels":{"a":"b"},"example_queries":["1"]}`,
 			`{"skill_id":"a.c","public":true,"status":"deprecated","domain":"a","version":"1.0.0","example_queries":["1","2","3","4","5","6"]}`},
-		"agent": {`{"agent_id":"x","public":true,"card":{"name":"x"},"capabilities":["c"]}`},
+		"agent": {`{"agent_id":"x","public":true,"agent_card":{"name":"x"},"capabilities":["c"]}`},
 		"tool":  {`{"tool_id":"x.y.z","public":true,"server_json":{"name":"x"},"description":"d"}`},
 	} {
 		for _, record := range records {

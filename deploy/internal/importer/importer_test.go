@@ -76,7 +76,7 @@ func TestNames(t *testing.T) {
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	const card = `{"name":"Weather Agent","description":"Forecasts","version":"1.2.0","skills":[{"id":"f","name":"Forecast","examples":["rain?"]}],`
+	const card = `{"name":"Weather Agent","description":"Forecasts","version":"1.2.0","skills":[{"id":"f","name":"Forecast","description":"Says what comes","examples":["rain?"]}],`
 	const pets = "openapi: 3.1.0\ninfo: {title: Pet Store, version: '1'}\nservers: [{url: 'https://pets.example.com'}]\npaths:\n"
 	const server = `{"name":"io.example/weather","description":"Forecasts","version":"1.0.0","remotes":[{"type":"sse","url":"https://x"}]}`
 	for _, row := range []struct{ name, text, want string }{
@@ -101,13 +101,14 @@ func TestDocuments(t *testing.T) {
 			`{"servers":[{"server":` + server + `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated"}}}]}`,
 			`"status":"deprecated"`},
 		{"an empty registry", `{"servers":[]}`, "error: |no records in the format mcp-registry"},
-		{"an agent card", card + `"supportedInterfaces":[{"url":"https://a"}]}`,
+		{"an agent card", card + `"supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`,
 			`agent-card|agent/a2a.Weather%20Agent |"capabilities":["Forecast"]|"example_queries":["rain?"]|"version":"1.2.0"|"agent_card":{`},
 		{"a card of version 0.3", card + `"url":"https://a"}`, "agent/a2a.Weather%20Agent"},
 		{"a card without an interface", card + `"supportedInterfaces":[]}`, "invalid: supportedInterfaces: required"},
-		{"a card whose interface has no URL", card + `"supportedInterfaces":[{}]}`, "invalid: supportedInterfaces[0].url: required"},
+		{"a card whose interface has no URL", card + `"supportedInterfaces":[{"protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
+			"invalid: supportedInterfaces[0].url: required"},
 		{"a card whose skill has no id", strings.Replace(card, `"id":"f",`, "", 1) + `"url":"https://a"}`,
-			"invalid: skills[0]: expected an id and a name"},
+			"invalid: skills[0].id: required"},
 		{"a card without a version", strings.Replace(card, "1.2.0", "", 1) + `"url":"https://a"}`, "invalid: version: required"},
 		{"an OpenAPI document", pets + `  /pets/{id}:
     parameters: [{$ref: '#/components/parameters/id'}]

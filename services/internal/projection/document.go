@@ -50,10 +50,12 @@ func skillDocument(record []byte) (index.Document, error) {
 
 func agentDocument(record []byte) (index.Document, error) {
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, record)
+	descriptions, examples := a.AgentCard.Texts()
+	body := append([]string{a.Description}, a.Capabilities...)
 	return index.Document{
 		Title:        sentences(a.DisplayName, a.Purpose),
-		Body:         sentences(append([]string{a.Description}, a.Capabilities...)...),
-		Examples:     a.ExampleQueries,
+		Body:         sentences(append(body, missing(descriptions, append(body, a.DisplayName))...)...),
+		Examples:     append(a.ExampleQueries, missing(examples, a.ExampleQueries)...),
 		Domain:       a.Domain,
 		Status:       a.Status,
 		Labels:       schemas.LabelTerms(a.Labels),
@@ -89,6 +91,11 @@ func published(kind string, record []byte, p schemas.Publication) bool {
 	}
 	_, ok := schemas.Published(kind, record)
 	return ok
+}
+
+// missing returns the texts that are not in list: an imported agent repeats those of its card.
+func missing(texts, list []string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return slices.Contains(list, s) })
 }
 
 // sentences joins the non-empty texts.

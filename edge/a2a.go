@@ -1,0 +1,191 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"cairn/bus"
+	"cairn/bus/telemetry"
+	"cairn/edge/a2a"
+	"cairn/schemas"
+)
+
+const (
+	agentCardPath = "/.well-known/agent-card.json"
+	// agentCardMaxAge is the time for which clients may cache the agent card.
+	agentCardMaxAge = "max-age=300"
+	// a2aCopies is the memory of a message besides its body, in bodies: its parts, and the
+	// request to a worker.
+	a2aCopies = 4
+	// mediaUpdates is the media type of events that are not those of an analysis.
+	mediaUpdates = "text/event-stream; charset=utf-8"
+)
+
+// publicAgentCard returns an action that responds with the agent card of the analysis agent.
+func publicAgentCard() action {
+	return tagged(action{
+		open: true, reply: reflect.TypeFor[schemas.AgentCard](), invalid: schemas.ErrMalformed,
+		summary: "The agent card of the analysis agent (A2A)",
+		answer: func(x *exchange) error {
+			base := x.baseURL()
+			if base == "" {
+				return schemas.ErrMalformed.With(schemas.FieldError{Field: "Host", Message: "required: the card contains URLs"})
+			}
+			card, err := a2a.Card(base, x.edge.gate != nil, x.edge.gate.Issuers())
+			if err != nil {
+				return err
+			}
+			h := x.w.Header()
+			h["Cache-Control"] = []string{agentCardMaxAge}
+			h.Add("Vary", "X-Forwarded-Proto")
+			x.reply(bus.Reply{Body: card})
+			return nil
+		},
+	})
+}
+
+// agentRPC returns an action that answers a request of the JSON-RPC binding of A2A.
+func agentRPC(analysis bus.Stream[schemas.Analysis]) action {
+	return action{
+		needs: analysis.Permission, summary: "Agent2Agent protocol (JSON-RPC): messages to the analysis agent, and its tasks",
+		request: reflect.TypeFor[schemas.RPCRequest](), reply: reflect.TypeFor[schemas.RPCResponse](),
+		invalid: analysis.Invalid, translate: analysis.Errors,
+		answer: func(x *exchange) error {
+			return x.agent(analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
+				return x.edge.agent.ServeRPC(w, r, body, c)
+			})
+		},
+	}
+}
+
+// agentREST returns an action that answers a request of the HTTP+JSON binding of A2A.
+func agentREST(analysis bus.Stream[schemas.Analysis], summary, media string, request reflect.Type) action {
+	return action{
+		needs: analysis.Permission, summary: summary, request: request, media: media,
+		invalid: analysis.Invalid, translate: analysis.Errors, failure: a2a.Status,
+		answer: func(x *exchange) error {
+			return x.agent(analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
+				return x.edge.agent.ServeREST(w, r, strings.TrimPrefix(r.URL.Path, a2a.PathREST), body, c)
+			})
+		},
+	}
+}
+
+// agentRoutes returns the routes of the Agent2Agent protocol.
+func agentRoutes(analysis bus.Stream[schemas.Analysis]) []route {
+	const json, tasks = "application/json", a2a.PathREST + "/tasks"
+	message, task := reflect.TypeFor[schemas.AgentMessage](), reflect.TypeFor[schemas.AgentTask]()
+	rest := func(summary, media string, request reflect.Type) action {
+		return agentREST(analysis, summary, media, request)
+	}
+	noPush := func(request reflect.Type) action {
+		return rest("Not supported: there are no push notifications", json, request)
+	}
+	return []route{
+		get(agentCardPath, publicAgentCard(), schemas.ErrMalformed),
+		post(a2a.PathRPC, agentRPC(analysis), 200),
+		post(a2a.PathREST+"/message:send", rest("Send a message to the analysis agent, and wait for its task to end", json, message), 200),
+		post(a2a.PathREST+"/message:stream", rest("Send a message to the analysis agent; responds with a stream of events", mediaUpdates, message), 200),
+		get(tasks, rest("Tasks of the last two minutes, the latest first, in pages", json, nil)),
+		get(tasks+"/{id}", rest("A task", json, nil), schemas.ErrRunNotFound),
+		post(tasks+"/{id}:cancel", rest("Cancel a task", json, task), 200, schemas.ErrRunNotFound),
+		post(tasks+"/{id}:subscribe", rest("The task, and then its events", mediaUpdates, task), 200, schemas.ErrRunNotFound),
+		post(tasks+"/{id}/pushNotificationConfigs", noPush(task), 200),
+		get(tasks+"/{id}/pushNotificationConfigs", noPush(nil)),
+		get(tasks+"/{id}/pushNotificationConfigs/{config}", noPush(nil)),
+		remove(tasks+"/{id}/pushNotificationConfigs/{config}", noPush(nil)),
+		get(a2a.PathREST+"/extendedAgentCard", rest("Not supported: the public agent card is complete", json, nil)),
+	}
+}
+
+// agent answers a request of the Agent2Agent protocol. It counts as a stream of the caller.
+func (x *exchange) agent(analysis bus.Stream[schemas.Analysis],
+	serve func(http.ResponseWriter, *http.Request, []byte, a2a.Caller) error,
+) error {
+	release, err := x.enterStream()
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer telemetry.StreamOpened()()
+	var body []byte
+	if x.route.takesBody() { // others are discarded
+		if body, err = x.body(analysis.MaxBody); err != nil {
+			return err
+		}
+	}
+	if !x.acquireBody(a2aCopies * int64(len(body))) {
+		return errBodyMemory
+	}
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(x.r.Context(), func() { cancel(nil) })()
+	if x.edge.gate != nil {
+		go x.watch(ctx, cancel) // not awaited, as in follow
+	}
+	w := &messageWriter{x: x, began: func() {}}
+	err = serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
+	if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {
+		return why
+	}
+	return cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.refused()) // a stream that is cut is not complete
+}
+
+// agentCaller implements a2a.Caller.
+type agentCaller struct {
+	x        *exchange
+	analysis bus.Stream[schemas.Analysis]
+}
+
+func (c agentCaller) AuthorizeTenant(tenant string) error {
+	if tenant == "" || !c.x.by.Bound() || slices.Contains(c.x.by.Tenants, tenant) {
+		return nil
+	}
+	return schemas.ErrForbidden.With(schemas.FieldError{
+		Field: "tenant", Message: "expected a tenant of the credential: " + strings.Join(c.x.by.Tenants, ", "),
+	})
+}
+
+func (c agentCaller) NewRun(prefix string) string {
+	if !c.x.by.Bound() {
+		return prefix
+	}
+	return prefix + tenantSuffix(c.x.by)
+}
+
+func (c agentCaller) Owns(run string) bool { return c.x.ownsRun(run) }
+
+func (c agentCaller) Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error] {
+	if last {
+		return c.analysis.Run(ctx, c.x.edge.conn, run, body)
+	}
+	return c.analysis.TryRun(ctx, c.x.edge.conn, run, body)
+}
+
+func (c agentCaller) Started() { c.x.releaseBody() }
+
+func (c agentCaller) Resume(ctx context.Context, run string, after uint64) iter.Seq2[bus.Event, error] {
+	return c.analysis.Resume(ctx, c.x.edge.conn, run, after)
+}
+
+func (c agentCaller) Snapshot(ctx context.Context, run string) iter.Seq2[bus.Event, error] {
+	return c.analysis.Snapshot(ctx, c.x.edge.conn, run)
+}
+
+func (c agentCaller) Stored(ctx context.Context) ([]bus.StoredRun, error) {
+	return c.analysis.Stored(ctx, c.x.edge.conn)
+}
+
+func (c agentCaller) Cancel(ctx context.Context, run string) error {
+	return c.analysis.Cancel(ctx, c.x.edge.conn, run)
+}
+
+func (c agentCaller) Acquire(n int64) bool { return c.x.acquireBody(n) }
+
+func (c agentCaller) Visible(err error) *schemas.Error { return c.x.visible(err) }

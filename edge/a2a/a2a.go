@@ -1,0 +1,250 @@
+// Package a2a serves the Agent2Agent protocol (A2A), version 1.0, over JSON-RPC and
+// HTTP+JSON: it translates tasks to runs of an analysis and does nothing else. The edge
+// authenticates the client, admits the request and limits its body.
+//
+// A task is a run, whose name is the id of the task. The state of a task is in the replay
+// stream alone, so that any edge can answer the next request:
+//
+//	request body ─ read ─▶ guard ─▶ tasks ─▶ run
+//	                        ▲ SDK: decodes the rest of the request, encodes the response
+//
+// The parts of a message and its metadata do not pass through the SDK, which would decode
+// them to Go values of many times their size.
+package a2a
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+// Caller sends requests to the bus for the client of one request. Runs are those of one
+// stream.
+type Caller interface {
+	// AuthorizeTenant returns an error unless the client may act for the tenant; empty: that
+	// of the credential.
+	AuthorizeTenant(tenant string) error
+	// NewRun returns prefix as the name of a new run of the client.
+	NewRun(prefix string) string
+	// Owns reports whether the run belongs to the tenants of the client.
+	Owns(run string) bool
+	// Start yields the events of a new run. The error is bus.ErrUnclaimed if no worker
+	// confirms the run in time; the last attempt waits longer.
+	Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error]
+	// Started releases the memory of the request.
+	Started()
+	// Resume yields the events of the run after the sequence.
+	Resume(ctx context.Context, run string, after uint64) iter.Seq2[bus.Event, error]
+	// Snapshot yields the events of the run until now.
+	Snapshot(ctx context.Context, run string) iter.Seq2[bus.Event, error]
+	// Stored returns the stored runs of all clients.
+	Stored(ctx context.Context) ([]bus.StoredRun, error)
+	// Cancel cancels the run.
+	Cancel(ctx context.Context, run string) error
+	// Acquire takes n bytes of the memory for bodies and reports whether they were available.
+	Acquire(n int64) bool
+	// Visible returns the error that the client receives for err.
+	Visible(err error) *schemas.Error
+}
+
+// Handler answers requests of the protocol. It may be used concurrently.
+type Handler struct {
+	guard     *guard
+	rpc, rest http.Handler
+}
+
+// New returns a handler for the tasks of an agent. Streams have a comment line after each
+// keepAlive without an event.
+func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
+	g := &guard{agent}
+	options := []a2asrv.TransportOption{
+		a2asrv.WithTransportKeepAlive(keepAlive),
+		a2asrv.WithTransportPanicHandler(func(value any) error { return bus.Recovered(value) }),
+	}
+	return &Handler{g, a2asrv.NewJSONRPCHandler(g, options...), a2asrv.NewRESTHandler(g, options...)}
+}
+
+// call is the state of one request.
+type call struct {
+	caller  Caller
+	refusal error          // of a request that is not valid
+	message *message       // of a request that sends one
+	query   *parameters    // of a request to list tasks
+	stream  *stream        // of a request for events: the events after its first one has arrived
+	failure *schemas.Error // the last error of a request, unless it is one of the protocol
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// ServeRPC answers a request of the JSON-RPC binding. The error is that of a request that was
+// not answered.
+func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, c Caller) error {
+	state := &call{caller: c}
+	ctx := context.WithValue(r.Context(), callKey{}, state)
+	request := readRPC(body, state)
+	if err := cmp.Or(checkMedia(r), checkVersion(r)); err != nil {
+		state.refusal = err
+	}
+	switch {
+	case request.Method == methodStream:
+		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
+			return h.guard.SendStreamingMessage(ctx, state.message.request())
+		})
+	case request.Method == methodSubscribe:
+		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
+			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(state.query.ID), Tenant: state.query.Tenant})
+		})
+	}
+	if state.refusal != nil {
+		request.refuse()
+	}
+	defer state.stream.close()
+	h.rpc.ServeHTTP(w, withBody(r.WithContext(ctx), request.encode()))
+	return nil
+}
+
+// ServeREST answers a request of the HTTP+JSON binding, whose path is relative to the URL of
+// the interface. The error is that of a request that was not answered.
+func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string, body []byte, c Caller) error {
+	if err := checkMedia(r); err != nil {
+		return refuseMedia(w, err)
+	}
+	state := &call{caller: c}
+	ctx := context.WithValue(r.Context(), callKey{}, state)
+	r = r.Clone(ctx)
+	r.URL.Path, r.URL.RawPath = path, ""
+	body = readREST(r, body, state)
+	if err := checkVersion(r); err != nil {
+		state.refusal = err
+	}
+	id, subscribes := strings.CutSuffix(strings.TrimPrefix(path, "/tasks/"), ":subscribe")
+	switch {
+	case path == "/message:stream":
+		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
+			return h.guard.SendStreamingMessage(ctx, state.message.request())
+		})
+	case subscribes:
+		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
+			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id), Tenant: state.query.Tenant})
+		})
+	}
+	if state.refusal != nil { // as an answer to a request whose response is not a stream
+		r.Method, r.URL.Path, body = http.MethodPost, "/message:send", []byte("{}")
+	}
+	defer state.stream.close()
+	out := &response{ResponseWriter: w, call: state}
+	h.rest.ServeHTTP(out, withBody(r, body))
+	if out.dropped {
+		return state.failure
+	}
+	return nil
+}
+
+// response drops a response for a failure that has an HTTP status of its own, such as 503,
+// which the SDK does not know.
+type response struct {
+	http.ResponseWriter
+	call    *call
+	dropped bool
+}
+
+func (r *response) WriteHeader(status int) {
+	if status == http.StatusInternalServerError && r.call.failure != nil {
+		r.dropped = true
+		return
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *response) Write(part []byte) (int, error) {
+	if r.dropped {
+		return len(part), nil
+	}
+	return r.ResponseWriter.Write(part)
+}
+
+// Flush implements http.Flusher.
+func (r *response) Flush() {
+	if !r.dropped {
+		r.ResponseWriter.(http.Flusher).Flush()
+	}
+}
+
+// stream is the events of a request whose first event has arrived. The SDK reads it in a
+// goroutine of its own, which may begin and end after the response.
+type stream struct {
+	first  a2a.Event
+	next   func() (a2a.Event, error, bool)
+	stop   func()
+	cancel context.CancelFunc
+
+	reading sync.Mutex // held while the SDK reads
+	closed  bool
+}
+
+// open waits for the first event of a stream. An error before it is the refusal of the
+// request, whose response is then not a stream.
+func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[a2a.Event, error]) *stream {
+	if c.refusal != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	next, stop := iter.Pull2(events(ctx))
+	first, err, ok := next()
+	if err == nil && !ok {
+		err = errors.New("the stream has no event")
+	}
+	if err != nil {
+		stop()
+		cancel()
+		c.refusal = err
+		return nil
+	}
+	return &stream{first: first, next: next, stop: stop, cancel: cancel}
+}
+
+// events yields the events.
+func (s *stream) events(yield func(a2a.Event, error) bool) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.closed {
+		return
+	}
+	for e, err, ok := s.first, error(nil), true; ok; e, err, ok = s.next() {
+		if !yield(e, err) {
+			return
+		}
+	}
+}
+
+// close ends the stream, and waits until the SDK does not read; nil: there is none.
+func (s *stream) close() {
+	if s == nil {
+		return
+	}
+	s.cancel()
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.closed = true
+	s.stop()
+}
+
+func withBody(r *http.Request, body []byte) *http.Request {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return r
+}

@@ -1,0 +1,440 @@
+package a2a_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"cairn/bus"
+	"cairn/edge/a2a"
+	"cairn/schemas"
+)
+
+// script returns the events, each "type data".
+func script(events ...string) (list []bus.Event) {
+	for i, e := range events {
+		kind, data, _ := strings.Cut(e, " ")
+		list = append(list, bus.Event{Type: kind, Sequence: uint64(i + 1), Data: []byte(data)})
+	}
+	return list
+}
+
+// answer is the events of an analysis.
+var answer = script(
+	`tool_use {"tool_call_id":"c1","name":"compute_stats","input":{"data_key":"items"}}`,
+	`tool_result {"tool_call_id":"c1","result":{"total":2}}`,
+	`text_delta {"text":"There are "}`, `text_delta {"text":"2."}`,
+	`provenance {"figures":[]}`, `usage {"tool_calls":1}`, `unknown {}`, `done {}`)
+
+// client is a client of the handlers.
+type client struct {
+	caller
+	url string
+}
+
+func open(t *testing.T, r *runs) *client {
+	t.Helper()
+	r.started = map[string]chan struct{}{}
+	c := caller{r}
+	return &client{c, serve(t, a2a.Tasks(), c)}
+}
+
+// send sends a request and returns the status and the body.
+func (c *client) send(t *testing.T, method, path, body string, header ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("A2A-Version", "1.0")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// rest is send to the HTTP+JSON binding with the body of a message, whose result is a task.
+func (c *client) task(t *testing.T, message string) *sdk.Task {
+	t.Helper()
+	status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message)
+	var result sdk.StreamResponse
+	if err := json.Unmarshal([]byte(body), &result); err != nil || status != 200 {
+		t.Fatalf("%d %s: %v", status, body, err)
+	}
+	return result.Event.(*sdk.Task)
+}
+
+// message returns a request to send the parts.
+func message(parts string, more ...string) string {
+	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + strings.Join(more, "") + `}}`
+}
+
+const question = `{"text":"how many?"},{"data":[{"a":1}]}`
+
+// TestAnalysisOfMessage translates messages to requests for an analysis.
+func TestAnalysisOfMessage(t *testing.T) {
+	t.Parallel()
+	const base = `"include":["provenance","usage"]`
+	file := base64.StdEncoding.EncodeToString([]byte(`[{"a":"é"}]`))
+	for _, row := range []struct{ name, body, want string }{
+		{"text and data", message(question), `{"target":"H",` + base + `,"query":"how many?","context":"[{\"a\":1}]"}`},
+		{"texts", message(`{"text":"a"},{"text":"b"},{"data":{}}`), `{"target":"H",` + base + `,"query":"a\nb","context":"{}"}`},
+		{"data that are a text", message(`{"text":"a"},{"data":"[1]"}`), `{"target":"H",` + base + `,"query":"a","context":"[1]"}`},
+		{"a file", message(`{"raw":"` + file + `","mediaType":"application/json","filename":"x.json"},{"text":"a"}`),
+			`{"target":"H",` + base + `,"query":"a","context":"[{\"a\":\"é\"}]"}`},
+		{"no estate", message(`{"text":"a"}`), `{"target":"H",` + base + `,"query":"a"}`},
+		{"options", message(question, `,"metadata":{"other":1,"cairn":{"mode":"broad","include":[],"context":"x","on_disconnect":"cancel"}}`),
+			`{"target":"H","mode":"broad","include":[],"on_disconnect":"cancel","query":"how many?","context":"[{\"a\":1}]"}`},
+		{"options of the request", strings.TrimSuffix(message(question), "}") + `,"metadata":{"cairn":{"id":"x"}}}`,
+			`{"target":"H",` + base + `,"id":"x","query":"how many?","context":"[{\"a\":1}]"}`},
+		{"text only", strings.TrimSuffix(message(question), "}") + `,"configuration":{"acceptedOutputModes":["text/plain"]}}`,
+			`{"target":"H","include":["usage"],"query":"how many?","context":"[{\"a\":1}]"}`},
+		{"a task that continues", strings.TrimSuffix(message(question), "}") + `,"configuration":{"returnImmediately":true}}`,
+			`{"target":"H",` + base + `,"on_disconnect":"continue","query":"how many?","context":"[{\"a\":1}]"}`},
+	} {
+		c := open(t, &runs{script: answer})
+		c.task(t, row.body)
+		if diff := cmp.Diff(row.want, c.bodies[0]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+// TestTask translates events to a task, in a response and in a stream alike.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: answer})
+	sent := c.task(t, message(question))
+	body, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.NewReplacer(string(sent.ID), "TASK", sent.ContextID, "CONTEXT").Replace(string(body))
+	const want = `{"id":"TASK","artifacts":[` +
+		`{"artifactId":"answer","name":"answer","parts":[{"text":"There are 2.","mediaType":"text/markdown"}]},` +
+		`{"artifactId":"provenance","description":"the tool result that each figure of the answer comes from","name":"provenance",` +
+		`"parts":[{"data":{"figures":[]},"mediaType":"application/json"}]},` +
+		`{"artifactId":"tool_calls","description":"the calls that computed the figures, with their results","name":"tool_calls",` +
+		`"parts":[{"data":{"input":{"data_key":"items"},"name":"compute_stats","result":{"total":2},"tool_call_id":"c1"},"mediaType":"application/json"}]}],` +
+		`"contextId":"CONTEXT","metadata":{"usage":{"tool_calls":1}},"status":{"state":"TASK_STATE_COMPLETED"}}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"/a2a/v1/tasks/" + string(sent.ID), "/a2a/v1/tasks?includeArtifacts=true"} {
+		if _, body := c.send(t, http.MethodGet, path, ""); !strings.Contains(body, "There are 2.") {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	_, stream := c.send(t, http.MethodPost, "/a2a/v1/message:stream", message(question))
+	last := -1
+	for _, part := range []string{
+		`{"task":{"id":`, `"state":"TASK_STATE_WORKING"`, `"metadata":{"tool_use":{"tool_call_id":"c1",`,
+		`{"artifactUpdate":{"artifact":{"artifactId":"tool_calls"`, `"text":"There are "`, `{"artifactUpdate":{"append":true`, `"text":"2."`,
+		`"artifactId":"provenance"`, `"metadata":{"usage":{"tool_calls":1}}`, `"state":"TASK_STATE_COMPLETED"`,
+	} {
+		at := strings.Index(stream, part)
+		if at <= last {
+			t.Errorf("%s at %d, expected it after %d in:\n%s", part, at, last, stream)
+		}
+		last = at
+	}
+}
+
+// TestFailedTasks gives tasks the state of their last events.
+func TestFailedTasks(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		event string
+		state sdk.TaskState
+		has   string
+	}{
+		{`error {"code":"AN-500","message":"analysis failed"}`, sdk.TaskStateFailed, "AN-500 analysis failed"},
+		{`error {"code":"AN-410","message":"run stopped: on request"}`, sdk.TaskStateCanceled, "AN-410 run stopped"},
+		{`direct_response {"text":"plain","code":"AN-503","reason":"no renderer"}`, sdk.TaskStateCompleted, "no renderer"},
+	} {
+		c := open(t, &runs{script: script(`text_delta {"text":"a"}`, row.event, `done {}`)})
+		task := c.task(t, message(question))
+		body, _ := json.Marshal(task)
+		if task.Status.State != row.state || !strings.Contains(string(body), row.has) {
+			t.Errorf("%s: %s", row.event, body)
+		}
+	}
+}
+
+// TestRefusals answers requests that are not valid with the field and what was expected.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: answer})
+	ended := string(c.task(t, message(question)).ID)
+	big := `{"id":"` + strings.Repeat("x", 17<<10) + `"}`
+	const ok, send, stream = 200, "POST /message:send", "POST /message:stream"
+	for _, row := range []struct {
+		name, request, body string
+		status              int
+		has                 string
+	}{
+		{"no JSON", send, `{`, 400, "not valid JSON at byte"},
+		{"no message", send, `{}`, 400, `"field":"message"`},
+		{"another type", send, `{"message":{"messageId":7}}`, 400,
+			`{"description":"expected a string, got a number","field":"message.messageId"}`},
+		{"a member twice", send, `{"message":{},"message":{}}`, 400, "appears twice"},
+		{"no parts", send, message(""), 400, `"field":"message.parts"`},
+		{"too many parts", stream, message(strings.Repeat(`{"text":"a"},`, 32) + `{"text":"a"}`), 400, "expected 1 to 32 items, got 33"},
+		{"a part with two values", send, message(`{"text":"a","data":1}`), 400, `"field":"message.parts[0]"`},
+		{"another role", stream, strings.Replace(message(question), "USER", "AGENT", 1), 400, `"field":"message.role"`},
+		{"a file without base64", send, message(`{"raw":"?"}`), 400, "expected base64"},
+		{"two estates", send, message(`{"data":1},{"data":2}`), 400, "expected one part with data or a file"},
+		{"a contextId of another form", send, message(question, `,"contextId":"mine"`), 400, `"field":"message.contextId"`},
+		{"metadata that are no object", send, message(question, `,"metadata":7`), 400, "message.metadata: expected an object"},
+		{"options that are no object", send, message(question, `,"metadata":{"cairn":7}`), 400, "message.metadata.cairn: expected an object"},
+		{"a URL", send, message(`{"url":"https://a"}`), 400, "CONTENT_TYPE_NOT_SUPPORTED"},
+		{"an unknown media type", stream, message(`{"text":"a","mediaType":"image/png"}`), 400, "CONTENT_TYPE_NOT_SUPPORTED"},
+		{"an unknown task", send, message(question, `,"taskId":"x"`), 404, "TASK_NOT_FOUND"},
+		{"a task that has ended", stream, message(question, `,"taskId":"`+ended+`"`), 400, "UNSUPPORTED_OPERATION"},
+		{"another context of the task", send, message(question, `,"taskId":"`+ended+`","contextId":"x"`), 400, `"field":"message.contextId"`},
+		{"push notifications", send,
+			`{"configuration":{"taskPushNotificationConfig":{"url":"https://a"}},"message":` + message(question)[11:], 400,
+			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
+		{"a negative historyLength", send, `{"configuration":{"historyLength":-1},"message":` + message(question)[11:], 400,
+			`"field":"configuration.historyLength"`},
+		{"another tenant", send, `{"tenant":"globex","message":` + message(question)[11:], 403, `"field":"tenant"`},
+		{"another tenant of a stream", stream, `{"tenant":"globex","message":` + message(question)[11:], 403, `"field":"tenant"`},
+		{"a task of another client", "GET /tasks/" + strings.TrimSuffix(ended, "-suffix"), "", 404, "TASK_NOT_FOUND"},
+		{"a subscription to a task that has ended", "POST /tasks/" + ended + ":subscribe", "", 400, "UNSUPPORTED_OPERATION"},
+		{"canceling a task that has ended", "POST /tasks/" + ended + ":cancel", "{}", 400, "TASK_NOT_CANCELABLE"},
+		{"parameters that are too large", "POST /tasks/" + ended + ":cancel", big, 400, "expected at most 16384 bytes"},
+		{"a historyLength that is no number", "GET /tasks/" + ended + "?historyLength=x", "", 400, `"field":"historyLength"`},
+		{"a page that is too large", "GET /tasks?pageSize=101", "", 400, "expected 1 to 100, got 101"},
+		{"an unknown state", "GET /tasks?status=DONE", "", 400, `"field":"status"`},
+		{"a time of another form", "GET /tasks?statusTimestampAfter=now", "", 400, `"field":"statusTimestampAfter"`},
+		{"an unknown page", "GET /tasks?pageToken=x", "", 400, `"field":"pageToken"`},
+		{"a push configuration", "POST /tasks/" + ended + "/pushNotificationConfigs", `{"url":"https://a"}`, 400,
+			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
+		{"the extended card", "GET /extendedAgentCard", "", 400, "UNSUPPORTED_OPERATION"},
+	} {
+		method, path, _ := strings.Cut(row.request, " ")
+		if status, body := c.send(t, method, "/a2a/v1"+path, row.body); status != row.status || !strings.Contains(body, row.has) {
+			t.Errorf("%s: %d %s, want %d with %s", row.name, status, body, row.status, row.has)
+		}
+	}
+	rpc := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":"1","method":"` + method + `","params":` + params + `}`
+	}
+	for _, row := range []struct{ name, body, has string }{
+		{"no JSON", `{`, `"code":-32700`},
+		{"no object", `[]`, `"code":-32600`},
+		{"another version", `{"jsonrpc":"1.0","id":1,"method":"SendStreamingMessage"}`, `"code":-32600`},
+		{"an id of another type", `{"jsonrpc":"2.0","id":{},"method":"GetTask"}`, `"code":-32600`},
+		{"an unknown method", rpc("message/send", `{}`), `"code":-32601`},
+		{"no message", rpc("SendMessage", `{}`), `"field":"message"`},
+		{"no message to stream", rpc("SendStreamingMessage", `{}`), `{"jsonrpc":"2.0","id":"1","error":{"code":-32602`},
+		{"no task", rpc("GetTask", `{}`), `"field":"id"`},
+		{"an id that is no text", rpc("GetTask", `{"id":7}`), `"field":"id"`},
+		{"an unknown task", rpc("SubscribeToTask", `{"id":"x"}`), `"code":-32001`},
+		{"a task that has ended", rpc("CancelTask", `{"id":"`+ended+`"}`), `"code":-32002`},
+		{"push notifications", rpc("CreateTaskPushNotificationConfig", `{"taskId":"x","url":"https://a"}`), `"code":-32003`},
+		{"names of Protocol Buffers", rpc("ListTasks", `{"page_size":101}`), `expected 1 to 100, got 101`},
+		{"the extended card", rpc("GetExtendedAgentCard", `{}`), `"code":-32004`},
+	} {
+		if status, body := c.send(t, http.MethodPost, "/a2a", row.body); status != ok || !strings.Contains(body, row.has) {
+			t.Errorf("%s: %d %s, want %s", row.name, status, body, row.has)
+		}
+	}
+	if n := len(c.bodies); n != 1 {
+		t.Errorf("%d analyses were started, want 1", n)
+	}
+}
+
+// TestHeaders refuses other versions of the protocol and other media types.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: answer})
+	for version, accepted := range map[string]bool{"1.0": true, "1.0.1": true, "": false, "0.3": false, "1.1": false, "1": false,
+		"x.y": false} {
+		_, body := c.send(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, "A2A-Version", version)
+		if accepted == strings.Contains(body, "-32009") {
+			t.Errorf("version %q: %s", version, body)
+		}
+		if status, body := c.send(t, http.MethodGet, "/a2a/v1/tasks?A2A-Version="+version, "", "A2A-Version", ""); accepted != (status == 200) {
+			t.Errorf("version %q in the URL: %d %s", version, status, body)
+		}
+	}
+	for media, accepted := range map[string]bool{"application/json": true, "application/a2a+json; charset=utf-8": true,
+		"text/plain": false, "x": false} {
+		status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question), "Content-Type", media)
+		if accepted != (status == 200) || !accepted && (status != 415 || !strings.Contains(body, "CONTENT_TYPE_NOT_SUPPORTED")) {
+			t.Errorf("%q: %d %s", media, status, body)
+		}
+	}
+}
+
+// TestFailures answers with the error of the bus when no task has begun.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		err    error
+		status int
+		has    string
+	}{
+		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "context", Message: "not valid JSON"}), 400,
+			`{"description":"data or file: not valid JSON","field":"message.parts"}`},
+		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "mode", Message: "expected broad"}), 400,
+			`"field":"message.metadata.cairn.mode"`},
+		{schemas.ErrAnalysisUnavailable.Because("NATS is unavailable"), 503, `"status":"UNAVAILABLE"`},
+		{schemas.ErrAnalysisTooManyRequests, 429, `"status":"RESOURCE_EXHAUSTED"`},
+		{schemas.ErrAnalysisTimeout, 504, `"status":"DEADLINE_EXCEEDED"`},
+		{errors.New("defect"), 500, `"status":"INTERNAL"`},
+		{fmt.Errorf("%w: %w", bus.ErrUnclaimed, schemas.ErrAnalysisUnavailable), 503, "AN-503"},
+	} {
+		for _, path := range []string{"/message:send", "/message:stream"} {
+			c := open(t, &runs{fail: row.err})
+			if status, body := c.send(t, http.MethodPost, "/a2a/v1"+path, message(question)); status != row.status || !strings.Contains(body,
+				row.has) {
+				t.Errorf("%v of %s: %d %s", row.err, path, status, body)
+			}
+			want := 1
+			if errors.Is(row.err, bus.ErrUnclaimed) {
+				want = 3
+			}
+			if len(c.bodies) != want {
+				t.Errorf("%v: %d runs were started, want %d", row.err, len(c.bodies), want)
+			}
+		}
+	}
+}
+
+// TestMemory refuses an answer that exceeds the memory of the edge, and cancels the task.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: script(`text_delta {"text":"` + strings.Repeat("x", 300<<10) + `"}`), block: true})
+	if status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question)); status != 503 || !strings.Contains(body,
+		"--body-memory") {
+		t.Errorf("%d %s", status, body)
+	}
+	for name, canceled := range c.started {
+		select {
+		case <-canceled:
+		default:
+			t.Errorf("the run %s continues", name)
+		}
+	}
+}
+
+// TestCancel cancels a task that runs, and returns it in its last state.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: script(`text_delta {"text":"some "}`), block: true})
+	task := c.task(t, strings.TrimSuffix(message(question), "}")+`,"configuration":{"returnImmediately":true}}`)
+	if task.Status.State != sdk.TaskStateWorking {
+		t.Errorf("state %s", task.Status.State)
+	}
+	status, body := c.send(t, http.MethodPost, "/a2a/v1/tasks/"+string(task.ID)+":cancel", "{}")
+	if status != 200 || !strings.Contains(body, "TASK_STATE_CANCELED") || !strings.Contains(body, "some ") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// TestConversation keeps the contextId of a client, which the id of the task contains.
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: answer})
+	first := c.task(t, message(question))
+	second := c.task(t, message(question, `,"contextId":"`+first.ContextID+`"`))
+	if second.ContextID != first.ContextID || second.ID == first.ID {
+		t.Errorf("%s %s after %s %s", second.ID, second.ContextID, first.ID, first.ContextID)
+	}
+	c.task(t, message(question))
+	for query, want := range map[string]int{"?contextId=" + first.ContextID: 2, "": 3, "?status=TASK_STATE_COMPLETED": 3,
+		"?status=TASK_STATE_WORKING": 0} {
+		var list sdk.ListTasksResponse
+		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks"+query, "")
+		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != want || !strings.Contains(body, `"nextPageToken":""`) {
+			t.Errorf("%q: %v %s, want %d tasks", query, err, body, want)
+		}
+	}
+	seen := map[sdk.TaskID]bool{}
+	for token, pages := "", 0; pages < 3; pages++ {
+		var list sdk.ListTasksResponse
+		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks?pageSize=1&pageToken="+token, "")
+		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != 1 || list.Tasks[0].Artifacts != nil {
+			t.Fatalf("%v %s", err, body)
+		}
+		seen[list.Tasks[0].ID], token = true, list.NextPageToken
+		if last := pages == 2; last != (token == "") {
+			t.Errorf("token %q after page %d", token, pages)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d tasks in pages, want 3", len(seen))
+	}
+}
+
+// TestDisconnect ends the request of a client that disconnects while it waits for a task, and
+// cancels the task.
+func TestDisconnect(t *testing.T) {
+	t.Parallel()
+	c := open(t, &runs{script: script(`text_delta {"text":"some "}`), block: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/a2a/v1/message:stream", strings.NewReader(message(question)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("A2A-Version", "1.0")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := make([]byte, 1024)
+	if _, err := res.Body.Read(part); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	_ = res.Body.Close()
+	for name, canceled := range c.started {
+		select {
+		case <-canceled:
+			t.Errorf("the task %s was canceled; expected it to continue", name)
+		default:
+		}
+	}
+}
+
+// TestCard names the interfaces, and how clients authenticate.
+func TestCard(t *testing.T) {
+	t.Parallel()
+	text, err := a2a.Card("https://cairn.example.com", true, []string{"https://issuer.example.com/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var card schemas.AgentCard
+	if err := json.Unmarshal(text, &card); err != nil || len(card.Check()) > 0 {
+		t.Errorf("%v %v", err, card.Check())
+	}
+	for _, has := range []string{`"https://cairn.example.com/a2a"`, `"https://cairn.example.com/a2a/v1"`, `"scheme":"Bearer"`,
+		`"https://issuer.example.com/.well-known/openid-configuration"`, `{"schemes":{"bearer":[]}}`} {
+		if !strings.Contains(string(text), has) {
+			t.Errorf("no %s in %s", has, text)
+		}
+	}
+	if open, err := a2a.Card("http://a", false, nil); err != nil || strings.Contains(string(open), "security") {
+		t.Errorf("%v %s", err, open)
+	}
+}

@@ -1,0 +1,308 @@
+package a2a
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/schemas"
+)
+
+// Methods of the JSON-RPC binding that the handler itself interprets (5.3).
+const (
+	methodSend      = "SendMessage"
+	methodStream    = "SendStreamingMessage"
+	methodSubscribe = "SubscribeToTask"
+)
+
+const (
+	// maxParameters bounds the parameters of a request that sends no message, in bytes.
+	maxParameters = 16 << 10
+	maxID         = 256 // of an id of the client, in bytes
+	maxPageSize   = 100
+)
+
+// rpcRequest is a request of the JSON-RPC binding.
+type rpcRequest struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id,omitzero"`
+	Method  string         `json:"method"`
+	Params  jsontext.Value `json:"params,omitzero"`
+}
+
+// readRPC reads the request, without what the SDK does not need.
+func readRPC(body []byte, c *call) rpcRequest {
+	request, err := schemas.Read[rpcRequest](body, schemas.ErrAnalysisMalformed)
+	if err != nil {
+		c.refusal = fmt.Errorf("%w: %w", a2a.ErrInvalidRequest, err)
+		if !jsontext.Value(body).IsValid() {
+			c.refusal = fmt.Errorf("%w: %w", a2a.ErrParseError, err)
+		}
+		return rpcRequest{JSONRPC: "2.0"}
+	}
+	switch kind := request.ID.Kind(); {
+	case kind == jsontext.KindString && len(request.ID) <= maxID, kind == jsontext.KindNumber && len(request.ID) <= maxID,
+		kind == jsontext.KindNull, len(request.ID) == 0:
+	default:
+		request.ID = nil
+		c.refusal = fmt.Errorf("%w: id: expected a string or a number of at most %d bytes", a2a.ErrInvalidRequest, maxID)
+		return request
+	}
+	switch {
+	case request.JSONRPC != "2.0":
+		c.refusal = fmt.Errorf("%w: jsonrpc: expected 2.0, got %.100q", a2a.ErrInvalidRequest, request.JSONRPC)
+	case request.Method == methodSend, request.Method == methodStream:
+		if c.message, c.refusal = readMessage(request.Params); c.refusal == nil {
+			request.Params, c.refusal = c.message.slim()
+		}
+	default:
+		c.query, request.Params, c.refusal = readParameters(request.Params, request.Method)
+	}
+	return request
+}
+
+// refuse makes the request one whose response is not a stream.
+func (r *rpcRequest) refuse() {
+	r.JSONRPC, r.Method, r.Params = "2.0", methodSend, jsontext.Value("{}")
+}
+
+func (r rpcRequest) encode() []byte {
+	body, _ := json.Marshal(r) // its values are valid JSON
+	return body
+}
+
+// readREST reads a request of the HTTP+JSON binding, and returns its body without what the
+// SDK does not need.
+func readREST(r *http.Request, body []byte, c *call) []byte {
+	c.query, c.refusal = readQuery(r.URL.RawQuery)
+	if c.refusal != nil || r.Method != http.MethodPost {
+		return nil
+	}
+	if r.URL.Path != "/message:send" && r.URL.Path != "/message:stream" {
+		if len(bytes.TrimSpace(body)) == 0 {
+			return []byte("{}")
+		}
+		given, params, err := readParameters(body, r.URL.Path)
+		if err == nil && given.Tenant != "" {
+			c.query.Tenant = given.Tenant
+		}
+		c.refusal = err
+		return params
+	}
+	if c.message, c.refusal = readMessage(body); c.refusal != nil {
+		return nil
+	}
+	body, c.refusal = c.message.slim()
+	return body
+}
+
+// parameters are the parameters of all requests that send no message.
+type parameters struct {
+	Tenant               string `json:"tenant"`
+	ID                   string `json:"id"`
+	TaskID               string `json:"taskId"`
+	ContextID            string `json:"contextId"`
+	Status               string `json:"status"`
+	PageSize             *int   `json:"pageSize"`
+	PageToken            string `json:"pageToken"`
+	HistoryLength        *int   `json:"historyLength"`
+	StatusTimestampAfter string `json:"statusTimestampAfter"`
+	IncludeArtifacts     bool   `json:"includeArtifacts"`
+
+	after *time.Time
+}
+
+// readParameters reads the parameters of a method or path. It also returns them with the
+// names of JSON: those of the Protocol Buffers definition, such as history_length, are
+// accepted too, as ProtoJSON requires.
+func readParameters(text []byte, method string) (*parameters, []byte, error) {
+	if len(text) > maxParameters {
+		return nil, nil, invalid("params", fmt.Sprintf("expected at most %d bytes", maxParameters))
+	}
+	given := map[string]jsontext.Value{}
+	if len(text) > 0 {
+		var err error
+		if given, err = schemas.Read[map[string]jsontext.Value](text, schemas.ErrAnalysisMalformed); err != nil {
+			return nil, nil, err
+		}
+	}
+	named := make(map[string]jsontext.Value, len(given))
+	for name, value := range given {
+		named[camelCase(name)] = value
+	}
+	text, err := json.Marshal(named)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := schemas.Read[parameters](text, schemas.ErrAnalysisMalformed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if needsTask := slices.Contains([]string{"GetTask", "CancelTask", methodSubscribe}, method); needsTask && p.ID == "" {
+		return nil, nil, invalid("id", "required, and must not be empty")
+	}
+	return &p, text, p.validate()
+}
+
+// camelCase returns the JSON name of a field of Protocol Buffers.
+func camelCase(name string) string {
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// readQuery reads the parameters in a URL (11.5).
+func readQuery(query string) (*parameters, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil || len(query) > maxParameters {
+		return nil, invalid("query", fmt.Sprintf("expected parameters of at most %d bytes", maxParameters))
+	}
+	p := parameters{
+		Tenant: values.Get("tenant"), ContextID: values.Get("contextId"), Status: values.Get("status"), PageToken: values.Get("pageToken"),
+		StatusTimestampAfter: values.Get("statusTimestampAfter"),
+	}
+	for name, target := range map[string]**int{"pageSize": &p.PageSize, "historyLength": &p.HistoryLength} {
+		if text := values.Get(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return nil, invalid(name, fmt.Sprintf("expected an integer, got %.100q", text))
+			}
+			*target = &n
+		}
+	}
+	if text := values.Get("includeArtifacts"); text != "" && text != "true" && text != "false" {
+		return nil, invalid("includeArtifacts", fmt.Sprintf("expected true or false, got %.100q", text))
+	}
+	return &p, p.validate()
+}
+
+// states are the states of a task by which tasks can be listed.
+var states = []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateCompleted, a2a.TaskStateFailed,
+	a2a.TaskStateCanceled, a2a.TaskStateRejected, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired}
+
+func (p *parameters) validate() error {
+	switch {
+	case len(p.ID) > maxID || len(p.TaskID) > maxID || len(p.ContextID) > maxID:
+		return invalid("id", fmt.Sprintf("expected ids of at most %d bytes", maxID))
+	case p.HistoryLength != nil && *p.HistoryLength < 0:
+		return invalid("historyLength", fmt.Sprintf("expected 0 or more, got %d", *p.HistoryLength))
+	case p.PageSize != nil && (*p.PageSize < 1 || *p.PageSize > maxPageSize):
+		return invalid("pageSize", fmt.Sprintf("expected 1 to %d, got %d", maxPageSize, *p.PageSize))
+	case p.Status != "" && p.Status != "TASK_STATE_UNSPECIFIED" && !slices.Contains(states, a2a.TaskState(p.Status)):
+		return invalid("status", fmt.Sprintf("expected one of %v, got %.100q", states, p.Status))
+	case p.StatusTimestampAfter == "":
+		return nil
+	}
+	after, err := time.Parse(time.RFC3339, p.StatusTimestampAfter)
+	if err != nil {
+		return invalid("statusTimestampAfter", fmt.Sprintf("expected a time such as 2026-01-31T12:00:00Z, got %.100q", p.StatusTimestampAfter))
+	}
+	p.after = &after
+	return nil
+}
+
+// message is a request to send a message. Unknown members are ignored.
+type message schemas.AgentMessage
+
+// readMessage reads and validates a request to send a message.
+func readMessage(text []byte) (*message, error) {
+	decoded, err := schemas.Decode[schemas.AgentMessage](text, schemas.ErrAnalysisMalformed)
+	if err != nil {
+		return nil, err
+	}
+	m := message(decoded)
+	return &m, m.negotiate()
+}
+
+// negotiate returns an error of the protocol for media types and options that no agent of
+// the handler supports.
+func (m *message) negotiate() error {
+	for i, p := range m.Message.Parts {
+		if p.URL != nil {
+			return a2a.NewError(a2a.ErrUnsupportedContentType,
+				fmt.Sprintf("message.parts[%d].url: files are not fetched; expected text, data, or a file in raw", i))
+		}
+		if !readable(p.MediaType) {
+			return a2a.NewError(a2a.ErrUnsupportedContentType,
+				fmt.Sprintf("message.parts[%d].mediaType: expected text/plain, text/markdown or application/json, got %.100q", i, p.MediaType))
+		}
+	}
+	if m.Config == nil {
+		return nil
+	}
+	if len(m.Config.PushConfig) > 0 && m.Config.PushConfig.Kind() != jsontext.KindNull {
+		return errPush
+	}
+	if modes := m.Config.AcceptedOutputModes; len(modes) > 0 && !slices.ContainsFunc(modes, readable) {
+		return a2a.NewError(a2a.ErrUnsupportedContentType, fmt.Sprintf(
+			"configuration.acceptedOutputModes: expected text/plain, text/markdown or application/json, got %.100q", modes))
+	}
+	return nil
+}
+
+// readable reports whether the media type is one of those of the agent card; empty: unknown.
+func readable(media string) bool {
+	kind, _, _ := strings.Cut(strings.ToLower(media), ";")
+	switch kind = strings.TrimSpace(kind); kind {
+	case "", "*/*", "text", "text/*", mediaText, mediaMarkdown, mediaJSON, "application/*":
+		return true
+	}
+	return strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+}
+
+// slim returns the request for the SDK: with the texts of the parts, and placeholders for
+// their data.
+func (m *message) slim() ([]byte, error) {
+	small := *m
+	c := *m.Message
+	c.Parts = slices.Clone(c.Parts)
+	for i, p := range c.Parts {
+		switch {
+		case len(p.Raw) > 0:
+			c.Parts[i].Raw = jsontext.Value(`""`)
+		case len(p.Data) > 0:
+			c.Parts[i].Data = jsontext.Value("{}")
+		}
+	}
+	small.Message, small.Metadata, c.Metadata = &c, nil, nil
+	return json.Marshal(small)
+}
+
+// request returns the decoded form of slim.
+func (m *message) request() *a2a.SendMessageRequest {
+	r := &a2a.SendMessageRequest{Tenant: m.Tenant, Message: &a2a.Message{
+		ID: m.Message.ID, ContextID: m.Message.ContextID, TaskID: a2a.TaskID(m.Message.TaskID), Role: a2a.MessageRole(m.Message.Role),
+		Extensions: m.Message.Extensions,
+	}}
+	for _, id := range m.Message.ReferenceTasks {
+		r.Message.ReferenceTasks = append(r.Message.ReferenceTasks, a2a.TaskID(id))
+	}
+	for _, p := range m.Message.Parts {
+		one := &a2a.Part{Content: a2a.Data{Value: map[string]any{}}, Filename: p.Filename, MediaType: p.MediaType}
+		switch {
+		case p.Text != nil:
+			one.Content = a2a.Text(*p.Text)
+		case len(p.Raw) > 0:
+			one.Content = a2a.Raw{}
+		}
+		r.Message.Parts = append(r.Message.Parts, one)
+	}
+	if m.Config != nil {
+		r.Config = &a2a.SendMessageConfig{AcceptedOutputModes: m.Config.AcceptedOutputModes, ReturnImmediately: m.Config.ReturnImmediately,
+			HistoryLength: m.Config.HistoryLength}
+	}
+	return r
+}

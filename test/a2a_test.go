@@ -1,0 +1,298 @@
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+
+	"cairn/schemas"
+)
+
+// agentMessage returns a message to the analysis agent, with further members.
+func agentMessage(parts string, more ...string) string {
+	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + strings.Join(more, "") + `}}`
+}
+
+// agentCall returns a request of the JSON-RPC binding of A2A.
+func agentCall(method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+}
+
+// startTask starts a task with the question and returns its id when it has sent an event.
+func (c *client) startTask(t testing.TB, question string) string {
+	t.Helper()
+	body := strings.TrimSuffix(agentMessage(`{"text":`+text(question)+`},{"data":[{"a":1}]}`),
+		"}") + `,"configuration":{"returnImmediately":true}}`
+	var result struct{ Task struct{ ID string } }
+	if err := json.Unmarshal([]byte(c.do(t, "POST /a2a/v1/message:send", body).body), &result); err != nil || result.Task.ID == "" {
+		t.Fatalf("no task: %v", err)
+	}
+	return result.Task.ID
+}
+
+// bindings are those of the agent card.
+var bindings = []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON}
+
+// agent returns the official client of A2A for the analysis agent.
+func (c *client) agent(t testing.TB, binding a2a.TransportProtocol) *a2aclient.Client {
+	t.Helper()
+	h := &http.Client{Transport: withCredential{c}}
+	card, err := agentcard.NewResolver(h).Resolve(t.Context(), c.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := a2aclient.NewFromCard(t.Context(), card, a2aclient.WithJSONRPCTransport(h), a2aclient.WithRESTTransport(h),
+		a2aclient.WithConfig(a2aclient.Config{PreferredTransports: []a2a.TransportProtocol{binding}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = agent.Destroy() })
+	return agent
+}
+
+// ask returns a message with the question and an estate.
+func ask(question string) *a2a.SendMessageRequest {
+	return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(question),
+		a2a.NewDataPart([]map[string]any{{"site": "Oslo"}, {"site": "Bergen"}}))}
+}
+
+// answerOf returns the text of the answer of a task.
+func answerOf(task *a2a.Task) string {
+	for _, artifact := range task.Artifacts {
+		if artifact.ID == "answer" {
+			return artifact.Parts[0].Text()
+		}
+	}
+	return ""
+}
+
+// TestAgent sends messages to the analysis agent with the official client.
+func TestAgent(t *testing.T) {
+	everywhere(t, resumable, func(t *testing.T, c *client) {
+		for _, binding := range bindings {
+			agent := c.agent(t, binding)
+			count := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "items", "group_by": "site"}}}, Say: "Two sites. "}
+			result, err := agent.SendMessage(t.Context(), ask(text(count)))
+			if err != nil {
+				t.Fatalf("%s: %v", binding, err)
+			}
+			task := result.(*a2a.Task)
+			if task.Status.State != a2a.TaskStateCompleted || !strings.Contains(answerOf(task), "Two sites.") {
+				t.Errorf("%s: %+v", binding, task)
+			}
+			body, _ := json.Marshal(task)
+			for _, has := range []string{`"Oslo":1`, `"tool_calls"`, `"usage"`} {
+				if !strings.Contains(string(body), has) {
+					t.Errorf("%s: no %s in %s", binding, has, body)
+				}
+			}
+			again, err := c.at(c.secondEdge).agent(t, binding).GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
+			if second, _ := json.Marshal(again); err != nil || string(second) != string(body) {
+				t.Errorf("%s: another edge: %v %s, want %s", binding, err, second, body)
+			}
+			list, err := agent.ListTasks(t.Context(), &a2a.ListTasksRequest{ContextID: task.ContextID})
+			if err != nil || len(list.Tasks) != 1 || list.Tasks[0].ID != task.ID {
+				t.Errorf("%s: %v %+v", binding, err, list)
+			}
+		}
+	})
+}
+
+// TestAgentResubscribes disconnects from a task, and subscribes to it at another edge: the
+// task continues, and no part of the answer is lost.
+func TestAgentResubscribes(t *testing.T) {
+	everywhere(t, resumable, func(t *testing.T, c *client) {
+		for n, binding := range bindings {
+			word := fmt.Sprint(c.word, "b", n)
+			ctx, disconnect := context.WithCancel(t.Context())
+			var id a2a.TaskID
+			for event, err := range c.agent(t, binding).SendStreamingMessage(ctx, ask(text(script{Say: "some words ", Await: word}))) {
+				if err != nil {
+					t.Fatalf("%s: %v", binding, err)
+				}
+				id = event.TaskInfo().TaskID
+				if _, ok := event.(*a2a.TaskArtifactUpdateEvent); ok {
+					break
+				}
+			}
+			disconnect()
+			got, last := "", a2a.TaskStateUnspecified
+			for event, err := range c.at(c.secondEdge).agent(t, binding).SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: id}) {
+				switch e := event.(type) {
+				case *a2a.Task:
+					got = answerOf(e)
+					theModel.released.set(word)
+				case *a2a.TaskArtifactUpdateEvent:
+					if e.Artifact.ID == "answer" {
+						got += e.Artifact.Parts[0].Text()
+					}
+				case *a2a.TaskStatusUpdateEvent:
+					last = e.Status.State
+				}
+				if err != nil {
+					t.Errorf("%s: %v", binding, err)
+				}
+			}
+			if got != "some words released" || last != a2a.TaskStateCompleted {
+				t.Errorf("%s: %q, %s", binding, got, last)
+			}
+			for _, err := range c.agent(t, binding).SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: id}) {
+				if !errors.Is(err, a2a.ErrUnsupportedOperation) {
+					t.Errorf("%s: a task that has ended: %v", binding, err)
+				}
+			}
+		}
+	})
+}
+
+// TestAgentCancel cancels a task at another edge than the one that started it.
+func TestAgentCancel(t *testing.T) {
+	everywhere(t, resumable, func(t *testing.T, c *client) {
+		for n, binding := range bindings {
+			word := fmt.Sprint(c.word, "c", n)
+			id := a2a.TaskID(c.startTask(t, text(script{Say: "some words ", Await: word})))
+			agent := c.at(c.secondEdge).agent(t, binding)
+			task, err := agent.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: id})
+			if err != nil || task.Status.State != a2a.TaskStateCanceled || !strings.HasPrefix(answerOf(task), "some") {
+				t.Errorf("%s: %v %+v", binding, err, task)
+			}
+			theModel.canceled.await(t, 5*time.Second, word, "the model call is canceled")
+			if _, err := agent.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: id}); !errors.Is(err, a2a.ErrTaskNotCancelable) {
+				t.Errorf("%s: canceled again: %v", binding, err)
+			}
+		}
+	})
+}
+
+// TestAgentAccess requires a credential with the permission analyze, and shows a tenant its
+// own tasks only.
+func TestAgentAccess(t *testing.T) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
+		mine := c.withRole(t, schemas.RoleAnalyst, "$")
+		id := a2a.TaskID(mine.startTask(t, text(script{Say: "done "})))
+		for _, binding := range bindings {
+			if _, err := mine.agent(t, binding).GetTask(t.Context(), &a2a.GetTaskRequest{ID: id}); err != nil {
+				t.Errorf("%s: %v", binding, err)
+			}
+			other := c.withRole(t, schemas.RoleAnalyst, "$2").agent(t, binding)
+			if _, err := other.GetTask(t.Context(), &a2a.GetTaskRequest{ID: id}); !errors.Is(err, a2a.ErrTaskNotFound) {
+				t.Errorf("%s: another tenant: %v", binding, err)
+			}
+			if list, err := other.ListTasks(t.Context(), &a2a.ListTasksRequest{}); err != nil || len(list.Tasks) != 0 {
+				t.Errorf("%s: another tenant lists %+v, %v", binding, list, err)
+			}
+		}
+		for caller, want := range map[*client]int{c.with(""): 401, c.with("wrong"): 401, c.withRole(t, schemas.RoleReader, "$"): 403} {
+			for _, request := range []string{"POST /a2a", "POST /a2a/v1/message:send", "GET /a2a/v1/tasks"} {
+				a := caller.call(t, request, agentMessage(`{"text":"a"},{"data":[]}`))
+				if google := strings.Contains(a.body, `"@type"`); a.status != want || google == (request == "POST /a2a") {
+					t.Errorf("%s: %d %s, want %d", request, a.status, a.body, want)
+				}
+			}
+		}
+		if a := mine.call(t, "POST /a2a/v1/message:send",
+			`{"tenant":"$2","message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[]}]}}`); a.status != 403 {
+			t.Errorf("a message for another tenant: %d %s", a.status, a.body)
+		}
+	})
+}
+
+// TestAgentRefusals answers invalid messages with the invalid fields.
+func TestAgentRefusals(t *testing.T) {
+	everywhere(t, scripted, func(t *testing.T, c *client) {
+		large := `{"text":"a"},{"data":"` + strings.Repeat("x", 11<<20) + `"}`
+		for _, row := range []struct {
+			name, body string
+			status     int
+			has        string
+		}{
+			{"no JSON", `{`, 400, "not valid JSON at byte"},
+			{"no estate", agentMessage(`{"text":"a"}`), 400, `"field":"message.parts"`},
+			{"an estate that is not JSON", agentMessage(`{"text":"a"},{"raw":"e30x"}`), 400, `"field":"message.parts[1].raw"`},
+			{"an option of the analysis", agentMessage(`{"text":"a"},{"data":[]}`, `,"metadata":{"cairn":{"mode":"narrow"}}`), 400,
+				`"field":"message.metadata.cairn.mode"`},
+			{"a body beyond the limit", agentMessage(large), 413, "expected at most"},
+		} {
+			for _, path := range []string{"/message:send", "/message:stream"} {
+				a := c.call(t, "POST /a2a/v1"+path, row.body)
+				if a.status != row.status || !strings.Contains(a.body, row.has) {
+					t.Errorf("%s at %s: %d %s, want %d with %s", row.name, path, a.status, truncated(a.body), row.status, row.has)
+				}
+			}
+		}
+	})
+}
+
+// TestAgentWithoutWorker answers 503 with Retry-After, in the form of the protocol.
+func TestAgentWithoutWorker(t *testing.T) {
+	everywhere(t, workerless, func(t *testing.T, c *client) {
+		for _, path := range []string{"/message:send", "/message:stream"} {
+			a := c.call(t, "POST /a2a/v1"+path, agentMessage(`{"text":"a"},{"data":[]}`))
+			if a.status != 503 || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"status":"UNAVAILABLE"`) {
+				t.Errorf("%s: %d %s", path, a.status, a.body)
+			}
+		}
+		if a := c.call(t, "POST /a2a", agentCall("SendMessage", agentMessage(`{"text":"a"},{"data":[]}`))); !strings.Contains(a.body, "AN-503") {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+}
+
+// TestAgentCards serves the public card, and those of registered agents, which are found.
+func TestAgentCards(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		a := c.call(t, "GET /.well-known/agent-card.json", "")
+		tag := a.header.Get("ETag")
+		if a.status != 200 || tag == "" || !strings.Contains(a.header.Get("Cache-Control"), "max-age=") || !strings.Contains(a.body,
+			c.base+"/a2a/v1") {
+			t.Errorf("%d %v %s", a.status, a.header, a.body)
+		}
+		if again := c.call(t, "GET /.well-known/agent-card.json", "", "If-None-Match: "+tag); again.status != 304 || again.body != "" {
+			t.Errorf("with its entity tag: %d %s", again.status, again.body)
+		}
+		const card = `{"name":"Zeppelin $","description":"d","version":"1","url":"https://a.example.com","skills":[` +
+			`{"id":"s","name":"n","description":"Moors airships at $mast","tags":["t"],"examples":["which $hangar is free?"]}],"further":1}`
+		c.put(t, [2]string{"agent", `{"agent_id":"$.a","tenant_id":"$","agent_card":` + card + `}`}, [2]string{"agent",
+			`{"agent_id":"$.b","tenant_id":"$"}`})
+		a = c.call(t, "GET /agents/$.a/card?tenant_id=$", "")
+		if tag = a.header.Get("ETag"); a.status != 200 || a.body != c.named(card) || tag == "" {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+		if again := c.call(t, "GET /agents/$.a/card?tenant_id=$", "", "If-None-Match: "+tag); again.status != 304 {
+			t.Errorf("with its entity tag: %d", again.status)
+		}
+		for _, query := range []string{"Zeppelin $", "airships at $mast", "which $hangar is free?"} {
+			if a := c.call(t, "POST /resolve/agent", `{"tenant_id":"$","query":"`+query+`"}`); a.status != 200 || !strings.Contains(a.body,
+				c.word+".a") {
+				t.Errorf("%s: %d %s", query, a.status, a.body)
+			}
+		}
+		register := func(card string) string {
+			return `{"agent_data":{"agent_id":"$.c","tenant_id":"$","agent_card":` + card + `}}`
+		}
+		c.rows(t, []row{
+			{"an agent without a card", "GET /agents/$.b/card?tenant_id=$", "", 404, "CE-081", ""},
+			{"an unknown agent", "GET /agents/$.x/card", "", 404, "CE-081", ""},
+			{"an unknown parameter", "GET /agents/$.a/card?kind=skill", "", 400, "CE-001 kind", ""},
+			{"a card without a name", "POST /register/agent", register(strings.Replace(card, "Zeppelin $", "", 1)), 400,
+				"CE-061 agent_data.agent_card.name", ""},
+			{"a name that is no text", "POST /register/agent", register(`{"name":7}`), 400, "CE-061 agent_data.agent_card.name", ""},
+			{"a card that is no object", "POST /register/agent", register(`"x"`), 400, "CE-061 agent_data.agent_card", ""},
+			{"a card without an interface", "POST /register/agent", register(strings.Replace(card, `"url":"https://a.example.com",`, "", 1)), 400,
+				"CE-061 agent_data.agent_card.supportedInterfaces", ""},
+			{"a URL of another scheme", "POST /register/agent", register(strings.Replace(card, "https:", "javascript:", 1)), 400,
+				"CE-061 agent_data.agent_card.url", ""},
+			{"a skill without an id", "POST /register/agent", register(strings.Replace(card, `"id":"s"`, `"id":""`, 1)), 400,
+				"CE-061 agent_data.agent_card.skills[0].id", ""},
+		})
+	})
+}
