@@ -116,3 +116,9 @@ const serverExample = `{"server": {"name": "io.github.user/weather", "descriptio
 // errorExample is an error response.
 const errorExample = `{"type": "/docs#CE-031", "title": "skill not found", "status": 404, "detail": "no skill has the id \"network.find_vlan\"",
   "instance": "/resolve/skill", "code": "CE-031", "request_id": "6jelf0zJDdRb9AUtgVcO0h"}`
+
+// messageExample is the event stream of a message of the Model Context Protocol.
+const messageExample = `event: message
+data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"network.find_vlans 0.83"}]}}
+
+`

@@ -125,6 +125,7 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 		"paths":      paths,
 		"components": components,
 		"security":   security,
+		"tags":       groups(rows),
 	}, json.Deterministic(true))
 }
 
@@ -174,6 +175,20 @@ var bearer = object{
 
 func header(name, description string, schema object) object {
 	return object{"name": name, "in": "header", "description": description, "schema": schema}
+}
+
+// groups returns the OpenAPI tags of the routes.
+func groups(rows []route) []object {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.group())
+	}
+	slices.Sort(names)
+	var list []object
+	for _, name := range slices.Compact(names) {
+		list = append(list, object{"name": name})
+	}
+	return list
 }
 
 // group returns the OpenAPI tag of the route.

@@ -58,7 +58,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"BulkRecord.id":      dotted(1),
 	"BulkRecord.record":  isObject,
 
-	"SkillQuery":          anyMember("skill_id", "query"),
+	"SkillQuery":          orElse("skill_id", "query"),
 	"SkillQuery.skill_id": orEmpty,
 	"Skill.template_id":   orEmpty,
 	"SkillQuery.top_k":    withDefault(DefaultTopK, between(1, 100)),
@@ -124,15 +124,20 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
-	"ServerEntry.server": isObject,
-	"RPCRequest.method":  length(1, maxID),
+	"ServerEntry.server":    isObject,
+	"ServerQuery.version":   enum("", "latest"),
+	"ServerQuery.limit":     withDefault(DefaultLimit, between(1, 1000)),
+	"ServerQuery.cursor":    length(0, maxCursor),
+	"ServerRef.serverName":  length(1, maxID),
+	"ServerVersion.version": length(1, maxID),
+	"RPCRequest.method":     length(1, maxID),
 	"RPCRequest.id": func(s *jsonschema.Schema) {
-		orTypes("string", "integer")(s)
-		between(-1e15+1, 1e15-1)(s)
+		stringOrInteger(s)
+		between(-1e15+1, 1e15-1)(s.OneOf[1])
 	},
 	"RPCRequest.params":  isObject,
 	"RPCRequest.jsonrpc": enum("2.0"),
-	"RPCResponse.id":     orTypes("string", "integer", "null"),
+	"RPCResponse.id":     stringOrInteger,
 	"RPCResponse.result": isObject,
 	"RPCResponse.error":  isObject,
 
@@ -199,9 +204,9 @@ func anyScope(s *jsonschema.Schema) { enum("", ScopeTenant, ScopeGlobal)(s) }
 
 func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
-// orTypes allows values of several types.
-func orTypes(types ...string) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) { s.Types = types }
+// stringOrInteger allows both types. Generators of clients do not take a list of types.
+func stringOrInteger(s *jsonschema.Schema) {
+	s.OneOf = []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}
 }
 
 func oneOfKinds(s *jsonschema.Schema) {
@@ -271,10 +276,11 @@ func notBoth(names ...string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Not = &jsonschema.Schema{Required: names} }
 }
 
-func anyMember(names ...string) func(*jsonschema.Schema) {
+// orElse excludes objects with neither member. Generators of clients do not take alternatives
+// of required members.
+func orElse(name, other string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		for _, name := range names {
-			s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: []string{name}})
-		}
+		s.If = &jsonschema.Schema{Not: &jsonschema.Schema{Required: []string{name}}}
+		s.Then = &jsonschema.Schema{Required: []string{other}}
 	}
 }
