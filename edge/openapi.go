@@ -29,7 +29,7 @@ func describe(rows []route, secured bool) (description, error) {
 	if err != nil {
 		return description{}, err
 	}
-	async, err := asyncDocument(rows)
+	async, err := asyncDocument()
 	if err != nil {
 		return description{}, err
 	}
