@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -45,6 +46,8 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordQuery.domain": length(0, maxID),
 	"RecordQuery.status": length(0, maxID),
 	"RecordQuery.prefix": length(0, maxID),
+	"RecordQuery.labels": labelSelector,
+	"Watch.labels":       labelSelector,
 	"RecordQuery.cursor": length(0, maxCursor),
 	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
 	"Watch.scope":        anyScope,
@@ -55,7 +58,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"PutRecord.record":   isObject,
 	"PutRecords.records": items(0, MaxBulk),
 	"BulkRecord.kind":    oneOfKinds,
-	"BulkRecord.id":      dotted(1),
+	"BulkRecord.id":      orEmptyID,
 	"BulkRecord.record":  isObject,
 
 	"SkillQuery":          orElse("skill_id", "query"),
@@ -90,13 +93,14 @@ var limits = map[string]func(*jsonschema.Schema){
 		items(0, maxIncludes)(s)
 		enum(EventUsage, EventProvenance)(s.Items)
 	},
-	"Analysis.calls": items(0, maxToolCalls),
-	"ToolCall.name":  enum(ToolInspectSchema, ToolComputeStats),
-	"ToolCall.input": isObject,
-	"Prompt.m":       members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
-	"Prompt.t":       length(0, maxID),
-	"Utterance.r":    enum(0, 1),
-	"Utterance.c":    length(0, maxHistoryBytes),
+	"Analysis.on_disconnect": enum("", OnDisconnectCancel, OnDisconnectContinue),
+	"Analysis.calls":         items(0, maxToolCalls),
+	"ToolCall.name":          enum(ToolInspectSchema, ToolComputeStats),
+	"ToolCall.input":         isObject,
+	"Prompt.m":               members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
+	"Prompt.t":               length(0, maxID),
+	"Utterance.r":            enum(0, 1),
+	"Utterance.c":            length(0, maxHistoryBytes),
 
 	"Filter":        strict,
 	"Filter.domain": length(0, maxID),
@@ -184,6 +188,12 @@ func labels(s *jsonschema.Schema) {
 	members(maxLabels, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID), Pattern: labelPattern})(s)
 	length(0, maxID)(s.AdditionalProperties)
 	s.AdditionalProperties.Pattern = `^[^,\x00-\x1f\x7f-\x9f]*$`
+}
+
+// labelSelector matches name=value pairs, separated by commas, or nothing.
+func labelSelector(s *jsonschema.Schema) {
+	pair := strings.Trim(labelPattern, "^$") + `=[^,\x00-\x1f\x7f-\x9f]*`
+	s.Pattern = "^(" + pair + "(," + pair + ")*)?$"
 }
 
 func digest(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }

@@ -25,7 +25,8 @@ func TestRealLinters(t *testing.T) {
 		if out, err := run(t, directory, nil, "npx", "--no-install", "redocly", "lint", "openapi.json"); err != nil {
 			t.Errorf("%s: Redocly: %v\n%s", name, err, out)
 		}
-		out, err := run(t, directory, nil, "npx", "--no-install", "spectral", "lint", "-r", "../spectral.json", "--fail-severity", "error", "openapi.json")
+		out, err := run(t, directory, nil, "npx", "--no-install", "spectral", "lint", "-r", "../spectral.json",
+			"--fail-severity", "error", "openapi.json")
 		if err != nil {
 			t.Errorf("%s: Spectral: %v\n%s", name, err, out)
 		}
@@ -132,8 +133,8 @@ func TestRealSchemathesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A watch has no end, and the other streams are short.
-	out, _ := run(t, directory, []string{"SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH=" + filepath.Dir(directory)}, filepath.Join(programs, "schemathesis"),
-		"--config-file", "../schemathesis.toml", "run", document(t, s.url, directory), "--url", s.url, "--header", "Authorization: Bearer "+s.key,
+	env := []string{"SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH=" + filepath.Dir(directory)}
+	out, _ := run(t, directory, env, filepath.Join(programs, "schemathesis"), "--config-file", "../schemathesis.toml", "run", document(t, s.url, directory), "--url", s.url, "--header", "Authorization: Bearer "+s.key,
 		"--checks", "all", "--max-time", "180", "--request-timeout", "30", "--continue-on-failure", "--exclude-path", "/watch",
 		"--report", "ndjson", "--report-ndjson-path", "report.ndjson", "--no-color")
 	found, checks := findings(t, filepath.Join(directory, "report.ndjson"))
