@@ -78,7 +78,7 @@ func TestAsyncMessagesMatchTypes(t *testing.T) {
 		bus.Projected.Subject:                 {"Projected"},
 		bus.TagUsage.Subject:                  {"TagUsage"},
 		bus.Render.Subject:                    {"Rendering"},
-		bus.Render.Subject + ".reply":          {"Error", "event_done", "event_error", "event_text_delta"},
+		bus.Render.Subject + ".reply":         {"Error", "event_done", "event_error", "event_text_delta"},
 		bus.Analyze.Subject:                   {"Analysis"},
 		bus.Analyze.Subject + ".reply":        events,
 		bus.Health("tags").Subject:            {"Empty"},
