@@ -143,7 +143,8 @@ func TestSchemasMatchValidation(t *testing.T) {
 			[]string{`{"domain":"` + long + `x"}`, `{"provider":"` + long + `x"}`, `{"tool_class":"` + long + `x"}`,
 				`{"cursor":"` + strings.Repeat("x", 4097) + `"}`, `{"limit":0}`, `{"limit":1001}`, `{"tenant_id":"a b"}`}},
 		"a listing of records": {validates[schemas.RecordQuery](t), []string{
-			`{"kind":"tool"}`, `{"kind":"tool","labels":""}`, `{"kind":"tool","labels":"team=network,tier="}`, `{"kind":"tool","labels":"a/b.c=x y=z"}`,
+			`{"kind":"tool"}`, `{"kind":"tool","labels":""}`,
+			`{"kind":"tool","labels":"team=network,tier="}`, `{"kind":"tool","labels":"a/b.c=x y=z"}`,
 		}, []string{
 			`{"kind":"tool","labels":"x"}`, `{"kind":"tool","labels":"=x"}`, `{"kind":"tool","labels":"a=1,"}`, `{"kind":"tool","labels":"-a=1"}`,
 			`{"kind":"tool","labels":"a=\u0000"}`,
