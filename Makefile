@@ -25,7 +25,7 @@ FUZZTIME ?= 10m
 # The go command builds each once and keeps it in its build cache.
 TOOL := go tool -modfile="$(CURDIR)/test/tools/go.mod"
 # Nested modules are tests whose dependencies are not Cairn's.
-MODULES := services/internal/estate/peers test/bench test/browser test/kubernetes test/robustness
+MODULES := services/internal/estate/peers test/bench test/browser test/clients test/kubernetes test/robustness
 
 .DEFAULT_GOAL := help
 .PHONY: help build run version test test-real cover bench fuzz lint gosec check
@@ -53,9 +53,9 @@ test: ## run the test suite with the race detector
 		(cd $$module && echo "$$module" && $(TEST) $$race ./...) || exit 1; \
 	done
 
-test-real: ## run the tests that need servers or data: CAIRN_TEST_OLLAMA=URL CAIRN_TEST_ELASTICSEARCH=URL CAIRN_EVAL=FOLDER CAIRN_TEST_ARD=FOLDER CAIRN_A2A_TCK=FOLDER
+test-real: ## run the tests that need servers, data or packages: CAIRN_TEST_OLLAMA=URL CAIRN_TEST_ELASTICSEARCH=URL CAIRN_EVAL=FOLDER CAIRN_TEST_ARD=FOLDER CAIRN_A2A_TCK=FOLDER
 	@for module in . $(MODULES); do \
-		echo "go -C $$module test -run Real ./..."; CAIRN_TEST_FAULTS=1 go -C $$module test -count=1 -timeout $(TIMEOUT) -run Real ./... || exit 1; \
+		echo "go -C $$module test -run Real ./..."; CAIRN_TEST_FAULTS=1 CAIRN_TEST_CLIENTS=1 go -C $$module test -count=1 -timeout $(TIMEOUT) -run Real ./... || exit 1; \
 	done
 
 cover: ## print the test coverage

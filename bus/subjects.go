@@ -6,8 +6,9 @@ import (
 	"cairn/schemas"
 )
 
-// All subjects, each with its request, reply and permission. A subject is the path of
-// the HTTP route with dots, after "cairn.".
+// All subjects, each with its request, reply and permission. Most are the
+// path of the HTTP route with dots after "cairn."; the table of edge/docs/nats-api.md has
+// the route of each.
 var (
 	WriteTag = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", "Store the tag of a request",
 		malformed, schemas.PermissionTag}
@@ -36,10 +37,10 @@ var (
 		"Build a new search index from the catalog; 501 with the embedded index", malformed, schemas.PermissionOperate}
 
 	// Projected announces catalog changes that were applied to a shared index.
-	Projected = Topic[schemas.Projected]{"cairn.projected"}
+	Projected = Topic[schemas.Projected]{"cairn.projected", "Catalog changes that were applied to a shared index"}
 
 	// TagUsage announces changes of the tag usage of tenants to the tag workers.
-	TagUsage = Topic[schemas.TagUsage]{"cairn.usage.tags"}
+	TagUsage = Topic[schemas.TagUsage]{"cairn.usage.tags", "Changes of the tag usage of tenants, for the tag workers"}
 
 	ResolveSkill = Endpoint[schemas.SkillQuery, schemas.SkillAnswer]{"cairn.resolve.skill",
 		"The package of a skill, or a search for skills", malformed, schemas.PermissionRead}
@@ -115,6 +116,16 @@ var Render = Stream[schemas.Rendering]{
 	Invalid: schemas.ErrMalformed,
 	Timeout: 60 * time.Second,
 	MaxBody: 10 << 20,
+}
+
+// subjects has every subject above.
+var subjects = []interface{ Operation() Operation }{
+	WriteTag, ReadTag, DeleteTag,
+	RegisterSkill, RegisterAgent, RegisterTool, RegisterContextBuilder, RegisterGuardrail, RegisterTemplate, Unregister, Reindex,
+	PutRecord, PutRecords, DeleteRecord, Projected, TagUsage,
+	ResolveSkill, ResolvePackage, ResolveAgent, ResolveContext, ResolveContextBuilders, ResolveTools, ResolveToolClass, ResolveTemplate,
+	ResolveGuardrail, ListSkills, ListTools, ListRecords, GetRecord, RecordHistory, RecordUsage,
+	Watch, Analyze, Render,
 }
 
 // Services returns the names of the services that have a Health endpoint, in the order

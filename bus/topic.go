@@ -8,7 +8,11 @@ import (
 )
 
 // Topic is a subject on which each T is delivered to all current subscribers.
-type Topic[T any] struct{ Subject string }
+type Topic[T any] struct {
+	Subject string
+	// Summary describes the messages in one line.
+	Summary string
+}
 
 // Publish publishes v, at most once.
 func (t Topic[T]) Publish(c *Conn, v T) error {

@@ -3,8 +3,6 @@ package edge
 import (
 	"net/http"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -25,26 +23,43 @@ func asyncAPI() action {
 	}}
 }
 
+// renderTypes are the types of the events of a rendering.
+var renderTypes = []eventType{
+	{schemas.EventTextDelta, reflect.TypeFor[schemas.TextDelta]()},
+	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
+	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},
+}
+
+// streamEvents are the types of the events of each stream, by its subject.
+var streamEvents = map[string][]eventType{
+	bus.Analyze.Subject: eventTypes, bus.Watch.Subject: watchTypes, bus.Render.Subject: renderTypes,
+}
+
+// natsServer is the server of all subjects, with the alternatives of authentication.
+var natsServer = object{
+	"host": "{host}", "protocol": "nats", "description": "The NATS server of Cairn, or the one of --nats",
+	"variables": object{"host": object{"default": "127.0.0.1:4222", "description": "host and port, as cairn up prints it"}},
+	"security":  listed("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
+}
+
+var natsSecurity = object{
+	"secret":      object{"type": "apiKey", "in": "user", "description": "the secret of --nats-secret"},
+	"user":        object{"type": "userPassword", "description": "a user of the NATS server"},
+	"nkey":        object{"type": "asymmetricEncryption", "description": "an NKey seed or a credentials file"},
+	"certificate": object{"type": "X509", "description": "a TLS client certificate"},
+}
+
 // subjects is an AsyncAPI document under construction.
 type subjects struct {
 	channels, operations, messages object
 	types                          *schemas.Definitions
 }
 
-// asyncDocument returns the AsyncAPI document of the routes that have a subject, and of the
-// health of each service.
-func asyncDocument(rows []route) ([]byte, error) {
+// asyncDocument returns the AsyncAPI document of all subjects.
+func asyncDocument() ([]byte, error) {
 	d := subjects{object{}, object{}, object{}, schemas.NewDefinitions("#/components/schemas/")}
-	rows = slices.Clone(rows)
-	for _, service := range bus.Services() {
-		e := bus.Health(service)
-		rows = append(rows, route{action: action{subject: e.Subject, summary: e.Summary, reply: reflect.TypeFor[schemas.Health]()}})
-	}
-	for _, r := range rows {
-		if r.subject == "" || strings.Contains(r.subject, "{") || d.channels[r.subject] != nil {
-			continue
-		}
-		if err := d.add(r); err != nil {
+	for _, o := range bus.Operations() {
+		if err := d.add(o); err != nil {
 			return nil, err
 		}
 	}
@@ -52,57 +67,62 @@ func asyncDocument(rows []route) ([]byte, error) {
 		"asyncapi":           "3.0.0",
 		"info":               object{"title": "Cairn", "version": bus.Version, "description": "The NATS subjects of Cairn."},
 		"defaultContentType": "application/json",
+		"servers":            object{"nats": natsServer},
 		"channels":           d.channels,
 		"operations":         d.operations,
-		"components":         object{"schemas": d.types.Schemas, "messages": d.messages},
+		"components":         object{"schemas": d.types.Schemas, "messages": d.messages, "securitySchemes": natsSecurity},
 	}, json.Deterministic(true))
 }
 
-// add adds the subject of the route: a channel, a channel for the replies, whose subject the
-// client chooses, and the operation.
-func (d subjects) add(r route) error {
-	request, err := d.message(r.request, requestHeaders)
+// add adds the subject: its channel and operation, and for a request a channel for the
+// replies, whose subject the client chooses.
+func (d subjects) add(o bus.Operation) error {
+	headers := requestHeaders
+	if o.Pattern == bus.Announcement {
+		headers = object{}
+	}
+	request, err := d.message(o.Request, headers)
 	if err != nil {
 		return err
 	}
-	replies, err := d.replies(r)
-	if err != nil {
-		return err
-	}
-	channel, reply := "#/channels/"+r.subject, "#/channels/"+r.subject+".reply"
-	d.channels[r.subject] = object{"address": r.subject, "messages": referencesTo("#/components/messages/", []string{request})}
-	d.channels[r.subject+".reply"] = object{"address": nil, "messages": referencesTo("#/components/messages/", replies)}
+	channel := "#/channels/" + o.Subject
+	d.channels[o.Subject] = object{"address": o.Subject, "messages": referencesTo("#/components/messages/", []string{request})}
 	operation := object{
 		"action":   "receive",
-		"summary":  r.summary,
+		"summary":  o.Summary,
 		"channel":  object{"$ref": channel},
 		"messages": listed(channel+"/messages/", []string{request}),
-		"bindings": object{"nats": object{"queue": "q"}},
-		"reply":    object{"channel": object{"$ref": reply}, "messages": listed(reply+"/messages/", replies)},
 	}
-	if r.needs != "" {
-		operation["x-permission"] = r.needs
+	d.operations[o.Subject] = operation
+	if o.Permission != "" {
+		operation["x-permission"] = o.Permission
 	}
-	d.operations[r.subject] = operation
+	if o.Pattern == bus.Announcement {
+		operation["action"] = "send"
+		return nil
+	}
+	replies, err := d.replies(o)
+	if err != nil {
+		return err
+	}
+	d.channels[o.Subject+".reply"] = object{"address": nil, "messages": referencesTo("#/components/messages/", replies)}
+	operation["bindings"] = object{"nats": object{"queue": bus.QueueGroup}}
+	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"}, "messages": listed(channel+".reply/messages/", replies)}
 	return nil
 }
 
 // replies adds the messages of a reply and returns their names.
-func (d subjects) replies(r route) ([]string, error) {
+func (d subjects) replies(o bus.Operation) ([]string, error) {
 	failure, err := d.message(reflect.TypeFor[schemas.Error](), errorHeaders)
 	if err != nil {
 		return nil, err
 	}
-	if r.media != mediaEvents {
-		reply, err := d.message(r.reply, replyHeaders)
+	if o.Pattern == bus.RequestReply {
+		reply, err := d.message(o.Reply, replyHeaders)
 		return []string{reply, failure}, err
 	}
-	events := eventTypes
-	if r.changes {
-		events = watchTypes
-	}
 	names := []string{failure}
-	for _, e := range events {
+	for _, e := range streamEvents[o.Subject] {
 		payload, err := d.types.Of(e.Data)
 		if err != nil {
 			return nil, err

@@ -75,6 +75,10 @@ func TestAsyncMessagesMatchTypes(t *testing.T) {
 		bus.ResolveSkill.Subject:              {"SkillQuery"},
 		bus.ResolveSkill.Subject + ".reply":   {"Error", "SkillAnswer"},
 		bus.DeleteTag.Subject + ".reply":      {"Empty", "Error"},
+		bus.Projected.Subject:                 {"Projected"},
+		bus.TagUsage.Subject:                  {"TagUsage"},
+		bus.Render.Subject:                    {"Rendering"},
+		bus.Render.Subject + ".reply":         {"Error", "event_done", "event_error", "event_text_delta"},
 		bus.Analyze.Subject:                   {"Analysis"},
 		bus.Analyze.Subject + ".reply":        events,
 		bus.Health("tags").Subject:            {"Empty"},
@@ -82,6 +86,11 @@ func TestAsyncMessagesMatchTypes(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, messages(channel)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", channel, diff)
+		}
+	}
+	for _, o := range bus.Operations() {
+		if o.Pattern == bus.RequestEvents && len(streamEvents[o.Subject]) == 0 {
+			t.Errorf("%s has no events", o.Subject)
 		}
 	}
 	operation := doc["operations"].(map[string]any)[bus.RegisterSkill.Subject].(map[string]any)

@@ -48,6 +48,9 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		if len(wrong) > 0 {
 			return e.Invalid.With(wrong...)
 		}
+		if err := checkHead(head); err != nil {
+			return err
+		}
 		release, err := x.enterStream()
 		if err != nil {
 			return err
@@ -61,6 +64,16 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		return b.run()
 	}
 	return a
+}
+
+// checkHead returns the error of a bulk without records whose other members are head, a JSON
+// object: a bulk without a line has no worker that validates them.
+func checkHead(head []byte) error {
+	var request schemas.PutRecords
+	if err := json.Unmarshal(head, &request); err != nil {
+		return err
+	}
+	return request.Validate()
 }
 
 // bulkRequest is a bulk in progress.

@@ -64,9 +64,9 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/agents/{id}/card", tagged(fresh(agentCard())), schemas.ErrRecordNotFound),
 		get(registryPath, fresh(ofTools("MCP servers, as registries list them, in pages", registry.List, registry.Page))),
-		get(registryPath+"/{server}/versions", fresh(ofTools("The versions of an MCP server", registry.Find, registry.Versions)),
+		get(registryPath+"/{serverName}/versions", fresh(ofTools("The versions of an MCP server", registry.Find, registry.Versions)),
 			schemas.ErrToolNotFound),
-		get(registryPath+"/{server}/versions/{version}", fresh(ofTools("A version of an MCP server",
+		get(registryPath+"/{serverName}/versions/{version}", fresh(ofTools("A version of an MCP server",
 			func(v schemas.ServerVersion) schemas.ListQuery { return registry.Find(v.ServerRef) }, registry.Version)),
 			schemas.ErrToolNotFound),
 

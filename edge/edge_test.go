@@ -293,7 +293,7 @@ func TestMethods(t *testing.T) {
 	f := open(t)
 	for path, want := range map[string]string{
 		"/health":              "GET, HEAD, OPTIONS",
-		"/tags/write":          "DELETE, GET, HEAD, POST, OPTIONS",
+		"/tags/write":          "POST, OPTIONS",
 		"/tags/r":              "DELETE, GET, HEAD, OPTIONS",
 		"/register/skill":      "POST, OPTIONS",
 		"/register/skill/a.b":  "DELETE, OPTIONS",

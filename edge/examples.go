@@ -30,9 +30,9 @@ var requestExamples = map[string]string{
 
 	"/mcp": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "which vlans are in Oslo"}}}`,
 
-	"/a2a":                                       `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": ` + messageExample + `}`,
-	"/a2a/v1/message:send":                       messageExample,
-	"/a2a/v1/message:stream":                     messageExample,
+	"/a2a":                                       `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": ` + agentMessageExample + `}`,
+	"/a2a/v1/message:send":                       agentMessageExample,
+	"/a2a/v1/message:stream":                     agentMessageExample,
 	"/a2a/v1/tasks/{id}:cancel":                  `{}`,
 	"/a2a/v1/tasks/{id}:subscribe":               `{}`,
 	"/a2a/v1/tasks/{id}/pushNotificationConfigs": `{}`,
@@ -40,8 +40,8 @@ var requestExamples = map[string]string{
 	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,
 }
 
-// messageExample is a message to the analysis agent (A2A).
-const messageExample = `{"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "How many devices are in each site?"}, {"data": {"devices": [{"name": "sw1", "site": "Oslo"}]}}]}}`
+// agentMessageExample is a message to the analysis agent (A2A).
+const agentMessageExample = `{"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "How many devices are in each site?"}, {"data": {"devices": [{"name": "sw1", "site": "Oslo"}]}}]}}`
 
 // streamExample is the event stream of an analysis.
 const streamExample = `id: 1
@@ -141,3 +141,9 @@ const serverExample = `{"server": {"name": "io.github.user/weather", "descriptio
 // errorExample is an error response.
 const errorExample = `{"type": "/docs#CE-031", "title": "skill not found", "status": 404, "detail": "no skill has the id \"network.find_vlan\"",
   "instance": "/resolve/skill", "code": "CE-031", "request_id": "6jelf0zJDdRb9AUtgVcO0h"}`
+
+// messageExample is the event stream of a message of the Model Context Protocol.
+const messageExample = `event: message
+data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"network.find_vlans 0.83"}]}}
+
+`

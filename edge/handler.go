@@ -189,28 +189,38 @@ func (x *exchange) dispatch() error {
 	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
 		return unknownPath(path)
 	}
-	allowed := strings.Join(x.edge.allowed(request), ", ")
+	allowed, possible := x.edge.allowed(request)
 	x.w.Header()["Allow"] = []string{allowed}
 	if x.r.Method == http.MethodOptions {
-		x.edge.origins.preflight(x.w.Header(), x.r, allowed)
+		x.edge.origins.preflight(x.w.Header(), x.r, possible)
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
 	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
 }
 
-// allowed returns the methods that the path of r supports, for an r with another method.
-func (e *edge) allowed(r *http.Request) []string {
-	var methods []string
-	for route := range e.table {
+// allowed returns the methods of the path of r, for an r with another method, and all that
+// are possible: GET of /tags/write reads the tag write, but it is no method of that path.
+func (e *edge) allowed(r *http.Request) (methods, possible string) {
+	var every, exact []string
+	for route, row := range e.table {
 		var match mux.RouteMatch
 		if route.Match(r, &match); match.MatchErr == mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
 			of, _ := route.GetMethods() // fails for a route without methods
-			methods = append(methods, of...)
+			every = append(every, of...)
+			if row.path == r.URL.Path {
+				exact = append(exact, of...)
+			}
 		}
 	}
-	slices.Sort(methods)
-	return append(slices.Compact(methods), http.MethodOptions)
+	list := func(names []string) string {
+		slices.Sort(names)
+		return strings.Join(append(slices.Compact(names), http.MethodOptions), ", ")
+	}
+	if possible = list(every); exact != nil {
+		return list(exact), possible
+	}
+	return possible, possible
 }
 
 // name sets the headers of every response, with the request id: that of the client when it

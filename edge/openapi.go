@@ -29,7 +29,7 @@ func describe(rows []route, secured bool) (description, error) {
 	if err != nil {
 		return description{}, err
 	}
-	async, err := asyncDocument(rows)
+	async, err := asyncDocument()
 	if err != nil {
 		return description{}, err
 	}
@@ -126,6 +126,7 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 		"paths":      paths,
 		"components": components,
 		"security":   security,
+		"tags":       groups(rows),
 	}, json.Deterministic(true))
 }
 
@@ -175,6 +176,20 @@ var bearer = object{
 
 func header(name, description string, schema object) object {
 	return object{"name": name, "in": "header", "description": description, "schema": schema}
+}
+
+// groups returns the OpenAPI tags of the routes.
+func groups(rows []route) []object {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.group())
+	}
+	slices.Sort(names)
+	var list []object
+	for _, name := range slices.Compact(names) {
+		list = append(list, object{"name": name})
+	}
+	return list
 }
 
 // group returns the OpenAPI tag of the route.

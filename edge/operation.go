@@ -197,6 +197,9 @@ func (r route) success(types *schemas.Definitions) (object, error) {
 			return nil, err
 		}
 		answer["content"] = object{r.bodyMedia(): withExample(ref, replyExamples[r.reply.Name()])}
+		if r.path == mcpPath {
+			answer["content"].(object)[mediaEvents] = object{"schema": object{"type": "string"}, "example": messageExample}
+		}
 	case r.changes:
 		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": watchExample}}
 		answer["x-events"] = references(watchTypes)
@@ -212,8 +215,11 @@ func (r route) success(types *schemas.Definitions) (object, error) {
 
 // textSchema returns the schema of a response that is not JSON: a text or, otherwise, bytes.
 func textSchema(media string) object {
-	if strings.HasPrefix(media, "text/") {
+	switch {
+	case strings.HasPrefix(media, "text/"):
 		return object{"type": "string"}
+	case media == "application/json":
+		return object{"type": "object"}
 	}
 	return object{"type": "string", "format": "binary"}
 }

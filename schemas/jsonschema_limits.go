@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -47,6 +48,8 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordQuery.domain": length(0, maxID),
 	"RecordQuery.status": length(0, maxID),
 	"RecordQuery.prefix": length(0, maxID),
+	"RecordQuery.labels": labelSelector,
+	"Watch.labels":       labelSelector,
 	"RecordQuery.cursor": length(0, maxCursor),
 	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
 	"Watch.scope":        anyScope,
@@ -57,10 +60,10 @@ var limits = map[string]func(*jsonschema.Schema){
 	"PutRecord.record":   isObject,
 	"PutRecords.records": items(0, MaxBulk),
 	"BulkRecord.kind":    oneOfKinds,
-	"BulkRecord.id":      dotted(1),
+	"BulkRecord.id":      orEmptyID,
 	"BulkRecord.record":  isObject,
 
-	"SkillQuery":          anyMember("skill_id", "query"),
+	"SkillQuery":          orElse("skill_id", "query"),
 	"SkillQuery.skill_id": orEmpty,
 	"Skill.template_id":   orEmpty,
 	"SkillQuery.top_k":    withDefault(DefaultTopK, between(1, 100)),
@@ -92,13 +95,14 @@ var limits = map[string]func(*jsonschema.Schema){
 		items(0, maxIncludes)(s)
 		enum(EventUsage, EventProvenance)(s.Items)
 	},
-	"Analysis.calls": items(0, maxToolCalls),
-	"ToolCall.name":  enum(ToolInspectSchema, ToolComputeStats),
-	"ToolCall.input": isObject,
-	"Prompt.m":       members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
-	"Prompt.t":       length(0, maxID),
-	"Utterance.r":    enum(0, 1),
-	"Utterance.c":    length(0, maxHistoryBytes),
+	"Analysis.on_disconnect": enum("", OnDisconnectCancel, OnDisconnectContinue),
+	"Analysis.calls":         items(0, maxToolCalls),
+	"ToolCall.name":          enum(ToolInspectSchema, ToolComputeStats),
+	"ToolCall.input":         isObject,
+	"Prompt.m":               members(maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"}),
+	"Prompt.t":               length(0, maxID),
+	"Utterance.r":            enum(0, 1),
+	"Utterance.c":            length(0, maxHistoryBytes),
 
 	"Filter":        strict,
 	"Filter.domain": length(0, maxID),
@@ -148,15 +152,20 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
-	"ServerEntry.server": isObject,
-	"RPCRequest.method":  length(1, maxID),
+	"ServerEntry.server":    isObject,
+	"ServerQuery.version":   enum("", "latest"),
+	"ServerQuery.limit":     withDefault(DefaultLimit, between(1, 1000)),
+	"ServerQuery.cursor":    length(0, maxCursor),
+	"ServerRef.serverName":  length(1, maxID),
+	"ServerVersion.version": length(1, maxID),
+	"RPCRequest.method":     length(1, maxID),
 	"RPCRequest.id": func(s *jsonschema.Schema) {
-		orTypes("string", "integer")(s)
-		between(-1e15+1, 1e15-1)(s)
+		stringOrInteger(s)
+		between(-1e15+1, 1e15-1)(s.OneOf[1])
 	},
 	"RPCRequest.params":  isObject,
 	"RPCRequest.jsonrpc": enum("2.0"),
-	"RPCResponse.id":     orTypes("string", "integer", "null"),
+	"RPCResponse.id":     stringOrInteger,
 	"RPCResponse.result": isObject,
 	"RPCResponse.error":  isObject,
 	"AgentCard": func(s *jsonschema.Schema) {
@@ -264,6 +273,12 @@ func shortTexts(s *jsonschema.Schema) {
 	length(0, maxCardURL)(s.Items)
 }
 
+// labelSelector matches name=value pairs, separated by commas, or nothing.
+func labelSelector(s *jsonschema.Schema) {
+	pair := strings.Trim(labelPattern, "^$") + `=[^,\x00-\x1f\x7f-\x9f]*`
+	s.Pattern = "^(" + pair + "(," + pair + ")*)?$"
+}
+
 func digest(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }
 
 func eachDotted(s *jsonschema.Schema) {
@@ -282,9 +297,9 @@ func anyScope(s *jsonschema.Schema) { enum("", ScopeTenant, ScopeGlobal)(s) }
 
 func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
-// orTypes allows values of several types.
-func orTypes(types ...string) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) { s.Types = types }
+// stringOrInteger allows both types. Generators of clients do not take a list of types.
+func stringOrInteger(s *jsonschema.Schema) {
+	s.OneOf = []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}
 }
 
 func oneOfKinds(s *jsonschema.Schema) {
@@ -354,10 +369,11 @@ func notBoth(names ...string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Not = &jsonschema.Schema{Required: names} }
 }
 
-func anyMember(names ...string) func(*jsonschema.Schema) {
+// orElse excludes objects with neither member. Generators of clients do not take alternatives
+// of required members.
+func orElse(name, other string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		for _, name := range names {
-			s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Required: []string{name}})
-		}
+		s.If = &jsonschema.Schema{Not: &jsonschema.Schema{Required: []string{name}}}
+		s.Then = &jsonschema.Schema{Required: []string{other}}
 	}
 }

@@ -74,9 +74,10 @@ func CheckTags(tags string) error {
 const (
 	// MaxTags bounds the text of a precondition, in bytes.
 	MaxTags = 4 << 10
-	// TagPattern matches an entity tag of Cairn, which is strong and has no comma, and
-	// TagsPattern the text of a precondition: ECMA-262 and RE2 regular expressions.
-	TagPattern  = `^"[!#-+\--~]*"$`
+	// TagPattern is an ECMA-262 and RE2 regular expression that matches an entity tag of
+	// Cairn, which is strong and has no comma.
+	TagPattern = `^"[!#-+\--~]*"$`
+	// TagsPattern matches the text of a precondition, like TagPattern.
 	TagsPattern = `^(\*|` + listedTag + `([ \t]*,[ \t]*` + listedTag + `)*)$`
 
 	listedTag = `(W/)?"[!#-+\--~]*"`

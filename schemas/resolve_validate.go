@@ -15,6 +15,7 @@ func (q *SkillQuery) Validate() error {
 	switch {
 	case q.SkillID != "":
 		c.id("skill_id", q.SkillID, 2)
+		c.length("query", q.Query, 0, maxQuery)
 	case q.Query == "":
 		c.fail("query", "required without skill_id")
 	default:

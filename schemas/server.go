@@ -25,13 +25,13 @@ func (q *ServerQuery) Validate() error {
 // ServerRef names an MCP server.
 type ServerRef struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
-	Server   string  `json:"server" doc:"name of the server, such as io.github.user/weather, escaped in the path"`
+	Server   string  `json:"serverName" doc:"name of the server, such as io.github.user/weather, escaped in the path"`
 }
 
 // Validate returns ErrMalformed with the invalid fields.
 func (r *ServerRef) Validate() error {
 	var c check
-	c.length("server", r.Server, 1, maxID)
+	c.length("serverName", r.Server, 1, maxID)
 	return c.as(ErrMalformed)
 }
 
@@ -44,7 +44,7 @@ type ServerVersion struct {
 // Validate returns ErrMalformed with the invalid fields.
 func (v *ServerVersion) Validate() error {
 	var c check
-	c.length("server", v.Server, 1, maxID)
+	c.length("serverName", v.Server, 1, maxID)
 	c.length("version", v.Version, 1, maxID)
 	return c.as(ErrMalformed)
 }

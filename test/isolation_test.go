@@ -133,11 +133,11 @@ var probes = map[string][]probe{
 		{request: "GET /v0.1/servers", status: 200, shown: true},
 		{request: "GET /v0.1/servers?tenant_id=$", status: 403, shown: true},
 	},
-	"GET /v0.1/servers/{server}/versions": {
+	"GET /v0.1/servers/{serverName}/versions": {
 		{request: "GET /v0.1/servers/$%2Fs/versions", status: 404, shown: true},
 		{request: "GET /v0.1/servers/$%2Fs/versions?tenant_id=$", status: 403, shown: true},
 	},
-	"GET /v0.1/servers/{server}/versions/{version}": {
+	"GET /v0.1/servers/{serverName}/versions/{version}": {
 		{request: "GET /v0.1/servers/$%2Fs/versions/latest", status: 404, shown: true},
 	},
 	"GET /agents/{id}/card": {

@@ -19,7 +19,7 @@ var paramsOf = map[string]reflect.Type{
 	"server/discover":                  reflect.TypeFor[sdk.DiscoverParams](),
 	"ping":                             reflect.TypeFor[sdk.PingParams](),
 	"completion/complete":              reflect.TypeFor[sdk.CompleteParams](),
-	"logging/setLevel":                 reflect.TypeFor[sdk.SetLoggingLevelParams](),
+	"logging/setLevel":                 reflect.TypeFor[sdk.SetLoggingLevelParams](), //nolint:staticcheck // clients may send it
 	"prompts/get":                      reflect.TypeFor[sdk.GetPromptParams](),
 	"prompts/list":                     reflect.TypeFor[sdk.ListPromptsParams](),
 	"resources/list":                   reflect.TypeFor[sdk.ListResourcesParams](),
@@ -35,7 +35,7 @@ var paramsOf = map[string]reflect.Type{
 	"notifications/cancelled":          reflect.TypeFor[sdk.CancelledParams](),
 	"notifications/initialized":        reflect.TypeFor[sdk.InitializedParams](),
 	"notifications/progress":           reflect.TypeFor[sdk.ProgressNotificationParams](),
-	"notifications/roots/list_changed": reflect.TypeFor[sdk.RootsListChangedParams](),
+	"notifications/roots/list_changed": reflect.TypeFor[sdk.RootsListChangedParams](), //nolint:staticcheck // clients may send it
 }
 
 // checkParams returns ErrMalformed for parameters that are not those of the method.

@@ -107,7 +107,7 @@ func translate[In, Out any](name, title, description string, needs schemas.Permi
 func searchOnly(t tool) tool {
 	if t.input != nil {
 		delete(t.input.Properties, "skill_id")
-		t.input.AnyOf, t.input.Required = nil, []string{"query"}
+		t.input.If, t.input.Then, t.input.Required = nil, nil, []string{"query"}
 		t.input.Properties["query"].Description = "description of the wanted capability, or of the task"
 	}
 	return t
