@@ -221,7 +221,7 @@ func (e *eval) unregister(ctx context.Context, c *client.Client, corpus []record
 func (e *eval) report(r evaluation, out io.Writer) error {
 	var err error
 	if e.output != flags.TextFormat {
-		err = records.PrintValue(out, e.output, r)
+		err = output.Value(out, e.output, r)
 	} else {
 		err = r.print(out)
 	}
