@@ -167,7 +167,8 @@ func minimums(given map[string]string) (map[string]float64, error) {
 	for name, value := range given {
 		least, err := strconv.ParseFloat(value, 64)
 		if !slices.Contains(metricNames, name) || err != nil || !(least >= 0 && least <= 1) {
-			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value, strings.Join(metricNames, ", ")))
+			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value,
+				strings.Join(metricNames, ", ")))
 		}
 		all[name] = least
 	}
