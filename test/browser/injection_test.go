@@ -94,7 +94,7 @@ func testInjectionOfFields(t *testing.T, s *suite) {
 		id := url.PathEscape(hostileID)
 		for _, view := range []string{
 			"#/catalog/" + kind, "#/catalog/" + kind + "/" + id + ".status", "#/catalog/" + kind + "/" + id,
-		"#/catalog/" + kind + "/" + id + "?tab=json",
+			"#/catalog/" + kind + "/" + id + "?tab=json",
 			"#/catalog/" + kind + "/" + id + "?tab=history", "#/catalog/" + kind + "/" + id + "/edit", "#/register/" + kind + "?copy=" + id,
 		} {
 			separator := "?"
