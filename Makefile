@@ -25,7 +25,7 @@ FUZZTIME ?= 10m
 # The go command builds each once and keeps it in its build cache.
 TOOL := go tool -modfile="$(CURDIR)/test/tools/go.mod"
 # Nested modules are tests whose dependencies are not Cairn's.
-MODULES := services/internal/estate/peers test/bench test/browser test/clients test/kubernetes test/robustness
+MODULES := services/internal/estate/peers test/bench test/browser test/clients test/grafana test/kubernetes test/kubescore test/robustness
 
 .DEFAULT_GOAL := help
 .PHONY: help build run version test test-real cover bench fuzz lint gosec check

@@ -139,7 +139,9 @@ func TestSuggestions(t *testing.T) {
 		"context use": "did you mean select?", "lsit": "did you mean list?", "get skil": "did you mean skill?",
 		"get skil/a": "did you mean skill?", "get --ulr x": "unknown flag: --ulr; did you mean --url?",
 		"get --xyz": "unknown flag: --xyz; see: cairn get --help", "worker resolv": "did you mean resolve?",
-		"get --limit many": `--limit: expected an integer, got "many"`, "up --drain x": `--drain: expected a duration such as 10s or 5m, got "x"`, "xyz": `unknown command "xyz" for "cairn"; see: cairn --help`,
+		"get --limit many": `--limit: expected an integer, got "many"`,
+		"up --drain x":     `--drain: expected a duration such as 10s or 5m, got "x"`,
+		"xyz":              `unknown command "xyz" for "cairn"; see: cairn --help`,
 	} {
 		if got := do(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v, want %q", args, got, want)

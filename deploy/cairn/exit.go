@@ -65,8 +65,8 @@ func exitCode(err error) int {
 // already, or is not permitted.
 func isFileError(err error) bool {
 	var file *fs.PathError
-	return errors.As(err, &file) && slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR},
-		func(reason error) bool { return errors.Is(file, reason) })
+	reasons := []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR}
+	return errors.As(err, &file) && slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(file, reason) })
 }
 
 // message returns the text of an error on one line. Errors of files have the path in place

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"cairn/bus/bustest"
@@ -23,7 +24,10 @@ type alerts struct {
 			Alert, Expr string
 			For         string
 			Labels      struct{ Severity string }
-			Annotations struct{ Summary, Runbook string }
+			Annotations struct {
+				Summary, Runbook string
+				URL              string `yaml:"runbook_url"`
+			}
 		}
 	}
 }
@@ -116,6 +120,45 @@ func (p *running) found(t *testing.T, pattern string) string {
 		t.Fatalf("no %s in\n%s", pattern, p.out)
 	}
 	return m[1]
+}
+
+// TestRunbook checks that every alert links to its section of the runbook, and that every
+// section has an alert.
+func TestRunbook(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("../../edge/docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, runbook, found := strings.Cut(string(manual), "\n## Runbook\n")
+	if !found {
+		t.Fatal("the manual has no runbook")
+	}
+	runbook, _, _ = strings.Cut(runbook, "\n## ")
+	var sections, names []string
+	for _, m := range regexp.MustCompile(`(?m)^### (.+)$`).FindAllStringSubmatch(runbook, -1) {
+		sections = append(sections, m[1])
+	}
+	var a alerts
+	read(t, "alerts.yaml", yaml.Unmarshal, &a)
+	for _, g := range a.Groups {
+		for _, r := range g.Rules {
+			names = append(names, r.Alert)
+			want := "{{ $externalLabels.cairn_url }}/docs/operations#" + strings.ToLower(r.Alert)
+			if r.Annotations.URL != want {
+				t.Errorf("alert %s has the runbook_url %q, want %q", r.Alert, r.Annotations.URL, want)
+			}
+		}
+	}
+	if diff := cmp.Diff(names, sections); diff != "" {
+		t.Errorf("sections of the runbook (-alerts +sections):\n%s", diff)
+	}
+	page := scrape(t, shared(t)+"/docs/operations")
+	for _, name := range names {
+		if !strings.Contains(page, `id="`+strings.ToLower(name)+`"`) {
+			t.Errorf("the served runbook has no section %s", name)
+		}
+	}
 }
 
 // TestDashboardAndAlerts checks that a running Cairn exposes every metric and label that

@@ -63,7 +63,8 @@ func TestKeyCommands(t *testing.T) {
 	if got := key("list", "-oyaml"); !strings.Contains(got.out, "state: revoked\n") {
 		t.Errorf("YAML: %+v", got)
 	}
-	if got := do(t, "", "__complete", "key", "revoke", "--nats", at, ""); strings.Contains(got.out, made.ID) || !strings.Contains(got.out, "\tadmin  all\n") {
+	if got := do(t, "", "__complete", "key", "revoke", "--nats", at, ""); strings.Contains(got.out, made.ID) ||
+		!strings.Contains(got.out, "\tadmin  all\n") {
 		t.Errorf("completions: %+v; want the active key only", got)
 	}
 	if got := key("list", "-ojson"); !strings.Contains(got.out, `"state": "revoked"`) ||

@@ -26,8 +26,8 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		message string
 	}{
 		{"an unknown command", []string{"cook"}, `unknown command "cook"`},
-		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; see: cairn up --help"},
-		{"an invalid duration", []string{"up", "--tag-ttl", "3"}, "missing unit"},
+		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; did you mean --node?; see: cairn up --help"},
+		{"an invalid duration", []string{"up", "--tag-ttl", "3"}, "expected a duration"},
 		{"a time to live of less than a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: expected at least 1s"},
 		{"tags both in memory and synced", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync are mutually exclusive"},
 		{"a negative drain timeout", []string{"edge", "--drain", "-1s"}, "--drain: expected at least 0s"},

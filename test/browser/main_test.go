@@ -33,7 +33,7 @@ func executable() string {
 }
 
 // startBrowser starts Chromium, and skips the test without one.
-func startBrowser(t *testing.T) context.Context {
+func startBrowser(t testing.TB) context.Context {
 	t.Helper()
 	path := executable()
 	if path == "" {
@@ -111,14 +111,17 @@ func TestConsole(t *testing.T) {
 		{"a package is a graph whose nodes are links", testPackage},
 		{"a tag is written, read and deleted", testTags},
 		{"a run is followed by its name and canceled", testRuns},
+		{"a tenant sees its usage and limits", testUsage},
 		{"health shows services and traffic", testHealth},
 		{"an answer streams with its calls, chart and figures", testAsk},
 		{"an analysis is resumed after a reload, and stopped", testResume},
 		{"an estate is dropped, and a bad one refused", testEstate},
 		{"a wrong key is refused", testWrongKey},
+		{"a token of an OpenID provider signs in", testToken},
 		{"a role sees what it may not do", testRoles},
 		{"a tenant does not see the records of another", testTenants},
 		{"records and estates are text", testInjection},
+		{"every field of every kind is text", testInjectionOfFields},
 		{"no view has accessibility violations", testAccessibility},
 		{"the keyboard reaches everything", testKeyboard},
 		{"no view is wider than a phone", testNarrow},

@@ -288,6 +288,31 @@ func testRuns(t *testing.T, s *suite) {
 	p.waitText("tbody", "say: Still working")
 }
 
+func testUsage(t *testing.T, s *suite) {
+	registrar := s.key(t, "registrar", "--tenant", "usage")
+	p := openPage(t, s, s.keyed.URL(), "#/usage")
+	p.signIn(registrar)
+	p.waitText("main", "the tenant usage", "Size of records", "4 GiB", "1,000,000", "5,000,000")
+	p.wait("[...document.querySelectorAll('tbody tr')].every(r => /^0( bytes)?$/.test(r.cells[1].innerText))")
+	store := func(path, method, body string) {
+		p.eval(fmt.Sprintf(`fetch(%s, {method: %s, body: %s, headers: {Authorization: 'Bearer ' + sessionStorage.getItem('cairn.credential')}})`,
+			quoted(path), quoted(method), quoted(body)), nil)
+	}
+	store("/records/template/usage.one", "PUT", "{}")
+	store("/tags/write", "POST", `{"request_id":"usage","flow":"f","tags":{}}`)
+	p.open("#/tags")
+	p.open("#/usage")
+	p.wait("document.querySelectorAll('tbody tr')[0].cells[1].innerText === '1' && document.querySelectorAll('tbody tr')[2].cells[1].innerText === '1'")
+	p.wait("/bytes$/.test(document.querySelectorAll('tbody tr')[1].cells[1].innerText)")
+
+	other := openPage(t, s, s.keyed.URL(), "#/usage?tenant=usage")
+	other.signIn(s.key(t, "reader", "--tenant", "acme"))
+	other.waitText("[role=alert]", "CE-007")
+	other.expect(403)
+	other.open("#/usage")
+	other.waitText("main", "the tenant acme", "Size of records")
+}
+
 func testHealth(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/health")
 	p.waitText("table", "resolve", "embed static:")

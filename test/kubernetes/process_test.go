@@ -145,7 +145,7 @@ func TestKubernetesEdgeFailsClosed(t *testing.T) {
 			}
 			p := cairntest.Launch(cairntest.Command(cairntest.Program(t), env, c.Args...))
 			err := p.Wait()
-			if code := p.Cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.Stderr.String(), "--auth") {
+			if code := p.Cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(p.Stderr.String(), "--auth") {
 				t.Errorf("%s: an edge with an empty CAIRN_AUTH: %v; want a refusal to start", directory, err)
 			}
 		}

@@ -192,7 +192,7 @@ func (a *apply) finish(ctx context.Context, s *summary, out io.Writer) error {
 	var err error
 	switch {
 	case a.output != flags.TextFormat:
-		err = records.PrintValue(out, a.output, s)
+		err = output.Value(out, a.output, s)
 	case a.unified:
 		err = errors.Join(s.printDifferences(out), s.print(out))
 	default:

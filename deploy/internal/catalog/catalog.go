@@ -73,7 +73,8 @@ func (c *connection) targets(args []string) (kinds []string, keys []schemas.Reco
 		name, id, _ := strings.Cut(arg, "/")
 		kind, ok := records.ParseKind(name)
 		if !ok || id == "" {
-			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", arg, kindList(), flags.DidYouMean(name, schemas.Kinds())))
+			similar := flags.DidYouMean(name, schemas.Kinds())
+			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", arg, kindList(), similar))
 		}
 		keys = append(keys, c.key(kind, id))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
+	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
@@ -97,7 +98,7 @@ func unified(from, to string, a, b jsontext.Value) (string, error) {
 		if v == nil {
 			continue
 		}
-		text, err := records.YAML(canonical(v))
+		text, err := output.YAML(canonical(v))
 		if err != nil {
 			return "", err
 		}

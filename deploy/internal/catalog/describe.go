@@ -102,9 +102,9 @@ func (d *describe) print(out io.Writer, found []description, single bool) error 
 		}
 		return nil
 	case d.output != flags.TextFormat && single:
-		return records.PrintValue(out, d.output, found[0])
+		return output.Value(out, d.output, found[0])
 	case d.output != flags.TextFormat:
-		return records.PrintValue(out, d.output, found)
+		return output.Value(out, d.output, found)
 	}
 	for i, one := range found {
 		if i > 0 {
@@ -132,7 +132,7 @@ func (d description) print(out io.Writer) error {
 	if err := t.Write(); err != nil {
 		return err
 	}
-	text, err := records.YAML(d.Record)
+	text, err := output.YAML(d.Record)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (e *edit) run(ctx context.Context, c *client.Client, key schemas.RecordKey,
 	if err != nil {
 		return err
 	}
-	text, err := records.YAML(base.JSON)
+	text, err := output.YAML(base.JSON)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *session) merge(ctx context.Context, c *client.Client, mine jsontext.Val
 	}
 	s.base = current
 	if len(conflicts) > 0 {
-		if s.text, err = records.YAML(merged); err != nil {
+		if s.text, err = output.YAML(merged); err != nil {
 			return nil, err
 		}
 		s.conflict = true

@@ -100,7 +100,7 @@ func (e *export) run(ctx context.Context, c *client.Client, kinds []string, out,
 			texts = append(texts, r.JSON)
 		}
 	}
-	return records.Print(out, e.output, texts, false)
+	return output.Values(out, e.output, texts, false)
 }
 
 // scope returns the records of the kinds in the scope of the tenant, or the global ones

@@ -100,7 +100,7 @@ func (g *get) printHistory(ctx context.Context, c *client.Client, key schemas.Re
 	}
 	switch g.output {
 	case "json", "yaml":
-		return records.PrintValue(out, g.output, schemas.RecordHistory{Revisions: list})
+		return output.Value(out, g.output, schemas.RecordHistory{Revisions: list})
 	case "name":
 		for _, r := range list {
 			if err := output.Line(out, r.Revision); err != nil {
@@ -263,7 +263,7 @@ func (g *get) print(out io.Writer, list []client.Record, kinds, single bool) err
 	}
 	switch g.output {
 	case "json", "yaml":
-		return records.Print(out, g.output, texts, single)
+		return output.Values(out, g.output, texts, single)
 	case "name":
 		for _, s := range sums {
 			if err := output.Line(out, s.Named); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 )
 
@@ -210,7 +209,7 @@ func (m *manager) list() *cobra.Command {
 			}
 			switch format {
 			case "json", "yaml":
-				return records.PrintValue(cmd.OutOrStdout(), format, list)
+				return output.Value(cmd.OutOrStdout(), format, list)
 			case "name":
 				return output.Lines(cmd.OutOrStdout(), all.Names())
 			}

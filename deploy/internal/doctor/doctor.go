@@ -13,7 +13,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 )
 
@@ -105,7 +104,7 @@ var errWarnings = errors.New("there are warnings")
 func (d *doctor) report(list []finding, out io.Writer) error {
 	var err error
 	if d.output != flags.TextFormat {
-		err = records.PrintValue(out, d.output, list)
+		err = output.Value(out, d.output, list)
 	} else {
 		err = printFindings(out, list)
 	}

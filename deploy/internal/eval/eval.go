@@ -199,7 +199,8 @@ func minimums(given map[string]string) (map[string]float64, error) {
 	for name, value := range given {
 		least, err := strconv.ParseFloat(value, 64)
 		if !slices.Contains(metricNames, name) || err != nil || !(least >= 0 && least <= 1) {
-			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value, strings.Join(metricNames, ", ")))
+			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value,
+				strings.Join(metricNames, ", ")))
 		}
 		all[name] = least
 	}
@@ -253,7 +254,7 @@ func (e *eval) unregister(ctx context.Context, c *client.Client, corpus []record
 func (e *eval) report(r evaluation, out io.Writer) error {
 	var err error
 	if e.output != flags.TextFormat {
-		err = records.PrintValue(out, e.output, r)
+		err = output.Value(out, e.output, r)
 	} else {
 		err = r.print(out)
 	}

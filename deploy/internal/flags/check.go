@@ -36,8 +36,11 @@ func UsageError(cmd *cobra.Command, err error) error {
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		name := "--" + unknown.GetSpecifiedName()
-		return UsageError(cmd, fmt.Errorf("%w%s", err, DidYouMean(name, flagWords(cmd))))
+		similar := Similar(unknown.GetSpecifiedName(), flagWords(cmd))
+		for i := range similar {
+			similar[i] = "--" + similar[i]
+		}
+		return UsageError(cmd, fmt.Errorf("%w%s", err, question(similar)))
 	}
 	return UsageError(cmd, invalidValue(err))
 }

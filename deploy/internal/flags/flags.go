@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -106,6 +107,16 @@ func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...
 	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(named, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
+}
+
+// CompleteTimeout bounds a request for completions: the shell waits for it.
+const CompleteTimeout = time.Second
+
+// Prepare sets the flags of a command whose completions are requested from the environment
+// and the context, which a run does before the command. It returns false if they are invalid.
+func Prepare(cmd *cobra.Command) bool {
+	pre := cmd.Root().PersistentPreRunE
+	return pre == nil || pre(cmd, nil) == nil
 }
 
 // Output defines --output with the formats; the first is the default.

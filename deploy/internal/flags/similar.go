@@ -82,6 +82,6 @@ func synonymous(cmd *cobra.Command, text string) (names []string) {
 
 // flagWords returns the names of the flags of cmd.
 func flagWords(cmd *cobra.Command) (words []string) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { words = append(words, "--"+f.Name) })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { words = append(words, f.Name) })
 	return words
 }

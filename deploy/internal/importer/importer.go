@@ -97,7 +97,8 @@ func tooMany(list []entry) error {
 		total += len(e.text)
 	}
 	if len(list) > maxRecords || total > maxTotal {
-		return flags.Usage(fmt.Errorf("expected at most %d records and %d bytes, got %d records and %d bytes", maxRecords, maxTotal, len(list), total))
+		return flags.Usage(fmt.Errorf("expected at most %d records and %d bytes, got %d records and %d bytes",
+			maxRecords, maxTotal, len(list), total))
 	}
 	return nil
 }

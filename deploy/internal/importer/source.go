@@ -43,7 +43,8 @@ func newSource(o Options) (*source, error) {
 	}
 	u, err := url.Parse(o.Source)
 	if err != nil || u.Hostname() == "" {
-		return nil, flags.Usage(errors.New("invalid URL: expected http://HOST/PATH or https://HOST/PATH")) // without the URL, which may have a password
+		// The error is without the URL, which may have a password.
+		return nil, flags.Usage(errors.New("invalid URL: expected http://HOST/PATH or https://HOST/PATH"))
 	}
 	s.url = u
 	s.http = &http.Client{Transport: transport{host: u.Host, key: o.Key}}

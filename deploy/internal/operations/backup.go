@@ -13,7 +13,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 )
 
 // backupCommands writes and restores backups.
@@ -134,7 +133,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out, errOut i
 // print prints a summary.
 func (k *backupCommands) print(out io.Writer, verb string, s backup.Summary) error {
 	if k.output != flags.TextFormat {
-		return records.PrintValue(out, k.output, s)
+		return output.Value(out, k.output, s)
 	}
 	t := output.NewTable(out)
 	t.Row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))

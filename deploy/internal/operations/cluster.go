@@ -16,7 +16,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 )
 
 // memberTimeout bounds a cluster command after the connection to NATS is established.
@@ -118,7 +117,7 @@ func (c *cluster) status(ctx context.Context, conn *bus.Conn, out io.Writer) err
 		return err
 	}
 	if c.output != flags.TextFormat {
-		return records.PrintValue(out, c.output, s)
+		return output.Value(out, c.output, s)
 	}
 	t := output.NewTable(out)
 	t.Row("cluster " + s.Cluster)

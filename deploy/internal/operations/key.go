@@ -13,7 +13,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -107,7 +106,7 @@ func (k *key) list(list []keys.Key, out io.Writer) error {
 	}
 	switch k.output {
 	case "json", "yaml":
-		return records.PrintValue(out, k.output, infos)
+		return output.Value(out, k.output, infos)
 	case "name":
 		ids := make([]string, len(list))
 		for i, l := range list {
@@ -162,11 +161,11 @@ func keyRevokeCommand() *cobra.Command {
 // completeIDs returns the ids of the active keys with their roles and notes. A NATS server
 // that does not respond within a second has none.
 func (k *key) completeIDs(cmd *cobra.Command) (ids []string) {
-	if !records.Prepare(cmd) {
+	if !flags.Prepare(cmd) {
 		return nil
 	}
-	k.Timeout = records.CompleteTimeout
-	ctx, cancel := context.WithTimeout(cmd.Context(), records.CompleteTimeout)
+	k.Timeout = flags.CompleteTimeout
+	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
 	defer cancel()
 	_ = k.withStore(ctx, func(ctx context.Context, s *keys.Store) error { // a shell shows no errors
 		list, err := s.List(ctx)
@@ -194,7 +193,7 @@ func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Wr
 		}
 	}
 	if k.output != flags.TextFormat {
-		return records.PrintValue(out, k.output, map[string][]string{"revoked": ids})
+		return output.Value(out, k.output, map[string][]string{"revoked": ids})
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"cairn/bus/keys"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/records"
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -112,7 +112,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		if k.output != flags.TextFormat {
-			return records.PrintValue(out, k.output, map[string]string{"id": made.ID, "key": secret})
+			return output.Value(out, k.output, map[string]string{"id": made.ID, "key": secret})
 		}
 		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made),
 			expiry(made))

@@ -13,7 +13,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -66,7 +65,7 @@ func (r *reindex) run(ctx context.Context, out, errOut io.Writer) error {
 	case err != nil:
 		return err
 	case r.output != flags.TextFormat:
-		return records.PrintValue(out, r.output, began)
+		return output.Value(out, r.output, began)
 	}
 	_, err = fmt.Fprintln(out, sentence)
 	return err

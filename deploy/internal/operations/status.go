@@ -14,7 +14,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -51,7 +50,7 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if s.output != flags.TextFormat {
-		err = records.PrintValue(out, s.output, h)
+		err = output.Value(out, s.output, h)
 	} else {
 		err = printHealth(out, h)
 	}

@@ -11,7 +11,6 @@ import (
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 )
 
 // build describes the build of this program.
@@ -32,7 +31,7 @@ func versionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if format != flags.TextFormat {
-				return records.PrintValue(cmd.OutOrStdout(), format, b)
+				return output.Value(cmd.OutOrStdout(), format, b)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", b)
 			return err

@@ -5,39 +5,28 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/flags"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
 
-const (
-	// CompleteTimeout bounds the request for completions: the shell waits for it.
-	CompleteTimeout = time.Second
-	// maxCompletions bounds the number of completions.
-	maxCompletions = 200
-)
+// maxCompletions bounds the number of completions.
+const maxCompletions = 200
 
 // TenantFlag defines --tenant.
 func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 	cmd.Flags().StringVar(tenant, "tenant", "", usage)
 }
 
-// Prepare sets the flags of a command whose completions are requested from the environment
-// and the context, which a run does before the command. It returns false if they are invalid.
-func Prepare(cmd *cobra.Command) bool {
-	pre := cmd.Root().PersistentPreRunE
-	return pre == nil || pre(cmd, nil) == nil
-}
-
 // CompleteIDs returns the ids of a kind that begin with a text, with descriptions. A
 // server that does not respond within a second has none.
 func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *string, begin string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	if !Prepare(cmd) {
+	if !flags.Prepare(cmd) {
 		return nil, none
 	}
 	h.RetryTimeout = -1
@@ -45,7 +34,7 @@ func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *strin
 	if err != nil {
 		return nil, none
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), CompleteTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
 	defer cancel()
 	limit := maxCompletions
 	q := schemas.RecordQuery{Kind: kind, Prefix: begin, Limit: &limit}
@@ -70,7 +59,7 @@ func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), CompleteTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
 		defer cancel()
 		kinds := schemas.Kinds()
 		if len(args) > 0 {
@@ -110,7 +99,7 @@ func fieldValues(ctx context.Context, c *client.Client, cmd *cobra.Command, kind
 
 // flaggedClient returns a client without retries for the values of --url and --key.
 func flaggedClient(cmd *cobra.Command) (*client.Client, error) {
-	if !Prepare(cmd) {
+	if !flags.Prepare(cmd) {
 		return nil, errors.New("invalid flags")
 	}
 	return client.New(client.Config{URL: flagValue(cmd, "url"), Key: flagValue(cmd, "key"), RetryTimeout: -1})

@@ -126,12 +126,3 @@ func PrintNames(out io.Writer, kind string, list []Summary) error {
 	}
 	return nil
 }
-
-// PrintValue writes v as JSON or YAML.
-func PrintValue(out io.Writer, format string, v any) error {
-	text, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
-		return err
-	}
-	return Print(out, format, []jsontext.Value{text}, true)
-}

@@ -89,7 +89,7 @@ func (r *resolve) skill(ctx context.Context, id string, out io.Writer) error {
 	case r.output == "name":
 		return records.PrintPackageNames(out, p)
 	case r.output != "table":
-		return records.PrintValue(out, r.output, p)
+		return output.Value(out, r.output, p)
 	}
 	return records.WritePackage(out, p)
 }
@@ -106,7 +106,7 @@ func (r *resolve) tools(ctx context.Context, out io.Writer) error {
 	case r.output == "name":
 		return records.PrintNames(out, schemas.KindTool, records.Summaries(a.Tools...))
 	case r.output != "table":
-		return records.PrintValue(out, r.output, a)
+		return output.Value(out, r.output, a)
 	}
 	return records.WriteTools(out, a)
 }

@@ -107,7 +107,7 @@ func (s *search) skills(ctx context.Context, c *client.Client, query string, out
 	list := records.Summaries(hits.Skills...)
 	switch s.output {
 	case "json", "yaml":
-		return records.PrintValue(out, s.output, hits)
+		return output.Value(out, s.output, hits)
 	case "name":
 		return records.PrintNames(out, schemas.KindSkill, list)
 	}
@@ -134,7 +134,7 @@ func (s *search) agent(ctx context.Context, c *client.Client, query string, out 
 	}
 	switch s.output {
 	case "json", "yaml":
-		return records.PrintValue(out, s.output, a)
+		return output.Value(out, s.output, a)
 	case "name":
 		return records.PrintNames(out, schemas.KindAgent, []records.Summary{{AgentID: a.AgentID}})
 	}

@@ -5,7 +5,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -51,7 +50,7 @@ type logLevel struct{ level *slog.Level }
 // Set implements pflag.Value.
 func (l logLevel) Set(text string) error {
 	if err := l.level.UnmarshalText([]byte(text)); err != nil {
-		return errors.New("expected debug, info, warn or error")
+		return fmt.Errorf("expected debug, info, warn or error, got %q", text)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func getCommand() *cobra.Command {
 			case t.output == "name":
 				return output.Line(cmd.OutOrStdout(), tag.RequestID)
 			case t.output != "table":
-				return records.PrintValue(cmd.OutOrStdout(), t.output, tag)
+				return output.Value(cmd.OutOrStdout(), t.output, tag)
 			}
 			table := output.NewTable(cmd.OutOrStdout())
 			table.Row("request_id", tag.RequestID)

@@ -14,6 +14,7 @@ import { Ask } from './ask.js';
 import { Tags } from './tags.js';
 import { Runs } from './runs.js';
 import { Health } from './health.js';
+import { Usage } from './usage.js';
 import { resumeAll } from './questions.js';
 
 const NAVIGATION = [
@@ -23,6 +24,7 @@ const NAVIGATION = [
   { path: 'ask', icon: 'M2 2.5h12v8.5H8L4.5 14v-3H2z', title: 'Ask', needs: 'analyze' },
   { path: 'runs', icon: 'M4.5 2.5l8 5.5-8 5.5z', title: 'Runs', needs: 'analyze' },
   { path: 'tags', icon: 'M2 2h6l6 6-6 6-6-6zM5 5h.01', title: 'Tags', needs: 'read' },
+  { path: 'usage', icon: 'M2 14V8h3v6zM6.5 14V2h3v12zM11 14V5.5h3V14z', title: 'Usage', needs: 'read' },
   { path: 'health', icon: 'M1.5 8.5h3l2-5.5 3 10 2-4.5h3', title: 'Health', needs: 'read' },
 ];
 
@@ -43,6 +45,8 @@ function View({ route: { path, params } }) {
       return html`<${Runs} key=${path[1]} run=${path[1]} />`;
     case 'tags':
       return html`<${Tags} key=${path[1]} id=${path[1]} />`;
+    case 'usage':
+      return html`<${Usage} />`;
     case 'health':
       return html`<${Health} />`;
     case 'ask':
