@@ -26,12 +26,12 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/tags/{request_id}", fromURL(bus.ReadTag), schemas.ErrTagNotFound),
 		remove("/tags/{request_id}", fromURL(bus.DeleteTag)),
 
-		post("/register/skill", conditional(forward(bus.RegisterSkill)), 200),
-		post("/register/agent", conditional(forward(bus.RegisterAgent)), 200),
-		post("/register/tool", conditional(forward(bus.RegisterTool)), 200),
-		post("/register/context_builder", conditional(forward(bus.RegisterContextBuilder)), 200),
-		post("/register/guardrail", conditional(forward(bus.RegisterGuardrail)), 200),
-		post("/register/template", conditional(forward(bus.RegisterTemplate)), 200),
+		post("/register/skill", conditional(registers(bus.RegisterSkill)), 200),
+		post("/register/agent", conditional(registers(bus.RegisterAgent)), 200),
+		post("/register/tool", conditional(registers(bus.RegisterTool)), 200),
+		post("/register/context_builder", conditional(registers(bus.RegisterContextBuilder)), 200),
+		post("/register/guardrail", conditional(registers(bus.RegisterGuardrail)), 200),
+		post("/register/template", conditional(registers(bus.RegisterTemplate)), 200),
 		post("/register/reindex", bare(bus.Reindex), 200, schemas.ErrNotImplemented),
 		remove("/register/{kind}/{id}", conditional(fromURL(bus.Unregister))),
 

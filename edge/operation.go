@@ -99,11 +99,15 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 	case r.media == mediaEvents && r.inURL:
 		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
 	}
-	if !r.inURL {
+	if !r.inURL && !r.strict {
 		return list, nil
 	}
 	if _, err := types.Of(r.request); err != nil {
 		return nil, err
+	}
+	if r.strict {
+		schema := types.Schemas[r.request.Name()].Properties[strictName]
+		return append(list, object{"name": strictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}), nil
 	}
 	for _, p := range parametersOf(r.request) {
 		if p.name == r.inBody {

@@ -13,6 +13,7 @@ import (
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
+	"cairn/schemas"
 )
 
 const (
@@ -344,7 +345,7 @@ func changeOf(subject string, header nats.Header, data []byte, revision uint64, 
 	}
 	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
-		change.Record = data
+		change.Record = schemas.Normalized(key.Kind, data)
 	}
 	return change, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/schemas"
 )
 
 const (
@@ -83,7 +84,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.earlier(ctx, subjects+encoded)
+	list, err := c.earlier(ctx, key, subjects+encoded)
 	if err != nil {
 		return nil, wrap(err, "read the history of", encoded)
 	}
@@ -93,7 +94,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 		return nil, wrap(err, "read", encoded)
 	default:
 		list = slices.DeleteFunc(list, func(r Revision) bool { return r.Revision >= msg.Sequence })
-		list = append(list, revisionOf(msg))
+		list = append(list, revisionOf(key, msg))
 	}
 	slices.Reverse(list)
 	return list[:min(len(list), MaxHistory)], nil
@@ -107,7 +108,7 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	}
 	last, err := c.reader.Last(ctx, subjects+encoded)
 	if err == nil && last.Sequence == revision {
-		return revisionOf(last), nil
+		return revisionOf(key, last), nil
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return Revision{}, wrap(err, "read", encoded)
@@ -126,7 +127,7 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	case err != nil:
 		return Revision{}, wrap(err, "read the history of", encoded)
 	}
-	return revisionOf(msg), nil
+	return revisionOf(key, msg), nil
 }
 
 // history returns the stream of the history, nil if there is none of this log.
@@ -138,8 +139,8 @@ func (c *Catalog) history(ctx context.Context) (jetstream.Stream, error) {
 	return s, err
 }
 
-// earlier returns the messages of the subject in the history, in order.
-func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision, err error) {
+// earlier returns the messages of the key and its subject in the history, in order.
+func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []Revision, err error) {
 	if s, err := c.history(ctx); s == nil || err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision,
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, revisionOf(msg))
+			list = append(list, revisionOf(key, msg))
 		case "204", "404": // the end, and no message
 			return list, nil
 		default:
@@ -176,10 +177,10 @@ func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision,
 	}
 }
 
-func revisionOf(msg *jetstream.RawStreamMsg) Revision {
+func revisionOf(key Key, msg *jetstream.RawStreamMsg) Revision {
 	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header)}
 	if !r.Removed {
-		r.Record = msg.Data
+		r.Record = schemas.Normalized(key.Kind, msg.Data)
 	}
 	return r
 }
