@@ -184,7 +184,7 @@ func refuseSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 // JSON-RPC error.
 const (
 	notHandled     = "JSON RPC not handled"
-	invalidRequest = "JSON RPC invalid request"
+	invalidRequest = "invalid request"
 )
 
 // Refusal returns the JSON-RPC error for a request that the SDK has refused with the text; nil
