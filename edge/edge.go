@@ -59,11 +59,9 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
 		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
 
-		get(registryPath, fresh(ofTools("MCP servers, as registries list them, in pages", registry.List, registry.Page))),
-		get(registryPath+"/{server}/versions", fresh(ofTools("The versions of an MCP server", registry.Find, registry.Versions)),
-			schemas.ErrToolNotFound),
-		get(registryPath+"/{server}/versions/{version}", fresh(ofTools("A version of an MCP server",
-			func(v schemas.ServerVersion) schemas.ListQuery { return registry.Find(v.ServerRef) }, registry.Version)),
+		get(registryPath, fresh(ofRegistry("MCP servers, as registries list them, in pages", registry.Servers))),
+		get(registryPath+"/{server}/versions", fresh(ofRegistry("The versions of an MCP server", registry.Versions)), schemas.ErrToolNotFound),
+		get(registryPath+"/{server}/versions/{version}", fresh(ofRegistry("A version of an MCP server", registry.Version)),
 			schemas.ErrToolNotFound),
 
 		get("/watch", watch(bus.Watch)),

@@ -49,6 +49,10 @@ func (r *RecordAt) Validate() error {
 	return r.RecordKey.Validate()
 }
 
+// MaxHistory is the number of revisions of a record in its history, including the newest one
+// and deletions.
+const MaxHistory = 10
+
 // RecordHistory lists the retained revisions of a record, newest first.
 type RecordHistory struct {
 	Revisions []RecordRevision `json:"revisions" doc:"newest first"`

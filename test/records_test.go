@@ -322,19 +322,26 @@ func TestServers(t *testing.T) {
 		const server = `{"name":"$/weather","description":"d","version":"1.0.2"}`
 		c.do(t, "PUT /records/tool/$.weather.@server?tenant_id=$", `{"tool_class":"mcp_server","provider":"$/weather","server_json":`+server+`}`)
 		const entry = `{"server":` + server + `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"active","isLatest":true}}}`
+		c.do(t, "PUT /records/tool/$.tickets.open?tenant_id=$", `{"tool_class":"mcp","provider":"$/tickets","version":"1.0.0"}`)
+		const tickets = `{"server":{"name":"$/tickets","version":"1.0.0"}}`
 		c.rows(t, []row{
-			{"a page of servers", "GET /v0.1/servers?tenant_id=$&version=latest&limit=10", "", 200,
-				`{"servers":[` + entry + `],"metadata":{"count":1}}`, ""},
+			{"a page of servers", "GET /v0.1/servers?tenant_id=$&version=latest&limit=10&include_deleted=true", "", 200,
+				"", `{"servers":[` + entry + `,` + tickets + `],"metadata":{"count":2}}`},
+			{"by name", "GET /v0.1/servers?tenant_id=$&search=/TICK&updated_since=2026-01-01T00:00:00Z", "", 200, "",
+				`{"servers":[` + tickets + `],"metadata":{"count":1}}`},
+			{"none since", "GET /v0.1/servers?tenant_id=$&updated_since=2099-01-01T00:00:00Z", "", 200,
+				`{"servers":[],"metadata":{"count":0}}`, ""},
+			{"a server of tools", "GET /v0.1/servers/$%2Ftickets/versions/1.0.0?tenant_id=$", "", 200, "", tickets},
 			{"the versions of one", "GET /v0.1/servers/$%2Fweather/versions?tenant_id=$", "", 200,
-				`{"servers":[` + entry + `],"metadata":{"count":1}}`, ""},
-			{"the latest version", "GET /v0.1/servers/$%2Fweather/versions/latest?tenant_id=$", "", 200, entry, ""},
-			{"a version", "GET /v0.1/servers/$%2Fweather/versions/1.0.2?tenant_id=$", "", 200, entry, ""},
+				"", `{"servers":[` + entry + `],"metadata":{"count":1}}`},
+			{"the latest version", "GET /v0.1/servers/$%2Fweather/versions/latest?tenant_id=$", "", 200, "", entry},
+			{"a version", "GET /v0.1/servers/$%2Fweather/versions/1.0.2?tenant_id=$", "", 200, "", entry},
 			{"another version", "GET /v0.1/servers/$%2Fweather/versions/1.0.3?tenant_id=$", "", 404, "CE-071", ""},
 			{"no server", "GET /v0.1/servers/$%2Fnone/versions?tenant_id=$", "", 404, "CE-071", ""},
 			{"another version of all", "GET /v0.1/servers?version=1.0.2", "", 400, "CE-001 version", ""},
 			{"a limit of 0", "GET /v0.1/servers?limit=0", "", 400, "CE-001 limit", ""},
 			{"a malformed cursor", "GET /v0.1/servers?cursor=x", "", 400, "CE-001 cursor", ""},
-			{"an unknown parameter", "GET /v0.1/servers?updated_since=x", "", 400, "CE-001 updated_since", ""},
+			{"a time that is none", "GET /v0.1/servers?updated_since=x", "", 400, "CE-001 updated_since", ""},
 		})
 	})
 }

@@ -24,7 +24,7 @@ const (
 	HistoryStream = "cairn_history"
 	// MaxHistory is the number of revisions of a record in the history, including the newest
 	// one and deletions.
-	MaxHistory = 10
+	MaxHistory = schemas.MaxHistory
 
 	// historyShare is the percentage of the storage that the history may use.
 	historyShare = 8
