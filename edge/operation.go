@@ -107,7 +107,8 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 	}
 	if r.strict {
 		schema := types.Schemas[r.request.Name()].Properties[strictName]
-		return append(list, object{"name": strictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}), nil
+		parameter := object{"name": strictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}
+		return append(list, parameter), nil
 	}
 	for _, p := range parametersOf(r.request) {
 		if p.name == r.inBody {

@@ -135,7 +135,8 @@ func (x *exchange) strictParameter() (bool, error) {
 	case len(given) == 1 && given[0] == "true":
 		return true, nil
 	default:
-		return false, x.route.invalid.With(schemas.FieldError{Field: strictName, Message: fmt.Sprintf("expected true or false, got %.100q", given)})
+		message := fmt.Sprintf("expected true or false, got %.100q", given)
+		return false, x.route.invalid.With(schemas.FieldError{Field: strictName, Message: message})
 	}
 }
 

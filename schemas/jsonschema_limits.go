@@ -47,6 +47,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordQuery.prefix": length(0, maxID),
 	"RecordQuery.cursor": length(0, maxCursor),
 	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
+	"ServerQuery.limit":  withDefault(DefaultLimit, between(1, 100)),
 	"Watch.scope":        anyScope,
 	"Watch.prefix":       length(0, maxID),
 	"Watch.after":        length(0, maxToken),

@@ -26,7 +26,7 @@ func (q *ListQuery) Validate() error {
 	c.length("provider", q.Provider, 0, maxID)
 	c.length("tool_class", q.ToolClass, 0, maxID)
 	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 1000)
+	c.between("limit", q.Limit, 1000)
 	return c.as(ErrMalformed)
 }
 

@@ -122,7 +122,7 @@ func (q *RecordQuery) Validate() error {
 	c.length("status", q.Status, 0, maxID)
 	c.length("prefix", q.Prefix, 0, maxID)
 	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 1000)
+	c.between("limit", q.Limit, 1000)
 	if labels, err := ParseLabels(q.Labels); err != nil {
 		c.fail("labels", "%v", err)
 	} else {

@@ -20,7 +20,7 @@ func (q *SkillQuery) Validate() error {
 	default:
 		c.query(q.Query)
 	}
-	c.between("top_k", q.TopK, 1, 100)
+	c.between("top_k", q.TopK, 100)
 	c.method(q.Search)
 	c.filter(q.Filter)
 	return c.as(ErrMalformed)

@@ -29,7 +29,7 @@ func (q *ServerQuery) Validate() error {
 	c.tenant("tenant_id", q.TenantID)
 	c.length("search", q.Search, 0, maxID)
 	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 100)
+	c.between("limit", q.Limit, 100)
 	if _, err := time.Parse(time.RFC3339, q.UpdatedSince); q.UpdatedSince != "" && err != nil {
 		c.fail("updated_since", "expected a time such as 2026-11-24T12:00:00Z, got %.100q", q.UpdatedSince)
 	}

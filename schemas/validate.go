@@ -116,8 +116,8 @@ func (c *check) tenant(field string, t *string) {
 	}
 }
 
-func (c *check) between(field string, n *int, minimum, maximum int) {
-	if n != nil && (*n < minimum || *n > maximum) {
-		c.fail(field, "expected an integer from %d to %d, got %d", minimum, maximum, *n)
+func (c *check) between(field string, n *int, maximum int) {
+	if n != nil && (*n < 1 || *n > maximum) {
+		c.fail(field, "expected an integer from 1 to %d, got %d", maximum, *n)
 	}
 }

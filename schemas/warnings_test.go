@@ -31,7 +31,7 @@ func TestReferencesOfOtherKinds(t *testing.T) {
 func TestDoubtful(t *testing.T) {
 	t.Parallel()
 	for record, want := range map[string]string{
-		`{"verison":"1.0.0"}`:                            "verison: unknown field; did you mean version?",
+		`{"vesrion":"1.0.0"}`:                            "vesrion: unknown field; did you mean version?",
 		`{"tools":["a.b.c"]}`:                            "tools: unknown field; did you mean tool_ids?",
 		`{"tenant":"x"}`:                                 "tenant: unknown field; did you mean tenant_id?",
 		`{"displayName":"x"}`:                            "displayName: unknown field; did you mean display_name?",
@@ -54,7 +54,9 @@ func TestDoubtful(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]string{"net.list_vlan": "net.list_vlans", "net.lsit_vlans": "net.list_vlans", "net.other": "", "a": "", "net.b": ""} {
+	for id, want := range map[string]string{
+		"net.list_vlan": "net.list_vlans", "net.lsit_vlans": "net.list_vlans", "net.other": "", "a": "", "net.b": "",
+	} {
 		if got := schemas.Nearest(id, slices.Values([]string{"net.list_lans", "net.list_vlans", "b", id})); got != want {
 			t.Errorf("%s: got %q, want %q", id, got, want)
 		}

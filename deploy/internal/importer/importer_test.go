@@ -132,7 +132,7 @@ components:
 			"invalid: |have the same id, openapi.Pet%20Store.o"},
 		{"an operation elsewhere", pets + "  /a: {get: {$ref: '#/components/x'}}\ncomponents: {x: {operationId: o, summary: Gets it}}\n",
 			`tool/openapi.Pet%20Store.o |"description":"Gets it"`},
-		{"a path item that is nowhere", pets + "  /a: {$ref: 'other.yaml#/a'}\n", "invalid: $ref: expected a reference to a part of the document"},
+		{"a path item that is nowhere", pets + "  /a: {$ref: 'other.yaml#/a'}\n", "invalid: $ref: expected a reference to a part"},
 		{"an operation that is nowhere", pets + "  /a: {get: {$ref: '#/no'}}\n", "invalid: expected an operation: $ref: expected a reference"},
 		{"a path item that refers to itself", pets + "  /a: {$ref: '#/paths/~1a'}\n", "invalid: $ref: expected at most 12 references"},
 		{"Swagger 2", `{"swagger":"2.0","info":{"title":"P","version":"1.0.0"},"host":"h","basePath":"/v","paths":{"/a":{"get":{}}}}`,
