@@ -134,7 +134,7 @@ func (x *exchange) agent(analysis bus.Stream[schemas.Analysis],
 	if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {
 		return why
 	}
-	return cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.refused()) // a stream that is cut is not complete
+	return cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.refused(nil)) // a stream that is cut is not complete
 }
 
 // agentCaller implements a2a.Caller.

@@ -178,7 +178,7 @@ var (
 		bus.HeaderHeartbeat:   text("1: the client expects heartbeats before the reply"),
 	}
 	replyHeaders = object{
-		bus.HeaderRevision:        text("consistency token of a registration, a deletion or a record"),
+		bus.HeaderRevision:        text("consistency token of a registration, a deletion, a record or a listing"),
 		bus.HeaderIgnoredRevision: text("tokens of the request that belong to another catalog"),
 	}
 	errorHeaders = object{

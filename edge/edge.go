@@ -28,12 +28,12 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/tags/{request_id}", fromURL(bus.ReadTag), schemas.ErrTagNotFound),
 		remove("/tags/{request_id}", fromURL(bus.DeleteTag)),
 
-		post("/register/skill", conditional(forward(bus.RegisterSkill)), 200),
-		post("/register/agent", conditional(forward(bus.RegisterAgent)), 200),
-		post("/register/tool", conditional(forward(bus.RegisterTool)), 200),
-		post("/register/context_builder", conditional(forward(bus.RegisterContextBuilder)), 200),
-		post("/register/guardrail", conditional(forward(bus.RegisterGuardrail)), 200),
-		post("/register/template", conditional(forward(bus.RegisterTemplate)), 200),
+		post("/register/skill", conditional(registers(bus.RegisterSkill)), 200),
+		post("/register/agent", conditional(registers(bus.RegisterAgent)), 200),
+		post("/register/tool", conditional(registers(bus.RegisterTool)), 200),
+		post("/register/context_builder", conditional(registers(bus.RegisterContextBuilder)), 200),
+		post("/register/guardrail", conditional(registers(bus.RegisterGuardrail)), 200),
+		post("/register/template", conditional(registers(bus.RegisterTemplate)), 200),
 		post("/register/reindex", bare(bus.Reindex), 200, schemas.ErrNotImplemented),
 		remove("/register/{kind}/{id}", conditional(fromURL(bus.Unregister))),
 
@@ -63,11 +63,11 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
 
 		get("/agents/{id}/card", tagged(fresh(agentCard())), schemas.ErrRecordNotFound),
-		get(registryPath, fresh(ofTools("MCP servers, as registries list them, in pages", registry.List, registry.Page))),
-		get(registryPath+"/{serverName}/versions", fresh(ofTools("The versions of an MCP server", registry.Find, registry.Versions)),
+
+		get(registryPath, fresh(ofRegistry("MCP servers, as registries list them, in pages", registry.Servers))),
+		get(registryPath+"/{serverName}/versions", fresh(ofRegistry("The versions of an MCP server", registry.Versions)),
 			schemas.ErrToolNotFound),
-		get(registryPath+"/{serverName}/versions/{version}", fresh(ofTools("A version of an MCP server",
-			func(v schemas.ServerVersion) schemas.ListQuery { return registry.Find(v.ServerRef) }, registry.Version)),
+		get(registryPath+"/{serverName}/versions/{version}", fresh(ofRegistry("A version of an MCP server", registry.Version)),
 			schemas.ErrToolNotFound),
 
 		get("/quota/records", fromURL(bus.RecordQuota)),

@@ -66,7 +66,7 @@ var (
 
 // reply responds with the reply of a worker.
 func (x *exchange) reply(r bus.Reply) {
-	if r.Token.Revision > 0 {
+	if r.Token != (schemas.ConsistencyToken{}) { // revision 0 is that of an empty catalog
 		x.w.Header()[bus.HeaderRevision] = []string{r.Token.String()}
 	}
 	if x.minRevision != nil && slices.Contains(r.Ignored, *x.minRevision) {

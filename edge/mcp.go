@@ -65,7 +65,7 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err := h.Serve(w, r, message, c); err != nil {
 				return err
 			}
-			return w.refused()
+			return w.refused(body)
 		},
 	}
 }
@@ -262,11 +262,16 @@ func (w *messageWriter) Flush() {
 	}
 }
 
-// refused returns the refusal as an error; nil: the handler has responded.
-func (w *messageWriter) refused() error {
+// refused responds with a refusal of the message in the protocol's form, or returns it as an
+// error; nil: the response is sent.
+func (w *messageWriter) refused(message []byte) error {
 	if w.kept != 0 {
 		w.Header().Del("Content-Type")
 		text := strings.TrimSpace(w.refusal.String())
+		if reply := mcp.Refusal(message, text); reply != nil {
+			w.x.write(http.StatusOK, mediaJSON, reply)
+			return nil
+		}
 		if w.kept >= http.StatusInternalServerError {
 			return fmt.Errorf("handle a message: %s", text)
 		}

@@ -73,6 +73,7 @@ var watchTypes = []eventType{
 	{schemas.EventWatching, reflect.TypeFor[schemas.Watching]()},
 	{schemas.EventRegistered, reflect.TypeFor[schemas.RecordChange]()},
 	{schemas.EventReplaced, reflect.TypeFor[schemas.RecordChange]()},
+	{schemas.EventUnmatched, reflect.TypeFor[schemas.RecordChange]()},
 	{schemas.EventDeleted, reflect.TypeFor[schemas.RecordChange]()},
 	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
 	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},

@@ -103,11 +103,16 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 	case r.media == mediaEvents && r.inURL:
 		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
 	}
-	if !r.inURL {
+	if !r.inURL && !r.strict {
 		return list, nil
 	}
 	if _, err := types.Of(r.request); err != nil {
 		return nil, err
+	}
+	if r.strict {
+		schema := types.Schemas[r.request.Name()].Properties[strictName]
+		parameter := object{"name": strictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}
+		return append(list, parameter), nil
 	}
 	for _, p := range parametersOf(r.request) {
 		if p.name == r.inBody {

@@ -1,11 +1,14 @@
 package edge
 
 import (
+	"errors"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/edge/mcp"
+	"cairn/edge/registry"
 	"cairn/schemas"
 )
 
@@ -18,11 +21,8 @@ type validated[Req any] interface {
 	Validate() error
 }
 
-// ofTools returns an action that answers a request in the URL from a listing of tools: with
-// the result of answer for the page that query requests.
-func ofTools[Req, Res any, P validated[Req]](
-	summary string, query func(Req) schemas.ListQuery, answer func(Req, schemas.ToolList) (Res, error),
-) action {
+// ofRegistry returns an action that answers a request in the URL from listings of tools.
+func ofRegistry[Req, Res any, P validated[Req]](summary string, answer func(registry.Source, Req) (Res, error)) action {
 	e := bus.ListTools
 	known := parametersOf(reflect.TypeFor[Req]())
 	return action{
@@ -39,27 +39,45 @@ func ofTools[Req, Res any, P validated[Req]](
 			if err := P(&req).Validate(); err != nil {
 				return err
 			}
-			body, err := json.Marshal(query(req))
+			res, err := answer(recordsOf{x}, req)
 			if err != nil {
 				return err
 			}
-			reply, err := x.send(e.Forward, body)
-			if err != nil {
-				return err
-			}
-			var page schemas.ToolList
-			if err := json.Unmarshal(reply.Body, &page); err != nil {
-				return err
-			}
-			res, err := answer(req, page)
-			if err != nil {
-				return err
-			}
-			reply.Body, err = json.Marshal(res)
+			body, err := json.Marshal(res)
 			if err == nil {
-				x.reply(reply)
+				x.reply(bus.Reply{Body: body})
 			}
 			return err
 		},
 	}
+}
+
+// recordsOf reads records for the client of a request.
+type recordsOf struct{ *exchange }
+
+// Tools implements registry.Source.
+func (r recordsOf) Tools(q schemas.ListQuery) (page schemas.ToolList, err error) {
+	err = r.call(bus.ListTools.Forward, q, &page)
+	return page, err
+}
+
+// History implements registry.Source.
+func (r recordsOf) History(key schemas.RecordKey) (history schemas.RecordHistory, err error) {
+	err = r.call(bus.RecordHistory.Forward, key, &history)
+	if errors.Is(err, schemas.ErrRecordNotFound) { // deleted since
+		err = nil
+	}
+	return history, err
+}
+
+func (r recordsOf) call(forward mcp.Forward, request, reply any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	answer, err := r.send(forward, body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.Body, reply)
 }

@@ -15,6 +15,7 @@ import (
 	"cairn/bus/telemetry"
 	"cairn/edge/mcp"
 	"cairn/schemas"
+	"cairn/schemas/member"
 )
 
 // maxBody is the largest request body in bytes, except of streams, which have
@@ -53,6 +54,7 @@ type action struct {
 	// conditional writes have preconditions (see conditional).
 	conditional bool
 	discovery   bool           // of Agentic Resource Discovery (see discovery)
+	strict      bool           // has strict in the query (see registers)
 	invalid     *schemas.Error // for a malformed request
 	// failure returns the body of an error response; nil: the error as JSON.
 	failure func(*schemas.Error) ([]byte, error)
@@ -97,6 +99,48 @@ func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
 		return relay(x, e, body)
 	}
 	return a
+}
+
+// registers returns an action that sends the request body to e, with strict of the query.
+// Other parameters are ignored, as by forward.
+func registers[Req, Res any](e bus.Endpoint[Req, Res]) action {
+	a := about(e)
+	a.strict = true
+	a.answer = func(x *exchange) error {
+		strict, err := x.strictParameter()
+		if err != nil {
+			return err
+		}
+		body, err := x.body(maxBody)
+		if err != nil {
+			return err
+		}
+		if strict && jsontext.Value(body).IsValid() && jsontext.Value(body).Kind() == jsontext.KindBeginObject { // else the worker refuses it
+			if body, err = member.Append(body, member.Member{Name: strictName, Value: true}); err != nil {
+				return err
+			}
+		}
+		return relay(x, e, body)
+	}
+	return a
+}
+
+const strictName = "strict"
+
+// strictParameter returns the parameter strict of the query.
+func (x *exchange) strictParameter() (bool, error) {
+	if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
+		return false, x.route.invalid.With(wrong...)
+	}
+	switch given := x.r.URL.Query()[strictName]; {
+	case len(given) == 0, len(given) == 1 && given[0] == "false":
+		return false, nil
+	case len(given) == 1 && given[0] == "true":
+		return true, nil
+	default:
+		message := fmt.Sprintf("expected true or false, got %.100q", given)
+		return false, x.route.invalid.With(schemas.FieldError{Field: strictName, Message: message})
+	}
 }
 
 // bare returns an action that sends an empty request to e and ignores the body.

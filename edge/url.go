@@ -35,6 +35,9 @@ type parameters []parameter
 func parametersOf(t reflect.Type) parameters {
 	var list parameters
 	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		kind := f.Type
 		if kind.Kind() == reflect.Pointer {

@@ -15,9 +15,9 @@ const maxBulkErrors = 5
 // PutRecords registers or replaces records of any kind. Each of them is accepted or
 // rejected on its own. Over HTTP the body has one record a line.
 type PutRecords struct {
-	TenantID *string          `json:"tenant_id,omitzero" doc:"tenant of the records that name none; absent or null: global"`
-	Strict   bool             `json:"strict,omitzero" doc:"reject records that give warnings"`
-	Records  []jsontext.Value `json:"records" doc:"at most 256; of records with the same id and tenant the last one wins"`
+	TenantID *string `json:"tenant_id,omitzero" doc:"tenant of the records that name none; absent or null: global"`
+	Strictness
+	Records []jsontext.Value `json:"records" doc:"at most 256; of records with the same id and tenant the last one wins"`
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields, without those of the records.
@@ -68,7 +68,7 @@ func (r *PutRecords) Put(i int) (PutRecord, error) {
 	if b.TenantID == nil && ids["tenant_id"] == nil {
 		b.TenantID = r.TenantID
 	}
-	return PutRecord{Kind: b.Kind, ID: b.ID, TenantID: b.TenantID, Strict: r.Strict, Record: b.Record}, err
+	return PutRecord{Kind: b.Kind, ID: b.ID, TenantID: b.TenantID, Strictness: r.Strictness, Record: b.Record}, err
 }
 
 // RecordResults is the response to a PutRecords.
@@ -86,7 +86,7 @@ type RecordResult struct {
 	ID       string       `json:"id,omitzero" doc:"absent if the record could not be read"`
 	Revision string       `json:"revision,omitzero" doc:"consistency token of the registration, as in Cairn-Revision"`
 	Indexed  *bool        `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`
-	Warnings []FieldError `json:"warnings,omitempty" doc:"fields that resemble those of the kind, and references to absent records"`
+	Warnings []FieldError `json:"warnings,omitempty" doc:"probable mistakes in the record that is stored, such as fields that resemble those of the kind and references to absent records"`
 	Error    *Error       `json:"error,omitzero" doc:"why the record was not registered"`
 }
 

@@ -52,12 +52,13 @@ func describeResources(record jsontext.Value, resources []Resource) (jsontext.Va
 
 // Stored returns the record of a valid request as the registration stores it.
 func (r *PutRecord) Stored() (jsontext.Value, error) {
+	record := jsontext.Value(Normalized(r.Kind, r.Record))
 	if r.Kind != KindSkill {
-		return r.Record, nil
+		return record, nil
 	}
 	var f Skill
-	if err := json.Unmarshal(r.Record, &f, decodeOptions); err != nil {
+	if err := json.Unmarshal(record, &f, decodeOptions); err != nil {
 		return nil, err
 	}
-	return CompleteSkill(f, r.Record)
+	return CompleteSkill(f, record)
 }

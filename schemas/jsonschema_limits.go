@@ -52,6 +52,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Watch.labels":       labelSelector,
 	"RecordQuery.cursor": length(0, maxCursor),
 	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
+	"ServerQuery.limit":  withDefault(DefaultLimit, between(1, 100)),
 	"Watch.scope":        anyScope,
 	"Watch.prefix":       length(0, maxID),
 	"Watch.after":        length(0, MaxToken),
@@ -154,7 +155,6 @@ var limits = map[string]func(*jsonschema.Schema){
 
 	"ServerEntry.server":    isObject,
 	"ServerQuery.version":   enum("", "latest"),
-	"ServerQuery.limit":     withDefault(DefaultLimit, between(1, 1000)),
 	"ServerQuery.cursor":    length(0, maxCursor),
 	"ServerRef.serverName":  length(1, maxID),
 	"ServerVersion.version": length(1, maxID),

@@ -44,6 +44,11 @@ func Found(status string) bool {
 	return status == "" || status == StatusActive || status == StatusDeprecated
 }
 
+var statuses = []string{StatusDraft, StatusActive, StatusDeprecated, StatusRetired}
+
+// KnownStatus reports whether Cairn interprets the status. An empty one is active.
+func KnownStatus(status string) bool { return status == "" || slices.Contains(statuses, status) }
+
 // Linked reports whether links reach records with the status.
 func Linked(status string) bool { return status != StatusDraft && status != StatusRetired }
 

@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"reflect"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -9,12 +11,18 @@ import (
 // object as it was received, including unknown fields.
 type Record[T any] struct {
 	Fields T
-	// Raw is the JSON object as it was received; MarshalJSON returns it.
+	// Raw is the JSON object as it was received, without known fields that are null, except
+	// tenant_id; MarshalJSON returns it.
 	Raw jsontext.Value
 }
 
-// UnmarshalJSON decodes the known fields and stores a copy of data in Raw.
+// UnmarshalJSON decodes the known fields and stores a copy of data in Raw. A null element of
+// an array or map of a known field is an error.
 func (r *Record[T]) UnmarshalJSON(data []byte) error {
+	data, err := nulls{}.value(reflect.TypeFor[T](), data, "")
+	if err != nil {
+		return err
+	}
 	if err := json.Unmarshal(data, &r.Fields, decodeOptions); err != nil {
 		return err
 	}

@@ -49,6 +49,10 @@ func (r *RecordAt) Validate() error {
 	return r.RecordKey.Validate()
 }
 
+// MaxHistory is the number of revisions of a record in its history, including the newest one
+// and deletions.
+const MaxHistory = 10
+
 // RecordHistory lists the retained revisions of a record, newest first.
 type RecordHistory struct {
 	Revisions []RecordRevision `json:"revisions" doc:"newest first"`
@@ -153,23 +157,27 @@ func ParseLabels(selector string) (map[string]string, error) {
 type RecordList struct {
 	Records    []jsontext.Value `json:"records" doc:"without instructions, and without the content of resources"`
 	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`
+	// Revision is one before the page was read: it includes every change up to it, and
+	// possibly later ones. It is sent in a header.
+	Revision ConsistencyToken `json:"-"`
 }
+
+// CatalogRevision returns the token after which a watch has the changes that the page lacks.
+func (l RecordList) CatalogRevision() ConsistencyToken { return l.Revision }
 
 // PutRecord registers or replaces a record of any kind. Over HTTP the record is the body.
 type PutRecord struct {
-	Kind     string         `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
-	ID       string         `json:"id"`
-	TenantID *string        `json:"tenant_id,omitzero" doc:"absent or null: the tenant_id of the record"`
-	Strict   bool           `json:"strict,omitzero" doc:"reject a record that gives warnings"`
-	Record   jsontext.Value `json:"record" doc:"a record of the kind; its id and tenant_id may be absent"`
+	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
+	ID       string  `json:"id"`
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: the tenant_id of the record"`
+	Strictness
+	Record jsontext.Value `json:"record" doc:"a record of the kind; its id and tenant_id may be absent"`
 }
 
 // RecordStored is the response to a PutRecord.
 type RecordStored struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Warnings are about a record that is stored.
-	Warnings []FieldError `json:"warnings,omitempty" doc:"fields that resemble those of the kind, and references to absent records"`
 	Registered
 }
 
@@ -201,24 +209,15 @@ func (r *PutRecord) Validate() error {
 	return r.checkRecord()
 }
 
-// complete removes fields that are null, and adds the id and the tenant to the record, or the tenant of the record to r.
+// complete adds the id and the tenant to the record, or the tenant of the record to r.
 func (r *PutRecord) complete(c *check) error {
 	var has map[string]jsontext.Value
 	if err := json.Unmarshal(r.Record, &has, decodeOptions); err != nil {
 		return err
 	}
-	if names := nulls(r.Kind, has); len(names) > 0 {
-		var err error
-		if r.Record, err = member.Without(r.Record, names...); err != nil {
-			return err
-		}
-		for _, name := range names {
-			delete(has, name)
-		}
-	}
 	id := r.Kind + "_id"
 	missing := []member.Member{}
-	if given := has[id]; given == nil {
+	if given := has[id]; given == nil || given.Kind() == jsontext.KindNull {
 		missing = append(missing, member.Member{Name: id, Value: r.ID})
 	} else if text, err := jsontext.AppendUnquote(nil, given); err != nil || string(text) != r.ID {
 		c.fail("record."+id, "expected %q, the id of the request, got %.100s", r.ID, given)

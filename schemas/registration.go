@@ -89,28 +89,39 @@ type Template struct {
 	Metadata
 }
 
+// Strictness is the part that all registrations share.
+type Strictness struct {
+	Strict bool `json:"strict,omitzero" doc:"reject a record that gives warnings"`
+}
+
 // Requests that register a record of each kind.
 //
 //nolint:revive // the comment of the group is the comment of each type
 type (
 	RegisterSkill struct {
 		Record Record[Skill] `json:"record"`
+		Strictness
 	}
 	RegisterAgent struct {
 		AgentData Record[Agent] `json:"agent_data"`
 		SkillIDs  []string      `json:"skill_ids,omitempty" doc:"the skills the agent owns"`
+		Strictness
 	}
 	RegisterTool struct {
 		ToolData Record[Tool] `json:"tool_data"`
+		Strictness
 	}
 	RegisterContextBuilder struct {
 		CBData Record[ContextBuilder] `json:"cb_data"`
+		Strictness
 	}
 	RegisterGuardrail struct {
 		GuardrailData Record[Guardrail] `json:"guardrail_data"`
+		Strictness
 	}
 	RegisterTemplate struct {
 		TemplateData Record[Template] `json:"template_data"`
+		Strictness
 	}
 )
 
@@ -120,6 +131,8 @@ type Registered struct {
 	// record; they are sent in a header.
 	Catalog  string `json:"-"`
 	Revision uint64 `json:"-"`
+	// Warnings are about a record that is stored.
+	Warnings []FieldError `json:"warnings,omitempty" doc:"probable mistakes in the record that is stored, such as fields that resemble those of the kind and references to absent records"`
 	// Indexed is false if the record is durable but not searchable yet because a
 	// dependency is unavailable; otherwise nil.
 	Indexed *bool `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`

@@ -1,6 +1,10 @@
 package schemas
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // The types of the API of MCP registries, v0.1, with its names of members.
 
@@ -8,16 +12,26 @@ import "github.com/go-json-experiment/json/jsontext"
 type ServerQuery struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
 	Version  string  `json:"version,omitzero" doc:"latest, or absent: there is one version of a server"`
-	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
-	Cursor   string  `json:"cursor,omitzero" doc:"nextCursor of the previous page"`
+	Search   string  `json:"search,omitzero" doc:"only servers whose name contains this text, in any case"`
+	// UpdatedSince is named as by the registry.
+	UpdatedSince   string `json:"updated_since,omitzero" doc:"only servers that were registered at or after this time, RFC 3339"`
+	IncludeDeleted bool   `json:"include_deleted,omitzero" doc:"accepted; deleted servers are not listed"`
+	Limit          *int   `json:"limit,omitzero" doc:"page length, 1 to 100; 100 by default"`
+	Cursor         string `json:"cursor,omitzero" doc:"nextCursor of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields. The listing of tools validates the
-// others.
+// Validate returns ErrMalformed with the invalid fields.
 func (q *ServerQuery) Validate() error {
 	var c check
 	if q.Version != "" && q.Version != "latest" {
 		c.fail("version", "expected latest, got %q", q.Version)
+	}
+	c.tenant("tenant_id", q.TenantID)
+	c.length("search", q.Search, 0, maxID)
+	c.length("cursor", q.Cursor, 0, maxCursor)
+	c.between("limit", q.Limit, 1, 100)
+	if _, err := time.Parse(time.RFC3339, q.UpdatedSince); q.UpdatedSince != "" && err != nil {
+		c.fail("updated_since", "expected a time such as 2026-11-24T12:00:00Z, got %.100q", q.UpdatedSince)
 	}
 	return c.as(ErrMalformed)
 }
@@ -74,6 +88,9 @@ type ServerMeta struct {
 
 // ServerStatus is the state of a server.
 type ServerStatus struct {
-	Status   string `json:"status" doc:"active or deprecated"`
-	IsLatest bool   `json:"isLatest" doc:"always true: there is one version of a server"`
+	Status          string `json:"status" doc:"active or deprecated"`
+	StatusChangedAt string `json:"statusChangedAt,omitzero" doc:"RFC 3339; absent: before the retained history"`
+	PublishedAt     string `json:"publishedAt,omitzero" doc:"first registration, RFC 3339; absent: before the retained history"`
+	UpdatedAt       string `json:"updatedAt,omitzero" doc:"last registration, RFC 3339"`
+	IsLatest        bool   `json:"isLatest" doc:"always true: there is one version of a server"`
 }

@@ -2,9 +2,11 @@ package schemas
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,39 +23,117 @@ var recordTypes = map[string]reflect.Type{
 var interpreted = func() map[string][]string {
 	names := map[string][]string{}
 	for kind, t := range recordTypes {
-		for _, f := range fieldsOf(t) {
-			names[kind] = append(names[kind], jsonName(f))
-		}
+		names[kind] = namesOf(t)
 	}
 	return names
 }()
+
+func namesOf(t reflect.Type) (names []string) {
+	for _, f := range fieldsOf(t) {
+		names = append(names, jsonName(f))
+	}
+	return names
+}
 
 // fieldNames returns the names of the interpreted fields of records of the kind, which must
 // not be modified.
 func fieldNames(kind string) []string { return interpreted[kind] }
 
-// FieldWarnings returns a warning for each unknown field of the record whose name resembles
-// that of an interpreted field that the record lacks, and for a public record that is not
-// published.
-func FieldWarnings(kind string, record []byte) ([]FieldError, error) {
+// Doubtful returns a warning for each unknown field of the record whose name resembles that
+// of an interpreted field that the record lacks, also in the objects of its arrays, for an
+// unknown status, and for a public record that is not published. The fields are paths in the
+// record.
+func Doubtful(kind string, record []byte) ([]FieldError, error) {
+	warnings, err := misspelt(recordTypes[kind], record, "")
+	if err != nil {
+		return nil, err
+	}
 	var has map[string]jsontext.Value
 	if err := json.Unmarshal(record, &has); err != nil {
 		return nil, err
 	}
-	warnings := unpublished(kind, has)
-	known := fieldNames(kind)
+	warnings = append(warnings, unpublished(kind, has)...)
+	var status string
+	if has["status"].Kind() != jsontext.KindString || json.Unmarshal(has["status"], &status) != nil || KnownStatus(status) {
+		return warnings, nil
+	}
+	message := fmt.Sprintf("unknown status %.100q, with which records are neither found nor listed; expected one of %s",
+		status, strings.Join(statuses, ", "))
+	return append(warnings, FieldError{"status", message}), nil
+}
+
+// misspelt returns a warning for each member of the object at the path that resembles a
+// field of the struct t, or of the structs in its arrays.
+func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []FieldError, err error) {
+	var has map[string]jsontext.Value
+	if err := json.Unmarshal(object, &has); err != nil {
+		return nil, err
+	}
+	known := namesOf(t)
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		for _, k := range known {
-			if has[k] == nil && resembles(name, k) {
-				warnings = append(warnings, FieldError{"record." + truncateValue(name), fmt.Sprintf("unknown field; did you mean %s?", k)})
-				break
+		if k := missing(known, has, name); k != "" {
+			warnings = append(warnings, FieldError{path + truncateValue(name), fmt.Sprintf("unknown field; did you mean %s?", k)})
+		}
+	}
+	for _, f := range fieldsOf(t) {
+		list := has[jsonName(f)]
+		if f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Struct || list.Kind() != jsontext.KindBeginArray {
+			continue
+		}
+		var elements []jsontext.Value
+		if err := json.Unmarshal(list, &elements); err != nil {
+			return nil, err
+		}
+		for i, element := range elements {
+			below, err := misspelt(f.Type.Elem(), element, fmt.Sprintf("%s%s[%d].", path, jsonName(f), i))
+			if err != nil {
+				return nil, err
 			}
+			warnings = append(warnings, below...)
 		}
 	}
 	return warnings, nil
+}
+
+// missing returns the known name that the object lacks and that resembles the name; empty: none.
+func missing(known []string, has map[string]jsontext.Value, name string) string {
+	for _, k := range known {
+		if has[k] == nil && (resembles(name, k) || stem(name) == stem(k)) {
+			return k
+		}
+	}
+	return ""
+}
+
+// Nearest returns the candidate that most resembles the id in the segments that differ; empty:
+// none does.
+func Nearest(id string, candidates iter.Seq[string]) string {
+	nearest, least := "", len(id)
+	for candidate := range candidates {
+		own, other := differing(id, candidate)
+		if !resembles(own, other) {
+			continue
+		}
+		if d := distance(own, other); d < least || d == least && candidate < nearest {
+			nearest, least = candidate, d
+		}
+	}
+	return nearest
+}
+
+// differing returns the ids without the segments that are equal at their beginnings and ends.
+func differing(id, other string) (string, string) {
+	a, b := strings.Split(id, "."), strings.Split(other, ".")
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return strings.Join(a, "."), strings.Join(b, ".")
 }
 
 // resembles reports whether one edit of the name, or two of a long one, give the other.
@@ -66,22 +146,36 @@ func resembles(name, other string) bool {
 	return difference <= edits && len(other) > 3 && distance(name, other) <= edits
 }
 
-// distance returns the Levenshtein distance of two texts in bytes.
+// stem returns the name without case, separators, and the suffix of an id or of a plural.
+func stem(name string) string {
+	name = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	for _, suffix := range []string{"ids", "id", "s"} {
+		if rest, ok := strings.CutSuffix(name, suffix); ok && len(rest) > 3 {
+			return rest
+		}
+	}
+	return name
+}
+
+// distance returns the Damerau-Levenshtein distance of two texts in bytes, with adjacent
+// transpositions (optimal string alignment).
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			replaced := diagonal
+			replaced := last[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			row[j+1] = min(replaced, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]
@@ -89,7 +183,7 @@ func distance(a, b string) int {
 
 // Reference is an id in a record that names another record.
 type Reference struct {
-	Field string // path in the request
+	Field string // path in the record
 	Kind  string
 	ID    string
 }
@@ -115,7 +209,7 @@ func References(kind string, record []byte) (list []Reference, err error) {
 			if err := json.Unmarshal(value, &id); err != nil {
 				return nil, err
 			}
-			list = append(list, Reference{"record." + link.field, link.kind, id})
+			list = append(list, Reference{link.field, link.kind, id})
 			continue
 		}
 		var ids []string
@@ -123,19 +217,8 @@ func References(kind string, record []byte) (list []Reference, err error) {
 			return nil, err
 		}
 		for i, id := range ids {
-			list = append(list, Reference{fmt.Sprintf("record.%s[%d]", link.field, i), link.kind, id})
+			list = append(list, Reference{fmt.Sprintf("%s[%d]", link.field, i), link.kind, id})
 		}
 	}
 	return list, nil
-}
-
-// nulls returns the interpreted fields of the record whose value is null, except tenant_id,
-// for which null is valid.
-func nulls(kind string, has map[string]jsontext.Value) (names []string) {
-	for _, name := range fieldNames(kind) {
-		if name != "tenant_id" && has[name].Kind() == jsontext.KindNull {
-			names = append(names, name)
-		}
-	}
-	return names
 }

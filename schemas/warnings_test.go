@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +22,60 @@ func TestReferencesOfOtherKinds(t *testing.T) {
 		}
 	}
 	got, err := schemas.References(schemas.KindSkill, []byte(`{"skill_id":"a.b","tool_ids":["x.y.z"],"template_id":"t","replaced_by":"a.c"}`))
-	if want := "[{record.tool_ids[0] tool x.y.z} {record.template_id template t} {record.replaced_by skill a.c}]"; err != nil ||
+	if want := "[{tool_ids[0] tool x.y.z} {template_id template t} {replaced_by skill a.c}]"; err != nil ||
 		fmt.Sprint(got) != want {
 		t.Errorf("got %v, %v, want %s", got, err, want)
+	}
+}
+
+func TestDoubtful(t *testing.T) {
+	t.Parallel()
+	for record, want := range map[string]string{
+		`{"vesrion":"1.0.0"}`:                            "vesrion: unknown field; did you mean version?",
+		`{"tools":["a.b.c"]}`:                            "tools: unknown field; did you mean tool_ids?",
+		`{"tenant":"x"}`:                                 "tenant: unknown field; did you mean tenant_id?",
+		`{"displayName":"x"}`:                            "displayName: unknown field; did you mean display_name?",
+		`{"resources":[{"path":"a"},{"mediatype":"x"}]}`: "resources[1].mediatype: unknown field; did you mean media_type?",
+		`{"status":"actve"}`: `status: unknown status "actve", with which records are neither found nor listed; ` +
+			`expected one of draft, active, deprecated, retired`,
+		`{"status":"retired","owner":"x","compatibility":"y","allowed-tools":"z","metadata":{}}`: "",
+		`{"tools":[],"tool_ids":[],"resources":[]}`:                                              "",
+	} {
+		got, err := schemas.Doubtful(schemas.KindSkill, []byte(record))
+		var texts []string
+		for _, w := range got {
+			texts = append(texts, w.Field+": "+w.Message)
+		}
+		if strings.Join(texts, "; ") != want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", record, texts, err, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"net.list_vlan": "net.list_vlans", "net.lsit_vlans": "net.list_vlans", "net.other": "", "a": "", "net.b": "",
+	} {
+		if got := schemas.Nearest(id, slices.Values([]string{"net.list_lans", "net.list_vlans", "b", id})); got != want {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+}
+
+// TestNormalized: stored records of earlier versions may have nulls.
+func TestNormalized(t *testing.T) {
+	t.Parallel()
+	for record, want := range map[string]string{
+		`{"skill_id":"a.b","tenant_id":null,"purpose":null,"extra":null,"x":[null]}`: `{"skill_id":"a.b","tenant_id":null,"extra":null,"x":[null]}`,
+		`{"capabilities":["a",null],"labels":{"a":null,"b":"c"}}`:                    `{"capabilities":["a"],"labels":{"b":"c"}}`,
+		`{"resources":[{"path":"a","media_type":null,"x":null},null]}`:               `{"resources":[{"path":"a","x":null}]}`,
+		`{"purpose":"null","capabilities":"null"}`:                                   `{"purpose":"null","capabilities":"null"}`,
+		`{"purpose": null, "tool_ids": 7}`:                                           `{"tool_ids":7}`,
+	} {
+		if got := schemas.Normalized(schemas.KindSkill, []byte(record)); string(got) != want {
+			t.Errorf("%s: got %s, want %s", record, got, want)
+		}
 	}
 }
 

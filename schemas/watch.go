@@ -6,6 +6,8 @@ const (
 	EventRegistered = "registered"
 	EventReplaced   = "replaced"
 	EventDeleted    = "deleted"
+	// EventUnmatched is the replacement of a record that lacks a label of the watch now.
+	EventUnmatched = "unmatched"
 )
 
 // Watch requests an event for each change of records from now on, or after a revision.
@@ -13,7 +15,7 @@ type Watch struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
 	Scope    string  `json:"scope,omitzero" doc:"tenant or global: only this scope; by default the tenant's records and the global ones"`
 	Kind     string  `json:"kind,omitzero" doc:"only records of this kind"`
-	Labels   string  `json:"labels,omitzero" doc:"only records with all of these labels, such as team=network,tier=gold; deletions of any record"`
+	Labels   string  `json:"labels,omitzero" doc:"only records with all of these labels, such as team=network,tier=gold; deletions of any record, and unmatched for replacements without the labels"`
 	Prefix   string  `json:"prefix,omitzero" doc:"only records whose id begins with this text"`
 	After    string  `json:"after,omitzero" doc:"revision of the last event received; by default the newest one. Over HTTP Last-Event-ID has precedence"`
 }
@@ -45,7 +47,8 @@ type Watching struct {
 	Revision string `json:"revision" doc:"the watch has every change after this revision"`
 }
 
-// RecordChange is an event of a watch: the registration, replacement or deletion of a record.
+// RecordChange is an event of a watch: the registration, replacement or deletion of a record. An
+// unmatched event has no version, status and labels.
 type RecordChange struct {
 	Revision string            `json:"revision" doc:"consistency token of the write, as in Cairn-Revision; the id of the event"`
 	Kind     string            `json:"kind"`

@@ -303,9 +303,8 @@ func newOwner(t *testing.T, c *client) *owner {
 	o.mine = mine
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
-		{"skill",
-			`{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
-		{"skill", `{"skill_id":"$.s.r2","purpose":"# #","public":true}`},
+		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"},{"path":"#.txt","text":"x"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
+		{"skill", `{"skill_id":"$.s.r2","name":"#","purpose":"# #","public":true}`}, {"skill", `{"skill_id":"$.s.#"}`},
 		{"agent",
 			`{"agent_id":"$.s.r","capabilities":["#"],"agent_card":{"name":"#","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/bus/keys"
+	edgemcp "cairn/edge/mcp"
 	"cairn/schemas"
 )
 
@@ -40,7 +41,13 @@ var mcpProbes = func() (list []probe) {
 		callTool("resolve_tools", `{"tool_ids":["$.s.r"]}`),
 		rpc("resources/read", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`), rpc("resources/list", `{}`),
 		rpc("resources/read", `{"uri":"skill://cairn/$.s.r/$-s-r/a/b.txt"}`),
-		rpc("skills/list", `{}`), rpc("skills/get", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`))
+		rpc("skills/list", `{}`), rpc("skills/get", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`),
+		rpc("resources/directory/read", `{"uri":"skill://cairn/$.s.r/$-s-r"}`),
+		rpc("resources/directory/read", `{"uri":"skill://cairn"}`),
+		rpc("completion/complete", `{"ref":{"type":"ref/resource","uri":"cairn://{kind}/{id}"},
+			"argument":{"name":"id","value":"$"},"context":{"arguments":{"kind":"skill"}}}`),
+		rpc("completion/complete", `{"ref":{"type":"ref/resource","uri":"skill://cairn/{id}/{name}/SKILL.md"},
+			"argument":{"name":"name","value":""},"context":{"arguments":{"id":"$.s.r2"}}}`))
 	for _, kind := range schemas.Kinds() {
 		add(true, rpc("resources/read", `{"uri":"cairn://`+kind+`/$.s.r"}`))
 	}
@@ -60,7 +67,8 @@ var mcpProbes = func() (list []probe) {
 	return list
 }()
 
-// TestModelContextProbes fails for a tool or a resource template without an isolation probe.
+// TestModelContextProbes fails for a tool, a resource template or a method that reads records
+// without an isolation probe.
 func TestModelContextProbes(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, open(t, topologies[0], authenticated))
@@ -82,6 +90,11 @@ func TestModelContextProbes(t *testing.T) {
 		}
 		if prefix, _, _ := strings.Cut(template.URITemplate, "{"); !probed(`"uri":"` + prefix) {
 			t.Errorf("the resource template %s has no isolation probe", template.URITemplate)
+		}
+	}
+	for _, method := range edgemcp.Methods() {
+		if !probed(`"method":"` + method + `"`) {
+			t.Errorf("the method %s has no isolation probe", method)
 		}
 	}
 }
@@ -204,11 +217,36 @@ func TestModelContextFiles(t *testing.T) {
 				t.Errorf("another tenant reads %s: %v", f.URI, err)
 			}
 		}
+		const at = "skill://cairn/$.f.g"
+		for dir, want := range map[string]string{
+			at:                         `"uri":"` + at + `/$-f-g","mimeType":"inode/directory"`,
+			at + "/$-f-g":              `"uri":"` + at + `/$-f-g/scripts","mimeType":"inode/directory"`,
+			at + "/$-f-g/":             `-32602`,
+			at + "/$-f-g/x":            `-32602`,
+			at + "/$-f-g/scripts":      `"uri":"` + at + `/$-f-g/scripts/a.py","mimeType":"text/x-python","size":8`,
+			at + "/$-f-g/scripts/a.py": `-32602`,
+			"skill://cairn":            `"uri":"` + at + `","mimeType":"inode/directory"`,
+		} {
+			a := owner.call(t, "POST /mcp", rpc("resources/directory/read", `{"uri":"`+dir+`"}`))
+			if !containsMembers(a.body, c.named(want)) {
+				t.Errorf("%s: %s, want %s", dir, a.body, c.named(want))
+			}
+		}
 		none := &mcp.ReadResourceParams{URI: c.named("skill://cairn/$.f.g/$-f-g/none")}
 		if _, err := s.ReadResource(t.Context(), none); err == nil || !strings.Contains(err.Error(), "no skill has the URI") {
 			t.Errorf("a path that does not exist: %v", err)
 		}
 	})
+}
+
+// containsMembers reports whether the text has the members, which are separated by commas.
+func containsMembers(text, members string) bool {
+	for m := range strings.SplitSeq(members, ",") {
+		if !strings.Contains(text, m) {
+			return false
+		}
+	}
+	return true
 }
 
 // TestModelContextHTTP sends messages that the protocol or Cairn refuses.
@@ -235,6 +273,11 @@ func TestModelContextHTTP(t *testing.T) {
 		{"a deep message", "POST /mcp", rpc("tools/call", `{"name":"resolve_tools","arguments":{"tool_ids":`+deep+`}}`), nil, 400, "nested more"},
 		{"too large", "POST /mcp", `"` + strings.Repeat("x", 11<<20) + `"`, nil, 413, "CE-002"},
 		{"an unknown tool", "POST /mcp", callTool("drop", `{}`), nil, 200, `unknown tool`},
+		{"an unknown method", "POST /mcp", rpc("foo/bar", `{}`), nil, 200, `"error":{"code":-32601,"message":"JSON RPC not handled: \"foo/bar\" unsupported"}`},
+		{"an unknown notification", "POST /mcp", `{"jsonrpc":"2.0","method":"foo/bar"}`, nil, 400, "CE-001"},
+		{"a request without parameters", "POST /mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `"code":-32600`},
+		{"a directory that is none", "POST /mcp", rpc("resources/directory/read", `{"uri":"skill://cairn/a.b"}`), nil, 200, "-32602"},
+		{"a directory of another scheme", "POST /mcp", rpc("resources/directory/read", `{"uri":"file:///etc"}`), nil, 200, "-32602"},
 		{"no prompts", "POST /mcp", rpc("prompts/list", `{}`), nil, 200, `"prompts":[]`},
 		{"a subscription", "POST /mcp", rpc("subscriptions/listen", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
 			"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},

@@ -1,9 +1,15 @@
 package test
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"cairn/bus"
 	"cairn/schemas"
 )
 
@@ -65,7 +71,13 @@ func TestWatch(t *testing.T) {
 		want(tools, "replaced", "$.s.a")
 		want(tools, "deleted", "$.s.a")
 		want(gold, "registered", "$.b")
+		want(gold, "unmatched", "$.s.a") // the replacement lacks the label
 		want(gold, "deleted", "$.s.a")
+		c.do(t, "PUT /records/skill/$.b", `{"labels":{"tier":"silver"}}`)
+		if lost := want(gold, "unmatched", "$.b"); lost.Labels != nil || lost.Kind != "skill" {
+			t.Errorf("got %+v", lost)
+		}
+		want(all, "replaced", "$.b")
 		if own := want(tenant, "registered", "$.s.a"); own.TenantID != c.word || own.Labels["tier"] != "gold" {
 			t.Errorf("got %+v", own)
 		}
@@ -81,8 +93,11 @@ func TestWatch(t *testing.T) {
 		}
 		want(resumed, "deleted", "$.s.a") // of earlier changes, only the newest of each record
 		again, _ := c.watch(t, "prefix=$.&after="+from)
-		want(again, "registered", "$.b")
 		want(again, "deleted", "$.s.a")
+		want(again, "replaced", "$.b")
+		goldAgain, _ := c.watch(t, "prefix=$.&labels=tier%3Dgold&after="+from)
+		want(goldAgain, "deleted", "$.s.a")
+		want(goldAgain, "unmatched", "$.b") // it had the label after from
 
 		for _, row := range []struct{ name, query, header, problem string }{
 			{"an unknown kind", "kind=playbook", "", "CE-001 kind"},
@@ -96,6 +111,91 @@ func TestWatch(t *testing.T) {
 		} {
 			a := c.call(t, "GET /watch?"+row.query, "", "Last-Event-ID: "+row.header)
 			t.Run(row.name, func(t *testing.T) { a.expect(t, 400, row.problem, "") })
+		}
+	})
+}
+
+// TestListThenWatch registers records while they are listed, and watches from the revision of
+// the first page: every record is in a page or an event.
+func TestListThenWatch(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const count = 40
+		written := make(chan error, 1)
+		go func() {
+			for i := range count {
+				if _, err := c.try(t.Context(), fmt.Sprintf("PUT /records/tool/$.s.t%d", i), `{}`); err != nil {
+					written <- err
+					return
+				}
+			}
+			written <- nil
+		}()
+		found := map[string]bool{}
+		from, cursor := "", ""
+		for {
+			a := c.call(t, "GET /records/tool?prefix=$.&limit=2"+cursor, "")
+			var page struct {
+				Records []schemas.Tool
+				Next    *string `json:"next_cursor"`
+			}
+			if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.header.Get("Cairn-Revision") == "" {
+				t.Fatalf("%s: %v, revision %q", a.body, err, a.header.Get("Cairn-Revision"))
+			}
+			from = cmp.Or(from, a.header.Get("Cairn-Revision"))
+			for _, r := range page.Records {
+				found[r.ToolID] = true
+			}
+			if page.Next == nil {
+				break
+			}
+			cursor = "&cursor=" + *page.Next
+		}
+		s, _ := c.watch(t, "prefix=$.&kind=tool&after="+from)
+		for len(found) < count {
+			_, change := s.change(t)
+			found[change.ID] = true
+		}
+		if err := <-written; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWatchOverNATS watches by the subject.
+func TestWatchOverNATS(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		conn, err := bus.Open(c.nats, "test-watch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		var got []string
+		for e, err := range bus.Watch.Forward(ctx, conn, []byte(c.named(`{"prefix":"$.","kind":"tool","labels":"of=$"}`))) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var change schemas.RecordChange
+			if err := json.Unmarshal(e.Data, &change); err != nil || change.Revision == "" {
+				t.Fatalf("%s %s: %v", e.Type, e.Data, err)
+			}
+			got = append(got, e.Type+" "+strings.TrimPrefix(change.ID, c.word))
+			switch e.Type {
+			case schemas.EventWatching:
+				c.do(t, "PUT /records/skill/$.s", `{"labels":{"of":"$"}}`)
+				c.do(t, "PUT /records/tool/$.s.a", `{"labels":{"of":"$"}}`)
+			case schemas.EventRegistered:
+				c.do(t, "PUT /records/tool/$.s.a", `{}`)
+			case schemas.EventUnmatched:
+				c.do(t, "DELETE /records/tool/$.s.a", "")
+			}
+			if e.Type == schemas.EventDeleted {
+				break
+			}
+		}
+		if want := "[watching  registered .s.a unmatched .s.a deleted .s.a]"; fmt.Sprint(got) != want {
+			t.Errorf("got %v, want %s", got, want)
 		}
 	})
 }

@@ -102,7 +102,7 @@ func SkillFile(record jsontext.Value) (text []byte, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	text, err = skillfile.Export(s)
+	text, err = skillfile.Export(s, record, skillfile.NameOf(s.SkillID, record))
 	return text, true, err
 }
 

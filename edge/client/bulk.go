@@ -25,7 +25,7 @@ const (
 	bulkTimeout = 10 * time.Minute
 )
 
-// PutAll registers or replaces records in bulk requests, and calls done with the index and the
+// PutAll registers or replaces records in bulk requests, strict ones if strict is set, and calls done with the index and the
 // result of each record, once. Records with the same id and tenant belong in separate calls:
 // of those in one call any may be the one that is stored.
 //
@@ -33,7 +33,7 @@ const (
 // are sent again until Config.RetryTimeout has passed without a result. Their results have
 // the error if it is Cairn's; otherwise PutAll returns it, and it is unknown whether the
 // records without a result are registered.
-func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, done func(i int, r schemas.RecordResult)) error {
+func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, strict bool, done func(i int, r schemas.RecordResult)) error {
 	lines := make([][]byte, len(records))
 	var pending []int
 	for i, r := range records {
@@ -43,7 +43,10 @@ func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, done 
 		}
 		lines[i], pending = line, append(pending, i)
 	}
-	b := &bulk{c: c, lines: lines, done: done}
+	b := &bulk{c: c, path: "/records", lines: lines, done: done}
+	if strict {
+		b.path += "?strict=true"
+	}
 	b.succeeded()
 	for len(pending) > 0 {
 		n := b.size(pending)
@@ -63,6 +66,7 @@ func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, done 
 // bulk is a PutAll in progress.
 type bulk struct {
 	c        *Client
+	path     string
 	lines    [][]byte
 	done     func(int, schemas.RecordResult)
 	delays   *backoff.ExponentialBackOff
@@ -95,7 +99,7 @@ func (b *bulk) send(ctx context.Context, batch []int) (left []int, retry bool, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
-	r := request{method: http.MethodPost, path: "/records", body: body, idempotent: true, stream: true,
+	r := request{method: http.MethodPost, path: b.path, body: body, idempotent: true, stream: true,
 		header: http.Header{"Content-Type": {mediaLines}}}
 	res, err := b.c.attempt(ctx, r)
 	if err != nil {

@@ -28,7 +28,7 @@ func agents(prefix string, n int) []schemas.BulkRecord {
 // putAll returns the result of each record, and how often done was called.
 func putAll(t *testing.T, c *client.Client, list []schemas.BulkRecord) (results []schemas.RecordResult, calls int, err error) {
 	results = make([]schemas.RecordResult, len(list))
-	err = c.PutAll(t.Context(), list, func(i int, r schemas.RecordResult) {
+	err = c.PutAll(t.Context(), list, false, func(i int, r schemas.RecordResult) {
 		results[i] = r
 		calls++
 	})

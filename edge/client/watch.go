@@ -15,7 +15,7 @@ import (
 
 // Change is the registration, replacement or deletion of a record.
 type Change struct {
-	Type string // schemas.EventRegistered, EventReplaced or EventDeleted
+	Type string // schemas.EventRegistered, EventReplaced, EventDeleted or EventUnmatched
 	schemas.RecordChange
 }
 

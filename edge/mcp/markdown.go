@@ -20,7 +20,11 @@ func hits(found schemas.SkillHits) string {
 		if json.Unmarshal(record, &hit) != nil {
 			continue // Cairn registers no such record
 		}
-		fmt.Fprintf(&b, "%d. %s (score %.2f)", i+1, code(hit.SkillID), hit.Score)
+		fmt.Fprintf(&b, "%d. %s (score %.2f", i+1, code(hit.SkillID), hit.Score)
+		if note := standing(hit.Status, hit.ReplacedBy); note != "" {
+			b.WriteString("; " + note)
+		}
+		b.WriteByte(')')
 		if text := skillfile.OneLine(cmp.Or(hit.Purpose, hit.Description, hit.DisplayName)); text != "" {
 			b.WriteString(": " + text)
 		}

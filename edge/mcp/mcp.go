@@ -9,10 +9,10 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -83,7 +83,7 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 		Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Completions: &sdk.CompletionCapabilities{},
 		Prompts: &sdk.PromptCapabilities{}, // the SDK answers prompts/list, with an empty list
 	}
-	capabilities.AddExtension(skillsExtension, nil)
+	capabilities.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
 	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: silent,
 	})
@@ -95,10 +95,32 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 		}
 	}
 	addResources(s)
-	return s, errors.Join(
-		sdk.AddReceivingCustomMethod(s, "skills/list", listSkills),
-		sdk.AddReceivingCustomMethod(s, "skills/get", getSkill),
-	)
+	for _, m := range customMethods {
+		if err := m.add(s, m.name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// customMethods are the methods of extensions.
+var customMethods = []struct {
+	name string
+	add  func(*sdk.Server, string) error
+}{
+	{"skills/list", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, listSkills) }},
+	{"skills/get", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, getSkill) }},
+	{"resources/directory/read", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, readDirectory) }},
+}
+
+// Methods returns the methods that read records: those of extensions, and those of the
+// protocol except for tools.
+func Methods() []string {
+	methods := []string{"resources/list", "resources/read", "completion/complete"}
+	for _, m := range customMethods {
+		methods = append(methods, m.name)
+	}
+	return methods
 }
 
 // Server returns the server for a client with the identity.
@@ -161,6 +183,36 @@ func refuseSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return next(ctx, method, r)
 	}
+}
+
+// Texts with which the SDK refuses messages before protocol version 2026-07-28, instead of a
+// JSON-RPC error.
+const (
+	notHandled     = "JSON RPC not handled"
+	invalidRequest = "invalid request"
+)
+
+// Refusal returns the JSON-RPC error for a request that the SDK has refused with the text; nil
+// if it is not one of the protocol, such as of another media type, or the message has no id.
+func Refusal(message []byte, text string) []byte {
+	code := int64(jsonrpc.CodeMethodNotFound)
+	switch {
+	case strings.HasPrefix(text, notHandled):
+	case strings.HasPrefix(text, invalidRequest):
+		code = jsonrpc.CodeInvalidRequest
+	default:
+		return nil
+	}
+	decoded, err := jsonrpc.DecodeMessage(message)
+	r, ok := decoded.(*jsonrpc.Request)
+	if err != nil || !ok || !r.IsCall() {
+		return nil
+	}
+	reply, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: code, Message: text}})
+	if err != nil {
+		return nil
+	}
+	return reply
 }
 
 // protocolError returns the JSON-RPC error for err. Its data is the error body of the

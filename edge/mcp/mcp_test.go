@@ -515,8 +515,9 @@ func TestSkillFrontmatter(t *testing.T) {
 		_, rest, _ := strings.Cut(string(text), "---\n")
 		head, _, _ := strings.Cut(rest, "\n---\n")
 		var parsed struct {
-			Name, Description, License string
-			Metadata                   map[string]string
+			Name, Description, License, Compatibility string
+			AllowedTools                              string `yaml:"allowed-tools"`
+			Metadata                                  map[string]string
 		}
 		if err := yaml.Unmarshal([]byte(head), &parsed); err != nil {
 			t.Fatalf("%s: %v in %s", row.id, err, head)
@@ -566,6 +567,45 @@ metadata:
 	_, text, err = describeSkill(jsontext.Value(`{"skill_id":"a.b","purpose":"Old","instructions":7,"license":[],"resources":{}}`))
 	if err != nil || !strings.Contains(string(text), "\n# a.b\n\nOld\n") {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestImportedSkill: a skill that was imported comes out with its name and its frontmatter.
+func TestImportedSkill(t *testing.T) {
+	t.Parallel()
+	entry, text, err := describeSkill(jsontext.Value(`{"skill_id":"d.pdf-tool","name":"pdf-tool","description":"Fills forms.",
+		"compatibility":"Requires Python","allowed_tools":"Bash(git:*) Read","source_version":"1.0","metadata":{"author":"a","on":"b: c"},
+		"status":"deprecated","replaced_by":"d.forms"}`))
+	want := `---
+name: "pdf-tool"
+description: "Fills forms."
+compatibility: "Requires Python"
+allowed-tools: "Bash(git:*) Read"
+metadata:
+  "author": "a"
+  "on": "b: c"
+  replaced_by: "d.forms"
+  skill_id: "d.pdf-tool"
+  status: "deprecated"
+  version: "1.0"
+---
+
+` + "> This skill is deprecated, replaced by `d.forms`.\n"
+	if err != nil || !strings.HasPrefix(string(text), want) || entry.URI != "skill://cairn/d.pdf-tool/pdf-tool/SKILL.md" {
+		t.Errorf("%s, %v, %s", text, err, entry.URI)
+	}
+	if f := entry.Frontmatter; f.Metadata["status"] != "deprecated" || f.Compatibility == "" || f.AllowedTools == "" {
+		t.Errorf("got %+v", f)
+	}
+	for _, other := range []string{`"Not A Name"`, `7`, `"-a"`} {
+		entry, _, err := describeSkill(jsontext.Value(`{"skill_id":"d.pdf-tool","compatibility":[],"metadata":7,"name":` + other + `}`))
+		if err != nil || entry.Frontmatter.Name != "d-pdf-tool" {
+			t.Errorf("the name %s: %+v, %v", other, entry, err)
+		}
+	}
+	if got := hits(schemas.SkillHits{Skills: []jsontext.Value{[]byte(`{"skill_id":"a.b","score":1,"status":"deprecated","replaced_by":"a.c"}`)}}); got !=
+		"1. `a.b` (score 1.00; deprecated, replaced by `a.c`)\n" {
+		t.Errorf("a hit that is deprecated: %q", got)
 	}
 }
 

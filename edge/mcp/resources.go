@@ -118,8 +118,7 @@ func complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult,
 	case ofSkill(p.Ref.URI) && p.Argument.Name == "id":
 		kind = schemas.KindSkill
 	case ofSkill(p.Ref.URI) && p.Argument.Name == "name" && p.Context != nil:
-		name := skillfile.Name(p.Context.Arguments["id"])
-		return completed(matching([]string{name}, p.Argument.Value), false), nil
+		return completed(matching(nameOf(c, p.Context.Arguments["id"]), p.Argument.Value), false), nil
 	}
 	if !schemas.KnownKind(kind) {
 		return completed(nil, false), nil
@@ -129,6 +128,15 @@ func complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult,
 		return nil, protocolError(c, err)
 	}
 	return completed(ids, more), nil
+}
+
+// nameOf returns the name of the skill, if there is one.
+func nameOf(c Caller, id string) []string {
+	record, err := readSkill(c, id)
+	if err != nil {
+		return nil
+	}
+	return []string{skillfile.NameOf(id, record)}
 }
 
 func ofSkill(template string) bool { return template == skillTemplate || template == fileTemplate }

@@ -240,16 +240,21 @@ func findSkill(c Caller, uri string) (record jsontext.Value, file string, err er
 	}
 	id, err := url.PathUnescape(parts[0])
 	file, malformed := url.PathUnescape(parts[2])
-	if err != nil || malformed != nil || id == "" || fileURI(id, file) != uri {
+	if err != nil || malformed != nil || id == "" {
 		return nil, "", unknownFile(uri)
 	}
-	record, err = readSkill(c, id)
-	return record, file, err
+	if record, err = readSkill(c, id); err != nil {
+		return nil, "", err
+	}
+	if fileURI(id, skillfile.NameOf(id, record), file) != uri {
+		return nil, "", unknownFile(uri)
+	}
+	return record, file, nil
 }
 
-// fileURI returns the URI of a file of a skill.
-func fileURI(id, file string) string {
-	segments := append([]string{id, skillfile.Name(id)}, strings.Split(file, "/")...)
+// fileURI returns the URI of a file of a skill of the name.
+func fileURI(id, name, file string) string {
+	segments := append([]string{id, name}, strings.Split(file, "/")...)
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)
 	}
@@ -262,22 +267,34 @@ func describeSkill(record jsontext.Value) (skillEntry, []byte, error) {
 	if err != nil {
 		return skillEntry{}, nil, err
 	}
-	head := skillfile.FrontmatterOf(skill)
+	head := skillfile.FrontmatterOf(skill, record)
 	text, err := skillMarkdown(skill, head)
 	if err != nil {
 		return skillEntry{}, nil, err
 	}
-	uri := fileURI(skill.SkillID, skillFile)
+	uri := fileURI(skill.SkillID, head.Name, skillFile)
 	files := []skillResource{{uri, digestPrefix + schemas.Digest(text), len(text)}}
 	for _, r := range skill.Resources {
 		if r.Path != skillFile && r.SHA256 != "" && r.Size != nil {
-			files = append(files, skillResource{fileURI(skill.SkillID, r.Path), digestPrefix + r.SHA256, *r.Size})
+			files = append(files, skillResource{fileURI(skill.SkillID, head.Name, r.Path), digestPrefix + r.SHA256, *r.Size})
 		}
 	}
 	return skillEntry{uri, head, files}, text, nil
 }
 
 const digestPrefix = "sha256:"
+
+// standing describes the status of a record that is not active; empty: it is.
+func standing(status, replacedBy string) string {
+	if status == "" || status == schemas.StatusActive {
+		return ""
+	}
+	text := skillfile.OneLine(status)
+	if replacedBy != "" {
+		text += ", replaced by " + code(replacedBy)
+	}
+	return text
+}
 
 // skillMarkdown renders a skill record as SKILL.md.
 func skillMarkdown(s schemas.Skill, head skillfile.Frontmatter) ([]byte, error) {
@@ -287,6 +304,9 @@ func skillMarkdown(s schemas.Skill, head skillfile.Frontmatter) ([]byte, error) 
 	}
 	var b strings.Builder
 	b.Write(top)
+	if note := standing(s.Status, s.ReplacedBy); note != "" {
+		b.WriteString("\n> This skill is " + note + ".\n")
+	}
 	if strings.TrimSpace(s.Instructions) != "" {
 		b.WriteString("\n" + strings.Trim(s.Instructions, "\r\n") + "\n")
 	} else {

@@ -1,11 +1,16 @@
 // Package registry translates the read part of the API of MCP registries
 // (github.com/modelcontextprotocol/registry, v0.1) to listings of tools. A server of the
 // registry is a tool of the class mcp_server with a server.json, as "cairn import" registers
-// it; its provider is the name of the server.
+// it; its provider is the name of the server. The provider of tools of the class mcp,
+// imported from a running server, is a server too, unless it has a server.json.
 package registry
 
 import (
+	"cmp"
+	"encoding/base64"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,79 +18,313 @@ import (
 	"cairn/schemas"
 )
 
-// class is the class of the tools that are MCP servers.
-const class = "mcp_server"
+const (
+	// classServer is the class of the tools that are MCP servers, classTool that of tools of one.
+	classServer = "mcp_server"
+	classTool   = "mcp"
+	// latest is the version that means the newest one, the only one that a tool has.
+	latest = "latest"
 
-// latest is the version that means the newest one, the only one that a tool has.
-const latest = "latest"
+	// toolsPage and toolsPages bound the tools that a page of servers reads.
+	toolsPage  = 200
+	toolsPages = 5
+)
 
-// List returns the listing for a page of servers.
-func List(q schemas.ServerQuery) schemas.ListQuery {
-	return schemas.ListQuery{TenantID: q.TenantID, ToolClass: class, Limit: q.Limit, Cursor: q.Cursor}
+// Source reads the records.
+type Source interface {
+	Tools(schemas.ListQuery) (schemas.ToolList, error)
+	History(schemas.RecordKey) (schemas.RecordHistory, error)
 }
 
-// Page returns the servers of a page of tools. Tools without a server.json are left out.
-func Page(_ schemas.ServerQuery, tools schemas.ToolList) (schemas.ServerList, error) {
-	page := schemas.ServerList{Servers: []schemas.ServerEntry{}}
-	for _, t := range tools.Tools {
-		if entry, ok := read(t); ok {
-			page.Servers = append(page.Servers, entry.ServerEntry)
+// Servers returns a page of the servers: first those with a server.json, then the others. A page
+// may have fewer than the limit, also none, with a cursor.
+func Servers(s Source, q schemas.ServerQuery) (schemas.ServerList, error) {
+	r := reader{source: s, query: q, limit: schemas.DefaultLimit}
+	if q.Limit != nil {
+		r.limit = *q.Limit
+	}
+	at, err := parseCursor(q.Cursor)
+	if err != nil {
+		return schemas.ServerList{}, err
+	}
+	if !at.tools {
+		at, err = r.files(at)
+	}
+	for range toolsPages {
+		if err != nil || !at.tools || len(r.list) == r.limit {
+			break
 		}
+		at, err = r.providers(at)
 	}
-	page.Metadata = schemas.ServerPage{Count: len(page.Servers), NextCursor: tools.NextCursor}
-	return page, nil
-}
-
-// Find returns the listing for the versions of a server.
-func Find(r schemas.ServerRef) schemas.ListQuery {
-	return schemas.ListQuery{TenantID: r.TenantID, ToolClass: class, Provider: r.Server}
-}
-
-// Versions returns the versions of a server, or schemas.ErrToolNotFound.
-func Versions(r schemas.ServerRef, tools schemas.ToolList) (schemas.ServerList, error) {
-	page, err := Page(schemas.ServerQuery{}, tools)
-	if err == nil && len(page.Servers) == 0 {
-		err = schemas.ErrToolNotFound.Because(fmt.Sprintf("no MCP server %q is registered", r.Server))
+	page := schemas.ServerList{Servers: r.list, Metadata: schemas.ServerPage{Count: len(r.list), NextCursor: at.text()}}
+	if page.Servers == nil {
+		page.Servers = []schemas.ServerEntry{}
 	}
-	page.Metadata.NextCursor = nil
 	return page, err
 }
 
+// Versions returns the versions of a server, or schemas.ErrToolNotFound.
+func Versions(s Source, r schemas.ServerRef) (schemas.ServerList, error) {
+	found, err := find(s, r)
+	if err != nil {
+		return schemas.ServerList{}, err
+	}
+	return schemas.ServerList{Servers: []schemas.ServerEntry{found.ServerEntry}, Metadata: schemas.ServerPage{Count: 1}}, nil
+}
+
 // Version returns a version of a server, or schemas.ErrToolNotFound.
-func Version(r schemas.ServerVersion, tools schemas.ToolList) (schemas.ServerEntry, error) {
-	for _, t := range tools.Tools {
-		if entry, ok := read(t); ok && (r.Version == latest || r.Version == entry.version) {
-			return entry.ServerEntry, nil
+func Version(s Source, v schemas.ServerVersion) (schemas.ServerEntry, error) {
+	found, err := find(s, v.ServerRef)
+	if err == nil && v.Version != latest && v.Version != found.version {
+		err = schemas.ErrToolNotFound.Because(fmt.Sprintf("no version %q of an MCP server %q is registered", v.Version, v.Server))
+	}
+	return found.ServerEntry, err
+}
+
+func find(s Source, r schemas.ServerRef) (server, error) {
+	one := 1
+	for _, class := range []string{classServer, classTool} {
+		tools, err := s.Tools(schemas.ListQuery{TenantID: r.TenantID, ToolClass: class, Provider: r.Server, Limit: &one})
+		if err != nil {
+			return server{}, err
+		}
+		for _, t := range tools.Tools {
+			if found, ok := read(t); ok {
+				return found, found.date(s, r.TenantID)
+			}
 		}
 	}
-	return schemas.ServerEntry{}, schemas.ErrToolNotFound.Because(
-		fmt.Sprintf("no version %q of an MCP server %q is registered", r.Version, r.Server))
+	return server{}, schemas.ErrToolNotFound.Because(fmt.Sprintf("no MCP server %q is registered", r.Server))
+}
+
+// cursor is a position among the servers; the zero cursor is the beginning.
+type cursor struct {
+	tools    bool   // after the servers with a server.json
+	page     string // cursor of the page of tools
+	provider string // of the last server of that page
+	end      bool
+}
+
+func parseCursor(text string) (c cursor, err error) {
+	parts := strings.Split(text, ".")
+	if text == "" {
+		return c, nil
+	}
+	decoded := make([]string, len(parts))
+	for i, part := range parts[1:] {
+		value, failed := base64.RawURLEncoding.DecodeString(part)
+		if failed != nil {
+			err = failed
+		}
+		decoded[i+1] = string(value)
+	}
+	if err != nil || len(parts) != 3 || parts[0] != "s" && parts[0] != "t" {
+		return c, schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor", Message: "expected the nextCursor of a page"})
+	}
+	return cursor{tools: parts[0] == "t", page: decoded[1], provider: decoded[2]}, nil
+}
+
+// text returns the text of the cursor; nil at the end.
+func (c cursor) text() *string {
+	if c.end {
+		return nil
+	}
+	phase := "s"
+	if c.tools {
+		phase = "t"
+	}
+	text := phase + "." + base64.RawURLEncoding.EncodeToString([]byte(c.page)) + "." + base64.RawURLEncoding.EncodeToString([]byte(c.provider))
+	return &text
+}
+
+// reader collects the servers of a page.
+type reader struct {
+	source Source
+	query  schemas.ServerQuery
+	limit  int
+	list   []schemas.ServerEntry
+}
+
+// files adds the servers of a page of those with a server.json.
+func (r *reader) files(at cursor) (next cursor, err error) {
+	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classServer, Limit: &r.limit, Cursor: at.page})
+	if err != nil {
+		return at, err
+	}
+	for _, t := range tools.Tools {
+		if found, ok := read(t); ok {
+			if err := r.add(found); err != nil {
+				return at, err
+			}
+		}
+	}
+	if tools.NextCursor != nil {
+		return cursor{page: *tools.NextCursor}, nil
+	}
+	return cursor{tools: true}, nil
+}
+
+// providers adds the servers of a page of tools. The tools of a server follow one another.
+func (r *reader) providers(at cursor) (next cursor, err error) {
+	limit := toolsPage
+	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classTool, Limit: &limit, Cursor: at.page})
+	if err != nil {
+		return at, err
+	}
+	list := make([]server, 0, len(tools.Tools))
+	from := 0
+	for _, t := range tools.Tools {
+		if found, ok := read(t); ok {
+			if list = append(list, found); found.name == at.provider {
+				from = len(list)
+			}
+		}
+	}
+	for _, found := range list[from:] {
+		if found.name == at.provider {
+			continue
+		}
+		if len(r.list) == r.limit {
+			return at, nil
+		}
+		at.provider = found.name
+		if err := r.addProvider(found); err != nil {
+			return at, err
+		}
+	}
+	if tools.NextCursor == nil {
+		return cursor{end: true}, nil
+	}
+	return cursor{tools: true, page: *tools.NextCursor, provider: at.provider}, nil
+}
+
+// addProvider adds the server unless it has a server.json.
+func (r *reader) addProvider(found server) error {
+	one := 1
+	files, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classServer, Provider: found.name, Limit: &one})
+	if err != nil || len(files.Tools) > 0 {
+		return err
+	}
+	return r.add(found)
+}
+
+// add adds the server if the query selects it.
+func (r *reader) add(found server) error {
+	if !strings.Contains(strings.ToLower(found.name), strings.ToLower(r.query.Search)) {
+		return nil
+	}
+	if err := found.date(r.source, r.query.TenantID); err != nil {
+		return err
+	}
+	if r.query.UpdatedSince != "" && !found.updatedSince(r.query.UpdatedSince) {
+		return nil
+	}
+	r.list = append(r.list, found.ServerEntry)
+	return nil
 }
 
 // server is the server of a tool.
 type server struct {
 	schemas.ServerEntry
-	version string
+	name, version, tool string
+	tenant              bool // the tool is the tenant's
+}
+
+// updatedSince reports whether the server was registered at or after the time; false if that
+// is not known.
+func (s *server) updatedSince(text string) bool {
+	since, err := time.Parse(time.RFC3339, text)
+	at, unknown := time.Parse(time.RFC3339, s.Meta.Official.UpdatedAt)
+	return err == nil && unknown == nil && !at.Before(since)
+}
+
+// date sets the times that the history of the tool has.
+func (s *server) date(source Source, tenant *string) error {
+	key := schemas.RecordKey{Kind: schemas.KindTool, ID: s.tool, TenantID: tenant, Scope: schemas.ScopeGlobal}
+	if s.tenant {
+		key.Scope = schemas.ScopeTenant
+	}
+	history, err := source.History(key)
+	if err != nil {
+		return err
+	}
+	meta := &s.Meta.Official
+	for i, revision := range history.Revisions { // newest first
+		if revision.Removed {
+			break
+		}
+		if i == 0 {
+			meta.UpdatedAt = revision.StoredAt
+		}
+		meta.PublishedAt = revision.StoredAt
+		if statusOf(revision.Status) == meta.Status && (i == 0 || meta.StatusChangedAt == history.Revisions[i-1].StoredAt) {
+			meta.StatusChangedAt = revision.StoredAt
+		}
+	}
+	if len(history.Revisions) >= schemas.MaxHistory { // earlier ones are not retained
+		if meta.StatusChangedAt == meta.PublishedAt {
+			meta.StatusChangedAt = ""
+		}
+		meta.PublishedAt = ""
+	}
+	return nil
+}
+
+func statusOf(status string) string {
+	if status == schemas.StatusDeprecated {
+		return status
+	}
+	return schemas.StatusActive
+}
+
+// remote is a URL of a server in its server.json.
+type remote struct {
+	Type string `json:"type"`
+	URL  string `json:"url"`
 }
 
 // read returns the server of a tool, if it has one.
 func read(record jsontext.Value) (s server, ok bool) {
 	var tool struct {
-		Status string         `json:"status"`
-		Server jsontext.Value `json:"server_json"`
+		ToolID        string         `json:"tool_id"`
+		TenantID      string         `json:"tenant_id"`
+		ToolClass     string         `json:"tool_class"`
+		Provider      string         `json:"provider"`
+		Status        string         `json:"status"`
+		Version       string         `json:"version"`
+		SourceVersion string         `json:"source_version"`
+		Server        jsontext.Value `json:"server_json"`
+		MCP           struct {
+			URL string `json:"url"`
+		} `json:"mcp"`
+	}
+	if json.Unmarshal(record, &tool) != nil {
+		return s, false
 	}
 	var file struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		Version     string   `json:"version"`
+		Remotes     []remote `json:"remotes,omitempty"`
 	}
-	if json.Unmarshal(record, &tool) != nil || json.Unmarshal(tool.Server, &file) != nil || file.Name == "" {
-		return server{}, false
+	status := statusOf(tool.Status)
+	switch {
+	case tool.ToolClass == classTool && tool.Provider != "" && tool.Server == nil:
+		file.Name, file.Version = tool.Provider, cmp.Or(tool.Version, tool.SourceVersion)
+		file.Description = "MCP server whose tools are registered"
+		if tool.MCP.URL != "" {
+			file.Remotes = []remote{{"streamable-http", tool.MCP.URL}}
+		}
+		text, err := json.Marshal(file)
+		if err != nil {
+			return s, false
+		}
+		tool.Server = text
+		status = schemas.StatusActive // of the server, not of one of its tools
+	case json.Unmarshal(tool.Server, &file) != nil || file.Name == "":
+		return s, false
 	}
-	status := schemas.StatusActive
-	if tool.Status == schemas.StatusDeprecated {
-		status = tool.Status
-	}
-	s = server{schemas.ServerEntry{Server: tool.Server}, file.Version}
+	s = server{schemas.ServerEntry{Server: tool.Server}, file.Name, file.Version, tool.ToolID, tool.TenantID != ""}
 	s.Meta.Official = schemas.ServerStatus{Status: status, IsLatest: true}
 	return s, true
 }

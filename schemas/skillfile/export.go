@@ -10,9 +10,11 @@ import (
 // PackageFile is the file of an exported skill that has its record and its linked records.
 const PackageFile = "references/cairn-package.json"
 
-// Export renders a skill as the SKILL.md of an exported directory.
-func Export(s schemas.Skill) ([]byte, error) {
-	head, err := FrontmatterOf(s).YAML()
+// Export renders a skill and its record as the SKILL.md of an exported directory of the name.
+func Export(s schemas.Skill, record []byte, name string) ([]byte, error) {
+	f := FrontmatterOf(s, record)
+	f.Name = name
+	head, err := f.YAML()
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
@@ -32,36 +34,98 @@ const (
 	MetadataID      = "skill_id"
 	MetadataVersion = "version"
 	MetadataLabels  = "labels" // a selector
+
+	// The status of a skill that is not active.
+	MetadataStatus     = "status"
+	MetadataReplacedBy = "replaced_by"
 )
 
 // Frontmatter is the head of a SKILL.md that is rendered from a record.
 type Frontmatter struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	License     string            `json:"license,omitzero"`
-	Metadata    map[string]string `json:"metadata"`
+	Name          string            `json:"name"`
+	Description   string            `json:"description"`
+	License       string            `json:"license,omitzero"`
+	Compatibility string            `json:"compatibility,omitzero"`
+	AllowedTools  string            `json:"allowed-tools,omitzero"`
+	Metadata      map[string]string `json:"metadata"`
 }
 
-// FrontmatterOf returns the frontmatter of a skill.
-func FrontmatterOf(s schemas.Skill) Frontmatter {
-	return Frontmatter{Name(s.SkillID), Description(s), OneLine(s.License), metadata(s)}
+// Imported are the fields that a record of an imported SKILL.md has besides those of every
+// skill. Fields of another type are ignored: records of other sources may have them.
+type Imported struct {
+	Name          string
+	Compatibility string
+	AllowedTools  string
+	SourceVersion string
+	Metadata      map[string]string
 }
+
+// ImportedOf returns the fields of the record.
+func ImportedOf(record []byte) (f Imported) {
+	var has map[string]jsontext.Value
+	if json.Unmarshal(record, &has) != nil {
+		return f
+	}
+	for name, field := range map[string]*string{
+		"name": &f.Name, "compatibility": &f.Compatibility, "allowed_tools": &f.AllowedTools, "source_version": &f.SourceVersion,
+	} {
+		_ = json.Unmarshal(has[name], field)
+	}
+	if json.Unmarshal(has["metadata"], &f.Metadata) != nil {
+		f.Metadata = nil
+	}
+	return f
+}
+
+// FrontmatterOf returns the frontmatter of a skill and its record.
+func FrontmatterOf(s schemas.Skill, record []byte) Frontmatter {
+	f := ImportedOf(record)
+	return Frontmatter{
+		NameOf(s.SkillID, record), Description(s), OneLine(s.License), truncated(OneLine(f.Compatibility), MaxCompatibility),
+		OneLine(f.AllowedTools), metadata(s, f),
+	}
+}
+
+// validName is a name of the specification, of ASCII characters, as they are in a URI.
+var validName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// NameOf returns the name of a skill: that of the SKILL.md from which it was imported, or else
+// the one that Name derives from its id. Skills of different ids may have the same name.
+func NameOf(id string, record []byte) string {
+	if name := ImportedOf(record).Name; len(name) <= MaxName && validName.MatchString(name) {
+		return name
+	}
+	return Name(id)
+}
+
+// plainKeys are names of metadata that YAML reads as text without quotes.
+var plainKeys = []string{MetadataID, MetadataVersion, MetadataLabels, MetadataStatus, MetadataReplacedBy}
 
 // YAML returns the frontmatter with its delimiters. Its values are JSON strings, which all
 // YAML parsers read alike.
 func (f Frontmatter) YAML() ([]byte, error) {
 	lines := [][2]string{{"name", f.Name}, {"description", f.Description}}
-	if f.License != "" {
-		lines = append(lines, [2]string{"license", f.License})
+	for _, line := range [][2]string{{"license", f.License}, {"compatibility", f.Compatibility}, {"allowed-tools", f.AllowedTools}} {
+		if line[1] != "" {
+			lines = append(lines, line)
+		}
 	}
 	lines = append(lines, [2]string{"metadata", ""})
 	for _, name := range slices.Sorted(maps.Keys(f.Metadata)) {
-		lines = append(lines, [2]string{"  " + name, f.Metadata[name]})
+		key := name
+		if !slices.Contains(plainKeys, name) {
+			quoted, err := jsontext.AppendQuote(nil, name)
+			if err != nil {
+				return nil, err
+			}
+			key = string(quoted)
+		}
+		lines = append(lines, [2]string{"  " + key, f.Metadata[name]})
 	}
 	text := []byte("---\n")
 	for _, line := range lines {
 		text = append(text, line[0]+":"...)
-		if line[1] != "" {
+		if line[0] != "metadata" {
 			quoted, err := jsontext.AppendQuote(nil, line[1])
 			if err != nil {
 				return nil, err
@@ -98,14 +162,23 @@ func Name(id string) string {
 	return strings.TrimPrefix(name+"-"+suffix, "-")
 }
 
-// metadata returns the metadata of the frontmatter. The labels are a selector.
-func metadata(s schemas.Skill) map[string]string {
-	m := map[string]string{MetadataID: s.SkillID}
-	if s.Version != "" {
-		m[MetadataVersion] = s.Version
+// metadata returns the metadata of the frontmatter: that of the import, and fields of the
+// record. The labels are a selector.
+func metadata(s schemas.Skill, f Imported) map[string]string {
+	m := map[string]string{}
+	maps.Copy(m, f.Metadata)
+	m[MetadataID] = s.SkillID
+	if version := cmp.Or(s.Version, f.SourceVersion); version != "" {
+		m[MetadataVersion] = version
 	}
 	if len(s.Labels) > 0 {
 		m[MetadataLabels] = OneLine(strings.Join(schemas.LabelTerms(s.Labels), ","))
+	}
+	if s.Status != "" && s.Status != schemas.StatusActive {
+		m[MetadataStatus] = s.Status
+	}
+	if s.ReplacedBy != "" {
+		m[MetadataReplacedBy] = s.ReplacedBy
 	}
 	return m
 }
@@ -122,8 +195,13 @@ func Description(s schemas.Skill) string {
 		parts[0] += "."
 	}
 	text := cmp.Or(strings.Join(parts, " "), OneLine(s.DisplayName), s.SkillID)
-	if utf8.RuneCountInString(text) > MaxDescription {
-		text = string([]rune(text)[:MaxDescription-1]) + "…"
+	return truncated(text, MaxDescription)
+}
+
+// truncated returns at most maximum characters of the text.
+func truncated(text string, maximum int) string {
+	if utf8.RuneCountInString(text) > maximum {
+		text = string([]rune(text)[:maximum-1]) + "…"
 	}
 	return text
 }

@@ -28,18 +28,16 @@ type candidate struct {
 // and become searchable together.
 func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schemas.RecordResults, error) {
 	b := bulk{registry: r, results: make([]schemas.RecordResult, len(req.Records))}
-	puts := b.read(ctx, req)
-	warnings, err := r.warnings(ctx, puts)
-	if err != nil {
+	b.read(ctx, req)
+	if err := b.check(ctx); err != nil {
 		return schemas.RecordResults{}, err
 	}
-	b.check(ctx, puts, warnings)
 	b.store(ctx)
 	return schemas.RecordResults{Results: b.results, Newest: b.confirm(ctx)}, nil
 }
 
-// read decodes and authorizes the records, and returns those that are accepted.
-func (b *bulk) read(ctx context.Context, req schemas.PutRecords) (puts []schemas.PutRecord) {
+// read decodes and authorizes the records.
+func (b *bulk) read(ctx context.Context, req schemas.PutRecords) {
 	by := bus.Identity(ctx)
 	for i := range req.Records {
 		put, err := req.Put(i)
@@ -50,25 +48,31 @@ func (b *bulk) read(ctx context.Context, req schemas.PutRecords) (puts []schemas
 		if err == nil {
 			err = by.AuthorizeTenant(schemas.PermissionRegister, &put)
 		}
+		c := candidate{result: &b.results[i]}
+		if err == nil {
+			c.entry, err = putEntry(put)
+		}
 		if err != nil {
 			b.results[i] = b.results[i].Rejected(bus.PartError(ctx, err))
 			continue
 		}
-		puts = append(puts, put)
-		b.accepted = append(b.accepted, candidate{result: &b.results[i]})
+		b.accepted = append(b.accepted, c)
 	}
-	return puts
 }
 
 // check keeps the candidates that their warnings permit.
-func (b *bulk) check(ctx context.Context, puts []schemas.PutRecord, warnings [][]schemas.FieldError) {
+func (b *bulk) check(ctx context.Context) error {
+	entries := make([]entry, len(b.accepted))
+	for i, c := range b.accepted {
+		entries[i] = c.entry
+	}
+	warnings, err := b.warnings(ctx, entries)
+	if err != nil {
+		return err
+	}
 	kept := b.accepted[:0]
 	for i, c := range b.accepted {
-		err := strict(puts[i], warnings[i])
-		if err == nil {
-			c.entry, err = putEntry(puts[i])
-		}
-		if err != nil {
+		if err := c.permits(warnings[i]); err != nil {
 			*c.result = c.result.Rejected(bus.PartError(ctx, err))
 			continue
 		}
@@ -76,6 +80,7 @@ func (b *bulk) check(ctx context.Context, puts []schemas.PutRecord, warnings [][
 		kept = append(kept, c)
 	}
 	b.accepted = kept
+	return nil
 }
 
 // store stores the candidates, those with the same key in order.

@@ -3,6 +3,7 @@ package register
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"cairn/schemas"
 	"cairn/schemas/member"
@@ -45,7 +46,7 @@ func (r registry) register(ctx context.Context, registration any) (id string, at
 	if err != nil {
 		return "", at, err
 	}
-	at, err = r.put(ctx, e)
+	at, err = r.putOne(ctx, e)
 	return e.key.ID, at, err
 }
 
@@ -53,46 +54,55 @@ func (r registry) register(ctx context.Context, registration any) (id string, at
 type entry struct {
 	key    catalog.Key
 	record []byte
+
+	received []byte // the record of the request
+	strict   bool
+	// wrapper is the member of the request that holds the record. The request of an agent
+	// may have skill_ids beside it.
+	wrapper string
+	beside  bool
 }
 
 // entryOf returns the entry of a registration, such as a schemas.RegisterSkill.
-func entryOf(registration any) (entry, error) {
+func entryOf(registration any) (e entry, err error) {
 	switch req := registration.(type) {
 	case schemas.RegisterSkill:
-		return skillEntry(req)
+		f := req.Record.Fields
+		e = newEntry(keyOf(schemas.KindSkill, f.TenantID, f.SkillID), req.Record.Raw, "record", req.Strict)
+		e.record, err = schemas.CompleteSkill(f, req.Record.Raw)
 	case schemas.RegisterAgent:
-		return agentEntry(req)
+		f := req.AgentData.Fields
+		e = newEntry(keyOf(schemas.KindAgent, f.TenantID, f.AgentID), req.AgentData.Raw, "agent_data", req.Strict)
+		if req.SkillIDs != nil { // else those of the record remain
+			e.beside = true
+			e.record, err = member.Append(e.record, member.Member{Name: "skill_ids", Value: req.SkillIDs})
+		}
 	case schemas.RegisterTool:
 		f := req.ToolData.Fields
-		return entry{keyOf(schemas.KindTool, f.TenantID, f.ToolID), req.ToolData.Raw}, nil
+		e = newEntry(keyOf(schemas.KindTool, f.TenantID, f.ToolID), req.ToolData.Raw, "tool_data", req.Strict)
 	case schemas.RegisterContextBuilder:
 		f := req.CBData.Fields
-		return entry{keyOf(schemas.KindContextBuilder, f.TenantID, f.ContextBuilderID), req.CBData.Raw}, nil
+		e = newEntry(keyOf(schemas.KindContextBuilder, f.TenantID, f.ContextBuilderID), req.CBData.Raw, "cb_data", req.Strict)
 	case schemas.RegisterGuardrail:
 		f := req.GuardrailData.Fields
-		return entry{keyOf(schemas.KindGuardrail, f.TenantID, f.GuardrailID), req.GuardrailData.Raw}, nil
+		e = newEntry(keyOf(schemas.KindGuardrail, f.TenantID, f.GuardrailID), req.GuardrailData.Raw, "guardrail_data", req.Strict)
 	case schemas.RegisterTemplate:
 		f := req.TemplateData.Fields
-		return entry{keyOf(schemas.KindTemplate, f.TenantID, f.TemplateID), req.TemplateData.Raw}, nil
+		e = newEntry(keyOf(schemas.KindTemplate, f.TenantID, f.TemplateID), req.TemplateData.Raw, "template_data", req.Strict)
 	default:
-		return entry{}, fmt.Errorf("not a registration: %T", registration)
+		err = fmt.Errorf("not a registration: %T", registration)
 	}
+	return e, err
 }
 
-// skillEntry adds the fields that schemas.CompleteSkill derives.
-func skillEntry(req schemas.RegisterSkill) (entry, error) {
-	f := req.Record.Fields
-	record, err := schemas.CompleteSkill(f, req.Record.Raw)
-	return entry{keyOf(schemas.KindSkill, f.TenantID, f.SkillID), record}, err
+func newEntry(key catalog.Key, raw []byte, wrapper string, strict bool) entry {
+	return entry{key: key, record: raw, received: raw, wrapper: wrapper, strict: strict}
 }
 
-// agentEntry adds the skill_ids of the request to the record. A request without
-// skill_ids keeps those of the record.
-func agentEntry(req schemas.RegisterAgent) (entry, error) {
-	f, record := req.AgentData.Fields, []byte(req.AgentData.Raw)
-	var err error
-	if req.SkillIDs != nil {
-		record, err = member.Append(record, member.Member{Name: "skill_ids", Value: req.SkillIDs})
+// path returns the path in the request of a path in the record.
+func (e entry) path(field string) string {
+	if e.beside && strings.HasPrefix(field, "skill_ids[") {
+		return field
 	}
-	return entry{keyOf(schemas.KindAgent, f.TenantID, f.AgentID), record}, err
+	return e.wrapper + "." + field
 }

@@ -18,12 +18,16 @@ func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (sche
 	if err != nil {
 		return schemas.RecordList{}, err // excluded by Validate
 	}
+	if err := r.waitMinRevision(ctx); err != nil {
+		return schemas.RecordList{}, err
+	}
+	before := r.token(r.view.Applied.Revision())
 	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
 	page, next, err := r.pages(ctx, listing{
 		kind: q.Kind, scope: s, tenants: only(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
 		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
 	})
-	return schemas.RecordList{Records: page, NextCursor: next}, err
+	return schemas.RecordList{Records: page, NextCursor: next, Revision: before}, err
 }
 
 // getRecord returns a record as it was registered. It reads the catalog, because the

@@ -40,7 +40,7 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 		case <-ctx.Done():
 		}
 	}()
-	after, err := r.watchStart(ctx, req.After)
+	after, newest, err := r.watchStart(ctx, req.After)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 			if !strings.HasPrefix(c.Key.ID, req.Prefix) {
 				return nil
 			}
-			return r.sendChange(c, want, to)
+			return r.sendChange(c, want, c.Replaces || c.Revision <= newest, to)
 		})
 	})
 	if errors.Is(context.Cause(ctx), errWatchEnds) {
@@ -63,37 +63,38 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 	return err
 }
 
-// watchStart returns the revision after which a watch begins.
-func (r *Resolver) watchStart(ctx context.Context, after string) (revision uint64, err error) {
+// watchStart returns the revision after which a watch begins, and the newest one.
+func (r *Resolver) watchStart(ctx context.Context, after string) (from, newest uint64, err error) {
 	wrong := func(problem string) error {
 		return schemas.ErrMalformed.With(schemas.FieldError{Field: "after", Message: problem})
 	}
 	token, err := schemas.ParseConsistencyToken(after)
 	if after != "" && err != nil {
-		return 0, wrong(err.Error()) // excluded by Validate
+		return 0, 0, wrong(err.Error()) // excluded by Validate
 	}
 	if after != "" && token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
-		return 0, wrong("the revision belongs to another catalog; list the records, and watch without it")
+		return 0, 0, wrong("the revision belongs to another catalog; list the records, and watch without it")
 	}
 	err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
-		if revision, err = r.deps.Catalog.Revision(ctx); err == nil && token.Revision > revision {
-			revision, err = r.deps.Catalog.Fence(ctx) // the leader that replied may have been deposed
+		if newest, err = r.deps.Catalog.Revision(ctx); err == nil && token.Revision > newest {
+			newest, err = r.deps.Catalog.Fence(ctx) // the leader that replied may have been deposed
 		}
 		return err
 	})
 	switch {
 	case err != nil:
-		return 0, err
-	case token.Revision > revision:
-		return 0, wrong(fmt.Sprintf("expected at most the newest revision, %d, got %d", revision, token.Revision))
+		return 0, 0, err
+	case token.Revision > newest:
+		return 0, 0, wrong(fmt.Sprintf("expected at most the newest revision, %d, got %d", newest, token.Revision))
 	case after != "":
-		return token.Revision, nil
+		return token.Revision, newest, nil
 	}
-	return revision, nil
+	return newest, newest, nil
 }
 
-// sendChange sends the event of a change, unless its record lacks a wanted label.
-func (r *Resolver) sendChange(c catalog.Change, want filter, to bus.Sender) error {
+// sendChange sends the event of a change. Of a record that lacks a wanted label it sends
+// unmatched if there may have been an event before, in which the record had it.
+func (r *Resolver) sendChange(c catalog.Change, want filter, known bool, to bus.Sender) error {
 	event := schemas.RecordChange{
 		Revision: r.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
 		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano),
@@ -102,8 +103,14 @@ func (r *Resolver) sendChange(c catalog.Change, want filter, to bus.Sender) erro
 		return to.Send(schemas.EventDeleted, event)
 	}
 	fields, err := schemas.DecodeStored[schemas.Metadata](c.Key.Kind, c.Record)
-	if err != nil || !want.fits(metadata("", fields)) { // an unreadable record is quarantined
+	if err != nil { // the record is quarantined
 		return nil
+	}
+	if !want.fits(metadata("", fields)) {
+		if !known {
+			return nil
+		}
+		return to.Send(schemas.EventUnmatched, event)
 	}
 	event.Version, event.Status, event.Labels = fields.Version, fields.Status, fields.Labels
 	if c.Replaces {

@@ -29,6 +29,7 @@ type apply struct {
 	prune  bool
 	labels string
 	dry    string
+	strict bool
 	output string
 
 	began   time.Time
@@ -83,11 +84,16 @@ that of the first rejected record: 2 for an invalid one.`,
 	f := cmd.Flags()
 	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
 	f.StringVar(&a.labels, "labels", "", "with --prune: delete only records with all of these `LABELS`, such as owner=ci")
+	a.strictly(cmd)
 	flags.Choice(cmd, &a.dry, "dry-run", "", "print what would change: `WHERE` is server, the default, or client to validate the files only",
 		dryNone, dryServer, dryClient)
 	f.Lookup("dry-run").NoOptDefVal = dryServer
 	flags.Text(cmd, &a.output)
 	return cmd
+}
+
+func (a *apply) strictly(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.strict, "strict", false, "reject records that give warnings, such as references to absent records")
 }
 
 func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.Writer) error {
@@ -137,10 +143,23 @@ func (a *apply) wave(ctx context.Context, c *client.Client, s *summary, wave []i
 		return a.dry == dryServer || actions[i] == unchanged || s.outcomes[i].Err != nil
 	})
 	bar.Add(len(wave) - len(changed))
-	records.SendAll(ctx, c, s.list, changed, func(i int, o records.Outcome) {
-		s.add(i, actions[i], o)
-		bar.Add(1)
-	})
+	send := func(indexes []int, strict bool) {
+		records.SendAll(ctx, c, s.list, indexes, strict, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
+	}
+	// A strict registration of a record that names a later one of the files is rejected, and is
+	// repeated. Those that remain name each other.
+	left := changed
+	for a.strict && len(left) > 0 {
+		send(left, true)
+		early := s.early(left)
+		bar.Add(len(left) - len(early))
+		if len(early) == len(left) {
+			break
+		}
+		left = early
+	}
+	send(left, false)
+	bar.Add(len(left))
 }
 
 // pruneStale deletes the records that are not in the source.

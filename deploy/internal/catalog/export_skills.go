@@ -45,13 +45,20 @@ func (e *export) skills(ctx context.Context, c *client.Client, list []client.Rec
 	if err := group.Wait(); err != nil {
 		return 0, err
 	}
+	named := map[string]int{}
+	for _, r := range list {
+		named[skillfile.NameOf(r.ID, r.JSON)]++
+	}
 	seen := map[string]string{}
 	var errs []error
 	for i, r := range list {
 		if r.JSON == nil {
 			continue // deleted since
 		}
-		dir := skillfile.Name(r.ID)
+		dir := skillfile.NameOf(r.ID, r.JSON)
+		if named[dir] > 1 { // skills of several domains
+			dir = skillfile.Name(r.ID)
+		}
 		if other := seen[dir]; other != "" {
 			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir))
 			continue
@@ -141,7 +148,7 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 			return fmt.Errorf("resource %s: expected another name, which import reads", resource.Path)
 		}
 	}
-	if files[skillfile.FileName], err = skillfile.Export(skill); err != nil {
+	if files[skillfile.FileName], err = skillfile.Export(skill, r.JSON, path.Base(dir)); err != nil {
 		return err
 	}
 	text, err := json.Marshal(p, json.Deterministic(true), jsontext.WithIndent("  "))

@@ -76,6 +76,7 @@ For files and commands it requires --source.
 	f.DurationVar(&m.options.Timeout, "timeout", importer.DefaultTimeout, "maximum `DURATION` of reading the source")
 	f.BoolVar(&m.prune, "prune", false, "delete records of this source that it no longer has")
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records that have another source, or none")
+	m.strictly(cmd)
 	f.BoolVar(&m.preview, "dry-run", false, "print what would change")
 	flags.Text(cmd, &m.output)
 	return cmd

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -139,16 +141,82 @@ func (s *summary) warn(r records.Record, list []schemas.FieldError) {
 	if len(list) == 0 {
 		return
 	}
-	inFiles := map[string]bool{}
-	references, _ := schemas.References(r.Kind, r.JSON) // a valid record
-	for _, to := range references {
-		inFiles[to.Field] = s.has(to.Kind, to.ID, r.Tenant) || s.has(to.Kind, to.ID, "")
-	}
+	inFiles := s.referents(r)
 	for _, w := range list {
-		if !inFiles[w.Field] {
+		if len(inFiles[w.Field]) == 0 {
 			s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w})
 		}
 	}
+}
+
+// referents returns the records of the files that r may name, by the field that names them.
+func (s *summary) referents(r records.Record) map[string][]change {
+	inFiles := map[string][]change{}
+	references, _ := schemas.References(r.Kind, r.JSON) // a valid record
+	for _, to := range references {
+		for _, tenant := range []string{r.Tenant, ""} {
+			if s.has(to.Kind, to.ID, tenant) {
+				field := "record." + to.Field
+				inFiles[field] = append(inFiles[field], change{Kind: to.Kind, ID: to.ID, Tenant: tenant})
+			}
+		}
+	}
+	return inFiles
+}
+
+// early returns those of the records whose registration was rejected only because they name
+// others of the files, which are registered or are early too.
+func (s *summary) early(indexes []int) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting, rejected := map[int][]change{}, map[change]bool{}
+	candidates := map[int]bool{}
+	for _, i := range indexes {
+		candidates[i] = true
+	}
+	for i, o := range s.outcomes {
+		if o.Err == nil {
+			continue
+		}
+		named, ok := s.absentReferents(i)
+		if ok && candidates[i] {
+			waiting[i] = named
+		} else {
+			rejected[s.of(i)] = true
+		}
+	}
+	for before := -1; before != len(waiting); {
+		before = len(waiting)
+		for i, named := range waiting {
+			if slices.ContainsFunc(named, func(c change) bool { return rejected[c] }) {
+				delete(waiting, i)
+				rejected[s.of(i)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(waiting))
+}
+
+// of returns the record numbered i, without an action.
+func (s *summary) of(i int) change {
+	return change{Kind: s.list[i].Kind, ID: s.list[i].ID, Tenant: s.list[i].Tenant}
+}
+
+// absentReferents returns the records of the files that are the reasons for the rejection of
+// the record numbered i, and whether there is no other reason.
+func (s *summary) absentReferents(i int) (named []change, ok bool) {
+	var e *schemas.Error
+	if !errors.As(s.outcomes[i].Err, &e) || e.Code != schemas.ErrInvalidRegistration.Code || len(e.Fields) == 0 {
+		return nil, false
+	}
+	inFiles := s.referents(s.list[i])
+	for _, f := range e.Fields {
+		if len(inFiles[f.Field]) == 0 {
+			return nil, false
+		}
+		named = append(named, inFiles[f.Field]...)
+	}
+	return named, true
 }
 
 // printDifferences writes the accepted records that differ from the registered ones as a

@@ -162,6 +162,9 @@ func validateName(name, dir string) error {
 // skill is a record of a skill that is imported.
 type skill struct {
 	SkillID      string `json:"skill_id"`
+	Name         string `json:"name,omitzero"` // unless it is derived from the id
+	Status       string `json:"status,omitzero"`
+	ReplacedBy   string `json:"replaced_by,omitzero"`
 	Description  string `json:"description"`
 	Instructions string `json:"instructions,omitzero"`
 	License      string `json:"license,omitzero"`
@@ -182,13 +185,19 @@ func (f frontmatter) record(domain, body string, files []schemas.Resource) (json
 		Metadata: maps.Clone(f.Metadata), Resources: files,
 	}
 	delete(s.Metadata, skillfile.MetadataVersion)
-	if id := f.Metadata[skillfile.MetadataID]; id != "" && skillfile.Name(id) == f.Name {
+	if id := f.Metadata[skillfile.MetadataID]; id != "" && (skillfile.Name(id) == f.Name || strings.HasSuffix(id, "."+segment(f.Name))) {
 		s.SkillID = id
-		delete(s.Metadata, skillfile.MetadataID)
+		s.Status, s.ReplacedBy = f.Metadata[skillfile.MetadataStatus], f.Metadata[skillfile.MetadataReplacedBy]
+		for _, name := range []string{skillfile.MetadataID, skillfile.MetadataStatus, skillfile.MetadataReplacedBy} {
+			delete(s.Metadata, name)
+		}
 		if labels, err := schemas.ParseLabels(f.Metadata[skillfile.MetadataLabels]); err == nil {
 			s.Labels = labels
 			delete(s.Metadata, skillfile.MetadataLabels)
 		}
+	}
+	if skillfile.Name(s.SkillID) != f.Name {
+		s.Name = f.Name
 	}
 	if clash := slices.IndexFunc(files, func(r schemas.Resource) bool { return strings.EqualFold(r.Path, skillfile.FileName) }); clash >= 0 {
 		return nil, fmt.Errorf("%s: expected no other file of the name %s", files[clash].Path, skillfile.FileName)

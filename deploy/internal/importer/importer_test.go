@@ -121,10 +121,21 @@ func TestDocuments(t *testing.T) {
       requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
 components:
   parameters: {id: {name: id, in: path, schema: {type: string}}}
-  schemas: {Pet: {properties: {parent: {$ref: '#/components/schemas/Pet'}, other: {$ref: 'x.json'}, none: {$ref: '#/none'}}}}
+  schemas: {Pet: {properties: {parent: {$ref: '#/components/schemas/Pet'}, other: {$ref: 'x.json'}}}}
 `, `openapi|tool/openapi.Pet%20Store.pets%2Eget |tool/openapi.Pet%20Store.PUT%20%2Fpets%2F%7Bid%7D |"status":"deprecated"` +
 			`|"parameters":[{"in":"path","name":"id","schema":{"type":"string"}}]|"server":"https://pets.example.com"|"source_version":"1"` +
-			`|{"schema":{"properties":{"none":{"$ref":"#/none"},"other":{"$ref":"x.json"},"parent":{"$ref":"#/components/schemas/Pet"}}}}`},
+			`|{"schema":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}` +
+			`|"$defs":{"Pet":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}`},
+		{"a reference to nothing", pets + "  /a: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/none'}}}}}}\n",
+			"invalid: #/components/none: expected a reference to a part of the document"},
+		{"a path item elsewhere", pets + "  /a: {$ref: '#/components/pathItems/a', summary: s}\n  /b: {$ref: '#/paths/~1a'}\n" +
+			"components: {pathItems: {a: {get: {$ref: '#/components/x'}}}, x: {operationId: o, summary: Gets it}}\n",
+			"invalid: |have the same id, openapi.Pet%20Store.o"},
+		{"an operation elsewhere", pets + "  /a: {get: {$ref: '#/components/x'}}\ncomponents: {x: {operationId: o, summary: Gets it}}\n",
+			`tool/openapi.Pet%20Store.o |"description":"Gets it"`},
+		{"a path item that is nowhere", pets + "  /a: {$ref: 'other.yaml#/a'}\n", "invalid: $ref: expected a reference to a part"},
+		{"an operation that is nowhere", pets + "  /a: {get: {$ref: '#/no'}}\n", "invalid: expected an operation: $ref: expected a reference"},
+		{"a path item that refers to itself", pets + "  /a: {$ref: '#/paths/~1a'}\n", "invalid: $ref: expected at most 12 references"},
 		{"Swagger 2", `{"swagger":"2.0","info":{"title":"P","version":"1.0.0"},"host":"h","basePath":"/v","paths":{"/a":{"get":{}}}}`,
 			`tool/openapi.P.GET%20%2Fa |"server":"https://h/v"`},
 		{"two operations with one id", pets + "  /a: {get: {operationId: x}, put: {operationId: x}}\n",

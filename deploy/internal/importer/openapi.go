@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -20,6 +22,8 @@ const (
 	// Limits of the schemas that references of an operation are replaced by.
 	maxSchemaDepth = 12
 	maxSchemaNodes = 5000
+	// maxDangling bounds the references in an error.
+	maxDangling = 5
 )
 
 // methods are the members of a path item that are operations.
@@ -75,7 +79,11 @@ func readOpenAPI(ctx context.Context, s *source) ([]entry, error) {
 	}
 	var list []entry
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		item := d.Paths[path]
+		item, err := pathItem(root, d.Paths[path])
+		if err != nil {
+			list = append(list, invalid(d.Info.Title+": "+path, "%w", err))
+			continue
+		}
 		for _, method := range methods {
 			if item[method] != nil {
 				list = append(list, d.tool(root, path, method, item))
@@ -89,7 +97,11 @@ func readOpenAPI(ctx context.Context, s *source) ([]entry, error) {
 func (d openAPI) tool(root any, path, method string, item object) entry {
 	place := d.Info.Title + ": " + strings.ToUpper(method) + " " + path
 	var o operation
-	if err := json.Unmarshal(item[method], &o); err != nil {
+	text, err := followed(root, item[method])
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	if err != nil {
 		return invalid(place, "expected an operation: %w", err)
 	}
 	var shared []any
@@ -99,8 +111,8 @@ func (d openAPI) tool(root any, path, method string, item object) entry {
 		}
 	}
 	call := map[string]any{"method": strings.ToUpper(method), "path": path}
-	if url := d.server(); url != "" {
-		call["server"] = url
+	if server := d.server(); server != "" {
+		call["server"] = server
 	}
 	resolve := resolver{root: root}
 	if parameters := append(shared, o.Parameters...); len(parameters) > 0 {
@@ -108,6 +120,12 @@ func (d openAPI) tool(root any, path, method string, item object) entry {
 	}
 	if o.RequestBody != nil {
 		call["request_body"] = resolve.value(o.RequestBody, 0)
+	}
+	if definitions := resolve.definitions(); len(definitions) > 0 {
+		call["$defs"] = definitions
+	}
+	if len(resolve.dangling) > 0 {
+		return invalid(place, "%s: expected a reference to a part of the document", strings.Join(resolve.dangling, ", "))
 	}
 	if o.ID != "" {
 		call["operation_id"] = o.ID
@@ -138,12 +156,90 @@ func (d openAPI) server() string {
 	return scheme + "://" + d.Host + d.BasePath
 }
 
+// pathItem returns the path item, with the members of the one that its $ref names.
+func pathItem(root any, item object) (object, error) {
+	if item["$ref"] == nil {
+		return item, nil
+	}
+	var merged object
+	text, err := json.Marshal(item)
+	if err == nil {
+		text, err = followed(root, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &merged); err != nil {
+		return nil, fmt.Errorf("$ref: expected a path item: %w", err)
+	}
+	for name, value := range item { // of OpenAPI 3.1, beside the reference
+		if name != "$ref" {
+			merged[name] = value
+		}
+	}
+	return merged, nil
+}
+
+// followed returns the value, or that which its $ref names, over at most maxSchemaDepth references.
+func followed(root any, value jsontext.Value) (jsontext.Value, error) {
+	for range maxSchemaDepth {
+		var v struct {
+			Ref jsontext.Value `json:"$ref"`
+		}
+		if value.Kind() != jsontext.KindBeginObject || json.Unmarshal(value, &v) != nil || v.Ref == nil {
+			return value, nil
+		}
+		var ref string
+		_ = json.Unmarshal(v.Ref, &ref) // find reports another type
+		target := find(root, ref)
+		if target == nil {
+			return nil, fmt.Errorf("$ref: expected a reference to a part of the document, got %.200s", v.Ref)
+		}
+		var err error
+		if value, err = json.Marshal(target, json.Deterministic(true)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("$ref: expected at most %d references, one to the next", maxSchemaDepth)
+}
+
+// find returns the part of the document that a local reference names; nil: none.
+func find(root any, ref string) any {
+	pointer, local := strings.CutPrefix(ref, "#/")
+	if !local {
+		return nil
+	}
+	target := root
+	for name := range jsontext.Pointer("/" + pointer).Tokens() {
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = plain
+		}
+		switch v := target.(type) {
+		case map[string]any:
+			target = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			target = v[i]
+		default:
+			return nil
+		}
+	}
+	return target
+}
+
 // resolver replaces references within a document by what they refer to. References that are
-// recursive, external or beyond its limits stay.
+// recursive or beyond its limits refer to definitions instead, and external ones stay.
 type resolver struct {
 	root  any
 	open  []string // references that are being replaced
 	nodes int
+
+	names    map[string]string // of the definitions, by reference
+	queue    []string          // references whose definitions are missing
+	dangling []string          // local references to nothing
 }
 
 func (r *resolver) value(v any, depth int) any {
@@ -169,18 +265,54 @@ func (r *resolver) value(v any, depth int) any {
 }
 
 func (r *resolver) reference(v map[string]any, ref string, depth int) any {
-	pointer, local := strings.CutPrefix(ref, "#/")
-	if !local || depth == maxSchemaDepth || r.nodes > maxSchemaNodes || slices.Contains(r.open, ref) {
+	if !strings.HasPrefix(ref, "#") {
 		return v
 	}
-	target := r.root
-	for name := range jsontext.Pointer("/" + pointer).Tokens() {
-		members, _ := target.(map[string]any)
-		if target = members[name]; target == nil {
-			return v
+	target := find(r.root, ref)
+	switch {
+	case target == nil:
+		if !slices.Contains(r.dangling, ref) && len(r.dangling) < maxDangling {
+			r.dangling = append(r.dangling, ref)
 		}
+		return v
+	case depth == maxSchemaDepth || r.nodes > maxSchemaNodes || slices.Contains(r.open, ref):
+		return map[string]any{"$ref": "#/$defs/" + r.definition(ref)}
 	}
 	r.open = append(r.open, ref)
 	defer func() { r.open = r.open[:len(r.open)-1] }()
 	return r.value(target, depth+1)
+}
+
+// definition returns the name of the definition of a reference, which definitions adds.
+func (r *resolver) definition(ref string) string {
+	if name := r.names[ref]; name != "" {
+		return name
+	}
+	if r.names == nil {
+		r.names = map[string]string{}
+	}
+	base := segment(ref[strings.LastIndexByte(ref, '/')+1:])
+	name := base
+	for n := 2; slices.Contains(slices.Collect(maps.Values(r.names)), name); n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+	r.names[ref], r.queue = name, append(r.queue, ref)
+	return name
+}
+
+// definitions returns the definitions of all references to them. Those beyond the limits
+// accept any value.
+func (r *resolver) definitions() map[string]any {
+	all := map[string]any{}
+	for len(r.queue) > 0 {
+		ref := r.queue[0]
+		r.queue = r.queue[1:]
+		if r.nodes > 2*maxSchemaNodes {
+			all[r.names[ref]] = map[string]any{"$comment": ref + " is omitted: the schemas of the operation are too large"}
+			continue
+		}
+		r.open = []string{ref}
+		all[r.names[ref]] = r.value(find(r.root, ref), 0)
+	}
+	return all
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -150,7 +151,7 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 		files = slices.Delete(files, manifest, manifest+1)
 	}
 	if original != nil {
-		if text, err = unchangedSkill(original, file, files); text != nil || err != nil {
+		if text, err = unchangedSkill(original, f.name(d), file, files); text != nil || err != nil {
 			return text, true, err
 		}
 	}
@@ -268,12 +269,12 @@ func packagedSkill(content []byte) (jsontext.Value, error) {
 }
 
 // unchangedSkill returns the exported record with its files, or nil if its SKILL.md was edited.
-func unchangedSkill(original jsontext.Value, file []byte, files []schemas.Resource) (jsontext.Value, error) {
+func unchangedSkill(original jsontext.Value, name string, file []byte, files []schemas.Resource) (jsontext.Value, error) {
 	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := skillfile.Export(skill)
+	rendered, err := skillfile.Export(skill, original, name)
 	if err != nil || !bytes.Equal(rendered, file) {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func editedSkill(original jsontext.Value, head frontmatter, body string, files [
 	if err != nil {
 		return nil, err
 	}
-	before := skillfile.FrontmatterOf(skill)
+	before := skillfile.FrontmatterOf(skill, original)
 	changes := map[string]string{}
 	if head.Description != before.Description {
 		changes["description"] = head.Description
@@ -297,7 +298,18 @@ func editedSkill(original jsontext.Value, head frontmatter, body string, files [
 	if body != strings.TrimSpace(skillfile.Body(skill)) {
 		changes["instructions"] = body
 	}
-	for _, name := range []string{"description", "license", "instructions"} {
+	if head.Compatibility != before.Compatibility {
+		changes["compatibility"] = head.Compatibility
+	}
+	if head.AllowedTools != before.AllowedTools {
+		changes["allowed_tools"] = head.AllowedTools
+	}
+	if !maps.Equal(head.Metadata, before.Metadata) {
+		if original, err = member.Append(original, member.Member{Name: "metadata", Value: ownMetadata(head.Metadata)}); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"description", "license", "instructions", "compatibility", "allowed_tools"} {
 		if value, ok := changes[name]; ok {
 			if original, err = member.Append(original, member.Member{Name: name, Value: value}); err != nil {
 				return nil, err
@@ -305,6 +317,17 @@ func editedSkill(original jsontext.Value, head frontmatter, body string, files [
 		}
 	}
 	return withFiles(original, files)
+}
+
+// ownMetadata returns the metadata of a file that Cairn has rendered without the fields of the
+// record.
+func ownMetadata(m map[string]string) map[string]string {
+	own := maps.Clone(m)
+	for _, name := range []string{skillfile.MetadataID, skillfile.MetadataVersion, skillfile.MetadataLabels, skillfile.MetadataStatus,
+		skillfile.MetadataReplacedBy} {
+		delete(own, name)
+	}
+	return own
 }
 
 // withFiles returns the record with the files as its resources: those that it has keep their

@@ -146,16 +146,16 @@ func byID(list []Record) [][]int {
 	return all
 }
 
-// SendAll registers the records with the indexes, of which no two have the same ID, and calls
-// done with the outcome of each.
-func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, done func(i int, o Outcome)) {
+// SendAll registers the records with the indexes, of which no two have the same ID, strictly
+// if strict is set, and calls done with the outcome of each.
+func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, strict bool, done func(i int, o Outcome)) {
 	bulk := make([]schemas.BulkRecord, len(indexes))
 	left := map[int]bool{}
 	for n, i := range indexes {
 		bulk[n] = schemas.BulkRecord{Kind: list[i].Kind, ID: list[i].ID, Record: list[i].JSON}
 		left[i] = true
 	}
-	err := c.PutAll(ctx, bulk, func(n int, r schemas.RecordResult) {
+	err := c.PutAll(ctx, bulk, strict, func(n int, r schemas.RecordResult) {
 		delete(left, indexes[n])
 		o := Outcome{Warnings: r.Warnings, Later: r.Indexed != nil && !*r.Indexed}
 		if r.Error != nil {

@@ -108,11 +108,14 @@ func WriteTable(t *output.Table, list []Summary, wide bool, columns ...Column) {
 	}
 }
 
+// StatusTitle is the title of the column of the status.
+const StatusTitle = "STATUS"
+
 // WideColumns returns the columns of the wide format.
 func WideColumns() []Column {
 	return []Column{
 		{Title: "SCOPE", Cell: Summary.Scope, Wide: true}, {Title: "VERSION", Cell: func(s Summary) string { return s.Version }, Wide: true},
-		{Title: "STATUS", Cell: Summary.StatusOr, Wide: true},
+		{Title: StatusTitle, Cell: Summary.StatusOr, Wide: true},
 		{Title: "LABELS", Cell: func(s Summary) string { return s.Labels.String() }, Wide: true},
 	}
 }

@@ -111,10 +111,16 @@ func (s *search) skills(ctx context.Context, c *client.Client, query string, out
 	case "name":
 		return records.PrintNames(out, schemas.KindSkill, list)
 	}
+	wide := records.WideColumns()
+	if slices.ContainsFunc(list, func(r records.Summary) bool { return r.StatusOr() != schemas.StatusActive }) {
+		for i := range wide {
+			wide[i].Wide = wide[i].Wide && wide[i].Title != records.StatusTitle
+		}
+	}
 	t := output.NewTable(out)
 	records.WriteTable(t, list, s.output == "wide", slices.Concat([]records.Column{
 		{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
-		{Title: "SKILL", Cell: records.Summary.ID}}, records.WideColumns(), []records.Column{
+		{Title: "SKILL", Cell: records.Summary.ID}}, wide, []records.Column{
 		{Title: "PURPOSE", Cell: func(r records.Summary) string {
 			return output.Joined(r.About(), why.Explanation(schemas.KindSkill, r.ID()))
 		}},

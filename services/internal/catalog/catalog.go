@@ -13,13 +13,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/schemas"
 )
 
 const (
@@ -41,7 +44,7 @@ var ErrNotFound = errors.New("record not found")
 // Entry is a record and the revision of its last write.
 type Entry struct {
 	Key      Key
-	Record   []byte // as registered; must not be modified
+	Record   []byte // normalized by schemas.Normalized; must not be modified
 	Revision uint64
 }
 
@@ -129,7 +132,34 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, wrap(err, "read", encoded)
 	}
-	return Entry{Key: key, Record: msg.Data, Revision: msg.Sequence}, nil
+	return Entry{Key: key, Record: schemas.Normalized(key.Kind, msg.Data), Revision: msg.Sequence}, nil
+}
+
+// maxSimilar bounds the segments of an id that Similar varies.
+const maxSimilar = 4
+
+// Similar returns ids of the tenant's records of the kind of key that differ from its id in
+// one of the first segments.
+func (c *Catalog) Similar(ctx context.Context, key Key) (ids []string, err error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return nil, err
+	}
+	tokens := strings.Split(encoded, ".")
+	for i := 2; i < min(len(tokens), 2+maxSimilar); i++ { // after the kind and the tenant
+		pattern := slices.Clone(tokens)
+		pattern[i] = "*"
+		info, err := c.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+strings.Join(pattern, ".")))
+		if err != nil {
+			return nil, wrap(err, "list", encoded)
+		}
+		for subject := range info.State.Subjects {
+			if key, err := ParseKey(strings.TrimPrefix(subject, subjects)); err == nil {
+				ids = append(ids, key.ID)
+			}
+		}
+	}
+	return ids, nil
 }
 
 // Condition decides from the revision of the current record, 0 for none, whether a write

@@ -13,6 +13,7 @@ import (
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
+	"cairn/schemas"
 )
 
 const (
@@ -347,7 +348,7 @@ func changeOf(subject string, header nats.Header, data []byte, revision uint64, 
 	}
 	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
-		change.Record, change.Generated = data, generated(header)
+		change.Record, change.Generated = schemas.Normalized(key.Kind, data), generated(header)
 	}
 	return change, nil
 }

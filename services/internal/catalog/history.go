@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/schemas"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 	HistoryStream = "cairn_history"
 	// MaxHistory is the number of revisions of a record in the history, including the newest
 	// one and deletions.
-	MaxHistory = 10
+	MaxHistory = schemas.MaxHistory
 
 	// historyShare is the percentage of the storage that the history may use.
 	historyShare = 8
@@ -84,7 +85,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.earlier(ctx, subjects+encoded)
+	list, err := c.earlier(ctx, key, subjects+encoded)
 	if err != nil {
 		return nil, wrap(err, "read the history of", encoded)
 	}
@@ -94,7 +95,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 		return nil, wrap(err, "read", encoded)
 	default:
 		list = slices.DeleteFunc(list, func(r Revision) bool { return r.Revision >= msg.Sequence })
-		list = append(list, revisionOf(msg))
+		list = append(list, revisionOf(key, msg))
 	}
 	slices.Reverse(list)
 	return list[:min(len(list), MaxHistory)], nil
@@ -108,7 +109,7 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	}
 	last, err := c.reader.Last(ctx, subjects+encoded)
 	if err == nil && last.Sequence == revision {
-		return revisionOf(last), nil
+		return revisionOf(key, last), nil
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return Revision{}, wrap(err, "read", encoded)
@@ -127,7 +128,7 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	case err != nil:
 		return Revision{}, wrap(err, "read the history of", encoded)
 	}
-	return revisionOf(msg), nil
+	return revisionOf(key, msg), nil
 }
 
 // history returns the stream of the history, nil if there is none of this log.
@@ -139,8 +140,8 @@ func (c *Catalog) history(ctx context.Context) (jetstream.Stream, error) {
 	return s, err
 }
 
-// earlier returns the messages of the subject in the history, in order.
-func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision, err error) {
+// earlier returns the messages of the key and its subject in the history, in order.
+func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []Revision, err error) {
 	if s, err := c.history(ctx); s == nil || err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision,
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, revisionOf(msg))
+			list = append(list, revisionOf(key, msg))
 		case "204", "404": // the end, and no message
 			return list, nil
 		default:
@@ -177,10 +178,10 @@ func (c *Catalog) earlier(ctx context.Context, subject string) (list []Revision,
 	}
 }
 
-func revisionOf(msg *jetstream.RawStreamMsg) Revision {
+func revisionOf(key Key, msg *jetstream.RawStreamMsg) Revision {
 	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header)}
 	if !r.Removed {
-		r.Record, r.Generated = msg.Data, generated(msg.Header)
+		r.Record, r.Generated = schemas.Normalized(key.Kind, msg.Data), generated(msg.Header)
 	}
 	return r
 }

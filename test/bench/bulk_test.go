@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// bulkRecords is the number of records of a bulk.
+	bulkRecords = 5000
+	// singleRecords is the number of records that are registered one by one for comparison.
+	singleRecords = 250
+	bulkTurns     = 3
+)
+
+// BenchmarkBulk compares the registration of 5,000 skills in one bulk request with single
+// registrations over one connection, and over 16. Every record is searchable at the end.
+func BenchmarkBulk(b *testing.B) {
+	b.Run("index=embedded", func(b *testing.B) { bulkRegistration(b, "embedded:", func(int) bool { return true }) })
+	b.Run("index=elasticsearch", func(b *testing.B) {
+		elastic, prefix := elasticServer(b)
+		bulkRegistration(b, elastic+prefix, func(n int) bool {
+			return found(b, elastic, strings.TrimPrefix(prefix, "?prefix=")+"-skill") >= n
+		})
+	})
+}
+
+// bulkRegistration compares with the index. searchable reports whether it has n skills.
+func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
+	b.Helper()
+	at := "http://" + up(b, "--index", index).at
+	var last atomic.Int64
+	next := func() string {
+		n := last.Add(1)
+		return fmt.Sprintf(`{"skill_id":"bench.skill_%d","purpose":"Audit the configuration of device %d against policy %d",`+
+			`"capabilities":["audit","compare configurations"],"description":"Reads the configuration of a device and reports deviations."}`, n, n, n%97)
+	}
+	rate := func(records int, register func()) float64 {
+		began := time.Now()
+		register()
+		for !searchable(int(last.Load())) { // records that were not confirmed in time under load
+			if time.Since(began) > 10*time.Minute {
+				b.Fatal("not all records can be found")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return float64(records) / time.Since(began).Seconds()
+	}
+	singles := func(connections int) float64 {
+		return rate(singleRecords, func() {
+			var sending errgroup.Group
+			var left atomic.Int64
+			left.Store(singleRecords)
+			client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
+			defer client.CloseIdleConnections()
+			for range connections {
+				sending.Go(func() error {
+					for left.Add(-1) >= 0 {
+						if err := registerOne(&client, at, next()); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			must(b, sending.Wait())
+		})
+	}
+	bulk := func() float64 {
+		var body strings.Builder
+		for range bulkRecords {
+			_, _ = fmt.Fprintf(&body, `{"kind":"skill","record":%s}`+"\n", next())
+		}
+		return rate(bulkRecords, func() { must(b, registerBulk(at, body.String())) })
+	}
+	for began := time.Now(); registerIndexed(at, next()) != nil; { // until the index is created
+		if time.Since(began) > time.Minute {
+			b.Fatal("no record is searchable")
+		}
+	}
+	singles(1)
+	bulk() // warm-up
+	var one, many, all []float64
+	for range bulkTurns {
+		one, many, all = append(one, singles(1)), append(many, singles(16)), append(all, bulk())
+	}
+	report(b, "records/s", all, one)
+	b.ReportMetric(median(many), "16-connections-records/s")
+	b.ReportMetric(median(ratios(all, many)), "16-connections-ratio")
+}
+
+func registerOne(client *http.Client, at, record string) error {
+	res, err := client.Post(at+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, text)
+	}
+	return err
+}
+
+// registerIndexed returns an error if the record is not searchable at once.
+func registerIndexed(at, record string) error {
+	res, err := http.Post(at+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && bytes.Contains(text, []byte(`"indexed":false`)) {
+		err = fmt.Errorf("not indexed: %s", text)
+	}
+	return err
+}
+
+func registerBulk(at, body string) error {
+	res, err := http.Post(at+"/records", "application/x-ndjson", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	results := 0
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); results++ {
+		if line := lines.Bytes(); !bytes.Contains(line, []byte(`"revision"`)) {
+			return fmt.Errorf("result %d: %s", results, line)
+		}
+	}
+	if results != bulkRecords {
+		return fmt.Errorf("%d results of %d records", results, bulkRecords)
+	}
+	return nil
+}
