@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
@@ -115,35 +114,35 @@ func (e Endpoint[Req, Res]) on(gate *overload.Gate) endpoint {
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
 	return func(ctx context.Context, r request) {
-		defer s.recovered(ctx, r.Request)
-		defer s.heartbeats(r.Headers().Get, r.Reply()).stop()
+		defer s.recovered(ctx, r.Msg)
+		defer s.heartbeats(r.Header.Get, r.Reply).stop()
 		if r.denied != nil {
-			s.fail(ctx, r, r.denied)
+			s.fail(ctx, r.Msg, r.denied)
 			return
 		}
-		if len(r.Data()) > MaxBody {
-			s.fail(ctx, r, tooLarge(len(r.Data()), MaxBody))
+		if len(r.Data) > MaxBody {
+			s.fail(ctx, r.Msg, tooLarge(len(r.Data), MaxBody))
 			return
 		}
-		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
+		req, err := schemas.Decode[Req](r.Data, e.Invalid)
 		if err == nil {
 			err = r.by.AuthorizeTenant(e.Permission, &req)
 		}
 		if err != nil {
-			s.fail(ctx, r, err)
+			s.fail(ctx, r.Msg, err)
 			return
 		}
 		if !r.slot.Account(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
 			err := busy(e.Subject)
-			s.refuse(ctx, r.Request, err, err, nats.Header{HeaderBusy: {"1"}})
+			s.refuse(ctx, r.Msg, err, err, nats.Header{HeaderBusy: {"1"}})
 			return
 		}
 		res, err := handle(ctx, req)
 		if err != nil {
-			s.fail(ctx, r, err)
+			s.fail(ctx, r.Msg, err)
 			return
 		}
-		s.answer(ctx, r.Request, res)
+		s.answer(ctx, r.Msg, res)
 	}
 }
 
@@ -156,7 +155,7 @@ func encode(res any) ([]byte, error) {
 }
 
 // answer sends res as JSON.
-func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
+func (s *Service) answer(ctx context.Context, r *nats.Msg, res any) {
 	body, err := encode(res)
 	if err == nil {
 		err = s.fits(len(body))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus/admission"
 	"cairn/bus/overload"
@@ -70,7 +69,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 			}
 		}
 		if err == nil {
-			err = w.announced(r.Headers().Get(HeaderBodySize), s.MaxBody)
+			err = w.announced(r.Header.Get(HeaderBodySize), s.MaxBody)
 		}
 		if err == nil && s.Admit != nil {
 			var release func()
@@ -121,7 +120,7 @@ func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(con
 var errFull = errors.New("not admitted by this worker")
 
 // end ends the stream with done, or with err.
-func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *session, err error) {
+func (s Stream[Req]) end(ctx context.Context, svc *Service, r request, w *session, err error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // the failure follows from the cancellation
 	}
@@ -136,7 +135,7 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 			w.stopBeats()                 // a heartbeat would announce the stored events, and the client would read them
 			w.storeError(s.mapError(err)) // before the client receives the error and resumes
 		}
-		svc.refuse(ctx, r, s.mapError(err), err, header)
+		svc.refuse(ctx, r.Msg, s.mapError(err), err, header)
 		return
 	default:
 		e := svc.report(ctx, s.Subject, s.mapError(err), err, false)
@@ -172,10 +171,10 @@ type session struct {
 func (s Stream[Req]) session(ctx context.Context, svc *Service, r request, share *admission.Pool, cancel context.CancelCauseFunc) *session {
 	c := svc.conn
 	w := &session{
-		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
-		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
+		conn: c, reply: r.Reply, control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
+		upload: newUpload(r.Data), flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
-	if run, ok := s.runOf(r.Reply()); ok {
+	if run, ok := s.runOf(r.Reply); ok {
 		w.replay, w.control, w.grace = s.newReplayWriter(svc, run, ShareKey(r.by, nil), share), run, s.Grace
 	}
 	return w
