@@ -17,13 +17,15 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects automatically; while it is
-// disconnected, calls fail at once with schemas.ErrUnavailable. It may be used
-// concurrently.
+// Conn is a connection to a NATS server. It reconnects automatically. A request that was not
+// delivered, because the connection is lost or no worker is subscribed, waits until its
+// deadline, in an outage of at most 30 s; it then fails with schemas.ErrUnavailable. A Conn
+// may be used concurrently.
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	inbox    inbox
+	outages  outages
 	outbound *admission.Pool // bytes of unconfirmed large messages
 	reads    *Conn           // nil: this connection
 
@@ -56,6 +58,7 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Op
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes)}
 	c.inbox.budget.Store(retryBurst * retryRatio)
+	c.outages.waiting = admission.NewPool(maxUndelivered)
 	options := append([]nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
@@ -98,6 +101,7 @@ func asyncError(name string, s *nats.Subscription, err error) {
 func (c *Conn) connected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.outages.connection.ended()
 	if !c.up {
 		c.up = true
 		telemetry.Connected(1)
@@ -114,6 +118,7 @@ func (c *Conn) disconnected() {
 		c.up = false
 		telemetry.Connected(-1)
 	}
+	c.outages.connection.deadline()
 	c.endConnection()
 }
 
@@ -189,6 +194,8 @@ func transportError(subject string, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
+	case undelivered(err) && !errors.Is(err, nats.ErrNoResponders):
+		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	case errors.Is(err, nats.ErrNoResponders):
 		telemetry.NoResponders(subject)
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)

@@ -8,7 +8,11 @@
 // An [Endpoint] answers a request with one reply. While a worker handles a request it
 // sends a heartbeat every 250 ms. A client retries a read that has missed a heartbeat,
 // within the retry budget of its connection, and fails any request after 2.5 s without
-// one. A write is retried only if a worker refused it as busy.
+// one. A write is retried only if a worker refused it as busy. A request that reached no
+// worker, because there are no responders or the connection is lost, waits without a slot and
+// is sent again until its deadline of 15 s. At most 256 requests of a connection wait, and
+// none in an outage that lasts for more than 30 s, or 1 s if the worker or the server was
+// never reachable. Health checks do not wait.
 //
 // # Streams
 //
@@ -34,16 +38,16 @@
 //	Run, TryRun                               Resume
 //	      │                                     │
 //	      ▼                                     ▼
-//	┌───────────┐  messages dropped      ┌─────────────┐ events missing: again,
-//	│  waiting  │ ─────────────────────▶ │  replaying  │ at most maxReplays times
-//	└─────┬─────┘                        └─┬─────────┬─┘
-//	      │ first message        caught up │ ▲ gap,  │ caught up, and no worker
-//	      ▼                                ▼ │ drop  │ has the run
-//	┌────────────────────────────────────────┴─┐     │
-//	│                   live                   │     │
-//	└─────┬────────────────────────────────────┘     │
-//	      │ done, error of the worker                │
-//	      ▼                                          ▼
+//	┌───────────┐  messages dropped      ┌─────────────┐ events missing, or no worker
+//	│  waiting  │ ─────────────────────▶ │  replaying  │ has the run: again
+//	└─────┬─────┘                        └─┬────┬────┬─┘
+//	      │ first message        caught up │ ▲  │    │ no heartbeat for 6 s
+//	      ▼                                ▼ │  │    ▼
+//	┌────────────────────────────────────────┴┐ │ ┌───────────┐
+//	│                  live                   │ │ │   lost    │
+//	└─────┬───────────────────────────────────┘ │ └──┬────────┘
+//	      │ done, error of the worker      done │    │ error, done
+//	      ▼                                     ▼    ▼
 //	┌──────────────────────────────────────────────────┐
 //	│                      ended                       │
 //	└──────────────────────────────────────────────────┘
@@ -51,8 +55,10 @@
 // In the state waiting a busy worker's refusal is answered by another request, and TryRun
 // fails with [ErrUnclaimed] after 2 s. In the states live and replaying a lost connection,
 // missing heartbeats, or a failed replay lead to replaying as soon as there is a
-// connection; after the grace period without an event they end the stream, as they do in
-// replaying after Resume until a worker or an event of the run is found. Before a replay the
+// connection. After the grace period without an event they end the stream with
+// [ErrInterrupted]: the run may continue at its worker, and the client resumes it. A run ends
+// by a verdict only: done, an error of the worker, or state lost, in which the client receives
+// an error and a done event with the sequences 2^53-2 and 2^53-1, the same for every resume. Before a replay the
 // listener acknowledges the last event that it has, and the worker stores its buffered
 // events before it replies; so all events up to the sequence of that reply are, or soon
 // will be, in the replay stream. Events with a sequence that the listener has delivered

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -42,7 +43,8 @@ type Reply struct {
 
 // Call sends req and returns the reply. It waits at most 15 seconds, not beyond
 // ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
-// retried meanwhile (see Conn.roundTrip). The error is a *schemas.Error or ctx's error.
+// retried meanwhile (see Conn.roundTrip). A request that was not delivered is sent again
+// (see Conn). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -57,19 +59,29 @@ func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res
 
 // Forward is Call with a body that is already JSON, and returns the reply unchanged.
 func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (_ Reply, err error) {
-	if !c.Connected() {
-		return Reply{}, schemas.ErrUnavailable.Because("NATS is unavailable")
-	}
 	ctx, span := telemetry.StartRequest(ctx, e.Subject)
 	defer func() { endSpan(span, err) }()
 	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	msg, err := c.roundTrip(ctx, request, e.Permission == schemas.PermissionRead)
-	if err != nil {
+	var msg *nats.Msg
+	send := func() (err error) {
+		msg, err = c.roundTrip(ctx, request, e.reads())
+		return err
+	}
+	if err = c.deliver(ctx, e.Subject, e.sendAgain, send); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
+}
+
+// reads reports whether a request has no effect and may be performed twice.
+func (e Endpoint[Req, Res]) reads() bool { return e.Permission == schemas.PermissionRead }
+
+// sendAgain reports whether a request that failed with err waits for the end of an outage:
+// one that was not delivered, and a read. A health check reports the outage.
+func (e Endpoint[Req, Res]) sendAgain(err error) bool {
+	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || e.reads() && errors.Is(err, errConnectionLost))
 }
 
 // endSpan ends the span of a request that returned err.

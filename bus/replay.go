@@ -19,8 +19,9 @@ import (
 const (
 	// fetchBatch is the maximum number of messages in a batch.
 	fetchBatch = 64
-	// fetchTimeout bounds the reading of a batch.
-	fetchTimeout = 5 * time.Second
+	// fetchTimeout bounds the reading of a batch. It is less than the grace period of a run, so
+	// that another replica of the stream may be asked.
+	fetchTimeout = 2 * time.Second
 )
 
 // replay reads the stored events of a run; replayWriter stores them.

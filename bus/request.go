@@ -116,6 +116,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 	}
 	defer received()
 	a := attempts{conn: c, request: request, read: read}
+	if deadline, ok := ctx.Deadline(); ok && request.Header.Get(HeaderTimeout) != "" { // may be later than the first attempt
+		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
+	}
 	if err := a.send(); err != nil {
 		return nil, err
 	}
@@ -188,6 +191,7 @@ func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	case noResponders(msg):
 		return nil, nats.ErrNoResponders
 	}
+	a.conn.outages.subject(a.request.Subject).ended()
 	if a.retries+a.busy == 0 {
 		a.conn.inbox.earn()
 	}

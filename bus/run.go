@@ -59,8 +59,8 @@ func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byt
 }
 
 // Resume yields the events of the run after the given sequence, as Forward does:
-// stored ones first, then live ones. It yields nothing when the client has the last
-// one. The error is schemas.ErrRunNotFound for a run that has ended and is not stored.
+// stored ones first, then live ones. A run whose worker was lost ends with an error event and
+// done. It yields nothing when the client has the last event. The error is schemas.ErrRunNotFound for a run that has ended and is not stored.
 func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.attach(ctx, c, run, after) })
 }
@@ -80,9 +80,6 @@ func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
 // query sends a header to the worker of a run and returns the sequence of its last
 // event; found reports whether a worker has the run.
 func (c *Conn) query(ctx context.Context, control, header, value string) (last uint64, found bool, err error) {
-	if !c.Connected() {
-		return 0, false, schemas.ErrUnavailable.Because("NATS is unavailable")
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	msg := nats.NewMsg(control)
@@ -114,7 +111,7 @@ func (c *Conn) attempt(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
 
 // unanswered reports whether err means that a request may be answered if it is sent again.
 func unanswered(err error) bool {
-	return errors.Is(err, nats.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, context.DeadlineExceeded) || undelivered(err) && !errors.Is(err, nats.ErrNoResponders)
 }
 
 // control returns the control subject of the run.

@@ -129,8 +129,8 @@ func (s Stream[Req]) translate(err error) error {
 		return err
 	case errors.Is(err, ErrUnclaimed):
 		return fmt.Errorf("%w: %w", ErrUnclaimed, s.mapError(e))
-	case errors.Is(err, ErrConnectionLost):
-		return fmt.Errorf("%w: %w", ErrConnectionLost, s.mapError(e))
+	case errors.Is(err, ErrInterrupted):
+		return fmt.Errorf("%w: %w", ErrInterrupted, s.mapError(e))
 	case Logged(err):
 		return loggedError{s.mapError(e)}
 	default:

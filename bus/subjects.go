@@ -114,9 +114,11 @@ var Render = Stream[schemas.Rendering]{
 // in which they are stopped.
 func Services() []string { return []string{"tags", "register", "resolve", "analyze"} }
 
+const healthSubjects = "cairn.health."
+
 // Health returns the health endpoint of the service of the name.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
-	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, "Health of the service", malformed, ""}
+	return Endpoint[schemas.Nothing, schemas.Health]{healthSubjects + service, "Health of the service", malformed, ""}
 }
 
 var (
