@@ -34,6 +34,10 @@ type Conn struct {
 	endConnection context.CancelFunc
 	up            bool // as counted by the metrics
 
+	dialBulk func() (*nats.Conn, error)
+	bulkMu   sync.Mutex
+	bulkConn *nats.Conn // nil: not opened
+
 	closed chan struct{}
 }
 
@@ -59,23 +63,14 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes)}
 	c.inbox.budget.Store(retryBurst * retryRatio)
 	c.outages.waiting = admission.NewPool(maxUndelivered)
-	options := append([]nats.Option{
-		nats.Name(name),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
-		nats.RetryOnFailedConnect(true),
-		nats.IgnoreAuthErrorAbort(),         // retry while a password is being changed
-		nats.ReconnectBufSize(-1),           // fail at once instead of buffering
-		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
+	c.dialBulk = func() (*nats.Conn, error) { return nats.Connect(url, options(name+" bulk", more)...) }
+	c.connection, c.endConnection = context.WithCancel(context.Background())
+	nc, err := nats.Connect(url, append(options(name, more),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
-		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
-	}, more...)
-	c.connection, c.endConnection = context.WithCancel(context.Background())
-	nc, err := nats.Connect(url, options...)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
@@ -87,6 +82,36 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	}
 	telemetry.Connection(1)
 	return c, nil
+}
+
+// bulk returns the connection for the chunks of bodies, so that they do not delay heartbeats and
+// other messages. It is opened by the first call.
+func (c *Conn) bulk() (*nats.Conn, error) {
+	c.bulkMu.Lock()
+	defer c.bulkMu.Unlock()
+	if c.nc.IsClosed() {
+		return nil, nats.ErrConnectionClosed
+	}
+	var err error
+	if c.bulkConn == nil {
+		c.bulkConn, err = c.dialBulk()
+	}
+	return c.bulkConn, err
+}
+
+// options returns the options of a connection.
+func options(name string, more []nats.Option) []nats.Option {
+	return append([]nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
+		nats.RetryOnFailedConnect(true),
+		nats.IgnoreAuthErrorAbort(),         // retry while a password is being changed
+		nats.ReconnectBufSize(-1),           // fail at once instead of buffering
+		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
+	}, more...)
 }
 
 // asyncError logs an error that the client library reports outside of any call.
@@ -184,6 +209,11 @@ func (c *Conn) Close() {
 		_ = c.nc.FlushTimeout(time.Second) // the connection is closed either way
 	}
 	c.nc.Close()
+	c.bulkMu.Lock()
+	defer c.bulkMu.Unlock()
+	if c.bulkConn != nil {
+		c.bulkConn.Close()
+	}
 	c.disconnected()
 	telemetry.Connection(-1)
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -417,7 +418,7 @@ func (l *listener) receive(msg *nats.Msg) (Event, error) {
 		l.enter(ended{})
 		return Event{}, err
 	}
-	if err := l.accepted(msg.Reply); err != nil {
+	if err := l.accepted(msg.Reply, msg.Header.Get(HeaderBodySubject)); err != nil {
 		return Event{}, err
 	}
 	if e, ok := l.event(msg); ok {
@@ -467,26 +468,33 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 }
 
 // accepted enters the state live. It records the control subject of the worker that took
-// the request, and uploads the rest of the body to it.
-func (l *listener) accepted(control string) error {
+// the request, and uploads the rest of the body to it. An empty chunk requests a grant for the
+// first one, from a worker that grants chunks.
+func (l *listener) accepted(control, body string) error {
 	if control == "" || l.control != "" {
 		l.enter(live{})
 		return nil
 	}
-	if !isInbox(control) && (l.replay == nil || control != l.replay.run) {
+	ofRun := func(subject, token string) bool { return l.replay != nil && subject == l.replay.run+token }
+	if !isInbox(control) && !ofRun(control, "") || body != "" && !isInbox(body) && !ofRun(body, bodyToken) {
 		return schemas.ErrUnavailable.Because("the worker named a control subject that is not an inbox")
 	}
 	l.control = control
 	l.enter(live{})
-	return l.upload()
+	if l.body != nil && body != "" {
+		if err := l.conn.sendChunk(l.ctx, body, nil); err != nil {
+			return transportError(l.subject, err)
+		}
+	}
+	return l.upload(cmp.Or(body, control))
 }
 
-// upload sends the body to the worker's control subject, one chunk after the other.
-func (l *listener) upload() error {
+// upload sends the body to the subject, one chunk after the other.
+func (l *listener) upload(subject string) error {
 	size := int(min(chunkSize, l.conn.nc.MaxPayload()-headerRoom))
 	for len(l.body) > 0 {
 		n := min(size, len(l.body))
-		if err := l.conn.sendChunk(l.ctx, l.control, l.body[:n]); err != nil {
+		if err := l.conn.sendChunk(l.ctx, subject, l.body[:n]); err != nil {
 			return transportError(l.subject, err)
 		}
 		l.body = l.body[n:]

@@ -19,12 +19,14 @@ import (
 // A run is a stream that outlives the client's connection. It has subjects of
 // its own:
 //
-//	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel, chunks of the body
+//	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel
+//	cairn.analyze.<run>.body    to the worker: chunks of the body
 //	cairn.analyze.<run>.event   live events: the reply subject of the request
 //	cairn.analyze.<run>.replay  the same events in batches, retained by the replay stream
 //
 // A client with an inbox as reply subject has no run.
 const (
+	bodyToken   = ".body"
 	eventToken  = ".event"
 	replayToken = ".replay"
 )

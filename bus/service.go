@@ -32,6 +32,7 @@ type Service struct {
 	// healthGate admits health checks, regardless of the load.
 	healthGate *overload.Gate
 	waiting    *admission.Pool // requests that wait without a slot
+	uploads    *admission.Pool // bytes of granted chunks that have not arrived
 	workers    *workers
 	ctx        context.Context // of the requests in flight
 	end        context.CancelFunc
@@ -55,7 +56,7 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	}
 	ctx, end := context.WithCancel(context.Background())
 	s.gate, s.healthGate, s.used = overload.New(slots), overload.New(healthSlots), telemetry.NewSlots(name, slots)
-	s.waiting, s.workers = admission.NewPool(maxWaiting), newWorkers()
+	s.waiting, s.uploads, s.workers = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes), newWorkers()
 	s.ctx, s.end, s.draining = ctx, end, make(chan struct{})
 	s.adjuster.Go(func() { s.gate.Run(ctx) })
 	return s, nil

@@ -155,6 +155,7 @@ type session struct {
 	control string        // subject for chunks of the body, acknowledgements and cancel
 	replay  *replayWriter // nil: not a run
 	sub     *nats.Subscription
+	chunks  *nats.Subscription // for chunks of the body; nil: none
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	upload
@@ -172,7 +173,10 @@ func (s Stream[Req]) session(ctx context.Context, svc *Service, r request, share
 	c := svc.conn
 	w := &session{
 		conn: c, reply: r.Reply, control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
-		upload: newUpload(r.Data), flow: newFlow(r.Header.Get(HeaderWindow)),
+		upload: upload{
+			budget: svc.uploads, tenant: ShareKey(r.by, nil), body: r.Data, came: make(chan struct{}, 1), whole: make(chan struct{}),
+		},
+		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
 	if run, ok := s.runOf(r.Reply); ok {
 		w.replay, w.control, w.grace = s.newReplayWriter(svc, run, ShareKey(r.by, nil), share), run, s.Grace
@@ -186,10 +190,48 @@ func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
 	}
+	if w.size > 0 {
+		if err := w.openBody(); err != nil {
+			return err
+		}
+	}
 	if w.replay != nil {
 		w.replay.begin()
 	}
 	return w.heartbeat()
+}
+
+// openBody subscribes to chunks of the body.
+func (w *session) openBody() error {
+	bulk, err := w.conn.bulk()
+	if err != nil {
+		return err
+	}
+	subject := bulk.NewInbox()
+	if w.replay != nil {
+		subject = w.control + bodyToken
+	}
+	if w.chunks, err = bulk.Subscribe(subject, w.receiveChunk); err != nil {
+		return err
+	}
+	return bulk.FlushTimeout(time.Second) // the heartbeat that names the subject is sent over another connection
+}
+
+// receiveChunk handles a chunk of the body, and grants the next one.
+func (w *session) receiveChunk(msg *nats.Msg) {
+	respond := func(err error) {
+		if err != nil {
+			w.cancel(err)
+		}
+		if isInbox(msg.Reply) {
+			_ = msg.Respond(nil) // the client fails without it
+		}
+	}
+	if err := w.chunk(msg.Data); err != nil {
+		respond(err)
+		return
+	}
+	w.grant(w.ctx, respond)
 }
 
 // importPrefix is the prefix of the reply subjects of clients in other NATS accounts, for which
@@ -201,6 +243,9 @@ const importPrefix = "_R_."
 // holds w.mu once events may be sent.
 func (w *session) heartbeat() error {
 	msg := &nats.Msg{Subject: w.reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
+	if w.chunks != nil {
+		msg.Header.Set(HeaderBodySubject, w.chunks.Subject)
+	}
 	if strings.HasPrefix(w.reply, importPrefix) {
 		msg.Data = []byte(":")
 	}
@@ -222,10 +267,6 @@ func (w *session) receive(msg *nats.Msg) {
 		if w.replay != nil {
 			w.replay.afterStored(func() { w.respond(msg.Reply) })
 			return
-		}
-	default:
-		if err := w.chunk(msg.Data); err != nil {
-			w.cancel(err)
 		}
 	}
 	w.respond(msg.Reply)
@@ -325,6 +366,12 @@ func (w *session) sent() uint64 {
 
 func (w *session) close() {
 	w.stopBeats()
+	if w.chunks != nil {
+		_ = w.chunks.Unsubscribe() // fails only on a closed connection
+	}
+	w.cancel(nil)
+	w.granting.Wait()
+	w.revoke()
 	if w.replay != nil {
 		_ = overload.Idle(w.ctx, func() error { w.replay.close(); return nil }) // the handler has returned
 	}
