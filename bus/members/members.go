@@ -57,6 +57,12 @@ type Node struct {
 	Online bool   `json:"online"`
 }
 
+// holds reports whether the node has a replica of the stream. The leader of a stream that does
+// not know the name of a node reports its ID in a sentence (nats-server, clusterInfo).
+func (n Node) holds(s Stream) bool {
+	return slices.ContainsFunc(s.Peers, func(peer string) bool { return peer == n.Name || strings.Contains(peer, n.Peer) })
+}
+
 // Stream is a stream and the nodes that hold it.
 type Stream struct {
 	Account  string   `json:"account"`
@@ -68,7 +74,7 @@ type Stream struct {
 
 // Read returns the state of the cluster. It returns ErrNoLeader without a quorum.
 func Read(ctx context.Context, conn *bus.Conn) (Status, error) {
-	replies, err := ask(ctx, conn, server.JSzOptions{LeaderOnly: true}, 1)
+	replies, err := request(ctx, conn, server.JSzOptions{LeaderOnly: true}, 1)
 	if err != nil {
 		return Status{}, err
 	}
@@ -77,7 +83,7 @@ func Read(ctx context.Context, conn *bus.Conn) (Status, error) {
 	}
 	meta := replies[0].Data.Meta
 	s := Status{Cluster: meta.Name, Nodes: []Node{{meta.Leader, meta.Peer, true, true}}}
-	replies, err = ask(ctx, conn, server.JSzOptions{Accounts: true, Streams: true, Config: true}, 1+len(meta.Replicas))
+	replies, err = request(ctx, conn, server.JSzOptions{Accounts: true, Streams: true, Config: true}, 1+len(meta.Replicas))
 	if err != nil {
 		return Status{}, err
 	}
@@ -148,8 +154,8 @@ type reply struct {
 	} `json:"data"`
 }
 
-// ask returns the replies of the servers, until there are enough or replyTimeout ends.
-func ask(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough int) (list []reply, err error) {
+// request returns the replies of the servers, until there are enough or replyTimeout ends.
+func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough int) (list []reply, err error) {
 	body, err := json.Marshal(about)
 	if err != nil {
 		return nil, err
@@ -198,12 +204,13 @@ func Remove(ctx context.Context, conn *bus.Conn, node string) error {
 	case s.Nodes[i].Online:
 		return fmt.Errorf("node %s %w", node, ErrOnline)
 	}
-	if err := remove(ctx, conn, s.Nodes[i].Peer); err != nil {
+	lost := s.Nodes[i]
+	if err := remove(ctx, conn, lost.Peer); err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)
 	}
 	for {
 		now, err := Read(ctx, conn)
-		if err == nil && !slices.ContainsFunc(now.Streams, func(s Stream) bool { return slices.Contains(s.Peers, node) }) {
+		if err == nil && !slices.ContainsFunc(now.Streams, lost.holds) {
 			return nil
 		}
 		select {

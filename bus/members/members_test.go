@@ -65,7 +65,20 @@ func TestReplaceNode(t *testing.T) {
 
 	c.Nodes[2].Stop()
 	bustest.Until(t, "node is reported offline", degraded("node c is offline", "stream KV_b: the replica on node c is offline"))
-	bustest.Until(t, "remove the node", func(ctx context.Context) error { return members.Remove(ctx, admin, "c") })
+	bustest.Until(t, "remove the node by its peer ID", func(ctx context.Context) error {
+		s, err := members.Read(ctx, admin)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(s.Nodes, func(n members.Node) bool { return n.Name == "c" })
+		if err := members.Remove(ctx, admin, s.Nodes[i].Peer); err != nil {
+			return err
+		}
+		if s, err = members.Read(ctx, admin); err == nil && slices.Contains(s.Streams[0].Peers, "c") {
+			t.Errorf("the removed node holds a replica: %+v", s.Streams)
+		}
+		return err
+	})
 	bustest.Until(t, "replica is missing", degraded("stream KV_b has 2 of 3 replicas"))
 	if err := members.Remove(t.Context(), admin, "c"); !errors.Is(err, members.ErrUnknown) {
 		t.Errorf("remove it again: %v, want %v", err, members.ErrUnknown)
