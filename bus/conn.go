@@ -25,6 +25,7 @@ type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	inbox    inbox
+	retries  *retryBudget
 	outages  outages
 	outbound *admission.Pool // bytes of unconfirmed large messages
 	reads    *Conn           // nil: this connection
@@ -60,8 +61,7 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Op
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes)}
-	c.inbox.budget.Store(retryBurst * retryRatio)
+	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes), retries: newRetryBudget()}
 	c.outages.waiting = admission.NewPool(maxUndelivered)
 	c.dialBulk = func() (*nats.Conn, error) { return nats.Connect(url, options(name+" bulk", more)...) }
 	c.connection, c.endConnection = context.WithCancel(context.Background())
@@ -146,6 +146,9 @@ func (c *Conn) disconnected() {
 	c.outages.connection.deadline()
 	c.endConnection()
 }
+
+// errConnectionLost is the error of requests and streams whose connection was lost.
+var errConnectionLost = fmt.Errorf("%w", schemas.ErrUnavailable.Because("the connection to NATS was lost"))
 
 // lost returns a context that ends when the current connection is lost.
 func (c *Conn) lost() context.Context {

@@ -127,7 +127,7 @@ func (e Endpoint[Req, Res]) on(gate *overload.Gate) endpoint {
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
 	return func(ctx context.Context, r request) {
 		defer s.recovered(ctx, r.Msg)
-		defer s.heartbeats(r.Header.Get, r.Reply).stop()
+		defer s.heartbeats(r.Msg).stop()
 		if r.denied != nil {
 			s.fail(ctx, r.Msg, r.denied)
 			return

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/replay"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -36,9 +37,10 @@ type listener struct {
 	acked   time.Time                  // time of the last acknowledgement
 
 	// Of a run only:
-	replay   *replay       // nil: not a run
-	grace    time.Duration // for reattach
-	heard    time.Time     // time at which the worker was last known to have the run
+	run      string         // control subject; empty: not a run
+	replay   *replay.Reader // nil: not a run
+	grace    time.Duration  // for reattach
+	heard    time.Time      // time at which the worker was last known to have the run
 	recovery recovery
 }
 
@@ -98,7 +100,7 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 	}
 	l.span = span
 	if run, ok := s.runOf(reply); ok {
-		l.replay = s.newReplay(c, run)
+		l.follow(run, s.ReplayStream())
 	}
 	most := int(c.nc.MaxPayload() - headerRoom)
 	if l.replay != nil {
@@ -136,8 +138,8 @@ func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint
 	if err != nil {
 		return nil, err
 	}
-	l.control, l.last, l.replay, l.state = s.control(run), after, s.newReplay(c, s.control(run)), &replaying{}
-	l.replay.restart()
+	l.follow(s.control(run), s.ReplayStream())
+	l.control, l.last, l.state = l.run, after, &replaying{}
 	if after == sequenceLost || after == sequenceLost+1 { // the client knows that the worker was lost
 		return l, nil
 	}
@@ -168,13 +170,15 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 	return l, nil
 }
 
+// follow makes l the listener of the run with the control subject.
+func (l *listener) follow(run, stream string) {
+	l.run, l.replay = run, replay.NewReader(l.conn.Reader().js, stream, run+replayToken)
+}
+
 // ErrInterrupted is wrapped by the error of a stream that may continue at its worker: the
 // connection to NATS was lost, or messages or stored events do not arrive, and a run could not
 // be followed again within its grace period. A run can be resumed.
 var ErrInterrupted = errors.New("stream interrupted")
-
-// errConnectionLost is the error of requests and streams whose connection was lost.
-var errConnectionLost = fmt.Errorf("%w: %w", ErrInterrupted, schemas.ErrUnavailable.Because("the connection to NATS was lost"))
 
 // watch ends the wait for messages when the current connection is lost or heartbeats are
 // missing.
@@ -206,7 +210,7 @@ func (l *listener) close() {
 	case l.replay == nil:
 		l.notify(HeaderCancel, "1")
 	case l.control == "": // an unknown worker may still have the request
-		l.control = l.replay.run
+		l.control = l.run
 		l.notify(HeaderCancel, "1")
 	}
 	l.enter(ended{})
@@ -264,7 +268,7 @@ func (w *waiting) send(l *listener) error {
 	if w.stopClaim(); w.try {
 		end := l.end
 		w.claim = time.AfterFunc(claimTimeout, func() {
-			if l.conn.inbox.spend() {
+			if l.conn.retries.take() {
 				end(errUnclaimed)
 			}
 		})
@@ -309,10 +313,10 @@ func (live) next(l *listener) (Event, error) {
 }
 
 func (r *replaying) next(l *listener) (Event, error) {
-	e, ok, err := l.replay.next(l.ctx)
+	e, ok, err := l.replay.Next(l.ctx)
 	switch {
 	case err != nil:
-		return Event{}, err
+		return Event{}, transportError(l.run, err)
 	case ok:
 		return l.deliver(e)
 	case r.beyond.Type != "":
@@ -333,9 +337,9 @@ func (ended) next(*listener) (Event, error) { return Event{}, errComplete }
 // repeats the replay: the last events may not be in the replay stream yet, and the worker may
 // have lost its connection and reconnect.
 func (r *replaying) complete(l *listener) error {
-	known := r.known || l.replay.reads > 0
+	known := r.known || l.replay.Found()
 	switch {
-	case l.replay.done || known && l.last > sequenceLost:
+	case l.replay.Done() || known && l.last > sequenceLost:
 		return errComplete
 	case !known && (l.recovery.replays >= maxReplays || l.last >= sequenceLost):
 		return ErrNoRun
@@ -378,13 +382,14 @@ func (l *listener) interrupted(err error) bool {
 		var e *schemas.Error
 		return errors.As(err, &e) && (e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status)
 	default: // waiting: the caller may send the request again
-		return false
+		return errors.Is(err, errConnectionLost)
 	}
 }
 
 // recoverable reports whether a run that was followed until err can be attached again.
 func (l *listener) recoverable(err error) bool {
-	return l.replay != nil && l.ctx.Err() == nil && l.interrupted(err)
+	_, unclaimed := l.state.(*waiting)
+	return l.replay != nil && !unclaimed && l.ctx.Err() == nil && l.interrupted(err)
 }
 
 // reattach waits for a connection and replays the events since the last one. It retries
@@ -395,7 +400,7 @@ func (l *listener) reattach(err error) error {
 	}
 	ctx, cancel := context.WithDeadline(l.ctx, l.recovery.failedAt.Add(l.grace))
 	defer cancel()
-	for ; l.recoverable(err); err = l.startReplay(ctx, Event{}) {
+	for l.recoverable(err) {
 		select {
 		case <-ctx.Done():
 			return err
@@ -408,6 +413,9 @@ func (l *listener) reattach(err error) error {
 			l.heard = time.Now()
 		}
 		l.recovery.replays = 0
+		if next := l.startReplay(ctx, Event{}); ctx.Err() == nil || next == nil {
+			err = next
+		}
 	}
 	return err
 }
@@ -435,7 +443,7 @@ func (l *listener) receive(msg *nats.Msg) (Event, error) {
 func (l *listener) event(msg *nats.Msg) (Event, bool) {
 	kind := msg.Header.Get(HeaderEvent)
 	if kind == "" {
-		e, _, ok := readFrame(msg.Data)
+		e, _, ok := replay.Parse(msg.Data)
 		return e, ok
 	}
 	n, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64)
@@ -475,7 +483,7 @@ func (l *listener) accepted(control, body string) error {
 		l.enter(live{})
 		return nil
 	}
-	ofRun := func(subject, token string) bool { return l.replay != nil && subject == l.replay.run+token }
+	ofRun := func(subject, token string) bool { return l.replay != nil && subject == l.run+token }
 	if !isInbox(control) && !ofRun(control, "") || body != "" && !isInbox(body) && !ofRun(body, bodyToken) {
 		return schemas.ErrUnavailable.Because("the worker named a control subject that is not an inbox")
 	}
@@ -554,7 +562,7 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 		case <-ctx.Done():
 		}
 	}
-	last, found, err := l.conn.query(ctx, l.replay.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	last, found, err := l.conn.query(ctx, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
 	switch {
 	case err != nil:
 		return err
@@ -568,7 +576,7 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 		l.recovery.replays = 1
 	}
 	l.enter(&replaying{known: found || l.known(), worker: found, target: last, beyond: beyond})
-	l.replay.restart()
+	l.replay.Restart()
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/bucket"
+	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
@@ -126,3 +128,21 @@ func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
 	run, ours := strings.CutPrefix(control, s.Subject+".")
 	return control, ok && ours && runName.MatchString(run)
 }
+
+// Setup creates the replay stream, which retains the events of runs for Resume, or
+// updates one that exists. It is in memory: a stand-alone server loses it on a restart,
+// and until the next Setup no run can be resumed.
+func (s Stream[Req]) Setup(ctx context.Context, c *Conn, replication bucket.Replication) error {
+	return replay.Setup(ctx, c.js, s.ReplayStream(), s.control("*")+replayToken, replication)
+}
+
+// Bind waits until the replay stream exists or ctx ends, and then returns its error.
+func (s Stream[Req]) Bind(ctx context.Context, c *Conn) error {
+	if _, err := bucket.BindStream(ctx, c.js, s.ReplayStream()); err != nil {
+		return fmt.Errorf("replay events of %s: %w", s.Subject, err)
+	}
+	return nil
+}
+
+// ReplayStream returns the name of the JetStream stream with the events of runs.
+func (s Stream[Req]) ReplayStream() string { return strings.ReplaceAll(s.Subject, ".", "_") }

@@ -1,7 +1,3 @@
-// Package overload limits how many requests a process runs at once, by the scheduling
-// latency of its goroutines, and divides that limit among tenants. The Go scheduler does
-// not distinguish tenants, so its queue is kept short: requests wait in queues per tenant
-// instead, for a bounded time and in bounded number.
 package overload
 
 import (
