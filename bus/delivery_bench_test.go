@@ -30,6 +30,7 @@ func BenchmarkEventDelivery(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/streams=%d", name, streams), func(b *testing.B) {
 				d := &deliveries{streams: streams, start: make(chan struct{})}
 				deliver(d, b)
+				b.ReportMetric(float64(len(d.took))/time.Since(d.began).Seconds(), "events/s")
 				slices.Sort(d.took)
 				b.ReportMetric(float64(d.took[len(d.took)/2].Microseconds()), "p50-µs")
 				b.ReportMetric(float64(d.took[len(d.took)*99/100].Microseconds()), "p99-µs")
@@ -45,6 +46,7 @@ const deliveryInterval = 100 * time.Millisecond
 type deliveries struct {
 	streams int
 	start   chan struct{} // closed when all clients are connected
+	began   time.Time
 	mu      sync.Mutex
 	took    []time.Duration
 }
@@ -113,6 +115,7 @@ func (d *deliveries) core(b *testing.B) {
 		})
 	}
 	connected.Wait()
+	d.began = time.Now()
 	close(d.start)
 	clients.Wait()
 }
@@ -164,6 +167,7 @@ func (d *deliveries) jetStream(b *testing.B) {
 			}
 		})
 	}
+	d.began = time.Now()
 	close(d.start)
 	all.Wait()
 }

@@ -33,8 +33,8 @@
 // runs, which are divided among tenants at each worker. The handler runs when JetStream has acknowledged that the run has started, or
 // after 2 s without an acknowledgement; so a run whose worker is lost at any time after its
 // first event ends with an error instead of being unknown. Live events are sent over core NATS:
-// published once each to the replay stream and read by ordered consumers instead, events arrived
-// later by a factor of 1.6 in one stream and of 14 in 500 (edge/docs/benchmarks.md);
+// published once each to the replay stream and read by ordered consumers instead, the median event
+// takes 1.7 times as long in 100 streams and 3.6 times in 500 (edge/docs/benchmarks.md);
 // heartbeats contain the sequence of the last event, so that the listener, the client's
 // side of a run, detects any that were lost. The listener is in one of these states:
 //
