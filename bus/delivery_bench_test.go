@@ -132,7 +132,9 @@ func (d *deliveries) jetStream(b *testing.B) {
 	for i := range d.streams {
 		subject := bus.Analyze.Subject + "." + bus.NewRun() + ".replay"
 		consumer, err := client.JetStream().OrderedConsumer(b.Context(), bus.Analyze.ReplayStream(),
-			jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: 1})
+			jetstream.OrderedConsumerConfig{
+				FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: 1,
+			})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -92,7 +92,9 @@ func (d *discovery) ping() any {
 }
 
 func (d *discovery) info() any {
-	info := micro.Info{ServiceIdentity: d.identity, Type: micro.InfoResponseType, Description: d.description, Endpoints: []micro.EndpointInfo{}}
+	info := micro.Info{
+		ServiceIdentity: d.identity, Type: micro.InfoResponseType, Description: d.description, Endpoints: []micro.EndpointInfo{},
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.endpoints {

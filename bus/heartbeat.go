@@ -55,7 +55,8 @@ func (s *Service) heartbeats(request *nats.Msg) *heartbeat {
 	h := &heartbeat{}
 	if request.Header.Get(HeaderHeartbeat) != "" && !strings.HasPrefix(request.Reply, importPrefix) {
 		h.start(heartbeatInterval, func() {
-			_ = s.conn.nc.PublishMsg(&nats.Msg{Subject: request.Reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}) // the client detects missing heartbeats
+			beat := &nats.Msg{Subject: request.Reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}
+			_ = s.conn.nc.PublishMsg(beat) // the client detects missing heartbeats
 		})
 	}
 	return h

@@ -64,7 +64,8 @@ func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byt
 
 // Resume yields the events of the run after the given sequence, as Forward does:
 // stored ones first, then live ones. A run whose worker was lost ends with an error event and
-// done. It yields nothing when the client has the last event. The error is schemas.ErrRunNotFound for a run that has ended and is not stored.
+// done. It yields nothing when the client has the last event. The error is
+// schemas.ErrRunNotFound for a run that has ended and is not stored.
 func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.attach(ctx, c, run, after) })
 }

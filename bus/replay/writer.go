@@ -81,7 +81,9 @@ type flush struct {
 
 // NewWriter returns a writer to the subject of the stream. The end of ctx ends its attempts to
 // Store events. They count towards the tenant's share of pool. The caller closes the writer.
-func NewWriter(ctx context.Context, js jetstream.JetStream, stream, subject string, tenant string, pool *admission.Pool, log *slog.Logger) *Writer {
+func NewWriter(
+	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, pool *admission.Pool, log *slog.Logger,
+) *Writer {
 	return &Writer{
 		ctx: ctx, js: js, log: log, tenant: tenant, share: pool, stream: stream, subject: subject,
 		largest: int(js.Conn().MaxPayload() - headerRoom), stored: make(chan struct{}, 1),
@@ -179,6 +181,7 @@ func (w *Writer) Wait(ctx context.Context) error {
 	return nil
 }
 
+// Full reports whether Wait would block.
 func (w *Writer) Full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
