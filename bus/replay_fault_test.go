@@ -146,14 +146,14 @@ func TestRunOfALostWorkerEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	keep(t, conn)
-	run := bus.NewRun()
-	storedEvents(t, nc, run, 20)
 	for after, want := range map[uint64][]string{
 		0: nil, 19: append([]string{"20text_delta"}, lostEnd...), 20: lostEnd, 25: lostEnd, // events that were not stored
 		9007199254740990: lostEnd[1:], 9007199254740991: {},
 	} {
 		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
-			t.Parallel()
+			t.Parallel() // may wait for longer than events are retained
+			run := bus.NewRun()
+			storedEvents(t, nc, run, 20)
 			events, err := resumed(t.Context(), conn, run, after)
 			if want == nil && len(events) == 22 {
 				events, want = events[20:], lostEnd
