@@ -389,7 +389,8 @@ func (l *listener) interrupted(err error) bool {
 // recoverable reports whether a run that was followed until err can be attached again.
 func (l *listener) recoverable(err error) bool {
 	_, unclaimed := l.state.(*waiting)
-	return l.replay != nil && !unclaimed && l.ctx.Err() == nil && l.interrupted(err)
+	never := errors.Is(err, replay.ErrNoStream) && !l.known()
+	return l.replay != nil && !unclaimed && !never && l.ctx.Err() == nil && l.interrupted(err)
 }
 
 // reattach waits for a connection and replays the events since the last one. It retries

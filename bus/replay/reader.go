@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,6 +21,9 @@ const (
 	// that another replica of the stream may be asked.
 	fetchTimeout = 2 * time.Second
 )
+
+// ErrNoStream is wrapped by the error of a Reader whose stream does not exist.
+var ErrNoStream = errors.New("no replay stream")
 
 // Reader reads the stored events of a run. It must not be used concurrently.
 type Reader struct {
@@ -81,7 +85,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 		case errors.Is(err, jetstreamext.ErrNoMessages):
 			return nil
 		case errors.Is(err, nats.ErrNoResponders):
-			return schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
+			return fmt.Errorf("%w: %w", ErrNoStream, schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup"))
 		case err != nil:
 			return err
 		}
