@@ -17,13 +17,16 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects automatically; while it is
-// disconnected, calls fail at once with schemas.ErrUnavailable. It may be used
-// concurrently.
+// Conn is a connection to a NATS server. It reconnects automatically. A request that was not
+// delivered, because the connection is lost or no worker is subscribed, waits until its
+// deadline, in an outage of at most 30 s; it then fails with schemas.ErrUnavailable. A Conn
+// may be used concurrently.
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	inbox    inbox
+	retries  *retryBudget
+	outages  outages
 	outbound *admission.Pool // bytes of unconfirmed large messages
 	reads    *Conn           // nil: this connection
 
@@ -31,6 +34,10 @@ type Conn struct {
 	connection    context.Context // canceled on disconnect; a new one per connection
 	endConnection context.CancelFunc
 	up            bool // as counted by the metrics
+
+	dialBulk func() (*nats.Conn, error)
+	bulkMu   sync.Mutex
+	bulkConn *nats.Conn // nil: not opened
 
 	closed chan struct{}
 }
@@ -54,25 +61,16 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Op
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes)}
-	c.inbox.budget.Store(retryBurst * retryRatio)
-	options := append([]nats.Option{
-		nats.Name(name),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
-		nats.RetryOnFailedConnect(true),
-		nats.IgnoreAuthErrorAbort(),         // retry while a password is being changed
-		nats.ReconnectBufSize(-1),           // fail at once instead of buffering
-		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
+	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes), retries: newRetryBudget()}
+	c.outages.waiting = admission.NewPool(maxUndelivered)
+	c.dialBulk = func() (*nats.Conn, error) { return nats.Connect(url, options(name+" bulk", more)...) }
+	c.connection, c.endConnection = context.WithCancel(context.Background())
+	nc, err := nats.Connect(url, append(options(name, more),
 		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
-		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
-	}, more...)
-	c.connection, c.endConnection = context.WithCancel(context.Background())
-	nc, err := nats.Connect(url, options...)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
@@ -84,6 +82,36 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	}
 	telemetry.Connection(1)
 	return c, nil
+}
+
+// bulk returns the connection for the chunks of bodies, so that they do not delay heartbeats and
+// other messages. It is opened by the first call.
+func (c *Conn) bulk() (*nats.Conn, error) {
+	c.bulkMu.Lock()
+	defer c.bulkMu.Unlock()
+	if c.nc.IsClosed() {
+		return nil, nats.ErrConnectionClosed
+	}
+	var err error
+	if c.bulkConn == nil {
+		c.bulkConn, err = c.dialBulk()
+	}
+	return c.bulkConn, err
+}
+
+// options returns the options of a connection.
+func options(name string, more []nats.Option) []nats.Option {
+	return append([]nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
+		nats.RetryOnFailedConnect(true),
+		nats.IgnoreAuthErrorAbort(),         // retry while a password is being changed
+		nats.ReconnectBufSize(-1),           // fail at once instead of buffering
+		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
+	}, more...)
 }
 
 // asyncError logs an error that the client library reports outside of any call.
@@ -98,6 +126,7 @@ func asyncError(name string, s *nats.Subscription, err error) {
 func (c *Conn) connected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.outages.connection.ended()
 	if !c.up {
 		c.up = true
 		telemetry.Connected(1)
@@ -114,8 +143,12 @@ func (c *Conn) disconnected() {
 		c.up = false
 		telemetry.Connected(-1)
 	}
+	c.outages.connection.deadline()
 	c.endConnection()
 }
+
+// errConnectionLost is the error of requests and streams whose connection was lost.
+var errConnectionLost = fmt.Errorf("%w", schemas.ErrUnavailable.Because("the connection to NATS was lost"))
 
 // lost returns a context that ends when the current connection is lost.
 func (c *Conn) lost() context.Context {
@@ -179,6 +212,11 @@ func (c *Conn) Close() {
 		_ = c.nc.FlushTimeout(time.Second) // the connection is closed either way
 	}
 	c.nc.Close()
+	c.bulkMu.Lock()
+	defer c.bulkMu.Unlock()
+	if c.bulkConn != nil {
+		c.bulkConn.Close()
+	}
 	c.disconnected()
 	telemetry.Connection(-1)
 }
@@ -189,6 +227,8 @@ func transportError(subject string, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
+	case undelivered(err) && !errors.Is(err, nats.ErrNoResponders):
+		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	case errors.Is(err, nats.ErrNoResponders):
 		telemetry.NoResponders(subject)
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)

@@ -8,42 +8,49 @@
 // An [Endpoint] answers a request with one reply. While a worker handles a request it
 // sends a heartbeat every 250 ms. A client retries a read that has missed a heartbeat,
 // within the retry budget of its connection, and fails any request after 2.5 s without
-// one. A write is retried only if a worker refused it as busy.
+// one. A write is retried only if a worker refused it as busy. A request that reached no
+// worker, because there are no responders or the connection is lost, waits without a slot and
+// is sent again until its deadline of 15 s. At most 256 requests of a connection wait, and
+// none in an outage that lasts for more than 30 s, or 1 s if the worker or the server was
+// never reachable. Health checks do not wait.
 //
 // # Streams
 //
 // A [Stream] answers a request with events, numbered from 1, the last of type done.
 // Events go to the reply subject. Each message of the worker has its control subject
-// as reply subject: there the client sends chunks of a large body, acknowledgements
-// (flow control) and cancellation. The worker sends a heartbeat every 500 ms; if the
+// as reply subject: there the client sends acknowledgements
+// (flow control) and cancellation. A large body follows in chunks, on a subject and a connection
+// of its own on each side. The worker grants each chunk from a budget of 16 MiB, less than
+// what a server buffers for a connection. The worker sends a heartbeat every 500 ms; if the
 // reply subject has no subscriber, the server's no-responders status arrives on the
 // control subject, and the worker knows that the client has disconnected.
 //
 // # Runs and replay
 //
 // A run is a stream with a name, whose events the worker also stores in the replay
-// stream, a JetStream stream in memory: in batches, in order, each published until
-// JetStream acknowledges it. So no event of a run is lost while a majority of the
+// stream (package replay). So no event of a run is lost while a majority of the
 // servers runs, for as long as the stream retains it: 2 minutes, and 128 MiB of all
 // runs, which are divided among tenants at each worker. The handler runs when JetStream has acknowledged that the run has started, or
 // after 2 s without an acknowledgement; so a run whose worker is lost at any time after its
-// first event ends with an error instead of being unknown. Live events are sent over core NATS, without the latency of an acknowledgement;
+// first event ends with an error instead of being unknown. Live events are sent over core NATS:
+// published once each to the replay stream and read by ordered consumers instead, the median event
+// takes 1.7 times as long in 100 streams and 3.6 times in 500 (edge/docs/benchmarks.md);
 // heartbeats contain the sequence of the last event, so that the listener, the client's
 // side of a run, detects any that were lost. The listener is in one of these states:
 //
 //	Run, TryRun                               Resume
 //	      │                                     │
 //	      ▼                                     ▼
-//	┌───────────┐  messages dropped      ┌─────────────┐ events missing: again,
-//	│  waiting  │ ─────────────────────▶ │  replaying  │ at most maxReplays times
-//	└─────┬─────┘                        └─┬─────────┬─┘
-//	      │ first message        caught up │ ▲ gap,  │ caught up, and no worker
-//	      ▼                                ▼ │ drop  │ has the run
-//	┌────────────────────────────────────────┴─┐     │
-//	│                   live                   │     │
-//	└─────┬────────────────────────────────────┘     │
-//	      │ done, error of the worker                │
-//	      ▼                                          ▼
+//	┌───────────┐  messages dropped      ┌─────────────┐ events missing, or no worker
+//	│  waiting  │ ─────────────────────▶ │  replaying  │ has the run: again
+//	└─────┬─────┘                        └─┬────┬────┬─┘
+//	      │ first message        caught up │ ▲  │    │ no heartbeat for 6 s
+//	      ▼                                ▼ │  │    ▼
+//	┌────────────────────────────────────────┴┐ │ ┌───────────┐
+//	│                  live                   │ │ │   lost    │
+//	└─────┬───────────────────────────────────┘ │ └──┬────────┘
+//	      │ done, error of the worker      done │    │ error, done
+//	      ▼                                     ▼    ▼
 //	┌──────────────────────────────────────────────────┐
 //	│                      ended                       │
 //	└──────────────────────────────────────────────────┘
@@ -51,8 +58,10 @@
 // In the state waiting a busy worker's refusal is answered by another request, and TryRun
 // fails with [ErrUnclaimed] after 2 s. In the states live and replaying a lost connection,
 // missing heartbeats, or a failed replay lead to replaying as soon as there is a
-// connection; after the grace period without an event they end the stream, as they do in
-// replaying after Resume until a worker or an event of the run is found. Before a replay the
+// connection. After the grace period without an event they end the stream with
+// [ErrInterrupted]: the run may continue at its worker, and the client resumes it. A run ends
+// by a verdict only: done, an error of the worker, or state lost, in which the client receives
+// an error and a done event with the sequences 2^53-2 and 2^53-1, the same for every resume. Before a replay the
 // listener acknowledges the last event that it has, and the worker stores its buffered
 // events before it replies; so all events up to the sequence of that reply are, or soon
 // will be, in the replay stream. Events with a sequence that the listener has delivered

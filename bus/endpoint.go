@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
@@ -43,7 +43,8 @@ type Reply struct {
 
 // Call sends req and returns the reply. It waits at most 15 seconds, not beyond
 // ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
-// retried meanwhile (see Conn.roundTrip). The error is a *schemas.Error or ctx's error.
+// retried meanwhile (see Conn.roundTrip). A request that was not delivered is sent again
+// (see Conn). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -58,19 +59,29 @@ func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res
 
 // Forward is Call with a body that is already JSON, and returns the reply unchanged.
 func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (_ Reply, err error) {
-	if !c.Connected() {
-		return Reply{}, schemas.ErrUnavailable.Because("NATS is unavailable")
-	}
 	ctx, span := telemetry.StartRequest(ctx, e.Subject)
 	defer func() { endSpan(span, err) }()
 	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	msg, err := c.roundTrip(ctx, request, e.Permission == schemas.PermissionRead)
-	if err != nil {
+	var msg *nats.Msg
+	send := func() (err error) {
+		msg, err = c.roundTrip(ctx, request, e.reads())
+		return err
+	}
+	if err = c.deliver(ctx, e.Subject, e.sendAgain, send); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
+}
+
+// reads reports whether a request has no effect and may be performed twice.
+func (e Endpoint[Req, Res]) reads() bool { return e.Permission == schemas.PermissionRead }
+
+// sendAgain reports whether a request that failed with err waits for the end of an outage:
+// one that was not delivered, and a read. A health check reports the outage.
+func (e Endpoint[Req, Res]) sendAgain(err error) bool {
+	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || e.reads() && errors.Is(err, errConnectionLost))
 }
 
 // endSpan ends the span of a request that returned err.
@@ -115,35 +126,35 @@ func (e Endpoint[Req, Res]) on(gate *overload.Gate) endpoint {
 
 func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
 	return func(ctx context.Context, r request) {
-		defer s.recovered(ctx, r.Request)
-		defer s.heartbeats(r.Headers().Get, r.Reply()).stop()
+		defer s.recovered(ctx, r.Msg)
+		defer s.heartbeats(r.Msg).stop()
 		if r.denied != nil {
-			s.fail(ctx, r, r.denied)
+			s.fail(ctx, r.Msg, r.denied)
 			return
 		}
-		if len(r.Data()) > MaxBody {
-			s.fail(ctx, r, tooLarge(len(r.Data()), MaxBody))
+		if len(r.Data) > MaxBody {
+			s.fail(ctx, r.Msg, tooLarge(len(r.Data), MaxBody))
 			return
 		}
-		req, err := schemas.Decode[Req](r.Data(), e.Invalid)
+		req, err := schemas.Decode[Req](r.Data, e.Invalid)
 		if err == nil {
 			err = r.by.AuthorizeTenant(e.Permission, &req)
 		}
 		if err != nil {
-			s.fail(ctx, r, err)
+			s.fail(ctx, r.Msg, err)
 			return
 		}
 		if !r.slot.Account(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
 			err := busy(e.Subject)
-			s.refuse(ctx, r.Request, err, err, nats.Header{HeaderBusy: {"1"}})
+			s.refuse(ctx, r.Msg, err, err, nats.Header{HeaderBusy: {"1"}})
 			return
 		}
 		res, err := handle(ctx, req)
 		if err != nil {
-			s.fail(ctx, r, err)
+			s.fail(ctx, r.Msg, err)
 			return
 		}
-		s.answer(ctx, r.Request, res)
+		s.answer(ctx, r.Msg, res)
 	}
 }
 
@@ -156,7 +167,7 @@ func encode(res any) ([]byte, error) {
 }
 
 // answer sends res as JSON.
-func (s *Service) answer(ctx context.Context, r micro.Request, res any) {
+func (s *Service) answer(ctx context.Context, r *nats.Msg, res any) {
 	body, err := encode(res)
 	if err == nil {
 		err = s.fits(len(body))

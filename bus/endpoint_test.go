@@ -8,6 +8,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -181,6 +182,14 @@ func TestReconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		return schemas.TagWritten{}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r")); err != nil {
+		t.Fatal(err)
+	}
 	inFlight := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -193,22 +202,27 @@ func TestReconnect(t *testing.T) {
 	if err := <-inFlight; !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("in flight: got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("while disconnected: got %v, want %v", err, schemas.ErrUnavailable)
+	gate := overload.New(10)
+	calls := make(chan error, 2)
+	for _, call := range []func(context.Context) error{
+		func(ctx context.Context) error {
+			_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r"})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := bus.WriteTag.Call(ctx, conn, writeTag("r"))
+			return err
+		},
+	} {
+		slot := gate.Admit("")
+		defer slot.Close()
+		go func() { calls <- call(overload.WithSlot(t.Context(), slot)) }()
 	}
+	wait.Until(t, "both requests wait", func() bool { return gate.Used() == 0 })
 	again()
-	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
-	defer cancel()
-	if err := conn.WaitConnected(ctx); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r"})
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("after the reconnect: %v", err)
+	for range 2 {
+		if err := <-calls; err != nil {
+			t.Errorf("a request that was sent while disconnected: %v", err)
 		}
 	}
 }

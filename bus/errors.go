@@ -47,13 +47,13 @@ func unavailable(err error) bool {
 }
 
 // fail replies with err.
-func (s *Service) fail(ctx context.Context, r micro.Request, err error) {
+func (s *Service) fail(ctx context.Context, r *nats.Msg, err error) {
 	s.refuse(ctx, r, visible(err), err, nats.Header{})
 }
 
 // refuse replies with e, the visible form of err, and the headers.
-func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error, err error, header nats.Header) {
-	e = s.report(ctx, r.Subject(), e, err, loggedByClient(r, e, header))
+func (s *Service) refuse(ctx context.Context, r *nats.Msg, e *schemas.Error, err error, header nats.Header) {
+	e = s.report(ctx, r.Subject, e, err, loggedByClient(r, e, header))
 	body, err := json.Marshal(e)
 	if err != nil || s.fits(len(body)) != nil {
 		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
@@ -64,14 +64,13 @@ func (s *Service) refuse(ctx context.Context, r micro.Request, e *schemas.Error,
 	s.respond(ctx, r, body, header)
 }
 
-// respond publishes the reply itself: micro's methods write to a request that micro
-// reads after the endpoint's callback has returned, and handlers run longer.
-func (s *Service) respond(ctx context.Context, r micro.Request, body []byte, header nats.Header) {
-	if r.Reply() == "" {
+// respond publishes the reply.
+func (s *Service) respond(ctx context.Context, r *nats.Msg, body []byte, header nats.Header) {
+	if r.Reply == "" {
 		return
 	}
-	if err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: header, Data: body}); err != nil {
-		s.log.WarnContext(ctx, "reply not sent", "subject", r.Subject(), "err", err)
+	if err := s.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply, Header: header, Data: body}); err != nil {
+		s.log.WarnContext(ctx, "reply not sent", "subject", r.Subject, "err", err)
 	}
 }
 
@@ -128,8 +127,8 @@ func (e callerError) Unwrap() error { return e.error }
 // loggedByClient reports whether the caller logs the error: a client of this package logs
 // client errors, busy workers, whose requests it retries, and for timeouts, which
 // end at the same time on both sides.
-func loggedByClient(r micro.Request, e *schemas.Error, reply nats.Header) bool {
-	client := r.Headers().Get(HeaderHeartbeat) != "" || r.Headers().Get(HeaderWindow) != ""
+func loggedByClient(r *nats.Msg, e *schemas.Error, reply nats.Header) bool {
+	client := r.Header.Get(HeaderHeartbeat) != "" || r.Header.Get(HeaderWindow) != ""
 	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
 }
 
@@ -146,7 +145,7 @@ func Logged(err error) bool {
 }
 
 // recovered, deferred, replies to a request whose handler panicked.
-func (s *Service) recovered(ctx context.Context, r micro.Request) {
+func (s *Service) recovered(ctx context.Context, r *nats.Msg) {
 	if p := recover(); p != nil {
 		s.fail(ctx, r, Recovered(p))
 	}

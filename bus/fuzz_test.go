@@ -110,10 +110,10 @@ func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by st
 		if err != nil {
 			t.Fatalf("%s %q: %v", request.Subject, request.Data, err)
 		}
-		if control := msg.Reply; control != "" && !sent {
+		if to := msg.Header.Get(bus.HeaderBodySubject); to != "" && !sent {
 			sent = true
 			for _, chunk := range [][]byte{body[:len(body)/2], body[len(body)/2:]} {
-				_ = nc.Publish(control, chunk)
+				_ = nc.Publish(to, chunk)
 			}
 		}
 		if code := msg.Header.Get(micro.ErrorCodeHeader); code != "" {

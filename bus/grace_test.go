@@ -3,13 +3,15 @@ package bus
 import (
 	"testing"
 	"time"
+
+	"cairn/bus/replay"
 )
 
 // TestContinueEndsTheGracePeriod: the client has disconnected before the handler calls
 // Continue.
 func TestContinueEndsTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	w := &session{replay: &replayWriter{}, grace: time.Hour, flow: newFlow("")}
+	w := &session{replay: &replay.Writer{}, grace: time.Hour, flow: newFlow("")}
 	w.cancel = func(err error) { t.Errorf("the run is canceled: %v", err) }
 	w.disconnected()
 	if w.graceTimer == nil {

@@ -40,8 +40,11 @@ const (
 	// HeaderSequence on an event: its sequence in the stream, from 1.
 	HeaderSequence = "Cairn-Sequence"
 	// HeaderBodySize on a stream's request: a body of that many bytes follows in
-	// chunks, sent to the reply subject of the worker's first message.
+	// chunks (HeaderBodySubject).
 	HeaderBodySize = "Cairn-Body-Size"
+	// HeaderBodySubject on the first message of a worker: the subject for the chunks of the
+	// body. Absent: the reply subject of the message.
+	HeaderBodySubject = "Cairn-Body-Subject"
 	// HeaderRun over HTTP: the run of the answer.
 	HeaderRun = "Cairn-Run"
 	// HeaderBusy on an error: this worker has no free slot; another may have.

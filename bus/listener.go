@@ -1,14 +1,17 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/replay"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -27,19 +30,22 @@ type listener struct {
 	span    telemetry.Span
 	timeout *time.Timer // heartbeat timeout
 	state   state
-	body    []byte    // rest to send in chunks; nil when it went with the request
-	control string    // the worker's control subject, from its first message
-	last    uint64    // sequence of the last event
-	acked   time.Time // time of the last acknowledgement
+	mapped  func(error) *schemas.Error // maps an error to one of the stream's contract
+	body    []byte                     // rest to send in chunks; nil when it went with the request
+	control string                     // the worker's control subject, from its first message
+	last    uint64                     // sequence of the last event
+	acked   time.Time                  // time of the last acknowledgement
 
 	// Of a run only:
-	replay   *replay       // nil: not a run
-	grace    time.Duration // for reattach
-	snapshot bool          // end instead of waiting for live events
+	run      string         // control subject; empty: not a run
+	replay   *replay.Reader // nil: not a run
+	grace    time.Duration  // for reattach
+	heard    time.Time      // time at which the worker was last known to have the run
+	snapshot bool           // end instead of waiting for live events
 	recovery recovery
 }
 
-// state is the state of a listener: *waiting, *replaying, live or ended.
+// state is the state of a listener: *waiting, *replaying, live, lost or ended.
 type state interface {
 	// next returns the next event, or an empty one if the state has changed or a message
 	// held none.
@@ -49,8 +55,10 @@ type state interface {
 // waiting is the state in which no worker has replied to the request.
 type waiting struct {
 	request  *nats.Msg
+	sent     bool // and not refused as busy
 	attempts int
-	claim    *time.Timer // ends the wait with errUnclaimed; nil: only the heartbeat timeout does
+	try      bool        // the wait ends with errUnclaimed
+	claim    *time.Timer // does that; nil: stopped
 }
 
 // replaying is the state in which stored events are read, before further live ones.
@@ -64,14 +72,22 @@ type replaying struct {
 // live is the state in which the events of the worker are delivered as they arrive.
 type live struct{}
 
+// lost is the state after the loss of the worker of a run. The run ends with an error and a
+// done event, whose sequences follow all others: which events the worker has sent, but not
+// stored, is unknown.
+type lost struct{}
+
+// sequenceLost is the sequence of the error event of a run whose worker was lost; done follows.
+// JavaScript represents both exactly.
+const sequenceLost = 1<<53 - 2
+
 // ended is the state after done, or after an error of the worker.
 type ended struct{}
 
 // recovery contains the attempts to continue since the last event.
 type recovery struct {
-	replays        int       // without progress
-	failedAt       time.Time // time of the first failure; zero: none
-	connectionLost bool
+	replays  int       // without progress
+	failedAt time.Time // time of the first failure; zero: none
 }
 
 // listen sends a request with the body for events on the reply subject. With try it
@@ -85,30 +101,18 @@ func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply str
 	}
 	l.span = span
 	if run, ok := s.runOf(reply); ok {
-		l.replay = s.newReplay(c, run)
+		l.follow(run, s.ReplayStream())
 	}
 	most := int(c.nc.MaxPayload() - headerRoom)
 	if l.replay != nil {
 		most = min(most, maxInline)
 	}
-	w := &waiting{request: s.message(ctx, body, most)}
+	w := &waiting{request: s.message(ctx, body, most), try: try}
 	w.request.Reply = reply
 	if w.request.Data == nil {
 		l.body = body
 	}
-	if try {
-		end := l.end
-		w.claim = time.AfterFunc(claimTimeout, func() {
-			if c.inbox.spend() {
-				end(errUnclaimed)
-			}
-		})
-	}
 	l.state = w
-	if err := w.send(l); err != nil {
-		l.close()
-		return nil, err
-	}
 	return l, nil
 }
 
@@ -135,8 +139,17 @@ func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint
 	if err != nil {
 		return nil, err
 	}
-	l.control, l.last, l.replay, l.state = s.control(run), after, s.newReplay(c, s.control(run)), &replaying{}
-	if err := l.startReplay(l.ctx, Event{}); err != nil {
+	l.follow(s.control(run), s.ReplayStream())
+	l.control, l.last, l.state = l.run, after, &replaying{}
+	if after == sequenceLost || after == sequenceLost+1 { // the client knows that the worker was lost
+		return l, nil
+	}
+	first, cancel := context.WithTimeout(l.ctx, s.Grace)
+	defer cancel()
+	if err = l.startReplay(first, Event{}); l.recoverable(err) {
+		err = l.reattach(err)
+	}
+	if err != nil {
 		l.close()
 		return nil, err
 	}
@@ -145,10 +158,9 @@ func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint
 
 // open subscribes to the subject.
 func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listener, error) {
-	if !c.Connected() {
-		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
+	l := &listener{
+		conn: c, subject: s.Subject, mapped: s.mapError, grace: s.Grace, unwatch: func() {}, acked: time.Now(), heard: time.Now(),
 	}
-	l := &listener{conn: c, subject: s.Subject, grace: s.Grace, unwatch: func() {}, acked: time.Now()}
 	var err error
 	// The channel of SubscribeSync takes half a megabyte.
 	if l.sub, err = c.nc.ChanSubscribe(subject, make(chan *nats.Msg, backlog)); err != nil {
@@ -159,12 +171,15 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 	return l, nil
 }
 
-// ErrConnectionLost is the error of a stream whose connection was lost and, for a run,
-// not re-established within the grace period. The run continues at its worker.
-var ErrConnectionLost = errors.New("connection lost")
+// follow makes l the listener of the run with the control subject.
+func (l *listener) follow(run, stream string) {
+	l.run, l.replay = run, replay.NewReader(l.conn.Reader().js, stream, run+replayToken)
+}
 
-// errConnectionLost is ErrConnectionLost with the error for callers.
-var errConnectionLost = fmt.Errorf("%w: %w", ErrConnectionLost, schemas.ErrUnavailable.Because("the connection to NATS was lost"))
+// ErrInterrupted is wrapped by the error of a stream that may continue at its worker: the
+// connection to NATS was lost, or messages or stored events do not arrive, and a run could not
+// be followed again within its grace period. A run can be resumed.
+var ErrInterrupted = errors.New("stream interrupted")
 
 // watch ends the wait for messages when the current connection is lost or heartbeats are
 // missing.
@@ -180,8 +195,8 @@ func (l *listener) watch() {
 
 // enter changes the state.
 func (l *listener) enter(s state) {
-	if w, ok := l.state.(*waiting); ok && w.claim != nil {
-		w.claim.Stop()
+	if w, ok := l.state.(*waiting); ok {
+		w.stopClaim()
 	}
 	l.state = s
 }
@@ -196,7 +211,7 @@ func (l *listener) close() {
 	case l.replay == nil:
 		l.notify(HeaderCancel, "1")
 	case l.control == "": // an unknown worker may still have the request
-		l.control = l.replay.run
+		l.control = l.run
 		l.notify(HeaderCancel, "1")
 	}
 	l.enter(ended{})
@@ -223,31 +238,69 @@ func (l *listener) next() (Event, error) {
 		if err != nil && l.recoverable(err) {
 			err = l.reattach(err)
 		}
+		if l.interrupted(err) && !errors.Is(err, ErrInterrupted) {
+			err = fmt.Errorf("%w: %w", ErrInterrupted, err)
+		}
 		if err != nil || e.Type != "" {
 			return e, err
 		}
 	}
 }
 
+// receive returns the next message. It sends the request before, unless it was sent.
+func (w *waiting) receive(l *listener) (msg *nats.Msg, err error) {
+	if !w.sent {
+		if err := w.send(l); err != nil {
+			return nil, err
+		}
+	}
+	msg, err = l.nextMessage()
+	w.sent = !undelivered(err)
+	return msg, err
+}
+
 // send publishes the request.
 func (w *waiting) send(l *listener) error {
 	w.attempts++
-	if w.claim != nil {
-		w.claim.Reset(claimTimeout)
-	}
 	if err := l.conn.nc.PublishMsg(w.request); err != nil {
-		return transportError(l.subject, err)
+		return err
+	}
+	l.watch()
+	if w.stopClaim(); w.try {
+		end := l.end
+		w.claim = time.AfterFunc(claimTimeout, func() {
+			if l.conn.retries.take() {
+				end(errUnclaimed)
+			}
+		})
 	}
 	return nil
 }
 
+func (w *waiting) stopClaim() {
+	if w.claim != nil {
+		w.claim.Stop()
+	}
+}
+
 func (w *waiting) next(l *listener) (Event, error) {
-	msg, err := l.nextMessage()
-	if err != nil || msg == nil {
-		return Event{}, err
+	ctx, cancel := context.WithTimeout(l.ctx, callTimeout)
+	defer cancel()
+	var msg *nats.Msg
+	err := l.conn.deliver(ctx, l.subject, undelivered, func() (err error) {
+		msg, err = w.receive(l)
+		return err
+	})
+	if err != nil {
+		return Event{}, transportError(l.subject, err)
+	}
+	l.conn.outages.subject(l.subject).ended()
+	if msg == nil {
+		return Event{}, nil
 	}
 	if isBusy(msg) && w.attempts <= maxBusyRetries {
-		return Event{}, w.send(l)
+		w.sent = false
+		return Event{}, nil
 	}
 	return l.receive(msg)
 }
@@ -264,10 +317,10 @@ func (live) next(l *listener) (Event, error) {
 }
 
 func (r *replaying) next(l *listener) (Event, error) {
-	e, ok, err := l.replay.next(l.ctx)
+	e, ok, err := l.replay.Next(l.ctx)
 	switch {
 	case err != nil:
-		return Event{}, err
+		return Event{}, transportError(l.run, err)
 	case ok:
 		return l.deliver(e)
 	case r.beyond.Type != "":
@@ -284,19 +337,34 @@ func (r *replaying) next(l *listener) (Event, error) {
 
 func (ended) next(*listener) (Event, error) { return Event{}, errComplete }
 
-// complete returns how the run ended after a complete replay when no worker has the run;
-// nil: the replay is repeated.
+// complete ends the run after a complete replay when no worker has the run. Otherwise it
+// repeats the replay: the last events may not be in the replay stream yet, and the worker may
+// have lost its connection and reconnect.
 func (r *replaying) complete(l *listener) error {
+	known := r.known || l.replay.Found()
 	switch {
-	case l.replay.done:
+	case l.replay.Done() || known && l.last > sequenceLost:
 		return errComplete
-	case l.recovery.replays < maxReplays: // the last events may not be in the replay stream yet
-		return l.startReplay(l.ctx, Event{})
-	case l.replay.reads == 0 && !r.known:
+	case !known && (l.recovery.replays >= maxReplays || l.last >= sequenceLost):
 		return ErrNoRun
+	case known && (l.last == sequenceLost || time.Since(l.heard) >= streamHeartbeatTimeout):
+		l.enter(lost{})
+		return nil
 	default:
-		return schemas.ErrRunStopped.Because("its worker was lost")
+		return l.startReplay(l.ctx, Event{})
 	}
+}
+
+func (lost) next(l *listener) (Event, error) {
+	if l.last >= sequenceLost {
+		l.last = sequenceLost + 1
+		l.enter(ended{})
+		return Event{Type: schemas.EventDone, Sequence: l.last, Data: []byte("{}")}, nil
+	}
+	l.last = sequenceLost
+	e := l.mapped(schemas.ErrRunStopped.Because("its worker was lost"))
+	data, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
+	return Event{Type: schemas.EventError, Sequence: l.last, Data: data}, err
 }
 
 // known reports whether the listener follows a run that exists.
@@ -311,15 +379,22 @@ func (l *listener) known() bool {
 	}
 }
 
+// interrupted reports whether the stream may continue at its worker after err.
+func (l *listener) interrupted(err error) bool {
+	switch l.state.(type) {
+	case live, *replaying:
+		var e *schemas.Error
+		return errors.As(err, &e) && (e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status)
+	default: // waiting: the caller may send the request again
+		return errors.Is(err, errConnectionLost)
+	}
+}
+
 // recoverable reports whether a run that was followed until err can be attached again.
 func (l *listener) recoverable(err error) bool {
-	var e *schemas.Error
-	if !l.known() || l.ctx.Err() != nil || !errors.As(err, &e) {
-		return false
-	}
-	// The worker may have lost its connection too, and reconnect later.
-	return e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status ||
-		l.recovery.connectionLost && errors.Is(err, schemas.ErrRunStopped)
+	_, unclaimed := l.state.(*waiting)
+	never := errors.Is(err, replay.ErrNoStream) && !l.known()
+	return l.replay != nil && !unclaimed && !never && l.ctx.Err() == nil && l.interrupted(err)
 }
 
 // reattach waits for a connection and replays the events since the last one. It retries
@@ -328,10 +403,9 @@ func (l *listener) reattach(err error) error {
 	if l.recovery.failedAt.IsZero() {
 		l.recovery.failedAt = time.Now()
 	}
-	l.recovery.connectionLost = l.recovery.connectionLost || errors.Is(err, ErrConnectionLost)
 	ctx, cancel := context.WithDeadline(l.ctx, l.recovery.failedAt.Add(l.grace))
 	defer cancel()
-	for ; l.recoverable(err); err = l.startReplay(ctx, Event{}) {
+	for l.recoverable(err) {
 		select {
 		case <-ctx.Done():
 			return err
@@ -340,8 +414,13 @@ func (l *listener) reattach(err error) error {
 		if l.conn.WaitConnected(ctx) != nil {
 			return errConnectionLost
 		}
-		l.watch()
+		if l.watch(); errors.Is(err, errConnectionLost) { // the worker may have lost its connection too
+			l.heard = time.Now()
+		}
 		l.recovery.replays = 0
+		if next := l.startReplay(ctx, Event{}); ctx.Err() == nil || next == nil {
+			err = next
+		}
 	}
 	return err
 }
@@ -352,7 +431,7 @@ func (l *listener) receive(msg *nats.Msg) (Event, error) {
 		l.enter(ended{})
 		return Event{}, err
 	}
-	if err := l.accepted(msg.Reply); err != nil {
+	if err := l.accepted(msg.Reply, msg.Header.Get(HeaderBodySubject)); err != nil {
 		return Event{}, err
 	}
 	if e, ok := l.event(msg); ok {
@@ -369,7 +448,7 @@ func (l *listener) receive(msg *nats.Msg) (Event, error) {
 func (l *listener) event(msg *nats.Msg) (Event, bool) {
 	kind := msg.Header.Get(HeaderEvent)
 	if kind == "" {
-		e, _, ok := readFrame(msg.Data)
+		e, _, ok := replay.Parse(msg.Data)
 		return e, ok
 	}
 	n, err := strconv.ParseUint(msg.Header.Get(HeaderSequence), 10, 64)
@@ -388,7 +467,10 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 	var known *schemas.Error
 	switch {
 	case err == nil:
+		l.heard = time.Now()
 		return msg, nil
+	case undelivered(err): // the request
+		return nil, err
 	case errors.Is(err, nats.ErrSlowConsumer) && l.replay != nil:
 		return nil, l.startReplay(l.ctx, Event{})
 	case errors.As(context.Cause(l.wait), &known):
@@ -399,26 +481,33 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 }
 
 // accepted enters the state live. It records the control subject of the worker that took
-// the request, and uploads the rest of the body to it.
-func (l *listener) accepted(control string) error {
+// the request, and uploads the rest of the body to it. An empty chunk requests a grant for the
+// first one, from a worker that grants chunks.
+func (l *listener) accepted(control, body string) error {
 	if control == "" || l.control != "" {
 		l.enter(live{})
 		return nil
 	}
-	if !isInbox(control) && (l.replay == nil || control != l.replay.run) {
+	ofRun := func(subject, token string) bool { return l.replay != nil && subject == l.run+token }
+	if !isInbox(control) && !ofRun(control, "") || body != "" && !isInbox(body) && !ofRun(body, bodyToken) {
 		return schemas.ErrUnavailable.Because("the worker named a control subject that is not an inbox")
 	}
 	l.control = control
 	l.enter(live{})
-	return l.upload()
+	if l.body != nil && body != "" {
+		if err := l.conn.sendChunk(l.ctx, body, nil); err != nil {
+			return transportError(l.subject, err)
+		}
+	}
+	return l.upload(cmp.Or(body, control))
 }
 
-// upload sends the body to the worker's control subject, one chunk after the other.
-func (l *listener) upload() error {
+// upload sends the body to the subject, one chunk after the other.
+func (l *listener) upload(subject string) error {
 	size := int(min(chunkSize, l.conn.nc.MaxPayload()-headerRoom))
 	for len(l.body) > 0 {
 		n := min(size, len(l.body))
-		if err := l.conn.sendChunk(l.ctx, l.control, l.body[:n]); err != nil {
+		if err := l.conn.sendChunk(l.ctx, subject, l.body[:n]); err != nil {
 			return transportError(l.subject, err)
 		}
 		l.body = l.body[n:]
@@ -455,8 +544,10 @@ const (
 	// maxReplays is the maximum number of replays to find an event that must exist:
 	// JetStream stores it a moment after it was published.
 	maxReplays = 5
-	// replayInterval is the delay between these replays.
+	// replayInterval is the delay between these replays, and lostInterval that between further
+	// ones, which wait for the worker.
 	replayInterval = 50 * time.Millisecond
+	lostInterval   = 500 * time.Millisecond
 )
 
 // errComplete: the client has the last event.
@@ -466,13 +557,17 @@ var errComplete = errors.New("the client has the last event")
 // receives beyond after the replay. It queries the worker first, which stores all events
 // that it has sent before it replies. After an error the state is unchanged.
 func (l *listener) startReplay(ctx context.Context, beyond Event) error {
-	if l.recovery.replays++; l.recovery.replays > 1 {
+	interval := replayInterval
+	if l.recovery.replays++; l.recovery.replays > maxReplays {
+		interval = lostInterval
+	}
+	if l.recovery.replays > 1 {
 		select {
-		case <-time.After(replayInterval):
+		case <-time.After(interval):
 		case <-ctx.Done():
 		}
 	}
-	last, found, err := l.conn.query(ctx, l.replay.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	last, found, err := l.conn.query(ctx, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
 	switch {
 	case err != nil:
 		return err
@@ -482,8 +577,11 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 		l.enter(live{})
 		return nil
 	}
+	if r, ok := l.state.(*replaying); found && ok && !r.worker { // it has reconnected
+		l.recovery.replays = 1
+	}
 	l.enter(&replaying{known: found || l.known(), worker: found, target: last, beyond: beyond})
-	l.replay.restart()
+	l.replay.Restart()
 	return nil
 }
 
@@ -492,7 +590,7 @@ func (l *listener) missed(e Event) error {
 	if _, ok := l.state.(*replaying); ok {
 		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer retained for replay", l.last+1, e.Sequence-1))
 	}
-	if l.replay == nil || l.recovery.replays == maxReplays {
+	if l.replay == nil || l.recovery.replays >= maxReplays {
 		return schemas.ErrUnavailable.Because("events were lost")
 	}
 	return l.startReplay(l.ctx, e)

@@ -120,7 +120,7 @@ func TestUploads(t *testing.T) {
 				}
 				for _, c := range row.chunks {
 					if !sent {
-						_ = nc.Publish(msg.Reply, []byte(c))
+						_ = nc.Publish(msg.Header.Get(bus.HeaderBodySubject), []byte(c))
 					}
 				}
 			}

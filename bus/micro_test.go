@@ -11,7 +11,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
-	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -20,7 +19,11 @@ import (
 func TestMicroDescribesEndpoints(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(_ context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+	const processing = 10 * time.Millisecond
+	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+		ctx, cancel := context.WithTimeout(ctx, processing)
+		defer cancel()
+		<-ctx.Done()
 		if k.RequestID == "missing" {
 			return schemas.TagFound{}, schemas.ErrTagNotFound
 		}
@@ -51,11 +54,33 @@ func TestMicroDescribesEndpoints(t *testing.T) {
 	wait.Until(t, "three requests are counted", func() bool {
 		var stats micro.Stats
 		verb("STATS", &stats)
-		var got telemetry.Totals
-		if err := json.Unmarshal(stats.Endpoints[0].Data, &got); err != nil {
-			t.Fatal(err)
-		}
-		return got.Requests == 3 && got.Errors == 1 && got.LastError == "CE-022" && got.ProcessingTime > 0 &&
+		got := stats.Endpoints[0]
+		return got.NumRequests == 3 && got.NumErrors == 1 && got.LastError == "CE-022" && got.ProcessingTime >= 3*processing &&
 			got.AverageProcessingTime == got.ProcessingTime/3
 	})
+	var ping micro.Ping
+	verb("PING", &ping)
+	if ping.Type != micro.PingResponseType || ping.Name != "cairn-tags" || ping.ID != info.ID || info.Version != bus.Version {
+		t.Errorf("ping %v of the service %v", ping, info.ServiceIdentity)
+	}
+}
+
+// TestDiscoveryRepliesToInboxesOnly: a worker publishes with permissions that its clients lack.
+func TestDiscoveryRepliesToInboxesOnly(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	bustest.Service(t, conn, "tags")
+	other, err := nc.SubscribeSync("$KV.>")
+	if err != nil || conn.JetStream().Conn().Flush() != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishRequest("$SRV.PING", "$KV.cairn_catalog.x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Request("$SRV.PING", nil, 10*time.Second); err != nil { // handled after the first
+		t.Fatal(err)
+	}
+	if n, _, err := other.Pending(); err != nil || n > 0 {
+		t.Errorf("%d replies to a subject that is not an inbox, %v", n, err)
+	}
 }

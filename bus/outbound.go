@@ -2,13 +2,14 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"sync"
-
-	"github.com/nats-io/nats.go"
+	"time"
 )
 
 const (
+	// interestTimeout bounds the time until the subscription of a worker for the chunks of a
+	// body is known to all servers of a cluster.
+	interestTimeout = time.Second
 	// outboundBytes bounds the large messages that a connection has sent to workers and
 	// that no worker has confirmed, in bytes. A server closes the connection of a worker
 	// that has more than max_pending (64 MiB by default) still to read, and all requests
@@ -32,26 +33,33 @@ func (c *Conn) reserve(ctx context.Context, n int) (release func(), err error) {
 	return sync.OnceFunc(func() { c.outbound.Release(tenant, size) }), nil
 }
 
-// sendChunk sends a chunk of a body to the worker's control subject and returns when the
-// worker has confirmed it, even if ctx ends meanwhile: until then the chunk counts towards
-// outboundBytes.
-func (c *Conn) sendChunk(ctx context.Context, control string, chunk []byte) error {
-	release, err := c.reserve(ctx, len(chunk))
+// sendChunk sends a chunk of a body to the subject and returns when the worker has received it
+// and grants the next one.
+func (c *Conn) sendChunk(ctx context.Context, subject string, chunk []byte) error {
+	bulk, err := c.bulk()
 	if err != nil {
 		return err
 	}
-	defer release()
 	lost := c.lost()
-	confirmed, cancel := context.WithTimeout(lost, chunkTimeout)
+	confirmed, cancel := context.WithTimeout(ctx, 2*grantTimeout)
 	defer cancel()
-	_, err = c.nc.RequestWithContext(confirmed, control, chunk)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, nats.ErrNoResponders):
-		return nil // the stream has ended; its last message has the reason
-	case err != nil && lost.Err() != nil:
-		return errConnectionLost
+	defer context.AfterFunc(lost, cancel)()
+	until := time.Now().Add(interestTimeout)
+	for {
+		_, err = bulk.RequestWithContext(confirmed, subject, chunk)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case lost.Err() != nil:
+			return errConnectionLost
+		case !undelivered(err):
+			return err
+		case time.Now().After(until):
+			return nil // the stream has ended; its last message has the reason
+		}
+		select {
+		case <-time.After(minRetryInterval):
+		case <-confirmed.Done():
+		}
 	}
-	return err
 }

@@ -75,7 +75,7 @@ func TestConnectionLostDuringUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range bus.Analyze.Forward(t.Context(), conn, make([]byte, 9<<20)) {
-		if !errors.Is(err, schemas.ErrAnalysisUnavailable) || !errors.Is(err, bus.ErrConnectionLost) {
+		if !errors.Is(err, schemas.ErrAnalysisUnavailable) || !errors.Is(err, bus.ErrInterrupted) {
 			t.Errorf("got %v, want the lost connection", err)
 		}
 	}

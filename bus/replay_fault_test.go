@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,17 +138,90 @@ func storedEvents(t *testing.T, nc *nats.Conn, run string, events int) {
 	}
 }
 
+// lostEnd are the last events of a run whose worker was lost.
+var lostEnd = []string{"9007199254740990error", "9007199254740991done"}
+
+// TestRunOfALostWorkerEndsWithAnError resumes a run whose worker has stored 20 events.
 func TestRunOfALostWorkerEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	keep(t, conn)
-	run := bus.NewRun()
-	storedEvents(t, nc, run, 20)
-	for after, want := range map[uint64]int{0: 20, 19: 1, 20: 0, 25: 0} {
-		events, err := resumed(t.Context(), conn, run, after)
-		if len(events) != want || !errors.Is(err, schemas.ErrRunStopped) {
-			t.Errorf("after %d: got %d events, %v, want %d and the loss of the worker", after, len(events), err, want)
+	for after, want := range map[uint64][]string{
+		0: nil, 19: append([]string{"20text_delta"}, lostEnd...), 20: lostEnd, 25: lostEnd, // events that were not stored
+		9007199254740990: lostEnd[1:], 9007199254740991: {},
+	} {
+		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
+			t.Parallel() // may wait for longer than events are retained
+			run := bus.NewRun()
+			storedEvents(t, nc, run, 20)
+			events, err := resumed(t.Context(), conn, run, after)
+			if want == nil && len(events) == 22 {
+				events, want = events[20:], lostEnd
+			}
+			if err != nil || !slices.Equal(events, want) {
+				t.Errorf("got %v, %v, want %v", events, err, want)
+			}
+		})
+	}
+	for _, after := range []uint64{9007199254740990, 9007199254740991} {
+		if _, err := resumed(t.Context(), conn, bus.NewRun(), after); !errors.Is(err, schemas.ErrRunNotFound) {
+			t.Errorf("an unknown run after %d: %v", after, err)
 		}
+	}
+}
+
+// TestResumeWaitsForTheWorker: a client resumes a run while its worker, whose NATS server has
+// died, reconnects to another one.
+func TestResumeWaitsForTheWorker(t *testing.T) {
+	t.Parallel()
+	nodes := serversOf(t)
+	client, err := bus.Open(nodes[0].ClientURL(), t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
+		return bus.Analyze.Setup(ctx, client, bucket.Replication{Replicas: 3})
+	})
+	reconnect := make(chan struct{})
+	worker, err := bus.Open(nodes[1].ClientURL(), t.Name(), nats.CustomReconnectDelay(func(int) time.Duration {
+		<-reconnect
+		return 10 * time.Millisecond
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(worker.Close)
+	finish := make(chan struct{})
+	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		select {
+		case <-finish:
+		case <-ctx.Done():
+		}
+		return errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
+	})
+	run := bus.NewRun()
+	listen(t, client, run, 1)
+	nodes[1].Shutdown()
+	type result struct {
+		events []string
+		err    error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		events, err := resumed(t.Context(), client, run, 0)
+		ended <- result{events, err}
+	}()
+	select { // the former limit of attempts was reached within 250 ms
+	case r := <-ended:
+		t.Fatalf("while the worker is disconnected: %v, %v", r.events, r.err)
+	case <-time.After(2 * time.Second):
+	}
+	close(reconnect)
+	close(finish)
+	if r := <-ended; r.err != nil || fmt.Sprint(r.events) != "[1text_delta 2text_delta 3done]" {
+		t.Errorf("got %v, %v, want the whole run", r.events, r.err)
 	}
 }
 
@@ -205,7 +279,7 @@ func TestRunOfAWorkerLostAtOnce(t *testing.T) {
 		worker.JetStream().Conn().Close()
 		break
 	}
-	if events, err := resumed(t.Context(), conn, run, 1); len(events) > 0 || !errors.Is(err, schemas.ErrRunStopped) {
+	if events, err := resumed(t.Context(), conn, run, 1); err != nil || !slices.Equal(events, lostEnd) {
 		t.Errorf("got %v, %v, want the loss of the worker", events, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,8 +13,6 @@ import (
 )
 
 const (
-	// heartbeatInterval is the interval of the heartbeats of a request.
-	heartbeatInterval = 250 * time.Millisecond
 	// A client retries a read after retryMissed periods of heartbeatInterval without a
 	// heartbeat and then in each further one, since a worker that is cut off may receive the
 	// retry too. maxMissed periods fail the request. Periods are counted, not measured, so that
@@ -24,10 +21,6 @@ const (
 	maxMissed   = 10
 	// maxRetries bounds the retries of one request without a heartbeat.
 	maxRetries = 4
-	// retryBurst retries may be sent at once, and after that one for every
-	// retryRatio successful requests, so that retries do not add to an overload.
-	retryBurst = 100
-	retryRatio = 5
 )
 
 // inbox receives the replies to the requests of a connection. The request API of
@@ -36,7 +29,6 @@ type inbox struct {
 	once    sync.Once
 	prefix  string // of the reply subjects
 	failed  error
-	budget  atomic.Int64 // retry budget, in units of 1/retryRatio retry
 	mu      sync.Mutex
 	next    uint64
 	waiting map[string]chan *nats.Msg
@@ -80,24 +72,6 @@ func (b *inbox) dispatch(msg *nats.Msg) {
 	}
 }
 
-func isHeartbeat(msg *nats.Msg) bool { return msg.Header.Get(HeaderHeartbeat) != "" }
-
-// earn adds to the retry budget for a request that succeeded without a retry.
-func (b *inbox) earn() {
-	if n := b.budget.Load(); n < retryBurst*retryRatio {
-		b.budget.CompareAndSwap(n, n+1) // a lost race costs a fraction of a retry
-	}
-}
-
-// spend takes one retry from the budget and reports whether it was available.
-func (b *inbox) spend() bool {
-	if b.budget.Add(-retryRatio) >= 0 {
-		return true
-	}
-	b.budget.Add(retryRatio)
-	return false
-}
-
 // roundTrip sends the request and returns the reply of a worker. Without a heartbeat it
 // retries a read, and the first reply wins. It does not retry a write: the first worker
 // may still perform it, and a second worker would perform it twice.
@@ -108,6 +82,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 		return nil, err
 	}
 	defer c.inbox.forget(reply)
+	if lost.Err() != nil { // the connection that replaces it is not known yet
+		return nil, nats.ErrDisconnected
+	}
 	request.Reply = reply
 	request.Header.Set(HeaderHeartbeat, "1")
 	received, err := c.reserve(ctx, len(request.Data))
@@ -116,6 +93,9 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 	}
 	defer received()
 	a := attempts{conn: c, request: request, read: read}
+	if deadline, ok := ctx.Deadline(); ok && request.Header.Get(HeaderTimeout) != "" { // may be later than the first attempt
+		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
+	}
 	if err := a.send(); err != nil {
 		return nil, err
 	}
@@ -168,7 +148,7 @@ func (a *attempts) missHeartbeat() error {
 	if a.missed++; a.missed == maxMissed {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
 	}
-	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.conn.inbox.spend() {
+	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.conn.retries.take() {
 		return nil
 	}
 	a.retries++
@@ -188,42 +168,9 @@ func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	case noResponders(msg):
 		return nil, nats.ErrNoResponders
 	}
+	a.conn.outages.subject(a.request.Subject).ended()
 	if a.retries+a.busy == 0 {
-		a.conn.inbox.earn()
+		a.conn.retries.refill()
 	}
 	return msg, nil
-}
-
-// heartbeats sends heartbeats to a client that requested them, until stop. A client
-// in another NATS account gets none: across accounts the first message is the reply.
-type heartbeats struct {
-	mu    sync.Mutex
-	timer *time.Timer // nil: stopped
-}
-
-func (s *Service) heartbeats(header func(string) string, reply string) *heartbeats {
-	g := &heartbeats{}
-	if header(HeaderHeartbeat) == "" || strings.HasPrefix(reply, importPrefix) {
-		return g
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.timer = time.AfterFunc(heartbeatInterval, func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.timer != nil {
-			_ = s.conn.nc.PublishMsg(&nats.Msg{Subject: reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}) // the client detects missing heartbeats
-			g.timer.Reset(heartbeatInterval)
-		}
-	})
-	return g
-}
-
-func (g *heartbeats) stop() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.timer != nil {
-		g.timer.Stop()
-		g.timer = nil
-	}
 }

@@ -13,18 +13,22 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/bucket"
+	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
 // A run is a stream that outlives the client's connection. It has subjects of
 // its own:
 //
-//	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel, chunks of the body
+//	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel
+//	cairn.analyze.<run>.body    to the worker: chunks of the body
 //	cairn.analyze.<run>.event   live events: the reply subject of the request
 //	cairn.analyze.<run>.replay  the same events in batches, retained by the replay stream
 //
 // A client with an inbox as reply subject has no run.
 const (
+	bodyToken   = ".body"
 	eventToken  = ".event"
 	replayToken = ".replay"
 )
@@ -59,8 +63,9 @@ func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byt
 }
 
 // Resume yields the events of the run after the given sequence, as Forward does:
-// stored ones first, then live ones. It yields nothing when the client has the last
-// one. The error is schemas.ErrRunNotFound for a run that has ended and is not stored.
+// stored ones first, then live ones. A run whose worker was lost ends with an error event and
+// done. It yields nothing when the client has the last event. The error is
+// schemas.ErrRunNotFound for a run that has ended and is not stored.
 func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
 	return s.follow(func() (*listener, error) { return s.attach(ctx, c, run, after) })
 }
@@ -91,9 +96,14 @@ func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
 	if !c.Connected() {
 		return nil, s.translate(schemas.ErrUnavailable.Because("NATS is unavailable"))
 	}
-	runs, err := s.stored(ctx, c)
+	list, err := replay.List(ctx, c.Reader().js, s.ReplayStream(), s.control("*")+replayToken)
 	if err != nil {
-		return nil, s.translate(err)
+		return nil, s.translate(transportError(s.Subject, err))
+	}
+	runs := make([]StoredRun, 0, len(list))
+	for _, r := range list {
+		name := strings.TrimSuffix(strings.TrimPrefix(r.Subject, s.Subject+"."), replayToken)
+		runs = append(runs, StoredRun{Name: name, Updated: r.Updated, Ended: r.Ended})
 	}
 	return runs, nil
 }
@@ -113,9 +123,6 @@ func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
 // query sends a header to the worker of a run and returns the sequence of its last
 // event; found reports whether a worker has the run.
 func (c *Conn) query(ctx context.Context, control, header, value string) (last uint64, found bool, err error) {
-	if !c.Connected() {
-		return 0, false, schemas.ErrUnavailable.Because("NATS is unavailable")
-	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	msg := nats.NewMsg(control)
@@ -147,7 +154,7 @@ func (c *Conn) attempt(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
 
 // unanswered reports whether err means that a request may be answered if it is sent again.
 func unanswered(err error) bool {
-	return errors.Is(err, nats.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, context.DeadlineExceeded) || undelivered(err) && !errors.Is(err, nats.ErrNoResponders)
 }
 
 // control returns the control subject of the run.
@@ -160,3 +167,21 @@ func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
 	run, ours := strings.CutPrefix(control, s.Subject+".")
 	return control, ok && ours && runName.MatchString(run)
 }
+
+// Setup creates the replay stream, which retains the events of runs for Resume, or
+// updates one that exists. It is in memory: a stand-alone server loses it on a restart,
+// and until the next Setup no run can be resumed.
+func (s Stream[Req]) Setup(ctx context.Context, c *Conn, replication bucket.Replication) error {
+	return replay.Setup(ctx, c.js, s.ReplayStream(), s.control("*")+replayToken, replication)
+}
+
+// Bind waits until the replay stream exists or ctx ends, and then returns its error.
+func (s Stream[Req]) Bind(ctx context.Context, c *Conn) error {
+	if _, err := bucket.BindStream(ctx, c.js, s.ReplayStream()); err != nil {
+		return fmt.Errorf("replay events of %s: %w", s.Subject, err)
+	}
+	return nil
+}
+
+// ReplayStream returns the name of the JetStream stream with the events of runs.
+func (s Stream[Req]) ReplayStream() string { return strings.ReplaceAll(s.Subject, ".", "_") }

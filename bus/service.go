@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,21 +24,24 @@ var Version = "0.0.0"
 
 // Service is a group of endpoints that are discovered, counted and stopped together.
 type Service struct {
-	conn  *Conn
-	micro micro.Service
-	log   *slog.Logger
-	gate  *overload.Gate
-	used  telemetry.Slots
+	conn      *Conn
+	discovery *discovery
+	log       *slog.Logger
+	gate      *overload.Gate
+	used      telemetry.Slots
 	// healthGate admits health checks, regardless of the load.
 	healthGate *overload.Gate
 	waiting    *admission.Pool // requests that wait without a slot
+	uploads    *admission.Pool // bytes of granted chunks that have not arrived
 	workers    *workers
 	ctx        context.Context // of the requests in flight
 	end        context.CancelFunc
 	draining   chan struct{}  // closed when Stop is called
 	adjuster   sync.WaitGroup // the goroutine that adjusts the gate
 	stop       sync.Once
-	totals     sync.Map // of *telemetry.Subject by subject
+
+	mu   sync.Mutex
+	subs []*nats.Subscription // of the endpoints and of discovery
 }
 
 // Start registers the service on c under name. It admits at most slots requests at a
@@ -47,17 +49,14 @@ type Service struct {
 // load fewer of them run, and the others wait in queues per tenant. The caller stops
 // the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
-	s := &Service{}
-	m, err := micro.AddService(c.nc, micro.Config{
-		Name: "cairn-" + name, Version: Version, Description: "Cairn: " + name, StatsHandler: s.stats,
-	})
-	if err != nil {
+	s := &Service{conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name)}
+	var err error
+	if s.subs, err = s.discovery.subscribe(c.nc); err != nil {
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	s.conn, s.micro, s.log = c, m, slog.New(LogHandler(log.Handler())).With("service", name)
 	s.gate, s.healthGate, s.used = overload.New(slots), overload.New(healthSlots), telemetry.NewSlots(name, slots)
-	s.waiting, s.workers = admission.NewPool(maxWaiting), newWorkers()
+	s.waiting, s.uploads, s.workers = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes), newWorkers()
 	s.ctx, s.end, s.draining = ctx, end, make(chan struct{})
 	s.adjuster.Go(func() { s.gate.Run(ctx) })
 	return s, nil
@@ -91,32 +90,29 @@ func (e endpoint) answers(reply string) bool {
 
 // request is an admitted request.
 type request struct {
-	micro.Request
+	*nats.Msg
 	slot   *overload.Slot
 	by     *schemas.Identity
 	denied error // the error of authorization or of the headers; nil: none
 }
 
 // add runs each request in its own goroutine while a slot is free. It never
-// blocks: a micro endpoint runs its handlers one after the other.
+// blocks: a subscription runs its callbacks one after the other.
 func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 	counted := e.gate == s.gate // health checks start no trace and take no slot
 	metrics := telemetry.NewSubject(e.subject, counted)
-	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
 	base := context.WithValue(s.ctx, servingKey{}, &serving{s, e.subject})
-	metadata, err := e.metadata()
-	if err != nil {
+	if err := s.discovery.add(e, metrics); err != nil {
 		return err
 	}
-	s.totals.Store(e.subject, metrics)
-	err = s.micro.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
-		if !e.answers(r.Reply()) {
-			s.log.Debug("request ignored: the reply subject is not an inbox", "subject", e.subject, "reply", r.Reply())
+	sub, err := s.conn.nc.QueueSubscribe(e.subject, micro.DefaultQueueGroup, func(r *nats.Msg) {
+		if !e.answers(r.Reply) {
+			s.log.Debug("request ignored: the reply subject is not an inbox", "subject", e.subject, "reply", r.Reply)
 			return
 		}
-		ctx, cancel := received(base, r.Headers().Get, e.timeout)
-		ctx, by, denied := authorize(ctx, r.Headers().Get, e.permission)
-		switch p, err := readPrecondition(r.Headers().Values); {
+		ctx, cancel := received(base, r.Header.Get, e.timeout)
+		ctx, by, denied := authorize(ctx, r.Header.Get, e.permission)
+		switch p, err := readPrecondition(r.Header.Values); {
 		case err != nil:
 			denied = cmp.Or(denied, err)
 		case p != schemas.Precondition{}:
@@ -124,8 +120,8 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 		}
 		slot := e.gate.Admit(ShareKey(by, nil))
 		if slot == nil {
-			metrics.Refused()
 			err := busy(e.subject)
+			metrics.Refused(e.mapError(err).Code)
 			s.refuse(ctx, r, e.mapError(err), err, nats.Header{HeaderBusy: {"1"}})
 			cancel()
 			return
@@ -144,40 +140,17 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 			defer work.End()
 			handle(ctx, request{r, slot, by, denied})
 		})
-	}), micro.WithEndpointSubject(e.subject), micro.WithEndpointMetadata(metadata))
+	})
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", e.subject, err)
 	}
+	s.mu.Lock()
+	s.subs = append(s.subs, sub)
+	s.mu.Unlock()
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // the subscription is active from here on; when disconnected, on reconnect
 	}
 	return nil
-}
-
-// stats returns the statistics of an endpoint for the data field of $SRV.STATS. Those of
-// the library count a request as done when it is passed to its goroutine, and so lack its
-// error and processing time.
-func (s *Service) stats(e *micro.Endpoint) any {
-	if subject, ok := s.totals.Load(e.Subject); ok {
-		return subject.(*telemetry.Subject).Totals()
-	}
-	return nil
-}
-
-// metadata returns the description and the JSON Schemas of an endpoint for $SRV.INFO.
-func (e endpoint) metadata() (map[string]string, error) {
-	m := map[string]string{"description": e.summary}
-	for key, t := range map[string]reflect.Type{"request_schema": e.request, "response_schema": e.response} {
-		if t == nil {
-			continue
-		}
-		schema, err := schemas.Document(t)
-		if err != nil {
-			return nil, fmt.Errorf("describe %s: %w", e.subject, err)
-		}
-		m[key] = string(schema)
-	}
-	return m, nil
 }
 
 // drainIdleTime is the idle time after which the service counts as drained: messages that the
@@ -210,7 +183,7 @@ func Draining(ctx context.Context) <-chan struct{} {
 
 func (s *Service) drain(ctx context.Context) error {
 	close(s.draining)
-	err := s.micro.Stop()
+	err := s.unsubscribe()
 	if s.conn.Connected() {
 		_ = s.conn.nc.FlushTimeout(time.Second) // receive what the server sent before it processed the unsubscribe
 	}
@@ -234,6 +207,18 @@ func (s *Service) drain(ctx context.Context) error {
 	case <-time.After(cancelTimeout):
 		return errors.Join(err, fmt.Errorf("%w: a handler did not return within %v of its cancellation", ErrCutOff, cancelTimeout))
 	}
+}
+
+// unsubscribe stops receiving requests.
+func (s *Service) unsubscribe() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sub := range s.subs {
+		if e := sub.Drain(); !errors.Is(e, nats.ErrConnectionClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // wait returns when no handler runs. It closes the gates, so no request is

@@ -12,10 +12,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus/admission"
 	"cairn/bus/overload"
+	"cairn/bus/replay"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -49,7 +49,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 // ServeBody is like Serve, but for a handle that decodes the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
-	share := admission.NewPool(workerReplayBytes)
+	share := admission.NewPool(replay.WorkerBytes)
 	ofRun := func(reply string) bool {
 		_, ok := s.runOf(reply)
 		return ok
@@ -70,7 +70,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 			}
 		}
 		if err == nil {
-			err = w.announced(r.Headers().Get(HeaderBodySize), s.MaxBody)
+			err = w.announced(r.Header.Get(HeaderBodySize), s.MaxBody)
 		}
 		if err == nil && s.Admit != nil {
 			var release func()
@@ -97,9 +97,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 // work calls handle when the body has arrived and the slot may run, while it sends
 // heartbeats.
 func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(context.Context, []byte, Sender) error) (err error) {
-	w.mu.Lock()
-	w.beats = time.AfterFunc(streamHeartbeatInterval, w.beat)
-	w.mu.Unlock()
+	w.beats.start(streamHeartbeatInterval, w.beat)
 	defer func() {
 		if p := recover(); p != nil {
 			err = Recovered(p)
@@ -109,7 +107,7 @@ func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(con
 		return err
 	}
 	if w.replay != nil {
-		w.replay.awaitStored() // the run is known before a client receives an event
+		w.replay.AwaitStored() // the run is known before a client receives an event
 	}
 	if !slot.Start(ctx) {
 		return context.Cause(ctx)
@@ -121,7 +119,7 @@ func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(con
 var errFull = errors.New("not admitted by this worker")
 
 // end ends the stream with done, or with err.
-func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *session, err error) {
+func (s Stream[Req]) end(ctx context.Context, svc *Service, r request, w *session, err error) {
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // the failure follows from the cancellation
 	}
@@ -133,10 +131,10 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 		if errors.Is(err, errFull) {
 			header.Set(HeaderBusy, "1") // the client tries another worker
 		} else {
-			w.stopBeats()                 // a heartbeat would announce the stored events, and the client would read them
+			w.beats.stop()                // a heartbeat would announce the stored events, and the client would read them
 			w.storeError(s.mapError(err)) // before the client receives the error and resumes
 		}
-		svc.refuse(ctx, r, s.mapError(err), err, header)
+		svc.refuse(ctx, r.Msg, s.mapError(err), err, header)
 		return
 	default:
 		e := svc.report(ctx, s.Subject, s.mapError(err), err, false)
@@ -152,10 +150,12 @@ func (s Stream[Req]) end(ctx context.Context, svc *Service, r micro.Request, w *
 // session is the worker's side of one stream.
 type session struct {
 	conn    *Conn
-	reply   string        // subject of the events
-	control string        // subject for chunks of the body, acknowledgements and cancel
-	replay  *replayWriter // nil: not a run
+	reply   string         // subject of the events
+	control string         // subject for chunks of the body, acknowledgements and cancel
+	replay  *replay.Writer // nil: not a run
 	sub     *nats.Subscription
+	beats   heartbeat
+	chunks  *nats.Subscription // for chunks of the body; nil: none
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	upload
@@ -163,7 +163,6 @@ type session struct {
 
 	mu         sync.Mutex
 	sequence   uint64
-	beats      *time.Timer   // nil: stopped
 	grace      time.Duration // without a client
 	graceTimer *time.Timer   // of the grace period; nil: a client is connected
 	missedAt   time.Time     // time of the last heartbeat without a subscriber
@@ -172,11 +171,15 @@ type session struct {
 func (s Stream[Req]) session(ctx context.Context, svc *Service, r request, share *admission.Pool, cancel context.CancelCauseFunc) *session {
 	c := svc.conn
 	w := &session{
-		conn: c, reply: r.Reply(), control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
-		upload: newUpload(r.Data()), flow: newFlow(r.Headers().Get(HeaderWindow)),
+		conn: c, reply: r.Reply, control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
+		upload: upload{
+			budget: svc.uploads, tenant: ShareKey(r.by, nil), body: r.Data, came: make(chan struct{}, 1), whole: make(chan struct{}),
+		},
+		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
-	if run, ok := s.runOf(r.Reply()); ok {
-		w.replay, w.control, w.grace = s.newReplayWriter(svc, run, ShareKey(r.by, nil), share), run, s.Grace
+	if run, ok := s.runOf(r.Reply); ok {
+		w.replay = replay.NewWriter(svc.ctx, c.js, s.ReplayStream(), run+replayToken, ShareKey(r.by, nil), share, svc.log)
+		w.control, w.grace = run, s.Grace
 	}
 	return w
 }
@@ -187,10 +190,48 @@ func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
 	}
+	if w.size > 0 {
+		if err := w.openBody(); err != nil {
+			return err
+		}
+	}
 	if w.replay != nil {
-		w.replay.begin()
+		w.replay.Begin()
 	}
 	return w.heartbeat()
+}
+
+// openBody subscribes to chunks of the body.
+func (w *session) openBody() error {
+	bulk, err := w.conn.bulk()
+	if err != nil {
+		return err
+	}
+	subject := bulk.NewInbox()
+	if w.replay != nil {
+		subject = w.control + bodyToken
+	}
+	if w.chunks, err = bulk.Subscribe(subject, w.receiveChunk); err != nil {
+		return err
+	}
+	return bulk.FlushTimeout(time.Second) // the heartbeat that names the subject is sent over another connection
+}
+
+// receiveChunk handles a chunk of the body, and grants the next one.
+func (w *session) receiveChunk(msg *nats.Msg) {
+	respond := func(err error) {
+		if err != nil {
+			w.cancel(err)
+		}
+		if isInbox(msg.Reply) {
+			_ = msg.Respond(nil) // the client fails without it
+		}
+	}
+	if err := w.chunk(msg.Data); err != nil {
+		respond(err)
+		return
+	}
+	w.grant(w.ctx, respond)
 }
 
 // importPrefix is the prefix of the reply subjects of clients in other NATS accounts, for which
@@ -202,6 +243,9 @@ const importPrefix = "_R_."
 // holds w.mu once events may be sent.
 func (w *session) heartbeat() error {
 	msg := &nats.Msg{Subject: w.reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
+	if w.chunks != nil {
+		msg.Header.Set(HeaderBodySubject, w.chunks.Subject)
+	}
 	if strings.HasPrefix(w.reply, importPrefix) {
 		msg.Data = []byte(":")
 	}
@@ -221,12 +265,8 @@ func (w *session) receive(msg *nats.Msg) {
 		w.connected()
 		w.acknowledge(min(read, w.sent()))
 		if w.replay != nil {
-			w.replay.afterStored(func() { w.respond(msg.Reply) })
+			w.replay.AfterStored(func() { w.respond(msg.Reply) })
 			return
-		}
-	default:
-		if err := w.chunk(msg.Data); err != nil {
-			w.cancel(err)
 		}
 	}
 	w.respond(msg.Reply)
@@ -244,27 +284,13 @@ func noResponders(msg *nats.Msg) bool {
 	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
 }
 
-// beat sends a heartbeat and reschedules itself.
+// beat sends a heartbeat, and stores the events.
 func (w *session) beat() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.beats == nil {
-		return
-	}
 	_ = w.heartbeat() // the client detects missing heartbeats
 	if w.replay != nil {
-		w.replay.store()
-	}
-	w.beats.Reset(streamHeartbeatInterval)
-}
-
-// stopBeats stops the heartbeats.
-func (w *session) stopBeats() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.beats != nil {
-		w.beats.Stop()
-		w.beats = nil
+		w.replay.Store()
 	}
 }
 
@@ -275,8 +301,8 @@ func (w *session) Send(event string, data any) error {
 			return err
 		}
 	}
-	if w.replay != nil && w.replay.full() {
-		if err := overload.Idle(w.ctx, func() error { return w.replay.wait(w.ctx) }); err != nil {
+	if w.replay != nil && w.replay.Full() {
+		if err := overload.Idle(w.ctx, func() error { return w.replay.Wait(w.ctx) }); err != nil {
 			return err
 		}
 	}
@@ -305,7 +331,7 @@ func (w *session) send(event string, data any) error {
 // NATS client can read.
 func (w *session) publish(e Event) error {
 	if w.replay != nil {
-		_ = w.conn.nc.Publish(w.reply, w.replay.add(e)) // a client detects the gap and reads the event from the replay stream
+		_ = w.conn.nc.Publish(w.reply, w.replay.Add(e)) // a client detects the gap and reads the event from the replay stream
 		return nil
 	}
 	msg := nats.NewMsg(w.reply)
@@ -325,9 +351,15 @@ func (w *session) sent() uint64 {
 }
 
 func (w *session) close() {
-	w.stopBeats()
+	w.beats.stop()
+	if w.chunks != nil {
+		_ = w.chunks.Unsubscribe() // fails only on a closed connection
+	}
+	w.cancel(nil)
+	w.granting.Wait()
+	w.revoke()
 	if w.replay != nil {
-		_ = overload.Idle(w.ctx, func() error { w.replay.close(); return nil }) // the handler has returned
+		_ = overload.Idle(w.ctx, func() error { w.replay.Close(); return nil }) // the handler has returned
 	}
 	switch {
 	case w.sub == nil:
@@ -404,7 +436,7 @@ func (w *session) storeError(e *schemas.Error) {
 	w.mu.Lock()
 	w.sequence = 2
 	w.mu.Unlock()
-	w.replay.add(Event{Type: schemas.EventError, Sequence: 1, Data: last})
-	w.replay.add(Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
-	w.replay.awaitStored()
+	w.replay.Add(Event{Type: schemas.EventError, Sequence: 1, Data: last})
+	w.replay.Add(Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
+	w.replay.AwaitStored()
 }

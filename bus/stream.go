@@ -9,16 +9,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
 const (
-	// streamHeartbeatInterval is the interval of a stream's heartbeats. One without a subscriber
-	// cancels the stream, so that a client that disconnects before it knows the control
-	// subject is detected within a second.
-	streamHeartbeatInterval = 500 * time.Millisecond
-	// streamHeartbeatTimeout is the timeout of a client for the next message.
-	streamHeartbeatTimeout = 6 * time.Second
 	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker
 	// sends at once.
 	claimTimeout = 2 * time.Second
@@ -72,12 +67,7 @@ type Stream[Req any] struct {
 }
 
 // Event is one event of a stream.
-type Event struct {
-	Type     string
-	Sequence uint64 // from 1
-	Data     []byte // JSON
-	ID       string // of a server-sent event, instead of Sequence; not sent over NATS
-}
+type Event = replay.Event
 
 // Call sends req and yields the events as they arrive, done included. An error is
 // yielded once, last; if it comes first, no stream has started. Leaving the loop, or
@@ -129,8 +119,8 @@ func (s Stream[Req]) translate(err error) error {
 		return err
 	case errors.Is(err, ErrUnclaimed):
 		return fmt.Errorf("%w: %w", ErrUnclaimed, s.mapError(e))
-	case errors.Is(err, ErrConnectionLost):
-		return fmt.Errorf("%w: %w", ErrConnectionLost, s.mapError(e))
+	case errors.Is(err, ErrInterrupted):
+		return fmt.Errorf("%w: %w", ErrInterrupted, s.mapError(e))
 	case Logged(err):
 		return loggedError{s.mapError(e)}
 	default:

@@ -132,9 +132,11 @@ var subjects = []interface{ Operation() Operation }{
 // in which they are stopped.
 func Services() []string { return []string{"tags", "register", "resolve", "analyze"} }
 
+const healthSubjects = "cairn.health."
+
 // Health returns the health endpoint of the service of the name.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
-	return Endpoint[schemas.Nothing, schemas.Health]{"cairn.health." + service, "Health of the service", malformed, ""}
+	return Endpoint[schemas.Nothing, schemas.Health]{healthSubjects + service, "Health of the service", malformed, ""}
 }
 
 var (

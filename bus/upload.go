@@ -3,28 +3,79 @@ package bus
 import (
 	"context"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"cairn/bus/admission"
 	"cairn/schemas"
 )
 
-// chunkTimeout bounds the wait for the next chunk of a body.
-const chunkTimeout = 5 * time.Second
+const (
+	// chunkTimeout bounds the wait for the next chunk of a body.
+	chunkTimeout = 5 * time.Second
+	// grantTimeout bounds the wait for the grant of a chunk.
+	grantTimeout = 5 * time.Second
+	// uploadBytes bounds the chunks that clients may send to a worker before it has received
+	// them, in bytes. A server closes the connection of a worker that has more than max_pending
+	// (64 MiB by default) still to read, and all uploads to that worker fail.
+	uploadBytes = 16 << 20
+)
 
-// upload is the body of a stream's request, received whole or in chunks. Memory grows
+// upload is the body of a stream's request, received whole or in chunks. The client sends a chunk
+// when the worker has granted it from a budget of its tenant: the reply to a chunk grants the
+// next one, and the reply to an empty message the first one. Memory grows
 // with the bytes received, not with the announced size: the full size is allocated
 // only after a quarter of it has arrived.
 type upload struct {
-	body  []byte        // complete when whole is closed
-	size  int           // of a body in chunks; 0 when it came with the request
-	parts [][]byte      // received, not in body yet
-	got   int           // bytes received
-	came  chan struct{} // signalled on each chunk
-	whole chan struct{} // closed when the body is complete
+	budget   *admission.Pool // of the worker
+	tenant   string
+	granting sync.WaitGroup
+	waits    atomic.Bool   // for a grant
+	granted  atomic.Int64  // bytes
+	body     []byte        // complete when whole is closed
+	size     int           // of a body in chunks; 0 when it came with the request
+	parts    [][]byte      // received, not in body yet
+	got      int           // bytes received
+	came     chan struct{} // signalled on each chunk and grant
+	whole    chan struct{} // closed when the body is complete
 }
 
-func newUpload(body []byte) upload {
-	return upload{body: body, came: make(chan struct{}, 1), whole: make(chan struct{})}
+// grant calls granted when the budget permits another chunk, or with an error. The previous
+// chunk has arrived.
+func (u *upload) grant(ctx context.Context, granted func(error)) {
+	u.revoke()
+	if u.got == u.size {
+		granted(nil)
+		return
+	}
+	if !u.waits.CompareAndSwap(false, true) { // a client that does not wait for its grant
+		return
+	}
+	n := int64(min(u.size-u.got, chunkSize))
+	u.granting.Go(func() {
+		defer u.waits.Store(false)
+		limited, cancel := context.WithTimeout(ctx, grantTimeout)
+		defer cancel()
+		if u.budget.Wait(limited, u.tenant, n) != nil {
+			granted(schemas.ErrUnavailable.Because("the worker receives too many uploads"))
+			return
+		}
+		u.granted.Add(n)
+		signal(u.came)
+		granted(nil)
+	})
+}
+
+// revoke returns what was granted to the budget.
+func (u *upload) revoke() { u.budget.Release(u.tenant, u.granted.Swap(0)) }
+
+// signal signals a channel unless it is signalled already.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // announced prepares for a body of size bytes that follows in chunks; without a size
@@ -64,10 +115,7 @@ func (u *upload) chunk(data []byte) error {
 		close(u.whole)
 		return nil
 	}
-	select {
-	case u.came <- struct{}{}:
-	default: // already signalled
-	}
+	signal(u.came)
 	return nil
 }
 
@@ -85,14 +133,14 @@ func (u *upload) gather() {
 
 // arrived waits for the whole body.
 func (u *upload) arrived(ctx context.Context) error {
-	timer := time.NewTimer(chunkTimeout)
+	timer := time.NewTimer(grantTimeout + chunkTimeout)
 	defer timer.Stop()
 	for {
 		select {
 		case <-u.whole:
 			return nil
 		case <-u.came:
-			timer.Reset(chunkTimeout)
+			timer.Reset(grantTimeout + chunkTimeout)
 		case <-timer.C:
 			return schemas.ErrTimeout.Because("no chunk of the body arrived in time")
 		case <-ctx.Done():

@@ -41,14 +41,11 @@ func WaitWithoutSlot(ctx context.Context, wait func(context.Context) error) erro
 		return fmt.Errorf("%w: %w", ErrNoSlot, schemas.ErrTooManyRequests.Because("too many requests of the tenant are waiting"))
 	}
 	defer s.waiting.Release(key, 1)
-	slot.Close()
 	s.used.Free()
-	err := wait(ctx)
-	s.used.Take()
-	if err != nil && ctx.Err() != nil {
-		return err // answered without a slot
-	}
-	if !slot.Reopen(ctx) {
+	defer s.used.Take()
+	var failed error
+	err := overload.Leave(ctx, func() error { failed = wait(ctx); return failed })
+	if err != nil && failed == nil {
 		return fmt.Errorf("%w: %w", ErrNoSlot, busy(r.subject))
 	}
 	return err

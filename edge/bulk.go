@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -240,7 +241,7 @@ func (b *bulkRequest) try(ctx context.Context, body []byte) (reply bus.Reply, er
 	}
 	defer slot.Close()
 	err = slot.IdleAfter(b.x.ctx, func() (err error) {
-		reply, err = b.endpoint.Forward(b.x.ctx, b.x.edge.conn, body)
+		reply, err = b.endpoint.Forward(overload.WithSlot(b.x.ctx, slot), b.x.edge.conn, body)
 		return err
 	})
 	b.x.edge.storeToken(reply.Token)

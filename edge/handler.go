@@ -135,7 +135,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	x := &exchange{edge: e, w: w, r: r}
 	x.name()
-	x.ctx = bus.WithRequestID(e.stopping, x.id)
+	x.ctx = bus.WithCaller(bus.WithRequestID(e.stopping, x.id), r.Context())
 	defer x.linger()
 	defer x.releaseBody()
 	defer x.count(began)

@@ -271,7 +271,7 @@ func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte)
 	defer slot.Close()
 	var reply bus.Reply
 	err := slot.IdleAfter(x.r.Context(), func() (err error) {
-		reply, err = forward(x.ctx, x.edge.conn, body)
+		reply, err = forward(overload.WithSlot(x.ctx, slot), x.edge.conn, body)
 		return err
 	})
 	if err = cmp.Or(x.r.Context().Err(), err); err != nil {

@@ -192,7 +192,8 @@ func (s *stream) noEvents() error {
 // fail ends the stream with err. Before the response has begun, it returns err for
 // an error response; afterwards it sends an error and a done event, without ids
 // since they are not part of the run. When the client disconnected, the edge shuts down
-// or has lost the connection to NATS, it returns err and the stream is cut: the client resumes at another edge.
+// or the run may continue, it returns err and the stream is cut: the client resumes, at this
+// edge or another.
 func (s *stream) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +201,7 @@ func (s *stream) fail(err error) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() || errors.Is(err, bus.ErrConnectionLost) {
+	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() || errors.Is(err, bus.ErrInterrupted) {
 		return err
 	}
 	e := s.x.visible(err)

@@ -3,9 +3,13 @@ package edge_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -51,5 +55,36 @@ func TestWatchEndsOnShutdown(t *testing.T) {
 	want := `id: ID-7|event: watching|data: {"revision":"ID-7"}||event: done|data: {}|`
 	if got := strings.Join(lines, "|"); got != want || scanner.Err() != nil {
 		t.Errorf("got %q, %v, want %q", got, scanner.Err(), want)
+	}
+}
+
+// TestStreamIsCutWithoutHeartbeats: the worker sends an event and no heartbeats, as when NATS does
+// not deliver them. The stream may go on, so the client receives no error and no done, and
+// reconnects.
+func TestStreamIsCutWithoutHeartbeats(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	nc := f.conn.JetStream().Conn()
+	_, err := nc.Subscribe(bus.Watch.Subject, func(msg *nats.Msg) {
+		event := &nats.Msg{Subject: msg.Reply, Reply: nc.NewInbox(), Data: []byte(`{"revision":"ID-7"}`), Header: nats.Header{}}
+		event.Header.Set(bus.HeaderEvent, schemas.EventWatching)
+		_ = nc.PublishMsg(event)
+	})
+	if err != nil || nc.Flush() != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/watch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := f.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	whole := strings.Contains(string(body), "event: watching") && !strings.Contains(string(body), "event: error")
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !whole {
+		t.Errorf("got %q, %v, want the event and the end of the connection", body, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type machines struct {
 	routes  []string
 	data    []string
 	https   []string
+	more    []string // arguments of all machines
 	list    []*cairntest.Process
 }
 
@@ -51,8 +53,8 @@ func newMachines(t testing.TB) *machines {
 // run starts the machines and returns at once.
 func (m *machines) run(which ...int) {
 	for _, i := range which {
-		m.list[i] = m.up(i, "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s", "--routes",
-			strings.Join(m.routes, ","))
+		m.list[i] = m.up(i, append(slices.Clone(m.more), "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s",
+			"--routes", strings.Join(m.routes, ","))...)
 	}
 }
 

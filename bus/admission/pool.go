@@ -1,6 +1,3 @@
-// Package admission bounds how much work a process holds at once and divides
-// that capacity among tenants, so that one tenant's load is refused before it
-// can displace another's.
 package admission
 
 import (

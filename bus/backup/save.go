@@ -80,7 +80,7 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer, eac
 	if s.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
-	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{NamePrefix: bucket.ConsumerPrefix()})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,3 @@
-// Package bucket opens KV buckets with linearizable reads: a read includes every write
-// that was acknowledged before it, replicated or not.
 package bucket
 
 import (

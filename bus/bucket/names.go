@@ -3,6 +3,7 @@ package bucket
 import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // Names of the buckets. The prefix lets Cairn share a NATS account.
@@ -37,3 +38,7 @@ func Removes(h nats.Header) bool {
 	op := h.Get(operation)
 	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
+
+// ConsumerPrefix returns a new prefix for the names of an ordered consumer, which lets Cairn
+// share a NATS account.
+func ConsumerPrefix() string { return "cairn_" + nuid.Next() }

@@ -125,7 +125,8 @@ func (r *Reader) End(ctx context.Context) (uint64, error) {
 
 // copy returns the newest message of the subject at any replica, nil if there is none,
 // and the replica's applied sequence. Both are read atomically (nats-server, stream.go,
-// getDirectMulti).
+// getDirectMulti). [jetstreamext.GetLastMsgsFor] drops the last message of the reply, whose header has
+// that sequence.
 func (r *Reader) copy(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, seen uint64, err error) {
 	var fence *jetstream.RawStreamMsg
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)

@@ -1,4 +1,3 @@
-// Package bustest runs a real NATS server inside tests.
 package bustest
 
 import (

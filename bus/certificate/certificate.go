@@ -1,4 +1,3 @@
-// Package certificate loads a TLS certificate and reloads it when its files change.
 package certificate
 
 import (

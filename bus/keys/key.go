@@ -1,5 +1,3 @@
-// Package keys stores the API keys of an edge's callers in a KV bucket: role, tenants
-// and the hash of the secret, never the secret.
 package keys
 
 import (

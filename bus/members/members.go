@@ -1,9 +1,3 @@
-// Package members lists the nodes of a NATS cluster and removes those that are
-// permanently lost. It needs a connection to the system account.
-//
-// A node that stops stays a member: it counts for the quorum, and remains assigned
-// to its replicas of streams, until it is removed. A node that joins is assigned the
-// replicas that have no node (nats-server, processRemovePeer and processAddPeer).
 package members
 
 import (
@@ -57,6 +51,12 @@ type Node struct {
 	Online bool   `json:"online"`
 }
 
+// holds reports whether the node has a replica of the stream. The leader of a stream that does
+// not know the name of a node reports its ID in a sentence (nats-server, clusterInfo).
+func (n Node) holds(s Stream) bool {
+	return slices.ContainsFunc(s.Peers, func(peer string) bool { return peer == n.Name || strings.Contains(peer, n.Peer) })
+}
+
 // Stream is a stream and the nodes that hold it.
 type Stream struct {
 	Account  string   `json:"account"`
@@ -68,7 +68,7 @@ type Stream struct {
 
 // Read returns the state of the cluster. It returns ErrNoLeader without a quorum.
 func Read(ctx context.Context, conn *bus.Conn) (Status, error) {
-	replies, err := ask(ctx, conn, server.JSzOptions{LeaderOnly: true}, 1)
+	replies, err := request(ctx, conn, server.JSzOptions{LeaderOnly: true}, 1)
 	if err != nil {
 		return Status{}, err
 	}
@@ -77,7 +77,7 @@ func Read(ctx context.Context, conn *bus.Conn) (Status, error) {
 	}
 	meta := replies[0].Data.Meta
 	s := Status{Cluster: meta.Name, Nodes: []Node{{meta.Leader, meta.Peer, true, true}}}
-	replies, err = ask(ctx, conn, server.JSzOptions{Accounts: true, Streams: true, Config: true}, 1+len(meta.Replicas))
+	replies, err = request(ctx, conn, server.JSzOptions{Accounts: true, Streams: true, Config: true}, 1+len(meta.Replicas))
 	if err != nil {
 		return Status{}, err
 	}
@@ -148,8 +148,8 @@ type reply struct {
 	} `json:"data"`
 }
 
-// ask returns the replies of the servers, until there are enough or replyTimeout ends.
-func ask(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough int) (list []reply, err error) {
+// request returns the replies of the servers, until there are enough or replyTimeout ends.
+func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough int) (list []reply, err error) {
 	body, err := json.Marshal(about)
 	if err != nil {
 		return nil, err
@@ -199,14 +199,14 @@ func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done
 	case s.Nodes[i].Online:
 		return fmt.Errorf("node %s %w", node, ErrOnline)
 	}
-	name := s.Nodes[i].Name
-	total := s.on(name)
-	if err := remove(ctx, conn, s.Nodes[i].Peer); err != nil {
+	lost := s.Nodes[i]
+	total := s.on(lost)
+	if err := remove(ctx, conn, lost.Peer); err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)
 	}
 	for {
 		now, err := Read(ctx, conn)
-		left := now.on(name)
+		left := now.on(lost)
 		if err == nil && progress != nil {
 			progress(max(0, total-left), total)
 		}
@@ -222,9 +222,9 @@ func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done
 }
 
 // on returns the number of streams that list the node.
-func (s Status) on(node string) (n int) {
+func (s Status) on(node Node) (n int) {
 	for _, stream := range s.Streams {
-		if slices.Contains(stream.Peers, node) {
+		if node.holds(stream) {
 			n++
 		}
 	}

@@ -66,8 +66,20 @@ func TestReplaceNode(t *testing.T) {
 	var moved [2]int
 	c.Nodes[2].Stop()
 	bustest.Until(t, "node is reported offline", degraded("node c is offline", "stream KV_b: the replica on node c is offline"))
-	bustest.Until(t, "remove the node", func(ctx context.Context) error {
-		return members.Remove(ctx, admin, "c", func(done, total int) { moved = [2]int{done, total} })
+	bustest.Until(t, "remove the node by its peer ID", func(ctx context.Context) error {
+		s, err := members.Read(ctx, admin)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(s.Nodes, func(n members.Node) bool { return n.Name == "c" })
+		err = members.Remove(ctx, admin, s.Nodes[i].Peer, func(done, total int) { moved = [2]int{done, total} })
+		if err != nil {
+			return err
+		}
+		if s, err = members.Read(ctx, admin); err == nil && slices.Contains(s.Streams[0].Peers, "c") {
+			t.Errorf("the removed node holds a replica: %+v", s.Streams)
+		}
+		return err
 	})
 	if moved != [2]int{1, 1} {
 		t.Errorf("progress ended at %v, want 1 of 1 streams", moved)

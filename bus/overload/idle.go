@@ -32,6 +32,23 @@ func Idle(ctx context.Context, wait func() error) error {
 	return s.resumeAfter(ctx, wait())
 }
 
+// Leave is like Idle, but also releases the slot during wait, which may be long. Afterwards
+// it waits for a slot again, unless ctx has ended. The caller bounds the number of pending
+// calls.
+func Leave(ctx context.Context, wait func() error) error {
+	s := SlotOf(ctx)
+	if s == nil {
+		return wait()
+	}
+	s.pause()
+	held := s.release()
+	err := wait()
+	if held && s.admit(ctx) != nil && err == nil {
+		err = ctx.Err()
+	}
+	return s.resumeAfter(ctx, err)
+}
+
 // idleDelay is the wait after which IdleAfter no longer counts a request as running.
 // Workers and projections that only lack CPU answer sooner; a longer wait is for a
 // backend.

@@ -1,7 +1,3 @@
-// Package overload limits how many requests a process runs at once, by the scheduling
-// latency of its goroutines, and divides that limit among tenants. The Go scheduler does
-// not distinguish tenants, so its queue is kept short: requests wait in queues per tenant
-// instead, for a bounded time and in bounded number.
 package overload
 
 import (
@@ -98,7 +94,7 @@ func (g *Gate) Admit(tenant string) *Slot {
 // pending calls.
 func (g *Gate) Wait(ctx context.Context, tenant string) *Slot {
 	s := &Slot{gate: g, tenant: tenant}
-	if !s.Reopen(ctx) {
+	if s.admit(ctx) != nil || !s.Start(ctx) {
 		s.Close()
 		return nil
 	}
@@ -214,21 +210,31 @@ func (s *Slot) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop()
-	if s.open {
-		s.open = false
-		s.gate.admitted.Release(s.tenant, 1)
-	}
+	s.leave()
 }
 
-// Reopen waits until a request whose slot was closed meanwhile is admitted and may run,
-// and reports whether that happened before ctx ended. The caller bounds the number of
-// pending calls.
-func (s *Slot) Reopen(ctx context.Context) bool {
-	if s.gate.admitted.Wait(ctx, s.Owner(), 1) != nil {
-		return false
+// release releases the slot of a request that continues, and reports whether it held one.
+func (s *Slot) release() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leave()
+}
+
+func (s *Slot) leave() bool {
+	open := s.open
+	if s.open = false; open {
+		s.gate.admitted.Release(s.tenant, 1)
+	}
+	return open
+}
+
+// admit waits for a slot.
+func (s *Slot) admit(ctx context.Context) error {
+	if err := s.gate.admitted.Wait(ctx, s.Owner(), 1); err != nil {
+		return err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.open = true
-	s.mu.Unlock()
-	return s.Start(ctx)
+	return nil
 }

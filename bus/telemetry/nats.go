@@ -39,33 +39,31 @@ type Subject struct {
 	totals Totals
 }
 
-// Totals are the statistics of a subject since its registration. Times are in
-// nanoseconds.
+// Totals are the statistics of a subject since its registration: of the requests that
+// have ended, and of those that were refused.
 type Totals struct {
-	Requests              int           `json:"requests"`
-	Errors                int           `json:"errors"`
-	LastError             string        `json:"last_error,omitzero"` // its code
-	ProcessingTime        time.Duration `json:"processing_time"`
-	AverageProcessingTime time.Duration `json:"average_processing_time"`
+	Requests       int
+	Errors         int
+	LastError      string // its code
+	ProcessingTime time.Duration
 }
 
-// Totals returns the statistics of the requests that have ended.
+// Totals returns the statistics of the subject.
 func (s *Subject) Totals() Totals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.totals
-	t.AverageProcessingTime = t.ProcessingTime / time.Duration(max(1, t.Requests))
-	return t
+	return s.totals
 }
 
-func (s *Subject) add(w *Work, took time.Duration) {
+// add adds a request that took the time and failed with the code; empty: it succeeded.
+func (s *Subject) add(code string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.totals.Requests++
 	s.totals.ProcessingTime += took
-	if w.code != "" {
+	if code != "" {
 		s.totals.Errors++
-		s.totals.LastError = w.code
+		s.totals.LastError = code
 	}
 }
 
@@ -75,8 +73,11 @@ func NewSubject(name string, root bool) *Subject {
 	return &Subject{name: name, root: root, outcomes: outcomesOf(natsDuration, 200, prometheus.Labels{"subject": name})}
 }
 
-// Refused counts a request that the worker refused.
-func (s *Subject) Refused() { natsRefused.WithLabelValues(s.name).Inc() }
+// Refused counts a request that the worker refused with the error code.
+func (s *Subject) Refused(code string) {
+	natsRefused.WithLabelValues(s.name).Inc()
+	s.add(code, 0)
+}
 
 // Work is the span and the metrics of a request on its worker.
 type Work struct {
@@ -105,7 +106,7 @@ func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context,
 func (w *Work) End() {
 	took := time.Since(w.began)
 	w.of.observe(w.status, took)
-	w.of.add(w, took)
+	w.of.add(w.code, took)
 	if w.status >= serverError {
 		w.span.fail(w.code)
 	}

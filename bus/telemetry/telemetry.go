@@ -1,6 +1,3 @@
-// Package telemetry defines Cairn's metrics (Prometheus) and traces (OpenTelemetry). It
-// imports no other package of this module, so that all can use it. It defines all names
-// and conventions. No content of a request, no tenant and no path is ever exported.
 package telemetry
 
 import (

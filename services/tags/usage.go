@@ -91,7 +91,9 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
-	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{HeadersOnly: true, InactiveThreshold: time.Minute})
+	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		NamePrefix: bucket.ConsumerPrefix(), HeadersOnly: true, InactiveThreshold: time.Minute,
+	})
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream)}
-	c.commits.conn = js.Conn()
+	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
 }

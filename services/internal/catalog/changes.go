@@ -31,7 +31,8 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	var consumer jetstream.Consumer
 	err := bucket.Await(ctx, c.js, "watch the catalog", func() (err error) {
 		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filters, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+			NamePrefix: bucket.ConsumerPrefix(), FilterSubjects: filters,
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
 		})
 		return err
 	})

@@ -2,17 +2,16 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 )
 
 const (
@@ -36,7 +35,7 @@ var errNotBatched = errors.New("message not batched")
 // message on a server that always syncs. It needs no goroutine: the callers publish,
 // and a caller that releases its turn dispatches the next writes.
 type commits struct {
-	conn    *nats.Conn
+	js      jetstream.JetStream
 	batches bool // the stream accepts atomic batches
 
 	mu         sync.Mutex
@@ -59,7 +58,7 @@ type write struct {
 func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64, error)) (uint64, error) {
 	// An oversized message would fail its whole batch. Published individually,
 	// it alone fails.
-	if !c.batches || int64(len(msg.Data)) > c.conn.MaxPayload()-1024 {
+	if !c.batches || int64(len(msg.Data)) > c.js.Conn().MaxPayload()-1024 {
 		return publish()
 	}
 	w := &write{msg: msg, turn: make(chan []*write, 1), done: make(chan struct{})}
@@ -168,49 +167,31 @@ func (c *commits) commit(group []*write) {
 }
 
 // publish sends the group as one atomic batch and returns the sequence of its last
-// message.
+// message. A rejected batch stores nothing, so each message can be published individually.
 func (c *commits) publish(group []*write) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
 	defer cancel()
-	id, n := nuid.Next(), len(group)
-	for i, w := range group[:n-1] {
-		if err := c.conn.PublishMsg(batchMsg(w, id, i+1)); err != nil {
+	batch, err := jetstreamext.NewBatchPublisher(c.js, jetstreamext.BatchFlowControl{}) // only the commit is acknowledged
+	if err != nil {
+		return 0, err
+	}
+	last := len(group) - 1
+	for _, w := range group[:last] {
+		if err := batch.AddMsg(w.copy()); err != nil {
 			return 0, errNotBatched // an incomplete batch is not stored
 		}
 	}
-	msg := batchMsg(group[n-1], id, n)
-	msg.Header.Set("Nats-Batch-Commit", "1")
-	reply, err := c.conn.RequestMsgWithContext(ctx, msg)
-	if err != nil {
+	ack, err := batch.CommitMsg(ctx, group[last].copy())
+	switch {
+	case errors.Is(err, jetstreamext.ErrInvalidBatchAck), errors.Is(err, jetstream.ErrInvalidJSAck):
+		return 0, fmt.Errorf("commit a batch of %d messages: %w", len(group), err)
+	case err != nil:
 		return 0, errNotBatched // if the batch was stored, the individual messages are duplicates
 	}
-	return batchAck(reply.Data, id, n)
-}
-
-func batchMsg(w *write, id string, seq int) *nats.Msg {
-	msg := &nats.Msg{Subject: w.msg.Subject, Data: w.msg.Data, Header: maps.Clone(w.msg.Header)}
-	msg.Header.Set("Nats-Batch-Id", id)
-	msg.Header.Set("Nats-Batch-Sequence", strconv.Itoa(seq))
-	return msg
-}
-
-// batchAck decodes the server's response to a commit. A rejected batch stores
-// nothing, so each message can be published individually.
-func batchAck(data []byte, id string, n int) (uint64, error) {
-	var ack struct {
-		Sequence uint64          `json:"seq"`
-		Batch    string          `json:"batch"`
-		Count    int             `json:"count"`
-		Error    json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(data, &ack); err != nil {
-		return 0, fmt.Errorf("decode the batch acknowledgement: %w", err)
-	}
-	if ack.Error != nil {
-		return 0, errNotBatched
-	}
-	if ack.Batch != id || ack.Count != n || ack.Sequence < uint64(n) {
-		return 0, fmt.Errorf("commit a batch of %d: unexpected acknowledgement %s", n, data)
-	}
 	return ack.Sequence, nil
+}
+
+// copy returns the message with headers of its own, to which a batch adds its own.
+func (w *write) copy() *nats.Msg {
+	return &nats.Msg{Subject: w.msg.Subject, Data: w.msg.Data, Header: maps.Clone(w.msg.Header)}
 }

@@ -76,7 +76,9 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	epoch := c.applied.begin()
-	target, consumer, err := c.begin(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{InactiveThreshold: time.Minute})
+	target, consumer, err := c.begin(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{
+		NamePrefix: bucket.ConsumerPrefix(), InactiveThreshold: time.Minute,
+	})
 	if err != nil {
 		return err
 	}

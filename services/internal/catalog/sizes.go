@@ -26,7 +26,7 @@ type Size struct {
 // one. newest is the last revision of the log at the call.
 func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
 	newest, consumer, err := c.begin(ctx, "read the sizes of the catalog",
-		jetstream.OrderedConsumerConfig{HeadersOnly: true, InactiveThreshold: time.Minute})
+		jetstream.OrderedConsumerConfig{NamePrefix: bucket.ConsumerPrefix(), HeadersOnly: true, InactiveThreshold: time.Minute})
 	if err != nil {
 		return 0, nil, err
 	}

@@ -1,4 +1,4 @@
-package bus
+package replay
 
 import (
 	"bytes"
@@ -6,6 +6,14 @@ import (
 
 	"cairn/schemas"
 )
+
+// Event is one event of a stream.
+type Event struct {
+	Type     string
+	Sequence uint64 // from 1
+	Data     []byte // JSON
+	ID       string // of a server-sent event, instead of Sequence; not sent over NATS
+}
 
 // Append appends the event to b as a server-sent event (HTML, 9.2.6); without a
 // sequence it has no id. Events of a run have this form on the bus too: headers would
@@ -37,9 +45,9 @@ func appendLine[T string | []byte](b []byte, text T) []byte {
 	return b
 }
 
-// readFrame parses the first event of b and returns the rest; false if b does not
-// begin with an event.
-func readFrame(b []byte) (e Event, rest []byte, ok bool) {
+// Parse parses the first event of b, in the form of Append, and returns the rest; false if b
+// does not begin with an event.
+func Parse(b []byte) (e Event, rest []byte, ok bool) {
 	frame, rest, ok := bytes.Cut(b, []byte("\n\n"))
 	id, frame, ok1 := bytes.Cut(frame, []byte("\nevent: "))
 	kind, data, ok2 := bytes.Cut(frame, []byte("\ndata: "))

@@ -1,4 +1,4 @@
-package bus
+package replay
 
 import (
 	"context"
@@ -17,15 +17,17 @@ import (
 )
 
 const (
-	// replayBatch is the size in bytes at which buffered events are stored. They are
-	// also stored at each streamHeartbeatInterval, when a client resumes, and at the end.
-	replayBatch = 8 << 10
+	// batchBytes is the size in bytes at which buffered events are stored. They are
+	// also stored by Store, AfterStored and Close.
+	batchBytes = 8 << 10
 	// maxUnstored bounds the buffered events of a run, in bytes. A run that sends more
 	// waits until the replay stream has stored some.
 	maxUnstored = 1 << 20
 	// storeTimeout bounds the attempts to store a batch. The election of a leader takes
 	// less.
 	storeTimeout = 30 * time.Second
+	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
+	headerRoom = 4 << 10
 	// ackTimeout bounds one attempt.
 	ackTimeout = 2 * time.Second
 	// maxStoreInterval is the longest interval between two attempts.
@@ -37,13 +39,13 @@ const (
 // accounts an empty message ends a stream of responses.
 const runStarted = ": started\n\n"
 
-// replayWriter stores the events of a run in the replay stream, in order and once: it
+// Writer stores the events of a run in the replay stream, in order and once: it
 // publishes a batch of events until JetStream acknowledges it, and then the next one.
-// JetStream drops copies of a batch by its message ID. A replayWriter may be used
+// JetStream drops copies of a batch by its message ID. A Writer may be used
 // concurrently.
-type replayWriter struct {
+type Writer struct {
 	ctx     context.Context // ends the attempts to store
-	conn    *Conn
+	js      jetstream.JetStream
 	log     *slog.Logger
 	stream  string // name in JetStream
 	subject string
@@ -54,49 +56,51 @@ type replayWriter struct {
 	over    bool            // the tenant has exceeded its share; used by storeAll
 
 	mu      sync.Mutex
-	batches []*replayEvents // to be stored; the first one is being stored if storing
-	size    int             // of batches, in bytes
-	last    uint64          // sequence of the last event
-	storing bool            // storeAll is running
-	failed  bool            // a batch could not be stored; later ones are discarded
-	flushes []replayFlush   // pending calls of afterStored
-	stored  chan struct{}   // signalled after each batch
+	batches []*events     // to be stored; the first one is being stored if storing
+	size    int           // of batches, in bytes
+	last    uint64        // sequence of the last event
+	storing bool          // storeAll is running
+	failed  bool          // a batch could not be stored; later ones are discarded
+	flushes []flush       // pending calls of AfterStored
+	stored  chan struct{} // signalled after each batch
 	running sync.WaitGroup
 }
 
-// replayEvents is a batch of events, the payload of one message.
-type replayEvents struct {
+// events is a batch of events, the payload of one message.
+type events struct {
 	first uint64 // sequence of the first event; 0: the start of the run
 	done  bool   // it has the last event
 	data  []byte
 }
 
-// replayFlush is a function to be called when an event is stored.
-type replayFlush struct {
+// flush is a function to be called when an event is stored.
+type flush struct {
 	last uint64 // sequence of the event
 	call func()
 }
 
-// newReplayWriter returns a writer of the service for the run with the control subject. The
-// end of the service ends its attempts to store events, which count towards the tenant's share.
-func (s Stream[Req]) newReplayWriter(svc *Service, control, tenant string, share *admission.Pool) *replayWriter {
-	return &replayWriter{
-		ctx: svc.ctx, conn: svc.conn, log: svc.log, tenant: tenant, share: share, stream: s.ReplayStream(), subject: control + replayToken,
-		largest: int(svc.conn.nc.MaxPayload() - headerRoom), stored: make(chan struct{}, 1),
+// NewWriter returns a writer to the subject of the stream. The end of ctx ends its attempts to
+// Store events. They count towards the tenant's share of pool. The caller closes the writer.
+func NewWriter(
+	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, pool *admission.Pool, log *slog.Logger,
+) *Writer {
+	return &Writer{
+		ctx: ctx, js: js, log: log, tenant: tenant, share: pool, stream: stream, subject: subject,
+		largest: int(js.Conn().MaxPayload() - headerRoom), stored: make(chan struct{}, 1),
 	}
 }
 
-// begin stores that the run has started. It precedes the first event.
-func (w *replayWriter) begin() {
+// Begin stores that the run has started. It precedes the first event.
+func (w *Writer) Begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.batches, w.size = []*replayEvents{{data: []byte(runStarted)}}, len(runStarted)
+	w.batches, w.size = []*events{{data: []byte(runStarted)}}, len(runStarted)
 	w.start()
 }
 
-// add adds the next event and returns its encoded form, which is valid until the next
+// Add adds the next event and returns its encoded form, which is valid until the next
 // call.
-func (w *replayWriter) add(e Event) []byte {
+func (w *Writer) Add(e Event) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = e.Sequence
@@ -105,69 +109,69 @@ func (w *replayWriter) add(e Event) []byte {
 	}
 	n := len(w.batches)
 	open := n > 1 || n == 1 && !w.storing // the last batch is not being stored
-	if !open || len(w.batches[n-1].data) >= replayBatch || len(w.batches[n-1].data)+len(e.Data) > w.largest {
-		w.batches = append(w.batches, &replayEvents{first: e.Sequence})
+	if !open || len(w.batches[n-1].data) >= batchBytes || len(w.batches[n-1].data)+len(e.Data) > w.largest {
+		w.batches = append(w.batches, &events{first: e.Sequence})
 		n++
 	}
 	b := w.batches[n-1]
 	before := len(b.data)
 	b.data, b.done = e.Append(b.data), e.Type == schemas.EventDone
 	w.size += len(b.data) - before
-	if n > 1 || len(b.data) >= replayBatch {
+	if n > 1 || len(b.data) >= batchBytes {
 		w.start()
 	}
 	return b.data[before:]
 }
 
-// store stores the events without waiting.
-func (w *replayWriter) store() {
+// Store stores the events without waiting.
+func (w *Writer) Store() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start()
 }
 
-// afterStored calls do when all events are stored, or could not be.
-func (w *replayWriter) afterStored(do func()) {
-	if w.flush(do) {
+// AfterStored calls do when all events are stored, or could not be.
+func (w *Writer) AfterStored(do func()) {
+	if w.request(do) {
 		do()
 	}
 }
 
-// awaitStored waits until all events are stored, or could not be, for at most ackTimeout.
-func (w *replayWriter) awaitStored() {
+// AwaitStored waits until all events are stored, or could not be, for at most ackTimeout.
+func (w *Writer) AwaitStored() {
 	stored := make(chan struct{})
-	w.afterStored(func() { close(stored) })
+	w.AfterStored(func() { close(stored) })
 	select {
 	case <-stored:
 	case <-time.After(ackTimeout):
 	}
 }
 
-// flush makes next call do when all events are stored, and reports whether they are.
-func (w *replayWriter) flush(do func()) (stored bool) {
+// request makes next call do when all events are stored, and reports whether they are.
+func (w *Writer) request(do func()) (stored bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.batches) == 0 {
 		return true
 	}
-	w.flushes = append(w.flushes, replayFlush{w.last, do})
+	w.flushes = append(w.flushes, flush{w.last, do})
 	w.start()
 	return false
 }
 
-// close stores the events and returns when that is done. The events count towards the share
+// Close stores the events and returns when that is done. The events count towards the share
 // of the tenant until all of them have expired.
-func (w *replayWriter) close() {
-	w.afterStored(func() {})
+func (w *Writer) Close() {
+	w.AfterStored(func() {})
 	w.running.Wait()
 	if w.held > 0 {
-		time.AfterFunc(replayTTL, func() { w.share.Release(w.tenant, w.held) })
+		time.AfterFunc(retention, func() { w.share.Release(w.tenant, w.held) })
 	}
 }
 
-// wait waits until the writer accepts more events.
-func (w *replayWriter) wait(ctx context.Context) error {
-	for w.full() {
+// Wait waits until the writer accepts more events.
+func (w *Writer) Wait(ctx context.Context) error {
+	for w.Full() {
 		select {
 		case <-w.stored:
 		case <-ctx.Done():
@@ -177,14 +181,15 @@ func (w *replayWriter) wait(ctx context.Context) error {
 	return nil
 }
 
-func (w *replayWriter) full() bool {
+// Full reports whether Wait would block.
+func (w *Writer) Full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size > maxUnstored
 }
 
 // start runs storeAll unless it is running. The caller holds w.mu.
-func (w *replayWriter) start() {
+func (w *Writer) start() {
 	if !w.storing && len(w.batches) > 0 {
 		w.storing = true
 		w.running.Go(w.storeAll)
@@ -192,7 +197,7 @@ func (w *replayWriter) start() {
 }
 
 // storeAll stores batches until none is due.
-func (w *replayWriter) storeAll() {
+func (w *Writer) storeAll() {
 	for {
 		w.mu.Lock()
 		b := w.batches[0]
@@ -216,7 +221,7 @@ func (w *replayWriter) storeAll() {
 
 // admit reports whether the batch is within the tenant's share of the replay stream. The start
 // and the end of a run always are, so that a client learns that events are missing.
-func (w *replayWriter) admit(b *replayEvents) bool {
+func (w *Writer) admit(b *events) bool {
 	if b.first == 0 || b.done {
 		return true
 	}
@@ -233,7 +238,7 @@ func (w *replayWriter) admit(b *replayEvents) bool {
 }
 
 // publish publishes a batch until JetStream acknowledges it.
-func (w *replayWriter) publish(b *replayEvents) error {
+func (w *Writer) publish(b *events) error {
 	msg := &nats.Msg{Subject: w.subject, Data: b.data}
 	id := w.subject + "." + strconv.FormatUint(b.first, 10)
 	ctx, cancel := context.WithTimeout(w.ctx, storeTimeout)
@@ -243,7 +248,7 @@ func (w *replayWriter) publish(b *replayEvents) error {
 	_, err := backoff.Retry(ctx, func() (*jetstream.PubAck, error) {
 		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 		defer cancel()
-		ack, err := w.conn.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		ack, err := w.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, jetstream.ErrNoStreamResponse) && w.noStream(ctx) {
 			err = backoff.Permanent(err)
 		}
@@ -254,14 +259,14 @@ func (w *replayWriter) publish(b *replayEvents) error {
 
 // noStream reports whether the replay stream does not exist. A stream without a leader
 // does not answer either.
-func (w *replayWriter) noStream(ctx context.Context) bool {
-	_, err := w.conn.js.Stream(ctx, w.stream)
+func (w *Writer) noStream(ctx context.Context) bool {
+	_, err := w.js.Stream(ctx, w.stream)
 	return errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
 // next removes a batch that was stored, or all after an error. It returns the functions
 // to be called for these events, and whether another batch is due.
-func (w *replayWriter) next(b *replayEvents, err error) (stored []replayFlush, more bool) {
+func (w *Writer) next(b *events, err error) (stored []flush, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.batches, w.size = w.batches[1:], w.size-len(b.data)
@@ -272,7 +277,7 @@ func (w *replayWriter) next(b *replayEvents, err error) (stored []replayFlush, m
 	case w.stored <- struct{}{}:
 	default:
 	}
-	var pending []replayFlush
+	var pending []flush
 	for _, f := range w.flushes {
 		if len(w.batches) > 0 && f.last >= w.batches[0].first {
 			pending = append(pending, f)
@@ -281,6 +286,6 @@ func (w *replayWriter) next(b *replayEvents, err error) (stored []replayFlush, m
 		}
 	}
 	w.flushes = pending
-	w.storing = len(pending) > 0 || len(w.batches) > 1 || len(w.batches) == 1 && len(w.batches[0].data) >= replayBatch
+	w.storing = len(pending) > 0 || len(w.batches) > 1 || len(w.batches) == 1 && len(w.batches[0].data) >= batchBytes
 	return stored, w.storing
 }

@@ -1,0 +1,65 @@
+package bus
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// heartbeatInterval is the interval of the heartbeats of a request.
+	heartbeatInterval = 250 * time.Millisecond
+	// streamHeartbeatInterval is the interval of a stream's heartbeats. One without a subscriber
+	// cancels the stream, so that a client that disconnects before it knows the control
+	// subject is detected within a second.
+	streamHeartbeatInterval = 500 * time.Millisecond
+	// streamHeartbeatTimeout is the timeout of a client for the next message of a stream.
+	streamHeartbeatTimeout = 6 * time.Second
+)
+
+// heartbeat calls a function at an interval. It may be used concurrently.
+type heartbeat struct {
+	mu    sync.Mutex
+	timer *time.Timer // nil: stopped
+}
+
+// start begins to call send.
+func (h *heartbeat) start(interval time.Duration, send func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = time.AfterFunc(interval, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.timer != nil {
+			send()
+			h.timer.Reset(interval)
+		}
+	})
+}
+
+// stop returns when send no longer runs.
+func (h *heartbeat) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer = nil
+	}
+}
+
+// heartbeats starts to send heartbeats to a client that requested them. A client
+// in another NATS account gets none: across accounts the first message is the reply.
+func (s *Service) heartbeats(request *nats.Msg) *heartbeat {
+	h := &heartbeat{}
+	if request.Header.Get(HeaderHeartbeat) != "" && !strings.HasPrefix(request.Reply, importPrefix) {
+		h.start(heartbeatInterval, func() {
+			beat := &nats.Msg{Subject: request.Reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}
+			_ = s.conn.nc.PublishMsg(beat) // the client detects missing heartbeats
+		})
+	}
+	return h
+}
+
+func isHeartbeat(msg *nats.Msg) bool { return msg.Header.Get(HeaderHeartbeat) != "" }

@@ -1,0 +1,103 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"cairn/schemas"
+)
+
+const (
+	// fetchBatch is the maximum number of messages in a batch.
+	fetchBatch = 64
+	// fetchTimeout bounds the reading of a batch. It is less than the grace period of a run, so
+	// that another replica of the stream may be asked.
+	fetchTimeout = 2 * time.Second
+)
+
+// ErrNoStream is wrapped by the error of a reader whose stream does not exist.
+var ErrNoStream = errors.New("no replay stream")
+
+var errNoStream = schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
+
+// Reader reads the stored events of a run. It must not be used concurrently.
+type Reader struct {
+	js      jetstream.JetStream
+	stream  string // name in JetStream
+	subject string // of the events of the run
+	at      uint64 // sequence in the replay stream of the next message; 0: at the end
+	reads   uint64 // sequence of the message being read; 0: the stream has none of the run
+	batch   []*jetstream.RawStreamMsg
+	frames  []byte // unread events of the current message
+	done    bool   // the done event was read
+}
+
+// NewReader returns a reader of the events on the subject, before the first one.
+func NewReader(js jetstream.JetStream, stream, subject string) *Reader {
+	return &Reader{js: js, stream: stream, subject: subject, at: 1}
+}
+
+// Done reports whether the done event was read.
+func (r *Reader) Done() bool { return r.done }
+
+// Found reports whether the stream has a message of the run: it has started.
+func (r *Reader) Found() bool { return r.reads > 0 }
+
+// Restart makes Next start again at the last message that it has read.
+func (r *Reader) Restart() { r.at, r.batch, r.frames = max(1, r.reads), nil, nil }
+
+// Next returns the next stored event; false at the end, where it returns further events after a
+// Restart.
+func (r *Reader) Next(ctx context.Context) (e Event, ok bool, err error) {
+	for len(r.frames) == 0 {
+		if len(r.batch) == 0 && r.at > 0 {
+			if err := r.fetch(ctx); err != nil {
+				return Event{}, false, err
+			}
+		}
+		if len(r.batch) == 0 {
+			return Event{}, false, nil
+		}
+		r.reads, r.frames, r.batch = r.batch[0].Sequence, bytes.TrimPrefix(r.batch[0].Data, []byte(runStarted)), r.batch[1:]
+	}
+	e, r.frames, ok = Parse(r.frames)
+	r.done = r.done || e.Type == schemas.EventDone
+	return e, ok, nil
+}
+
+// fetch reads the next batch of messages.
+func (r *Reader) fetch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	batch, err := jetstreamext.GetBatch(ctx, r.js, r.stream, fetchBatch,
+		jetstreamext.GetBatchSubject(r.subject), jetstreamext.GetBatchSeq(r.at))
+	if err != nil {
+		return err
+	}
+	r.at = 0
+	for msg, err := range batch {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return nil
+		case errors.Is(err, nats.ErrNoResponders):
+			return fmt.Errorf("%w: %w", ErrNoStream, errNoStream)
+		case err != nil:
+			return err
+		}
+		r.batch = append(r.batch, msg)
+		if r.at = msg.Sequence + 1; msg.Header.Get("Nats-Num-Pending") == "0" {
+			r.at = 0
+		}
+	}
+	if err := ctx.Err(); err != nil { // the iterator ends without an error then
+		return err
+	}
+	return nil
+}

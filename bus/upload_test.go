@@ -1,0 +1,129 @@
+package bus_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+)
+
+// TestUploadBudget: a worker grants chunks to the clients of several connections up to its
+// budget, 32 chunks of 512 KiB, of which one tenant gets 80 %, and further ones as chunks arrive.
+func TestUploadBudget(t *testing.T) {
+	t.Parallel()
+	const uploads, most = 40, 25
+	server, conn := bustest.Start(t)
+	serve(t, conn, func(context.Context, schemas.Analysis, bus.Sender) error { return nil })
+	granted := make(chan func(), uploads)
+	for range uploads {
+		nc := bustest.Dial(t, server).JetStream().Conn()
+		body, grants := nc.NewInbox(), nc.NewInbox()
+		events, err := nc.SubscribeSync(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: body, Header: nats.Header{bus.HeaderBodySize: {"1000000"}}}
+		if err := nc.PublishMsg(request); err != nil {
+			t.Fatal(err)
+		}
+		first, err := events.NextMsg(10 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := first.Header.Get(bus.HeaderBodySubject)
+		if _, err := nc.Subscribe(grants, func(*nats.Msg) {
+			granted <- func() { _ = nc.Publish(to, make([]byte, 1_000_000)) } // the rest of the body
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.PublishRequest(to, grants, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var arrive []func()
+	for range most {
+		arrive = append(arrive, <-granted)
+	}
+	select {
+	case <-granted:
+		t.Errorf("more than %d chunks are granted", most)
+	case <-time.After(200 * time.Millisecond):
+	}
+	for n := most; n < uploads; n++ {
+		arrive[0]()
+		arrive = append(arrive[1:], <-granted)
+	}
+}
+
+// TestUploadsToASuspendedWorker: the worker reads nothing for a second while 24 bodies of 9 MB
+// arrive from three edges. They share the worker with writes of tags. Nothing fails.
+func TestUploadsToASuspendedWorker(t *testing.T) {
+	const bodies, size = 24, 9 << 20
+	node := bustest.StartNode(t, &server.Options{})
+	at, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
+	dial := func(url string) *bus.Conn {
+		conn, err := bus.Open(url, t.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	worker := dial("nats://" + at)
+	arrived := make(chan struct{}, bodies)
+	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"), func(_ context.Context, body []byte, _ bus.Sender) error {
+		arrived <- struct{}{}
+		if len(body) != size {
+			t.Errorf("a body of %d bytes arrived, want %d", len(body), size)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"), func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		return schemas.TagWritten{}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	edges := []*bus.Conn{dial(node.ClientURL()), dial(node.ClientURL()), dial(node.ClientURL())}
+	body := make([]byte, size)
+	var uploads, writes sync.WaitGroup
+	for i := range bodies {
+		uploads.Go(func() {
+			for _, err := range bus.Analyze.Forward(t.Context(), edges[i%3], body) {
+				if err != nil {
+					t.Errorf("an analysis: %v", err)
+				}
+			}
+		})
+	}
+	ended, end := context.WithCancel(t.Context())
+	for _, edge := range edges {
+		writes.Go(func() {
+			for ended.Err() == nil {
+				if _, err := bus.WriteTag.Call(t.Context(), edge, writeTag("r")); err != nil {
+					t.Errorf("a tag: %v", err)
+				}
+			}
+		})
+	}
+	<-arrived
+	cut()
+	time.Sleep(time.Second) // the worker is suspended
+	heal()
+	uploads.Wait()
+	end()
+	writes.Wait()
+	if n := node.NumSlowConsumers(); n > 0 {
+		t.Errorf("%d slow consumers", n)
+	}
+}
