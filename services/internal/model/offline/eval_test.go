@@ -77,6 +77,30 @@ func TestEvaluation(t *testing.T) {
 	}
 }
 
+// TestKnownQuestions asks questions about the estates of the evaluation data that have been answered wrongly. The planner
+// may decline one of them.
+func TestKnownQuestions(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("CAIRN_EVAL")
+	if dir == "" {
+		t.Skip("needs CAIRN_EVAL, the directory of the evaluation data")
+	}
+	refused := 0
+	for _, q := range readSet(t, "testdata/known.jsonl") {
+		text, calls := ask(t, readEstate(t, dir, q.Estate), q.Question)
+		switch why := q.grade(text); why {
+		case "":
+		case declined:
+			refused++
+		default:
+			t.Errorf("%s: %s\n\tcalls %s\n\tgot %.300s", q.Question, why, calls, text)
+		}
+	}
+	if refused > 1 {
+		t.Errorf("%d questions were declined, want 1", refused)
+	}
+}
+
 func readQuestions(t *testing.T, dir string) []question {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "estates", "questions-dev.jsonl"))
