@@ -220,7 +220,11 @@ func (r reading) between(from, to int) (n int) {
 
 // deny reports whether a negation applies to the word at i, and marks it as explained.
 func (r *reading) deny(i int) bool {
-	if k := r.neg[i] - 1; k >= 0 {
+	k := r.neg[i] - 1
+	if r.at(k, asValue) != nil {
+		return false // "no-show"
+	}
+	if k >= 0 {
 		mark(r.used, k, k+1)
 		if r.is(k, "than|from|of") {
 			mark(r.used, k-1, k)
@@ -421,7 +425,7 @@ func (r *reading) redundant(l *link, c cond, declined *string) bool {
 			*declined = fmt.Sprintf("%s was not understood: %s and %s are different fields.", quoted(r.text(span{v.start(), l.end()})),
 				v.field.name(), f.name())
 		}
-	case always && c.filter != `{"ne":null}`:
+	case always && (c.filter != `{"ne":null}` || r.is(l.start()-1, "with") || r.is(l.start()-2, "with")):
 		*declined = "All " + r.array.noun(2) + " have a value of " + f.name() + "; ask about a value."
 	case !always:
 		return false
@@ -489,7 +493,7 @@ func (r *reading) combine(p *plan, all []cond) string {
 		or, _ := find(r.q[:max(c.span[0], before.span[1])], before.span[1], "or")
 		mark(r.used, or, or+1)
 		// "not female lions" are the others, "not lost or fragile" is neither
-		together := c.denied && before.denied && r.neg[c.span[0]] == r.neg[before.span[0]] && c.field != before.field
+		together := r.neg[c.span[0]] > 0 && r.neg[c.span[0]] == r.neg[before.span[0]] && c.field != before.field
 		k := slices.IndexFunc(p.all, func(o cond) bool { return o.field == c.field })
 		adjacent := k >= 0 && k == last && p.any == nil
 		switch {

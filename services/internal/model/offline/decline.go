@@ -62,8 +62,9 @@ func (r reading) unusedField(p *plan) string {
 	for _, l := range r.links {
 		at := l.start()
 		uses := l.field != nil && (p.group == l.field || p.measure == l.field || p.other == l.field || p.on(l.field))
+		superlative := l.role == asField && !l.plain && len(l.pos) == 1 && r.is(at, superlatives+"|"+measures)
 		switch {
-		case l.role == asField && !l.plain && len(l.pos) == 1 && r.is(at, superlatives+"|"+measures) && p.op != top && !oneOf(p.metric, "min|max"):
+		case superlative && p.op != top && !oneOf(p.metric, "min|max"):
 			return "The meaning of " + quoted(r.q[at].text) + " was not understood."
 		case l.role == asArray && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
 			return "Questions about values without " + p.array.noun(2) + " are not supported."

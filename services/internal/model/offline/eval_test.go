@@ -86,8 +86,12 @@ func TestKnownQuestions(t *testing.T) {
 		t.Skip("needs CAIRN_EVAL, the directory of the evaluation data")
 	}
 	refused := 0
+	estates := map[string]*estate.Estate{}
 	for _, q := range readSet(t, "testdata/known.jsonl") {
-		text, calls := ask(t, readEstate(t, dir, q.Estate), q.Question)
+		if estates[q.Estate] == nil {
+			estates[q.Estate] = readEstate(t, dir, q.Estate)
+		}
+		text, calls := ask(t, estates[q.Estate], q.Question)
 		switch why := q.grade(text); why {
 		case "":
 		case declined:

@@ -325,7 +325,9 @@ func newIndex(s *shape) *index {
 		text := ""
 		for j := i; j < len(q) && j < i+maxRun && (j == i || !q[j].brk) && squeeze(q[j].text) != ""; j++ {
 			key := text + stem(squeeze(q[j].text))
-			text += squeeze(q[j].text)
+			if text += squeeze(q[j].text); strings.HasSuffix(q[j].raw, q[j].text+"'s") {
+				text += "s" // "Let's Encrypt"
+			}
 			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
 			meant := slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop })
 			if key != "" && !cut && meant && len(x.runs[key]) < maxOccurrences {
@@ -414,7 +416,8 @@ func (l link) grade(q []word) link {
 		l.exact = 2
 	}
 	name := q[l.start()].text != q[l.start()].low
-	l.ambiguous = name && !l.version && len(l.values) > 1 && !slices.ContainsFunc(l.values, func(v estate.Value) bool { return !proper(v.Text) })
+	common := func(v estate.Value) bool { return !proper(v.Text) }
+	l.ambiguous = name && !l.version && len(l.values) > 1 && !slices.ContainsFunc(l.values, common)
 	return l
 }
 

@@ -215,7 +215,9 @@ func (s *shape) negations() {
 		content = scope > 0 && (content || !w.stop && !fillers[w.low] && !verbs[w.low] && !states[w.low])
 		pair := func(p string) bool { return i > 0 && matchLength(s.q[i-1:], p) == 2 }
 		value := s.is(i, "no") && (i+1 == len(s.q) || s.is(i+1, "and|or"))
-		if s.is(i, negations) && !value || pair("other|rather than") || pair("apart|aside from") || pair("out|instead of") {
+		if i == 1 && w.low == "not" && s.begins(auxiliaries) {
+			s.used[i] = true // "isn't"
+		} else if s.is(i, negations) && !value || pair("other|rather than") || pair("apart|aside from") || pair("out|instead of") {
 			scope, content = i+1, false
 		}
 	}
@@ -280,7 +282,9 @@ func (s *shape) asksAggregate() bool {
 // asksShare does not match "more than 90 percent" and "cpu_percent": a condition, a field.
 func (s *shape) asksShare() bool {
 	i, j := find(s.q, 0, shares)
-	if i < 0 || s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_") {
+	if s.is(i-1, "many") {
+		mark(s.used, i-2, i) // "how many percent"
+	} else if i < 0 || s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_") {
 		return false
 	}
 	mark(s.used, i, j)
@@ -302,7 +306,8 @@ func (s *shape) asksAll() bool {
 func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	which := s.has("which|who|where|top|list|show|name")
-	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(j, "of") && !which || metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
+	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(j, "of") && !which ||
+		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
 	}
 	s.least = s.is(i, smallest+"|"+measuresLeast)
@@ -474,7 +479,7 @@ var partTests = map[string]string{"contain": "contain", "contains": "contain", "
 
 // literal reports whether the word at i is a number or a date; "one" is a number before a noun.
 func (s *shape) literal(i int) bool {
-	if i >= len(s.q) || s.q[i].number == "" && s.q[i].date == "" {
+	if i < 0 || i >= len(s.q) || s.q[i].number == "" && s.q[i].date == "" {
 		return false
 	}
 	noun := i+1 < len(s.q) && !s.q[i+1].stop && !s.q[i+1].brk

@@ -182,6 +182,8 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	switch {
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
+	case w.by != nil && w.by.sums() && !w.by.categorical():
+		return "The use of field " + w.by.name() + " was not understood."
 	case next != nil && w.by != nil && next.field != w.by && r.is(r.shape.by[1], "and"):
 		return "Grouping by two fields is not supported."
 	case r.op == breakdown && w.by == nil && !r.shape.by.empty():
@@ -310,7 +312,8 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 	switch {
 	case r.degree && r.metric == "sum" && !p.on(p.array.identity()):
 		return "It is unclear which of the " + p.array.noun(2) + " is meant; ask for the sum or the average."
-	case w.records && how < 0 && w.target != nil && w.target.numeric() && oneOf(r.metric, "min|max") && w.by == nil: // "the largest venue"
+	case (w.records && how < 0 || r.rank > 0) && w.target != nil && w.target.numeric() && oneOf(r.metric, "min|max") && w.by == nil:
+		// "the largest venue"
 		p.op, p.measure, p.group, p.least = top, w.target, p.array.identity(), r.metric == "min"
 	case w.target != nil && p.on(w.target) || w.by != nil && w.by != w.target && w.by.sums():
 		return "The use of field " + cmp.Or(w.by, w.target).name() + " was not understood."

@@ -30,6 +30,7 @@ const (
 	fieldMargin = 0.85 // of the score of a link
 	dominance   = 1.4  // of the frequency of a value's versions
 	unique      = 10   // of the frequency of a value, if the other one names a record
+	familyScore = 0.6  // gain of values that are versions of the named one
 	rarity      = 3    // of the frequency of a value
 )
 
@@ -85,35 +86,58 @@ func (r reading) readValues(x *index) reading {
 	return choose(r.shape, r.array, every)
 }
 
-// choose selects from all candidates the links that explain the most.
-func choose(s *shape, a *array, every []link) reading {
-	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.used)}
-	named, nouns := map[*field][]link{}, map[int]bool{}
-	exact := map[*field]map[int]bool{}
+// neighbors are what other links say about the words of a link.
+type neighbors struct {
+	named map[*field][]link // the names of fields
+	spots map[spot]bool
+}
+
+// spot is a word that begins a noun, a name or a value, or at the edge of a value of a field.
+type spot struct {
+	kind  string
+	field *field
+	at    int
+}
+
+func newNeighbors(a *array, every []link) neighbors {
+	n := neighbors{map[*field][]link{}, map[spot]bool{}}
 	for _, l := range every {
 		switch {
 		case l.role == asArray:
-			nouns[l.start()] = true
-		case l.exact == 2 && !l.version && exact[l.field] == nil:
-			exact[l.field] = map[int]bool{l.start(): true, l.end(): true}
-		case l.exact == 2 && !l.version:
-			exact[l.field][l.start()], exact[l.field][l.end()] = true, true
+			n.spots[spot{"noun", nil, l.start()}] = true
+		case l.exact == 2:
+			n.spots[spot{"value", nil, l.start()}] = n.spots[spot{"value", nil, l.start()}] || len(l.pos) == 1
+			n.spots[spot{"edge", l.field, l.start()}], n.spots[spot{"edge", l.field, l.end()}] = !l.version, !l.version
 		}
 	}
 	for _, l := range every {
-		if l.role == asField && l.whole >= 0.5 && l.plain && !(nouns[l.start()] && l.field == a.identity()) {
-			named[l.field] = append(named[l.field], l)
+		noun := n.spots[spot{"noun", nil, l.start()}] && l.field == a.identity()
+		if l.role == asField && l.whole >= 0.5 && l.plain && !noun {
+			n.named[l.field] = append(n.named[l.field], l)
+			n.spots[spot{"name", nil, l.start()}] = n.spots[spot{"name", nil, l.start()}] || l.whole >= 0.9
 		}
 	}
+	return n
+}
+
+// choose selects from all candidates the links that explain the most.
+func choose(s *shape, a *array, every []link) reading {
+	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.used)}
+	n := newNeighbors(a, every)
 	order := make([]*link, 0, len(every))
 	for _, l := range every {
-		l.context = l.contextScore(s, named)
-		l.score += l.context + l.roleScore(s) + l.familyScore()
-		joined := func(i, next int) bool { return s.is(i, "or|nor|and") && exact[l.field][next] }
+		l.context = l.contextScore(s, n.named)
+		if l.score += l.context + l.roleScore(s); l.version && len(l.values) > 1 {
+			l.score += familyScore
+		}
+		joined := func(i, next int) bool { return s.is(i, "or|nor|and") && n.spots[spot{"edge", l.field, next}] }
 		if l.exact == 2 && !l.version && (joined(l.start()-1, l.start()-1) || joined(l.end(), l.end()+1)) {
 			l.score += 0.7 // "user admin or ubuntu": values of one field
 		}
-		if !r.tooWeak(&l) {
+		// "orbit" is not OrbitCom, "city" not a synonym of depots, "operational" not operator
+		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && n.spots[spot{"name", nil, l.start()}]
+		derived := l.role == asField && len(l.pos) == 1 && n.spots[spot{"value", nil, l.start()}] && !r.literally(&l)
+		if !part && !derived && !r.tooWeak(&l) {
 			order = append(order, &l)
 		}
 	}
@@ -290,14 +314,6 @@ func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
 	return bonus
 }
 
-// familyScore prefers values that are versions of the named one.
-func (l link) familyScore() float64 {
-	if l.version && len(l.values) > 1 {
-		return 0.6
-	}
-	return 0
-}
-
 // roleScore scores the expected role at a position: records after "how many", a field after "which", "how many different" and "per", a flag
 // as a condition elsewhere.
 func (l link) roleScore(s *shape) float64 {
@@ -405,7 +421,8 @@ func (r reading) unit(i int) bool {
 
 // predicated reports whether the word at i ends a predicate after "are".
 func (r reading) predicated(i int) bool {
-	last := i+1 == len(r.q) || r.q[i+1].stop && !r.used[i+1] && !oneOf(r.q[i+1].low, "by|from|of|as|to|for|at|on|in|with|under") || r.q[i+1].brk
+	preposition := r.is(i+1, "by|from|of|as|to|for|at|on|in|with|under")
+	last := i+1 == len(r.q) || r.q[i+1].stop && !r.used[i+1] && !preposition || r.q[i+1].brk
 	if !last || r.is(i-1, "the|a|an|in|on|at|by|of|for|with|from|to|their|its|per") {
 		return false
 	}

@@ -80,12 +80,13 @@ func split(question string) []word {
 		if strings.HasSuffix(before, "-") && quantity.MatchString(core) {
 			core, before = "-"+core, before[:len(before)-1]
 		}
-		start := m[0] + len(before)
+		start, end := m[0]+len(before), m[0]+len(before)+len(core)
 		for i, w := range parseWord(core, at) {
 			w.brk, w.paren = brk && i == 0, strings.HasPrefix(before, "(") && i == 0
-			w.line, w.from, w.to = question, start, start+len(core)
-			if at := strings.Index(question[start:start+len(core)], w.text); at >= 0 {
+			w.line, w.from, w.to = question, start, end
+			if at := strings.Index(question[start:end], w.text); at >= 0 {
 				w.from, w.to = start+at, start+at+len(w.text)
+				start = w.to
 			}
 			out = append(out, w)
 		}
@@ -143,6 +144,9 @@ func parseWord(core string, at int) (out []word) {
 	}
 	if end := attached.FindString(core); end != "" && end != core {
 		out = parseWord(strings.TrimSuffix(core, end), at)
+		for i := range out {
+			out[i].raw = core
+		}
 		if strings.EqualFold(end[:1], "n") {
 			out = append(out, word{text: core, raw: core, low: "not", stem: "not", at: at})
 		}
